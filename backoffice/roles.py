@@ -22,6 +22,8 @@ ROLES: dict[str, tuple[str, ...]] = {
         "rewards.add_modifier",
         "payments.process_stripeevent",
         "payments.cancel_subscription",
+        "payments.refund_payout",
+        "payments.send_refund",
         "users.revoke_signinsession",
     ),
     "finance": (
@@ -30,6 +32,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         # What support and operations ask for.
         "credits.decide_adjustment",
         "rewards.decide_modifier",
+        "payments.decide_refund",
         "earnings.decide_adnetwork",
         "users.decide_trustedimplementation",
         "relay.decide_relayer",

@@ -632,6 +632,14 @@ APPROVAL_LIMITS = {
         "ceiling": env.integer("CEILING_BONUS", default=3_100),
         "ceiling_day": env.integer("CEILING_BONUS_PER_DAY", default=31_000),
     },
+    # Money in hundredths of whatever currency it was paid in.
+    "refunds": {
+        "clerk": env.integer("APPROVAL_REFUND_PER_CLERK", default=5_000),
+        "person": env.integer("APPROVAL_REFUND_PER_PERSON", default=5_000),
+        "day": env.integer("APPROVAL_REFUND_PER_DAY", default=25_000),
+        "ceiling": env.integer("CEILING_REFUND", default=500_000),
+        "ceiling_day": env.integer("CEILING_REFUND_PER_DAY", default=2_500_000),
+    },
 }
 # After this many hours a request can no longer be approved.
 APPROVAL_HOURS = env.integer("APPROVAL_HOURS", default=72, minimum=1)

@@ -80,6 +80,12 @@ class WebhookRefused(DomainError):
     code, title, status = "webhook-refused", "The webhook is not accepted", 400
 
 
+class NotRefundable(DomainError):
+    """No payment at Stripe, or less than was asked for, is left to return; `left` is in minor units."""
+
+    code, title, status = "not-refundable", "There is not so much to refund", 422
+
+
 class RateMissing(DomainError):
     """No payout rate is in force for the currency; staff add one, then the payment is processed again."""
 

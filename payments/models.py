@@ -275,7 +275,11 @@ class Payout(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
-        permissions = [("export_payout", "Can take the list of payouts away")]
+        permissions = [
+            ("export_payout", "Can take the list of payouts away"),
+            ("refund_payout", "Can ask for a refund of a payment"),
+            ("decide_refund", "Can approve or reject a refund of somebody else"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(amount_minor__gt=0, credits__gt=0), name="payout_positive"),
             models.CheckConstraint(
@@ -285,6 +289,11 @@ class Payout(models.Model):
 
     def __str__(self) -> str:
         return self.stripe_invoice_id
+
+    @property
+    def is_refundable(self) -> bool:
+        """Whether a payment at Stripe brought the money, which can then be returned there."""
+        return bool(self.stripe_payment_intent_id)
 
     @property
     def charged_minor(self) -> int:
@@ -320,3 +329,46 @@ class Clawback(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class Refund(models.Model):
+    """
+    Money of a payout that staff return to the card; its id is the idempotency key at Stripe.
+
+    It moves no credits: what Stripe then reports about the payment does, whoever made the refund.
+    """
+
+    class Status(models.TextChoices):
+        PENDING = "pending", "waits for Stripe"
+        DONE = "done", "refunded"
+        REFUSED = "refused", "refused by Stripe"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="refunds")
+    amount_minor = models.BigIntegerField(help_text="In minor units of the payout's currency.")
+    # Who asked, why and who agreed.
+    approval = models.OneToOneField("gateway_admin.ApprovalRequest", models.PROTECT, related_name="+")
+    status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
+    # The refund's id at Stripe, or the code of Stripe's refusal.
+    outcome = models.CharField(max_length=255, blank=True, default="", db_index=True)
+    attempts = models.PositiveIntegerField(default=0)
+    last_error = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        permissions = [("send_refund", "Can have a refund sent to Stripe again")]
+        constraints = [
+            models.CheckConstraint(condition=Q(amount_minor__gt=0), name="refund_amount_positive"),
+            models.CheckConstraint(
+                condition=Q(status="pending", finished_at=None)
+                | ~Q(status="pending") & Q(finished_at__isnull=False) & ~Q(outcome=""),
+                name="refund_finished_with_outcome",
+            ),
+            models.UniqueConstraint(
+                fields=["payout"], condition=Q(status="pending"), name="refund_one_pending_per_payout"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"refund of {self.payout}"

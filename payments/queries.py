@@ -68,7 +68,8 @@ FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(received_at))), 0)::float
       FROM payments_stripeevent WHERE status IN ('received', 'failed')) AS event,
      (SELECT count(*), coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
-      FROM payments_billingoperation WHERE status = 'pending') AS operation
+      FROM (SELECT created_at FROM payments_billingoperation WHERE status = 'pending'
+            UNION ALL SELECT created_at FROM payments_refund WHERE status = 'pending') AS pending) AS operation
 """
 
 

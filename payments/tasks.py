@@ -6,8 +6,8 @@ from celery import shared_task
 from django.utils import timezone
 
 from gateway.common.db import NothingSucceeded
-from payments.errors import BillingUnavailable
-from payments.services import events, operations, reconciliation, synchronisation
+from payments.errors import BillingRefused, BillingUnavailable
+from payments.services import events, operations, reconciliation, refunds, synchronisation
 from payments.services.reconciliation import repairs
 
 
@@ -24,6 +24,12 @@ def process_due_events(**_: Any) -> None:
 @shared_task(name="payments.resume_operations")
 def resume_operations(**_: Any) -> None:
     operations.resume_abandoned(now=timezone.now())
+    refunds.send_pending(now=timezone.now())
+
+
+@shared_task(name="payments.send_refund", throws=(BillingUnavailable, BillingRefused))
+def send_refund(*, refund_id: str, **_: Any) -> None:
+    refunds.send(refund_id=refund_id, now=timezone.now())
 
 
 @shared_task(name="payments.catch_up", throws=(BillingUnavailable,))

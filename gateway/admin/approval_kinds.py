@@ -70,10 +70,16 @@ class Limits(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """What limits are counted in. Several kinds may share a pool."""
+    """What limits are counted in, and what one does with it. Several kinds may share a pool."""
 
     name: str
     unit: str
+    verb: str = "give or take"
+    # The amounts are in hundredths of the unit.
+    is_money: bool = False
+
+    def shown(self, amount: int) -> str:
+        return f"{amount / 100:,.2f} {self.unit}" if self.is_money else f"{amount:,} {self.unit}"
 
     @property
     def limits(self) -> Limits:
@@ -82,6 +88,7 @@ class Pool(NamedTuple):
 
 CREDITS = Pool("credits", "credits")
 BONUSES = Pool("bonuses", "percent-days")
+REFUNDS = Pool("refunds", "of any currency", "refund", is_money=True)
 
 
 class Done(NamedTuple):

@@ -130,8 +130,8 @@ def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
         return f"It waits until {others}"
     pool, left = kind.pool, left_alone(pool=kind.pool, actor=actor, person=person)
     return (
-        f"Now you may give or take {left:,} {pool.unit} alone. More waits until {others} "
-        f"Nobody may move more than {pool.limits.ceiling:,} at a time."
+        f"Now you may {pool.verb} {pool.shown(left)} alone. More waits until {others} "
+        f"Nobody may {pool.verb} more than {pool.shown(pool.limits.ceiling)} at a time."
     )
 
 
@@ -185,7 +185,7 @@ def _lock(pool: Pool) -> None:
 def _check(kind: Kind, asked: ApprovalRequest) -> None:
     if kind.pool and asked.amount > kind.pool.limits.ceiling:
         raise AboveCeiling(
-            f"At most {kind.pool.limits.ceiling:,} {kind.pool.unit} at a time, whoever approves."
+            f"At most {kind.pool.shown(kind.pool.limits.ceiling)} at a time, whoever approves."
         )
     kind.check(asked)
 
@@ -198,7 +198,7 @@ def _check_day(kind: Kind, asked: ApprovalRequest) -> None:
     most = kind.pool.limits.ceiling_day
     if used.everything + asked.amount > most:
         raise AboveCeiling(
-            f"At most {most:,} {kind.pool.unit} in 24 hours, whoever approves. Wait, or ask for less."
+            f"At most {kind.pool.shown(most)} in 24 hours, whoever approves. Wait, or ask for less."
         )
 
 

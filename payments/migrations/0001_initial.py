@@ -10,6 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("credits", "0001_initial"),
+        ("gateway_admin", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -81,7 +82,11 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "permissions": [("export_payout", "Can take the list of payouts away")],
+                "permissions": [
+                    ("export_payout", "Can take the list of payouts away"),
+                    ("refund_payout", "Can ask for a refund of a payment"),
+                    ("decide_refund", "Can approve or reject a refund of somebody else"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -151,6 +156,55 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(
                 on_delete=django.db.models.deletion.PROTECT, related_name="payouts", to="payments.payoutrate"
             ),
+        ),
+        migrations.CreateModel(
+            name="Refund",
+            fields=[
+                (
+                    "id",
+                    models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "amount_minor",
+                    models.BigIntegerField(help_text="In minor units of the payout's currency."),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("pending", "waits for Stripe"),
+                            ("done", "refunded"),
+                            ("refused", "refused by Stripe"),
+                        ],
+                        default="pending",
+                        max_length=8,
+                    ),
+                ),
+                ("outcome", models.CharField(blank=True, db_index=True, default="", max_length=255)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("last_error", models.TextField(blank=True, default="")),
+                ("created_at", models.DateTimeField()),
+                ("finished_at", models.DateTimeField(null=True)),
+                (
+                    "approval",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="gateway_admin.approvalrequest",
+                    ),
+                ),
+                (
+                    "payout",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="refunds",
+                        to="payments.payout",
+                    ),
+                ),
+            ],
+            options={
+                "permissions": [("send_refund", "Can have a refund sent to Stripe again")],
+            },
         ),
         migrations.CreateModel(
             name="StripeEvent",
@@ -366,6 +420,35 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="clawback_entry_when_moved",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="refund",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("amount_minor__gt", 0)), name="refund_amount_positive"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="refund",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("finished_at", None), ("status", "pending")),
+                    models.Q(
+                        models.Q(("status", "pending"), _negated=True),
+                        ("finished_at__isnull", False),
+                        models.Q(("outcome", ""), _negated=True),
+                    ),
+                    _connector="OR",
+                ),
+                name="refund_finished_with_outcome",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="refund",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("status", "pending")),
+                fields=("payout",),
+                name="refund_one_pending_per_payout",
             ),
         ),
         migrations.AddConstraint(

@@ -205,6 +205,14 @@ class BillingClient(Protocol):
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
         """End the subscription at once, without refund or final invoice. Cancelling twice gives the same answer."""
 
+    def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
+        """
+        Return money of a payment to its card, and the id of the refund; once for a key, however long ago.
+
+        Raises:
+            BillingRefused: there is not so much left to return, or the payment is disputed.
+        """
+
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
         """Read a subscription."""
 

@@ -203,6 +203,25 @@ class StripeBillingClient(Cards):
                 return state
             return self._subscription(subscription_id)
 
+    def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
+        parameters = {
+            "payment_intent": payment_intent_id,
+            "amount": amount_minor,
+            "metadata": {"operation": key},
+        }
+
+        def find() -> str | None:
+            refunds = self._v1.refunds.list({**PAGE, "payment_intent": payment_intent_id})
+            return next((str(row.id) for row in refunds.auto_paging_iter() if is_made_by(row, key)), None)
+
+        def send(options: dict[str, str]) -> str:
+            return str(self._v1.refunds.create(parameters, options).id)
+
+        # Stripe forgets keys after a day, and would return the money twice; the refund itself stays.
+        with translated_errors():
+            made = find()
+        return made or self._send_once(key, send, find)
+
     def _send_once(
         self, key: str, send: Callable[[dict[str, str]], str], find: Callable[[], str | None]
     ) -> str:

@@ -28,7 +28,8 @@ from gateway.admin.approval_kinds import AnotherRoleDecides, OwnRequest
 from gateway.admin.models import ApprovalRequest
 from gateway.chain.signing import set_signer
 from gateway.common.errors import PermissionDenied
-from payments.models import PayoutRate
+from payments.models import Payout, PayoutRate, Refund
+from payments.services import refunds
 from relay.models import Relayer
 from relay.services import relayers
 from rewards.models import Badge, Modifier, ModifierType
@@ -36,6 +37,7 @@ from rewards.services import modifiers
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
+from tests.gateway.admin.sample_rows import make
 from tests.staff import approve, browser_of, confirm, confirmed, member, messages_of
 from users.models import TrustedImplementation, User
 from users.services import staff
@@ -169,6 +171,19 @@ def _relayer() -> Scene:
     )
 
 
+def _refund() -> Scene:
+    payout = make(Payout)
+
+    def ask(actor: User, amount: int) -> ApprovalRequest:
+        shown = refunds.Preview(
+            payout=payout, amount_minor=amount, returned_minor=0, taken_before=0, credits=amount, available=0,
+            debt_limit=0,
+        )  # fmt: skip
+        return refunds.request(preview=shown, actor=actor, reason="x", key=secrets.token_hex(8))
+
+    return Scene(ask, Refund.objects.exists)
+
+
 def _returning_relayer() -> Scene:
     row = Relayer.objects.create(
         address=random_address(), next_account_nonce=0, mined_account_nonce=0, is_active=False,
@@ -215,6 +230,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "configure_ad_network": _network("configure_ad_network"),
     "grant_modifier": _modifier,
     "issue_network_address": _network("issue_network_address"),
+    "refund_payout": _refund,
     "release_early": _release,
     "remove_badge": _badge_removal,
     "reset_password": _reset(staff.request_password),
@@ -231,7 +247,7 @@ BELOW, ABOVE = 40, 41
 def limits(settings: Settings) -> Settings:
     """Alone 40 of each pool, for the whole day as well unless a test changes it; spare keys for relayers."""
     same = {"clerk": BELOW, "person": BELOW, "day": BELOW, "ceiling": 1_000, "ceiling_day": 10_000}
-    settings.APPROVAL_LIMITS = {"credits": same, "bonuses": same}
+    settings.APPROVAL_LIMITS = {"credits": same, "bonuses": same, "refunds": same}
     settings.RELAY_RELAYER_MNEMONIC = "test test test test test test test test test test test junk"
     settings.RELAY_DERIVED_RELAYERS = 9
     return settings

@@ -85,7 +85,8 @@ MATRIX = {
     ),
     "payments.Customer": Row(ALL),
     "payments.Subscription": Row(ALL, actions={"cancel": "sS"}),
-    "payments.Payout": Row(ALL, export="fS"),
+    "payments.Refund": Row(ALL, actions={"send": "sS"}),
+    "payments.Payout": Row(ALL, export="fS", pages={"refund": "sS"}),
     "payments.Clawback": Row(ALL),
     "payments.BillingOperation": Row(ALL),
     "payments.StripeEvent": Row(ALL, actions={"process_again": "sS", "dismiss": "fS"}),
@@ -111,7 +112,7 @@ MONEY = [
     "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "gateway_admin.ApprovalRequest",
     "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "rewards.CashbackEntry", "earnings.Postback",
     "relay.RelayTransaction", "relay.Attempt", "relay.Loss",
-    "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback",
+    "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback", "payments.Refund",
     "payments.BillingOperation", "payments.StripeEvent", "checkin.CheckIn", "checkin.DailySeed",
     "gateway_admin.StaffAction",
 ]  # fmt: skip

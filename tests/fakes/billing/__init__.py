@@ -68,14 +68,6 @@ class FakeBilling(AccountClient):
         invoice = next(row for row in self._invoices.values() if row.intent == intent)
         self._mark_paid(invoice, invoice.amount)
 
-    def refund(self, payment_intent: str, amount: int | None = None) -> str:
-        left = self._paid_with(payment_intent) - self.refunded(payment_intent)
-        identifier = new_id("re")
-        self._refunds[identifier] = [payment_intent, amount or left]
-        self._begun[identifier] = self._now
-        self._emit("refund.created", identifier)
-        return identifier
-
     def fail_refund(self, refund: str) -> None:
         self._refunds[refund][1] = 0
         self._emit("refund.failed", refund)

@@ -245,6 +245,14 @@ class Account:
     def _paid_with(self, intent: str) -> int:
         return sum(invoice.collected for invoice in self._invoices.values() if invoice.intent == intent)
 
+    def refund(self, payment_intent: str, amount: int | None = None) -> str:
+        left = self._paid_with(payment_intent) - self.refunded(payment_intent)
+        identifier = new_id("re")
+        self._refunds[identifier] = [payment_intent, amount or left]
+        self._begun[identifier] = self._now
+        self._emit("refund.created", identifier)
+        return identifier
+
     def refunded(self, intent: str) -> int:
         return sum(amount for pi, amount in self._refunds.values() if pi == intent)
 

@@ -114,6 +114,19 @@ class AccountClient(Account):
             self._end(subscription, self._now)
         return self._state(subscription_id)
 
+    def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
+        self._count("create_refund")
+
+        def refund() -> str:
+            disputed = any(pi == payment_intent_id and out for pi, _, out in self.disputes.values())
+            if disputed or amount_minor > self._paid_with(payment_intent_id) - self.refunded(
+                payment_intent_id
+            ):
+                raise BillingRefused("Stripe refused the request.", reason="charge_already_refunded")
+            return self.refund(payment_intent_id, amount_minor)
+
+        return self._idempotent(key, (payment_intent_id, amount_minor), refund)
+
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
         self._count("retrieve_subscription")
         return self._state(subscription_id)

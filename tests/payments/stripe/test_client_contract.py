@@ -5,6 +5,7 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -343,6 +344,23 @@ class TestReturnedMoney:
         assert self._returned(seam, payment) == (amount // 5, 0)
         for object_id in (refund, kept, dispute):
             assert seam.client.payment_intent_of(object_id=object_id) == payment
+
+    def test_a_key_returns_money_once_and_no_more_than_is_left(
+        self, seam: SeamCase, begin: Callable[..., SubscriptionState], amount: int, key: Key
+    ) -> None:
+        payment, first = self._payment(seam, begin()), key()
+        refund = partial(seam.client.create_refund, payment_intent_id=payment)
+        made = refund(amount_minor=amount // 3, key=first)
+        seam.account.pass_time(2 * 86_400)  # Stripe has forgotten the key by then.
+        assert refund(amount_minor=amount // 3, key=first) == made
+        assert seam.client.payment_intent_of(object_id=made) == payment
+        assert self._returned(seam, payment) == (amount // 3, 0)
+        with pytest.raises(BillingRefused):
+            refund(amount_minor=amount - amount // 3 + 1, key=key())
+        assert refund(amount_minor=amount - amount // 3, key=key()) != made
+        with pytest.raises(BillingRefused):
+            refund(amount_minor=1, key=key())
+        assert self._returned(seam, payment) == (amount, 0)
 
     def test_other_objects_have_no_payment_intent(self, seam: SeamCase) -> None:
         assert seam.client.payment_intent_of(object_id=f"txn_{secrets.token_hex(8)}") == ""

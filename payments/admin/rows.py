@@ -1,4 +1,4 @@
-"""What support and finance see of payments, and what they do about them, each through its service."""
+"""The rows of payments, found by a whole id of Stripe's or a whole address, and what staff do about them."""
 
 import re
 from typing import Any, ClassVar
@@ -13,37 +13,26 @@ from django.http import HttpRequest
 from django.utils import timezone
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
-from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm, form_kind
 from gateway.admin.approval_kinds import AboveCeiling
 from gateway.admin.base import OwnedRows, ReadOnlyAdmin, one_of
 from gateway.admin.exports import Column, Exportable
 from gateway.common.fields import checksum
+from payments.admin.refunds import SEND_AGAIN, Refundable
+from payments.amounts import display_amount
 from payments.models import (
     BillingOperation,
     Clawback,
     Customer,
     Payout,
     PayoutRate,
+    Refund,
     StripeEvent,
     Subscription,
 )
 from payments.queries import Effect, effect_of_rate, rates_in_force
 from payments.services import events, subscriptions, synchronisation
-
-navigation.register(
-    "Payments",
-    {
-        "payments.Customer": "badge",
-        "payments.Subscription": "autorenew",
-        "payments.Payout": "payments",
-        "payments.Clawback": "undo",
-        "payments.StripeEvent": "inbox",
-        "payments.BillingOperation": "pending_actions",
-        "payments.PayoutRate": "currency_exchange",
-    },
-)
 
 
 def _process_again(row: StripeEvent, decision: Decision) -> str:
@@ -213,7 +202,7 @@ class SubscriptionAdmin(ReasonedActions, PaymentsAdmin):
 
 
 @admin.register(Payout)
-class PayoutAdmin(Exportable, PaymentsAdmin):
+class PayoutAdmin(Refundable, Exportable, PaymentsAdmin):
     export_columns = (
         Column("payout", "pk"),
         Column("profile", "user__profile_address"),
@@ -255,6 +244,39 @@ class ClawbackAdmin(PaymentsAdmin):
     stripe_ids = {"in": "payout__stripe_invoice_id", "pi": "payout__stripe_payment_intent_id"}
     list_display = ("key", "profile", "payout", "credits", "created_at")
     list_select_related = ("payout__user",)
+
+
+@admin.register(Refund)
+class RefundAdmin(ReasonedActions, PaymentsAdmin):
+    """Refunds that staff asked for, and whether Stripe has made them."""
+
+    staff_actions = (SEND_AGAIN,)
+    owner_path = "payout__user"
+    stripe_ids = {
+        "in": "payout__stripe_invoice_id",
+        "pi": "payout__stripe_payment_intent_id",
+        "re": "outcome",
+    }
+    list_display = (
+        "payout",
+        "profile",
+        "amount",
+        "status",
+        "outcome",
+        "last_error",
+        "created_at",
+        "finished_at",
+    )
+    list_filter = ("status",)
+    list_select_related = ("payout__user",)
+    ordering = ("-created_at",)
+    fields = readonly_fields = (
+        "payout", "amount", "status", "outcome", "last_error", "attempts", "approval", "created_at", "finished_at",
+    )  # fmt: skip
+
+    @admin.display(description="amount", ordering="amount_minor")
+    def amount(self, refund: Refund) -> str:
+        return display_amount(amount_minor=refund.amount_minor, currency=refund.payout.currency)
 
 
 @admin.register(BillingOperation)

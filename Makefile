@@ -28,12 +28,12 @@ $(PREPARED): $(INSTALLED)
 	@$(BIN)/python -m devstack prepare
 	@touch $@
 
-run: $(PREPARED) ## Start everything, run the wallet journey, keep serving (ONCE=1, PORT=, LOAD=1 for a load generator)
+run: $(PREPARED) ## Start everything, run the wallet journey, keep serving (ONCE=1, PORT=, LOAD=1, PGBOUNCER=1)
 	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(LOAD),--load) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME))
 
 # Each of the workers has its own servers. The journeys stay on one of them and mostly wait, so three suit two processors.
 WORKERS ?= 3
-test: $(PREPARED) ## Run every test on embedded services (ARGS= for pytest, WORKERS= at once)
+test: $(PREPARED) ## Run every test on embedded services (ARGS= for pytest, WORKERS= at once, PGBOUNCER=1 behind PgBouncer)
 	@$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder $(ARGS)
 
 lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, container files

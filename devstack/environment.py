@@ -124,12 +124,23 @@ def django_environment(
         "ADMOB_KEYS_URL": services.google.url,
         "CORS_ALLOW_ALL_ORIGINS": "True",
         **{f"{name}_RATE": _UNLIMITED for name in _RATES},
+        **_pooling(services),
     }
+
+
+def _pooling(services: Services) -> dict[str, str]:
+    if services.pooler is None:
+        return {}
+    return {"DATABASE_POOLING": "transaction", "DATABASE_DIRECT_URL": services.direct_database_url}
 
 
 def owner_environment(services: Services) -> dict[str, str]:
     """Return what differs for a process that migrates: it owns the tables, and grants the others their rights."""
-    return {"DATABASE_URL": services.database_url, "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE}
+    return {
+        "DATABASE_URL": services.database_url,
+        "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE,
+        "DATABASE_POOLING": "session",
+    }
 
 
 def process_environment(settings: dict[str, str]) -> dict[str, str]:

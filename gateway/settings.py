@@ -141,7 +141,17 @@ _database = env.database("DATABASE_URL")
 _PLACE = {"dbname", "user", "password", "host", "port"}
 _STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
 # A request that waits longer than this is stuck: fail it, free the row, let the caller repeat.
-_TIMEOUTS = f"-c statement_timeout={_STATEMENT_SECONDS}s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
+_TIMEOUTS = {"lock_timeout": "10s", "idle_in_transaction_session_timeout": "30s"}
+# What `migrate` sets for the role of the processes; commands, which have no limit of their own, run as others do.
+DATABASE_ROLE_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS or 15}s", **_TIMEOUTS}
+# A pooler in front gives a session for as long as a connection lasts, or for one transaction: then nothing may be set
+# for a session, or kept in it.
+DATABASE_POOLING = env.choice("DATABASE_POOLING", allowed=("session", "transaction"), default="session")
+_HAS_SESSIONS = DATABASE_POOLING == "session"
+_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS}s", **_TIMEOUTS} if _HAS_SESSIONS else {}
+# Past the pooler, for the one session that waits for notifications.
+DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL", default="")
+_PREPARES = env.flag("DATABASE_PREPARED_STATEMENTS", default=_HAS_SESSIONS)
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
@@ -152,12 +162,17 @@ DATABASES: dict[str, dict[str, Any]] = {
         "PORT": _database.get("port"),
         # Services own their transactions; durable=True would refuse to nest in a request's.
         "ATOMIC_REQUESTS": False,
+        "DISABLE_SERVER_SIDE_CURSORS": not _HAS_SESSIONS,
         "OPTIONS": {
             # Other parameters of the URL, such as sslmode, go to the driver unchanged.
             **{name: text for name, text in _database.items() if name not in _PLACE},
-            "options": _TIMEOUTS,
+            **(
+                {"options": " ".join(f"-c {name}={limit}" for name, limit in _LIMITS.items())}
+                if _LIMITS
+                else {}
+            ),
             # Only statements of gateway.common.db are ever prepared: the ORM puts values into the text.
-            "prepare_threshold": 5,
+            "prepare_threshold": 5 if _PREPARES else None,
             "pool": {
                 "min_size": 1,
                 "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1),
@@ -168,6 +183,8 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 # Set where `migrate` runs, as the owner of the tables: the role as which all other processes connect.
 DATABASE_APPLICATION_ROLE = env.optional("DATABASE_APPLICATION_ROLE")
+# Whether a commit must be on another machine as well; `check --deploy` looks whether it is.
+DATABASE_SYNCHRONOUS_STANDBY = env.flag("DATABASE_SYNCHRONOUS_STANDBY", default=False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss"))
 CACHES: dict[str, dict[str, Any]] = {

@@ -25,7 +25,7 @@ from gateway.admin import middleware
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 from gateway.chain.config import get_chain
-from tests.database import OWNER, connect_as, keep_first_rows
+from tests.database import OWNER, connect_as, keep_first_rows, pooled
 
 # Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
 STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
@@ -105,7 +105,9 @@ def django_db_modify_db_settings(services: Services) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def django_db_setup(
+    services: Services, django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
     """
     Restore the migrations' rows after each transactional test, instead of sending `post_migrate` again.
 
@@ -113,8 +115,9 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     """
     with django_db_blocker.unblock():
         keep_first_rows()
-        connect_as(APPLICATION_ROLE)
-        yield
+        with pooled(services):
+            connect_as(APPLICATION_ROLE)
+            yield
         connect_as(OWNER)
 
 

@@ -14,8 +14,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+from django.conf import settings
 from django.db import connection, transaction
 from django.test import TransactionTestCase
+
+from devstack.services.postgres import APPLICATION_ROLE
+from devstack.services.stack import Services
 
 # Creates and owns the test database; a superuser.
 OWNER = "postgres"
@@ -70,6 +74,25 @@ def connect_as(role: str) -> None:
     """Have every connection that is opened from now on log in as that role."""
     connection.close()
     connection.settings_dict["USER"] = role
+
+
+@contextmanager
+def pooled(services: Services) -> Iterator[None]:
+    """
+    Have every connection that is opened in the block go through the pooler of transactions, if there is one.
+
+    The database is created, and dropped, past it: its sessions would be in the way.
+    """
+    pooler = services.pooler
+    if pooler is None:
+        yield
+        return
+    database, direct = connection.settings_dict, connection.settings_dict["HOST"]
+    database["HOST"] = str(pooler.directory)
+    settings.DATABASE_DIRECT_URL = services.postgres.url(str(database["NAME"]), role=APPLICATION_ROLE)
+    yield
+    database["HOST"] = direct
+    pooler.stop()
 
 
 def as_owner(statement: str, *params: Any) -> int:

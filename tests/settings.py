@@ -38,19 +38,26 @@ _environment = {
     "CHAIN_RPC_TIMEOUT_SECONDS": "60",
     "RELAY_RELAYER_KEYS": ",".join("0x" + secrets.token_hex(32) for _ in range(3)),
 }
+if os.environ.get("PGBOUNCER"):
+    _environment["DATABASE_POOLING"] = "transaction"
 for _name, _value in _environment.items():
     os.environ.setdefault(_name, _value)
 
 from gateway.settings import *  # noqa: E402, F403
-from gateway.settings import DATABASES, LOGGING  # noqa: E402
+from gateway.settings import DATABASE_ROLE_LIMITS, DATABASES, LOGGING  # noqa: E402
 
 # Tests open connections from many threads of their own; a refused one should say so at once.
 DATABASES["default"]["OPTIONS"].pop("pool")
 # The last of a storm waits for all before it, and a test that looks on keeps its transaction open meanwhile.
-_PATIENCE = {"statement_timeout": 120, "lock_timeout": 60, "idle_in_transaction_session_timeout": 120}
-DATABASES["default"]["OPTIONS"]["options"] += "".join(
-    f" -c {name}={seconds}s" for name, seconds in _PATIENCE.items()
-)
+DATABASE_ROLE_LIMITS |= {
+    "statement_timeout": "120s",
+    "lock_timeout": "60s",
+    "idle_in_transaction_session_timeout": "120s",
+}
+if "options" in DATABASES["default"]["OPTIONS"]:
+    DATABASES["default"]["OPTIONS"]["options"] += "".join(
+        f" -c {name}={limit}" for name, limit in DATABASE_ROLE_LIMITS.items()
+    )
 
 # pytest keeps what a test logs; to write it as JSON as well takes longer than many a request.
 LOGGING["root"] = {"level": "INFO"}

@@ -2,15 +2,17 @@
 
 import fcntl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from devstack.ad_networks.demo import VerifierKeys, serve_verifier_keys
 from devstack.console import step
 from devstack.rpc import Rpc
+from devstack.services import pgbouncer
 from devstack.services.anvil import CHAIN_ID, Anvil
-from devstack.services.postgres import APPLICATION_ROLE, Postgres
+from devstack.services.pgbouncer import PgBouncer
+from devstack.services.postgres import APPLICATION_ROLE, DATABASE, Postgres
 from devstack.services.redis import Redis
 from devstack.services.server import Server, ServerFailed, stop_all
 from devstack.services.stripe_double import StripeDouble
@@ -28,11 +30,14 @@ class Services:
     stripe: StripeDouble
     google: VerifierKeys
     world: World
+    # In front of PostgreSQL, where the environment asks for one.
+    pooler: PgBouncer | None = None
 
     @property
     def servers(self) -> tuple[Server, ...]:
         """Every server of the stack."""
-        return (self.postgres, self.redis, self.anvil, self.stripe)
+        always = (self.postgres, self.redis, self.anvil, self.stripe)
+        return (*always, self.pooler) if self.pooler else always
 
     @property
     def database_url(self) -> str:
@@ -42,6 +47,11 @@ class Services:
     @property
     def application_database_url(self) -> str:
         """URL of the database for the service's processes."""
+        return self.pooler.url(DATABASE) if self.pooler else self.direct_database_url
+
+    @property
+    def direct_database_url(self) -> str:
+        """The same, past a pooler."""
         return self.postgres.url(role=APPLICATION_ROLE)
 
     def empty_database(self) -> None:
@@ -96,9 +106,14 @@ def start_services(
             postgres.ensure_database(template=TEMPLATE)
             anvil.mine_a_past()
             world = load_world(Rpc(anvil.url), directory / "world.json")
-            yield Services(postgres, redis, anvil, stripe, google, world)
+            with _pooler(postgres, logs) as pooler:
+                yield Services(postgres, redis, anvil, stripe, google, world, pooler)
         finally:
             stop_all((stripe, anvil, redis, postgres))
+
+
+def _pooler(postgres: Postgres, logs: Path) -> AbstractContextManager[PgBouncer | None]:
+    return PgBouncer(postgres, logs).running() if pgbouncer.is_wanted() else nullcontext()
 
 
 def _start(*servers: Server) -> None:

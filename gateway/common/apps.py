@@ -1,5 +1,7 @@
 """What every package shares, as an app of Django, because leases are rows."""
 
+from importlib import import_module
+
 from django.apps import AppConfig
 
 
@@ -8,3 +10,7 @@ class GatewayCommonConfig(AppConfig):
 
     name = "gateway.common"
     label = "gateway_common"
+
+    def ready(self) -> None:
+        """Register the checks, which need the settings."""
+        import_module("gateway.common.checks")

@@ -8,15 +8,18 @@ is repeated is prepared by the driver and planned once per connection.
 """
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import pgtrigger
 import psycopg
 from billiard.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, InterfaceError, OperationalError, connection
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
+from psycopg import sql
 
 from gateway.common.errors import DomainError
 
@@ -94,26 +97,39 @@ def never_emptied(noun: str) -> pgtrigger.Trigger:
 
 
 class Listener:
-    """Waits for notifications of one channel, on the connection of the thread that waits."""
+    """
+    Waits for notifications of one channel, on the connection of the thread that waits.
+
+    Behind a pooler of transactions it has a session of its own past it, or hears nothing: callers look by the
+    clock as well.
+    """
 
     def __init__(self, channel: str) -> None:
         self._channel = channel
         self._session: Any = None
+        self._direct: Any = None
 
     def wait(self, *, seconds: float) -> bool:
-        """
-        Return True once the channel was notified since the last wait, False after so many seconds.
-
-        Behind a pooler that shares sessions no notification arrives, so callers look by the clock as well.
-        """
-        connection.ensure_connection()
-        if self._session is not connection.connection:
-            with connection.cursor() as cursor:
-                cursor.execute(f"LISTEN {connection.ops.quote_name(self._channel)}")
-            self._session = connection.connection
+        """Return True once the channel was notified since the last wait, False after so many seconds."""
+        if settings.DATABASE_POOLING == "transaction" and not settings.DATABASE_DIRECT_URL:
+            time.sleep(seconds)
+            return False
         with connection.wrap_database_errors:
-            notifications = list(self._session.notifies(timeout=seconds, stop_after=1))
+            session = self._open()
+            if self._session is not session:
+                session.execute(sql.SQL("LISTEN {}").format(sql.Identifier(self._channel)))
+                self._session = session
+            notifications = list(session.notifies(timeout=seconds, stop_after=1))
         return bool(notifications)
+
+    def _open(self) -> Any:
+        if settings.DATABASE_POOLING == "session":
+            connection.ensure_connection()
+            return connection.connection
+        if self._direct is None or self._direct.closed:
+            url = settings.DATABASE_DIRECT_URL
+            self._direct = psycopg.connect(url, autocommit=True, connect_timeout=5)
+        return self._direct
 
 
 # Raised inside a task whose time is up. Services let it pass; otherwise they know nothing of Celery.

@@ -6,15 +6,19 @@ nothing else: it cannot alter tables, switch triggers off or empty a table, and 
 can neither change nor delete any. Triggers say the same once more, and hold against the owner's slips as well.
 """
 
+import logging
 from typing import Any
 
 import pgtrigger
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db import connections, transaction
+from django.db import ProgrammingError, connections, transaction
 from psycopg import sql
+from psycopg.errors import InsufficientPrivilege
 
 from gateway.common.db import APPEND_ONLY
+
+logger = logging.getLogger(__name__)
 
 _GRANTS = """
 REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role};
@@ -25,6 +29,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
 REVOKE UPDATE, DELETE ON {append_only} FROM {role};
 REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}
 """
+_LIMIT = "ALTER ROLE {role} SET {name} = {limit}"
 
 
 def append_only_tables() -> list[str]:
@@ -59,3 +64,19 @@ def grant_to_application(*, using: str, **_: Any) -> None:
         # Nobody ever sees the rights half given.
         with transaction.atomic(using=using):
             cursor.execute(grants.as_string(connection.connection))
+        _limit(role, using)
+
+
+def _limit(role: str, using: str) -> None:
+    """Have every session of the role begin with these limits: a pooler of transactions passes none on."""
+    connection = connections[using]
+    for name, limit in settings.DATABASE_ROLE_LIMITS.items():
+        names = {"role": sql.Identifier(role), "name": sql.Identifier(name)}
+        text = sql.SQL(_LIMIT).format(limit=sql.Literal(limit), **names).as_string(connection.connection)
+        try:
+            with transaction.atomic(using=using), connection.cursor() as cursor:
+                cursor.execute(text)
+        except ProgrammingError as error:
+            if not isinstance(error.__cause__, InsufficientPrivilege):
+                raise
+            logger.warning("have an administrator of PostgreSQL execute this: %s", text)

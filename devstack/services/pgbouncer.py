@@ -1,0 +1,108 @@
+"""
+PgBouncer in front of PostgreSQL, pooling transactions: to try that the service needs no session.
+
+The program is Debian's: one that is installed, or its packages, fetched by `apt-get` and unpacked beside the data.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote
+
+import psycopg
+
+from devstack.console import step
+from devstack.files import DATA
+from devstack.process_lifetime import unprivileged
+from devstack.services.postgres import APPLICATION_ROLE, Postgres
+from devstack.services.server import Server
+
+_PACKAGES = ("pgbouncer", "libc-ares2", "libevent-2.1-7")
+_PROGRAM = Path("usr/sbin/pgbouncer")
+_SETTINGS = """
+[databases]
+* = host={socket}
+
+[pgbouncer]
+pool_mode = transaction
+listen_addr =
+unix_socket_dir = {directory}
+unix_socket_mode = 0700
+listen_port = 5432
+auth_type = trust
+auth_file = {users}
+max_client_conn = 1000
+default_pool_size = 40
+"""
+
+
+def is_wanted() -> bool:
+    """Say whether the environment asks for it, as `make test PGBOUNCER=1` does."""
+    return os.environ.get("PGBOUNCER", "") not in {"", "0"}
+
+
+class PgBouncer(Server):
+    """A pooler of transactions whose socket is named like that of PostgreSQL, in another folder."""
+
+    name: ClassVar[str] = "pgbouncer"
+
+    def __init__(self, postgres: Postgres, log_directory: Path) -> None:
+        super().__init__(postgres.socket_directory / "pool", log_directory)
+        self._postgres = postgres
+
+    def prepare(self) -> None:
+        """Write its settings, and whom it lets in; fetch the program first, if need be."""
+        super().prepare()
+        self._program = _program()
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": _libraries()}
+        users = self.directory / "users.txt"
+        users.write_text(f'"postgres" ""\n"{APPLICATION_ROLE}" ""\n')
+        settings = _SETTINGS.format(
+            socket=self._postgres.socket_directory, directory=self.directory, users=users
+        )
+        (self.directory / "pgbouncer.ini").write_text(settings)
+
+    def command(self) -> list[str]:
+        """Return the foreground server."""
+        return [str(self._program), str(self.directory / "pgbouncer.ini")]
+
+    def launch(self) -> list[str]:
+        """Return the command for an account that is not root's."""
+        return unprivileged(super().launch())
+
+    def answers(self) -> bool:
+        """Say whether it passes a statement on."""
+        try:
+            psycopg.connect(self.url("postgres"), connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def url(self, database: str, *, role: str = APPLICATION_ROLE) -> str:
+        """Return the URL of a database behind it."""
+        return f"postgresql://{role}@/{database}?host={quote(str(self.directory), safe='')}"
+
+
+def _program() -> Path:
+    installed = shutil.which("pgbouncer")
+    if installed:
+        return Path(installed)
+    folder = DATA / "pgbouncer"
+    if not (folder / _PROGRAM).exists():
+        with step("fetching PgBouncer"):
+            _unpack(folder)
+    return folder / _PROGRAM
+
+
+def _unpack(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["apt-get", "download", *_PACKAGES], cwd=folder, check=True, capture_output=True)
+    for package in folder.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "--extract", package, folder], check=True)
+
+
+def _libraries() -> str:
+    """Return where the libraries lie that were fetched with the program."""
+    return ":".join({str(path.parent) for path in (DATA / "pgbouncer").glob("usr/lib/*/*.so*")})

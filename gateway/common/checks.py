@@ -1,0 +1,64 @@
+"""System checks of the database: what must be set there, since the processes cannot set it for a session or a host."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Warning, register
+from django.db import OperationalError, connection
+
+# What a session of the processes' role begins with. Of the role's own settings those for this database come first.
+_SETTINGS = """
+WITH own AS (
+    SELECT DISTINCT ON (split_part(setting, '=', 1)) split_part(setting, '=', 1) AS name,
+           split_part(setting, '=', 2) AS value
+    FROM pg_db_role_setting, unnest(setconfig) AS setting
+    WHERE setrole = to_regrole(quote_ident(coalesce(nullif(%s, ''), current_user)))
+      AND setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+    ORDER BY split_part(setting, '=', 1), setdatabase DESC
+)
+SELECT name, coalesce(own.value, current_setting(name))
+FROM unnest(ARRAY['synchronous_standby_names', 'synchronous_commit', 'statement_timeout']) AS name
+LEFT JOIN own USING (name)
+"""
+
+
+@register("gateway", deploy=True)
+def promises_are_safe(**_: Any) -> list[CheckMessage]:
+    """Warn where a hash could be answered and then be lost with one machine; it asks the database."""
+    try:
+        found = _read_settings()
+    except OperationalError:
+        return [Warning("The database cannot be asked how it commits.", id="gateway.W001")]
+    warnings: list[CheckMessage] = []
+    if found["synchronous_commit"] in {"off", "local"} and (
+        found["synchronous_commit"] == "off" or settings.DATABASE_SYNCHRONOUS_STANDBY
+    ):
+        text = f"synchronous_commit is {found['synchronous_commit']}: a commit is answered before it is safe."
+        warnings.append(Warning(text, hint="ALTER ROLE … RESET synchronous_commit", id="gateway.W002"))
+    if settings.DATABASE_SYNCHRONOUS_STANDBY and not found["synchronous_standby_names"]:
+        text = "DATABASE_SYNCHRONOUS_STANDBY is set, and PostgreSQL waits for no standby."
+        hint = "Set synchronous_standby_names, or have Patroni do it with synchronous_mode."
+        warnings.append(Warning(text, hint=hint, id="gateway.W003"))
+    return warnings
+
+
+@register("gateway", deploy=True)
+def limits_hold_behind_a_pooler(**_: Any) -> list[CheckMessage]:
+    """Warn where statements have no time limit, because a pooler of transactions passes none on."""
+    if settings.DATABASE_POOLING == "session":
+        return []
+    try:
+        limit = _read_settings()["statement_timeout"]
+    except OperationalError:
+        return [Warning("The database cannot be asked for its limits.", id="gateway.W001")]
+    if limit not in {"", "0"}:
+        return []
+    text = "DATABASE_POOLING is transaction, and the processes' role has no statement_timeout."
+    hint = "Run migrate with DATABASE_APPLICATION_ROLE, which sets the limits of that role."
+    return [Warning(text, hint=hint, id="gateway.W004")]
+
+
+def _read_settings() -> dict[str, str]:
+    with connection.cursor() as cursor:
+        cursor.execute(_SETTINGS, [settings.DATABASE_APPLICATION_ROLE])
+        return dict(cursor.fetchall())

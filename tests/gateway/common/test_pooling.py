@@ -1,0 +1,111 @@
+"""What does without a session: waiting for notifications, time limits, and what `check --deploy` says of them."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from django.core.checks import run_checks
+from django.db import connection
+from pytest_django import Settings
+
+from devstack.services.postgres import APPLICATION_ROLE
+from devstack.services.stack import Services
+from gateway.common import checks
+from gateway.common.db import Listener
+from tests.credits.rows import query
+from tests.database import as_owner
+from tests.threads import at_once
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def pooled(settings: Settings, services: Services) -> Settings:
+    settings.DATABASE_POOLING = "transaction"
+    name = str(connection.settings_dict["NAME"])
+    settings.DATABASE_DIRECT_URL = services.postgres.url(name, role=APPLICATION_ROLE)
+    return settings
+
+
+def warnings() -> set[str | None]:
+    return {finding.id for finding in run_checks(tags=["gateway"], include_deployment_checks=True)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_behind_a_pooler_notifications_come_past_it_and_to_sessions_that_were_replaced(
+    pooled: Settings,
+) -> None:
+    listener = Listener("a_channel")
+    assert not listener.wait(seconds=0)
+    for _ in range(2):
+        at_once([lambda: query("SELECT pg_notify('a_channel', '')")])
+        assert listener.wait(seconds=10)
+        listener._direct.close()
+        assert not listener.wait(seconds=0)
+
+
+def test_without_a_way_past_the_pooler_the_clock_goes_and_no_session_is_used(pooled: Settings) -> None:
+    pooled.DATABASE_DIRECT_URL = ""
+    began = time.monotonic()
+    assert not Listener("a_channel").wait(seconds=0.05)
+    assert time.monotonic() - began >= 0.05
+    assert query("SELECT * FROM pg_listening_channels()") == []
+
+
+def test_every_session_of_the_role_begins_with_the_limits(pooled: Settings) -> None:
+    ((own,),) = query("SELECT rolconfig FROM pg_roles WHERE rolname = current_user")
+    limits = dict(setting.split("=") for setting in own)
+    assert limits == pooled.DATABASE_ROLE_LIMITS
+    assert "gateway.W004" not in warnings()
+    as_owner(f"ALTER ROLE {APPLICATION_ROLE} RESET ALL")
+    as_owner(f"ALTER ROLE {APPLICATION_ROLE} SET statement_timeout = 0")
+    assert "gateway.W004" in warnings()
+
+
+@pytest.mark.parametrize(
+    ("required", "level", "standbys", "expected"),
+    [
+        (False, "on", "", set()),
+        (False, "local", "", set()),
+        (False, "off", "", {"gateway.W002"}),
+        (True, "on", "", {"gateway.W003"}),
+        (True, "on", "ANY 1 (b, c)", set()),
+        (True, "remote_apply", "ANY 1 (b, c)", set()),
+        (True, "local", "ANY 1 (b, c)", {"gateway.W002"}),
+    ],
+)
+def test_a_promise_that_one_machine_could_lose_is_a_warning(
+    required: bool,
+    level: str,
+    standbys: str,
+    expected: set[str],
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    as_owner(f"ALTER ROLE {APPLICATION_ROLE} SET synchronous_commit = '{level}'")
+    settings.DATABASE_SYNCHRONOUS_STANDBY = required
+    read = checks._read_settings
+    # No role can have this one of its own.
+    monkeypatch.setattr(checks, "_read_settings", lambda: {**read(), "synchronous_standby_names": standbys})
+    assert warnings() - {"gateway.W004"} == expected
+
+
+@pytest.mark.parametrize(
+    ("pooling", "options", "threshold"), [("session", True, 5), ("transaction", False, None)]
+)
+def test_a_pooler_of_transactions_gets_no_options_and_no_prepared_statements(
+    pooling: str, options: bool, threshold: int | None
+) -> None:
+    code = """
+from tests.settings import DATABASES
+database = DATABASES["default"]
+options = database["OPTIONS"]
+print(("options" in options, options["prepare_threshold"], database["DISABLE_SERVER_SIDE_CURSORS"]))
+"""
+    environment = {**os.environ, "DATABASE_POOLING": pooling}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str((options, threshold, not options))

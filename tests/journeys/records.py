@@ -46,6 +46,10 @@ JOIN credits_account AS account ON account.id = entry.account_id
 JOIN users_user AS owner ON owner.id = account.user_id
 WHERE owner.profile_address = %s AND entry.source = 'RELAY_TRANSACTION' ORDER BY entry.id
 """
+_LEFT = """
+SELECT count(*) FROM users_accountdeletion AS deletion JOIN users_user AS owner ON owner.id = deletion.user_id
+WHERE owner.profile_address = %s AND deletion.billing_ended_at IS NOT NULL
+"""
 _RELAYERS = "SELECT address, next_account_nonce FROM relay_relayer ORDER BY id"
 _ACCOUNT_NONCES = """
 SELECT attempt.account_nonce FROM relay_attempt AS attempt
@@ -185,6 +189,10 @@ class Records:
     def sessions_behind(self, holder: int) -> int:
         """Return how many sessions of the database wait for the one with this process id."""
         return self._numbers(_BLOCKED, holder)[0]
+
+    def has_left_stripe(self, profile_address: str) -> bool:
+        """Return whether somebody deletes the account, and nothing is left of them at Stripe."""
+        return self._numbers(_LEFT, profile_address)[0] == 1
 
     @contextmanager
     def leased(self, loop: str) -> Iterator[None]:

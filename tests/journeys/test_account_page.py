@@ -1,6 +1,7 @@
-"""The account holder's page, from never having been here to a relayed call, in a browser with an extension."""
+"""The account holder's page, from never having been here to a deleted account, in a browser with an extension."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,23 @@ from tests.browser.admin_client import AdminClient
 from tests.factories import random_address
 from tests.journeys.people import Person
 from tests.journeys.stack import Stack
+from tests.journeys.waiting import until
 
 pytestmark = pytest.mark.journey
 _EXTENSION = (PROJECT / "devstack/extension/extension.js").read_text()
+# Somebody who has been here some days ago, on a day whose seed is public by now, and whose entries are under a root.
+_PAST = """
+from datetime import timedelta
+from django.utils.timezone import now
+from checkin.services import checkins, seeds
+from credits.services.roots import close_roots
+from users.models import User
+user = User.objects.get(profile_address="{address}")
+checkins.execute(user=user, now=now() - timedelta(days={days}))
+seeds.commit_and_reveal(now=now())
+close_roots()
+"""
+_CARD = "pm_card_authenticationRequired"
 _INSTALL = """
 window.extension = installExtension({{
   profiles: [{profile}], privateKey: {key}, node: {{ request: (asked) => window.askNode(asked) }},
@@ -36,8 +51,9 @@ def window(
     client = AdminClient(context.new_page(), stack.web.url, pictures / name)
     yield client
     context.close()
-    # Cards are entered at Stripe's own pages.
-    assert [text for text in client.complaints if f"{stack.provider.url}/" not in text] == []
+    # Cards are entered at Stripe's own pages, and a browser notes the answer that leads to 3-D Secure.
+    expected = (f"{stack.provider.url}/", "/api/payments/upsertSubscription")
+    assert [text for text in client.complaints if not any(part in text for part in expected)] == []
 
 
 def look(window: AdminClient, name: str) -> None:
@@ -60,26 +76,64 @@ def section(page: Page, name: str) -> None:
     expect(page.locator("#content")).to_have_attribute("aria-busy", "false")
 
 
+def give_card(page: Page, button: str) -> None:
+    """Choose a card at Stripe whose bank always asks, and complete what the bank asks for."""
+    page.get_by_label("Test card").select_option(_CARD)
+    page.get_by_role("button", name=button).click()
+    page.get_by_role("button", name="Complete").click()
+
+
 def subscribe(window: AdminClient, stack: Stack) -> None:
-    """Begin a subscription: the card is captured at Stripe, and the page goes on where it was."""
-    page = window.page
+    """Begin a subscription with card and 3-D Secure at Stripe, look around there, and cancel it."""
+    page, provider, here = window.page, f"{stack.provider.url}/**", f"{stack.web.url}/account#subscription"
     section(page, "Subscription")
     page.get_by_label("A month").fill("25.50")
     page.get_by_role("button", name="Subscribe").click()
-    page.wait_for_url(f"{stack.provider.url}/**")
-    page.get_by_label("Test card").select_option("pm_card_visa")
-    page.get_by_role("button", name="Save").click()
-    page.wait_for_url(f"{stack.web.url}/account#subscription")
+    page.wait_for_url(provider)
+    give_card(page, "Save")
+    page.wait_for_url(here)
     expect(page.get_by_label("A month")).to_have_value("25.50")
     page.get_by_role("button", name="Subscribe").click()
-    expect(page.get_by_role("status")).to_contain_text("a month. The credits arrive")
+    # The bank wants a confirmation of the payment; somebody looks at the page once more before.
+    page.wait_for_url(provider)
+    page.goto(here)
+    expect(page.get_by_text("Your bank wants you to confirm the payment")).to_be_visible()
+    page.get_by_role("link", name="Pay what is open").click()
+    page.wait_for_url(provider)
+    give_card(page, "Pay")
+    expect(page.get_by_text("25.50 USD, paid")).to_be_visible()
+    page.goto(here)
     expect(page.get_by_role("table", name="Invoices")).to_contain_text("paid")
+    expect(page.get_by_role("link", name="Open", exact=True)).to_have_attribute(
+        "href", re.compile(stack.provider.url)
+    )
     look(window, "subscription")
+    page.get_by_role("button", name="Open Stripe's customer portal").click()
+    page.get_by_role("link", name="Return").click()
+    page.get_by_label("E-mail address for receipts").fill("somebody@wallet.example")
+    page.get_by_role("button", name="Save the address").click()
+    expect(page.get_by_role("status")).to_contain_text("Saved. Stripe keeps the address")
+    expect(page.get_by_label("E-mail address for receipts")).to_have_value("somebody@wallet.example")
     page.get_by_role("button", name="Cancel at the end of the period").click()
     expect(page.get_by_role("status")).to_contain_text("ends with the running period")
 
 
-def test_somebody_signs_in_relays_checks_in_subscribes_and_takes_the_data_along(
+def delete_account(window: AdminClient, stack: Stack, person: Person) -> None:
+    """Have the account deleted, once the box is ticked; nothing of it is left at Stripe soon after."""
+    page, address = window.page, person.profile.profile_address
+    section(page, "Sessions and data")
+    page.get_by_role("button", name="Delete my account").click()
+    expect(page.get_by_role("status")).to_contain_text("Tick the box first")
+    page.get_by_label("I want my account to be deleted for good").check()
+    look(window, "delete-account")
+    page.get_by_role("button", name="Delete my account").click()
+    expect(page.get_by_role("status")).to_contain_text("Your account is closed and is being erased")
+    assert page.evaluate("sessionStorage.length") == 0
+    assert person.api.ask("/api/user/dashboardInfo").status == 401
+    until("nothing is left at Stripe", lambda: stack.records.has_left_stripe(address))
+
+
+def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_leaves(
     window: AdminClient, stack: Stack, person: Person
 ) -> None:
     page, target = window.page, random_address()
@@ -102,10 +156,16 @@ def test_somebody_signs_in_relays_checks_in_subscribes_and_takes_the_data_along(
 
     assert person.status(sent)["status"] == "Success"
     assert int(person.wallet.rpc.call("eth_getBalance", target, "latest"), 16) == 1
+    days = 3 if page.evaluate("innerWidth") < 500 else 4
+    stack.manage(
+        "shell", "-c", _PAST.format(address=person.profile.profile_address, days=days)
+    ).check_returncode()
     section(page, "History")
     expect(page.get_by_role("table", name="Transactions that were relayed")).to_contain_text("Success")
     page.get_by_role("button", name="Verify my entries").click()
-    expect(page.get_by_text("entries are under signed roots as they were posted")).to_be_visible()
+    expect(
+        page.get_by_text(re.compile("^[1-9][0-9]* entries are under signed roots as they were posted"))
+    ).to_be_visible()
     look(window, "history")
     section(page, "Overview")
     expect(page.get_by_role("img", name="Credits spent a day")).to_be_visible()
@@ -113,6 +173,9 @@ def test_somebody_signs_in_relays_checks_in_subscribes_and_takes_the_data_along(
     section(page, "Check-in")
     page.get_by_role("button", name="Check in", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("You drew")
+    page.get_by_role("button", name="Verify my draws").click()
+    computed = page.get_by_role("table", name="Your draws, computed again")
+    expect(computed.get_by_text("the same", exact=True)).to_have_count(1)
     look(window, "check-in")
     subscribe(window, stack)
     section(page, "Sessions and data")
@@ -124,7 +187,8 @@ def test_somebody_signs_in_relays_checks_in_subscribes_and_takes_the_data_along(
     assert sent in {row["transaction_hash"] for row in data["transactions"]}
     page.get_by_role("button", name="Sign out everywhere").click()
     expect(page.get_by_role("status")).to_contain_text("signed out everywhere")
-    assert person.api.ask("/api/user/dashboardInfo").status == 401
+    page.get_by_role("button", name="Sign in with Universal Profiles").click()
+    delete_account(window, stack, person)
 
 
 def test_what_the_person_declines_and_what_the_service_refuses_is_said(

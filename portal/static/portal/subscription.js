@@ -100,6 +100,7 @@ async function subscribe(form, needsCard, context) {
     const { results } = await session.get("/api/payments/invoices");
     const open = results.find(({ status, pageUrl }) => status === "open" && pageUrl);
     if (!open) throw error;
+    sessionStorage.removeItem(WANTED);
     location.assign(open.pageUrl);
   }
 }

@@ -21,6 +21,7 @@ COPY payments payments
 COPY checkin checkin
 COPY portal portal
 COPY backoffice backoffice
+COPY webhooks webhooks
 COPY templates templates
 # Static files are named by their content and compressed. The settings load with values that are used for nothing.
 RUN mkdir static && SECRET_KEY=used-for-nothing AUTH_REFRESH_SECRET=used-for-nothing AUTH_SIGNING_KEYS=used-for-nothing \

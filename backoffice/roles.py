@@ -13,7 +13,17 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 
 # The apps whose rows every role may view.
-OURS = ("users", "credits", "rewards", "earnings", "relay", "payments", "checkin", "gateway_admin")
+OURS = (
+    "users",
+    "credits",
+    "rewards",
+    "earnings",
+    "relay",
+    "payments",
+    "checkin",
+    "gateway_admin",
+    "webhooks",
+)
 
 ROLES: dict[str, tuple[str, ...]] = {
     "support": (
@@ -25,6 +35,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "payments.refund_payout",
         "payments.send_refund",
         "users.revoke_signinsession",
+        "webhooks.resend_message",
     ),
     "finance": (
         *(f"{app}.view_*" for app in OURS),
@@ -77,6 +88,9 @@ ROLES: dict[str, tuple[str, ...]] = {
         "earnings.add_adnetwork",
         "earnings.change_adnetwork",
         "gateway_admin.add_pause",
+        "webhooks.add_endpoint",
+        "webhooks.change_endpoint",
+        "webhooks.resend_message",
     ),
 }
 

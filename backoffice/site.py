@@ -14,7 +14,7 @@ from backoffice import reconciliation, search
 from gateway.admin import navigation
 
 # The order of the sidebar.
-GROUPS = ("People", "Credits", "Relay", "Payments", "Check-in", "Ad networks", "System")
+GROUPS = ("People", "Credits", "Relay", "Payments", "Check-in", "Ad networks", "Webhooks", "System")
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:

@@ -85,6 +85,7 @@ INSTALLED_APPS = [
     "checkin",
     "portal",
     "backoffice.apps.BackofficeConfig",
+    "webhooks.apps.WebhooksConfig",
 ]
 
 MIDDLEWARE = [
@@ -453,6 +454,20 @@ POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
 # Encrypt the networks' secrets in the database. The first key encrypts; all of them decrypt.
 AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")
 
+# ------------ Webhooks to wallet apps ------------------------------------------------------------------------
+
+# Encrypt the endpoints' secrets in the database. The first key encrypts; all of them decrypt. Without one there are
+# no endpoints.
+WEBHOOK_SECRET_KEYS = env.secrets("WEBHOOK_SECRET_KEYS", default="")
+WEBHOOK_TIMEOUT_SECONDS = env.integer("WEBHOOK_TIMEOUT_SECONDS", default=15, minimum=1, maximum=30)
+# For development: endpoints with plain http, and on this machine.
+WEBHOOK_ALLOW_HTTP = env.flag("WEBHOOK_ALLOW_HTTP", default=False)
+WEBHOOK_ALLOW_LOOPBACK = env.flag("WEBHOOK_ALLOW_LOOPBACK", default=False)
+# An endpoint that has refused everything for so long is disabled.
+WEBHOOK_DISABLE_DAYS = env.integer("WEBHOOK_DISABLE_DAYS", default=5, minimum=1)
+# How long messages that were delivered or given up are kept; until then they can be sent again.
+WEBHOOK_KEPT_DAYS = env.integer("WEBHOOK_KEPT_DAYS", default=30, minimum=7)
+
 # ------------ The ledger's signed roots ----------------------------------------------------------------------
 
 # A PEM private key (EC P-256), which the worker that closes roots alone has; and the PEM public keys of all roots.
@@ -489,6 +504,9 @@ CELERY_BEAT_SCHEDULE: dict[str, Any] = {
         "schedule": 60,
         "options": {"expires": 60},
     },
+    "webhooks-collect": {"task": "webhooks.collect", "schedule": 5, "options": {"expires": 5}},
+    "webhooks-deliver": {"task": "webhooks.deliver", "schedule": 5, "options": {"expires": 5}},
+    "webhooks-purge": {"task": "webhooks.purge", "schedule": crontab(hour="2", minute="45")},
     "users-purge": {"task": "users.purge", "schedule": 3600},
     "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
 }

@@ -32,6 +32,7 @@ _environment = {
     "AUTH_REFRESH_SECRET": secrets.token_urlsafe(50),
     "AUTH_DOMAIN": "testserver",
     "CHECKIN_SEED_SECRETS": secrets.token_urlsafe(50),
+    "WEBHOOK_SECRET_KEYS": secrets.token_urlsafe(50),
     "AD_NETWORK_SECRET_KEYS": secrets.token_urlsafe(50),
     # Storms of many threads on a busy machine wait for each other, not for the double or the node.
     "STRIPE_TIMEOUT_SECONDS": "60",

@@ -73,6 +73,8 @@ class SignInSession(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="sign_in_sessions")
     controller_address = AddressField()
+    # Of the wallet app that signed in, as its browser named it; empty where it named none.
+    origin = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField(default=now)
     refreshed_at = models.DateTimeField(default=now)
     expires_at = models.DateTimeField(db_index=True)

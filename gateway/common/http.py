@@ -67,6 +67,21 @@ def _plain(text: str) -> str:
     return str(inner or address)
 
 
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@]+", re.ASCII)
+_ORIGIN_LENGTH = 200
+
+
+def normal_origin(text: str) -> str:
+    """Return a web origin such as `https://wallet.example` in small letters; empty where the text is none."""
+    origin = text.strip().lower()
+    return origin if len(origin) <= _ORIGIN_LENGTH and _ORIGIN.fullmatch(origin) else ""
+
+
+def origin_of(request: Request | HttpRequest) -> str:
+    """Return the origin of the page or extension that sent the request; empty where its header names none."""
+    return normal_origin(str(request.META.get("HTTP_ORIGIN", "")))
+
+
 def normal_network(text: str) -> str:
     """
     Return an IP address or network in its usual form.

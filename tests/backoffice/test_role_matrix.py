@@ -70,6 +70,14 @@ MATRIX = {
     ),
     "earnings.Postback": Row(ALL, actions={"release_early": "fS", "forfeit": "fS"}),
     "earnings.NetworkUser": Row(ALL),
+    "webhooks.Endpoint": Row(
+        ALL, add="oS", change="oS",
+        actions={
+            "enable": "oS", "disable": "oS", "rotate_secret": "oS", "retire_secret": "oS", "send_test": "oS",
+            "resend_given_up": "soS",
+        },
+    ),
+    "webhooks.Message": Row(ALL, actions={"resend": "soS"}),
     "relay.RelayTransaction": Row(
         ALL, actions={"broadcast_again": "oS", "cancel_unsent": "oS"}, export="fS"
     ),

@@ -10,6 +10,7 @@ from celery import current_app
 from django.apps import apps
 
 from tests.docs.pages import PAGES, ROOT, code_spans, prose, rows
+from webhooks.models import EventType
 
 _PACKAGES = {path.parent.name for path in ROOT.glob("*/__init__.py")}
 _PATH = re.compile(r"[\w.-]+(?:/[\w.*-]+)*(?:/|\.(?:py|md|sql|yml|yaml|toml|json))")
@@ -84,9 +85,9 @@ def test_every_file_that_the_architecture_lists_for_a_package_is_in_it() -> None
 @pytest.mark.parametrize(
     "page", sorted({*PAGES} - {ROOT / "CHANGELOG.md"}), ids=lambda page: str(page.relative_to(ROOT))
 )
-def test_every_dotted_name_on_a_page_is_code_a_task_or_a_permission(page: Path) -> None:
+def test_every_dotted_name_on_a_page_is_code_a_task_a_permission_or_an_event(page: Path) -> None:
     current_app.loader.import_default_modules()
-    elsewhere = {*current_app.tasks, *_permissions()}
+    elsewhere = {*current_app.tasks, *_permissions(), *EventType.values}
     names = {
         name
         for name in _names(prose(page))

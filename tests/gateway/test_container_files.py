@@ -50,7 +50,12 @@ def test_nobody_else_gets_the_relayer_keys(services: dict[str, Any], name: str) 
 # What a process uses of the secrets of .env and secrets/; SECRET_KEY is Django's, and everybody's.
 USES = {
     "worker-relay": set[str](),
-    "worker-default": {"STRIPE_SECRET_KEY", "CHECKIN_SEED_SECRETS", "LEDGER_SIGNING_KEY"},
+    "worker-default": {
+        "STRIPE_SECRET_KEY",
+        "CHECKIN_SEED_SECRETS",
+        "LEDGER_SIGNING_KEY",
+        "WEBHOOK_SECRET_KEYS",
+    },
     "beat": {"STRIPE_SECRET_KEY"},
     "eraser": set[str](),
 }
@@ -59,6 +64,7 @@ SECRETS = {
     "AUTH_REFRESH_SECRET",
     "CHECKIN_SEED_SECRETS",
     "AD_NETWORK_SECRET_KEYS",
+    "WEBHOOK_SECRET_KEYS",
     "STRIPE_SECRET_KEY",
     "STRIPE_WEBHOOK_SECRETS",
     "METRICS_TOKEN",

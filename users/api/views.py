@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.viewsets import ViewSet
 
-from gateway.common.http import client_ip
+from gateway.common.http import client_ip, origin_of
 from gateway.common.routers import ApiRouter
 from gateway.common.serializers import rendered
 from gateway.common.throttling import network_rate
@@ -67,6 +67,7 @@ class SignInViewSet(ViewSet):
             profile_address=body["address"],
             client=_client(request),
             now=now(),
+            origin=origin_of(request),
         )
         return _answer(serializers.TokenPairResponseSerializer, pair)
 

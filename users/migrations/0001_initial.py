@@ -205,6 +205,7 @@ class Migration(migrations.Migration):
                     models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
                 ),
                 ("controller_address", gateway.common.fields.AddressField()),
+                ("origin", models.CharField(blank=True, db_default="", default="", max_length=200)),
                 ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("refreshed_at", models.DateTimeField(default=django.utils.timezone.now)),
                 ("expires_at", models.DateTimeField(db_index=True)),

@@ -42,14 +42,15 @@ class TokenPair:
     profile_address: str
 
 
-def start(*, profile_address: str, controller: str, now: datetime) -> TokenPair:
-    """Open a session for a profile whose controller has proved itself."""
+def start(*, profile_address: str, controller: str, now: datetime, origin: str = "") -> TokenPair:
+    """Open a session for a profile whose controller has proved itself, at the wallet app of that origin."""
     token = new_refresh_token()
     with transaction.atomic(durable=True):
         user = user_of_profile(profile_address=profile_address)
         session = SignInSession.objects.create(
             user=user,
             controller_address=controller,
+            origin=origin,
             created_at=now,
             refreshed_at=now,
             expires_at=now + settings.AUTH_REFRESH_LIFETIME,

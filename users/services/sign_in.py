@@ -148,10 +148,16 @@ def consume_challenge(*, nonce: str, profile_address: str | None, now: datetime)
 
 
 def sign_in(
-    *, nonce: str, signature: bytes, client: str, now: datetime, profile_address: str | None = None
+    *,
+    nonce: str,
+    signature: bytes,
+    client: str,
+    now: datetime,
+    profile_address: str | None = None,
+    origin: str = "",
 ) -> TokenPair:
     """
-    Open a session for the profile whose challenge a controller signed.
+    Open a session for the profile whose challenge a controller signed, at the wallet app of that origin.
 
     The first sign-in of a profile also makes its user and its credit account.
 
@@ -186,7 +192,9 @@ def sign_in(
         _require_our_chain(challenge, plain)
         raise
     # 4. Write.
-    return sessions.start(profile_address=challenge.profile_address, controller=controller, now=now)
+    return sessions.start(
+        profile_address=challenge.profile_address, controller=controller, now=now, origin=origin
+    )
 
 
 def _signed_another(challenge: SignInChallenge, signature: bytes, client: str, now: datetime) -> bool:

@@ -47,6 +47,7 @@ _CHOSEN: dict[str, Callable[[], Values]] = {
         "result_place": 0,
     },
     "users.TrustedImplementation": lambda: {"address": random_address()},
+    "webhooks.Endpoint": lambda: {"origins": ["https://wallet.example"], "event_types": ["call.settled"]},
     "gateway_admin.StaffAction": lambda: {
         "content_type": ContentType.objects.get_for_model(_model("users.User"))
     },

@@ -161,3 +161,21 @@ def test_a_stale_access_token_does_not_keep_anybody_from_signing_in(wallet: Wall
     wallet.client.credentials(HTTP_AUTHORIZATION="Bearer stale")
 
     assert wallet.verify()["address"] == wallet.profile.profile_address
+
+
+@pytest.mark.parametrize(
+    ("header", "origin"),
+    [
+        ("https://Wallet.example", "https://wallet.example"),
+        ("chrome-extension://abcdefgh", "chrome-extension://abcdefgh"),
+        ("null", ""),
+        ("https://wallet.example/path", ""),
+        ("https://" + "a" * 200, ""),
+        ("", ""),
+    ],
+    ids=["browser", "extension", "null", "no origin", "too long", "none"],
+)
+def test_a_session_keeps_the_origin_of_the_wallet_app(wallet: Wallet, header: str, origin: str) -> None:
+    wallet.client.credentials(HTTP_ORIGIN=header)
+    wallet.verify()
+    assert SignInSession.objects.get().origin == origin

@@ -1,0 +1,163 @@
+"""What is told of credits and subscriptions, and that the page for wallet developers shows it as it is."""
+
+import json
+import re
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from credits.models import CreditAccount, CreditEntry
+from credits.services import entries
+from payments.models import Customer, Subscription
+from relay.models import RelayTransaction, ReversedSettlement
+from tests.docs.pages import DOCS
+from tests.factories import UserFactory
+from tests.webhooks.conftest import App, sign_in
+from users.models import User
+from webhooks import payloads
+from webhooks.models import EventType, Message
+from webhooks.services import collection, endpoints
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def user(app: App) -> User:
+    """Somebody who is signed in, and whose credits were looked at before."""
+    person = UserFactory.create()
+    sign_in(person)
+    collection.collect(now=timezone.now())
+    return person
+
+
+def told() -> list[dict[str, Any]]:
+    return [json.loads(body) for body in Message.objects.order_by("pk").values_list("body", flat=True)]
+
+
+def grant(user: User, credits: int) -> CreditEntry:
+    return entries.grant(user=user, credits=credits, source="VIDEO_ADS", key=secrets.token_hex(8))
+
+
+def subscribe(user: User) -> Subscription:
+    now = timezone.now()
+    return Subscription.objects.create(
+        user=user,
+        customer=Customer.objects.create(user=user, stripe_customer_id=f"cus_{secrets.token_hex(8)}"),
+        stripe_subscription_id=f"sub_{secrets.token_hex(8)}",
+        stripe_item_id=f"si_{secrets.token_hex(8)}",
+        status=Subscription.Status.ACTIVE,
+        amount_minor=2550,
+        currency="usd",
+        current_period_start=now,
+        current_period_end=now + timedelta(days=30),
+        synced_at=now,
+    )
+
+
+def test_credits_are_told_once_and_in_order(app: App, user: User) -> None:
+    grant(user, 25)
+    grant(user, 5)
+    for _ in range(2):
+        collection.collect(now=timezone.now())
+    for _ in range(2):
+        app.deliver()
+    heard = [request.verified(app.secret)["data"] for request in app.receiver.requests]
+    assert heard == [
+        {
+            "address": user.profile_address,
+            "creditSource": "VIDEO_ADS",
+            "creditsEarned": amount,
+            "creditsBefore": before,
+            "creditsAfter": before + amount,
+        }
+        for amount, before in ((25, 0), (5, 25))
+    ]
+
+
+def test_an_app_hears_what_it_asked_for_since_it_was_enabled(app: App, user: User) -> None:
+    app.endpoint.event_types = [EventType.SUBSCRIPTION_CHANGED]
+    app.endpoint.save()
+    grant(user, 25)
+    collection.collect(now=timezone.now())
+    app.endpoint.event_types = [EventType.CREDITS_POSTED]
+    app.endpoint.enabled_at = timezone.now() + timedelta(seconds=1)
+    app.endpoint.save()
+    collection.collect(now=timezone.now())
+    assert told() == []
+
+
+def test_of_a_subscription_only_changes_are_told(app: App, user: User) -> None:
+    row = subscribe(user)
+    steps: list[dict[str, Any]] = [
+        {},
+        {"cancels_at_period_end": True},
+        {},
+        {"status": "canceled"},
+        {"status": "canceled"},
+    ]
+    for number, change in enumerate(steps):
+        synced_at = row.synced_at + timedelta(seconds=number)
+        Subscription.objects.filter(pk=row.pk).update(synced_at=synced_at, **change)
+        collection.collect(now=timezone.now() + timedelta(seconds=10))
+    states = [(one["data"]["status"], one["data"]["cancelAtEndOfBillingPeriod"]) for one in told()]
+    assert states == [("active", False), ("active", True), ("canceled", True)]
+    assert told()[0]["data"]["subscriptionCost"] == 2550
+
+
+def test_credits_of_others_are_told_to_nobody(app: App) -> None:
+    collection.collect(now=timezone.now())
+    stranger, elsewhere = UserFactory.create(), UserFactory.create()
+    sign_in(elsewhere, "https://wallet.example.evil.example")
+    for person in (stranger, elsewhere):
+        grant(person, 5)
+        subscribe(person)
+    collection.collect(now=timezone.now())
+    assert told() == []
+
+
+def _every_type(app: App) -> dict[str, dict[str, Any]]:
+    """Return a message of each type as the service writes it, by type."""
+    now, user = timezone.now(), UserFactory.create()
+    call = RelayTransaction(
+        user=user, profile_address=str(user.profile_address), status="Success", expected_cost=1
+    )
+    call.created_at = call.settled_at = now
+    undone = ReversedSettlement(number=0, status="Success", real_cost=1, settled_at=now, reversed_at=now)
+    account = CreditAccount.objects.create(user=user)
+    entry = CreditEntry(account=account, source="VIDEO_ADS", amount=1, balance_before=0, balance_after=1)
+    entry.created_at = now
+    events = [
+        *payloads.history_of(call, answered_hash="0x", charged=1, reversals=[undone]),
+        payloads.of_entry(entry, user_id=user.pk, profile_address=str(user.profile_address)),
+        payloads.of_subscription(subscribe(user), profile_address=str(user.profile_address)),
+    ]
+    test = json.loads(endpoints.send_test(app.endpoint, now=now).body)
+    return {event.type.value: json.loads(event.body) for event in events} | {test["type"]: test}
+
+
+def test_the_page_shows_every_type_with_its_members(app: App) -> None:
+    def shape(content: dict[str, Any]) -> dict[str, Any]:
+        data = {name: type(value) for name, value in content["data"].items() if value is not None}
+        return {**{name: type(value) for name, value in content.items()}, "data": data}
+
+    page = (DOCS / "webhooks.md").read_text()
+    shown = [json.loads(text) for text in re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)]
+    written = _every_type(app)
+    assert set(written) == set(EventType.values) == set(re.findall(r"^\| `([a-z.]+)` \|", page, re.MULTILINE))
+    assert {one["type"]: shape(one) for one in shown} == {
+        kind: shape(content) for kind, content in written.items()
+    }
+
+
+def test_the_pages_python_verifies_a_message(app: App) -> None:
+    page = (DOCS / "webhooks.md").read_text()
+    [code] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    endpoints.send_test(app.endpoint, now=timezone.now())
+    app.deliver()
+    [request] = app.receiver.requests
+    names: dict[str, Any] = {"secret": app.secret, "body": request.body, "headers": request.headers}
+    exec(code, names)  # noqa: S102 - it stands on a page of ours
+    assert names["event"] == request.content

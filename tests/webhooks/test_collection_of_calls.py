@@ -1,0 +1,158 @@
+"""From a relay call on a real chain to the messages about it: once each, in order, and to whom it concerns."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from credits.models import CreditEntry
+from relay.models import RelayTransaction, ReversedSettlement
+from tests.relay import conftest as relay
+from tests.relay.chain import Chain
+from tests.webhooks.conftest import App, sign_in
+from users.models import User
+from webhooks.models import Endpoint, EventType, Message, Subject
+from webhooks.services import collection
+
+accept, chain, create_profile, new_call, open_account, profile, relayers, settle, trusted, user = (
+    relay.accept,
+    relay.chain,
+    relay.create_profile,
+    relay.new_call,
+    relay.open_account,
+    relay.profile,
+    relay.relayers,
+    relay.settle,
+    relay.trusted,
+    relay.user,
+)
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+@pytest.fixture(autouse=True)
+def _hears_of_calls_alone(app: App) -> None:
+    """The users of these tests are given credits first, which is another subject."""
+    Endpoint.objects.update(event_types=[kind for kind in EventType.values if kind.startswith("call.")])
+
+
+def collect(*, after: timedelta = timedelta(0)) -> None:
+    collection.collect(now=timezone.now() + after)
+
+
+def told() -> list[tuple[str, Any]]:
+    """Return type and status of what waits or was delivered, in order."""
+    return [(row.type, json.loads(row.body)["data"].get("status")) for row in Message.objects.order_by("pk")]
+
+
+def test_a_call_is_told_from_its_acceptance_to_its_end(
+    app: App, user: User, accept: Accept, settle: Callable[[], int]
+) -> None:
+    sign_in(user)
+    collect()
+    answered = accept().transaction_hash
+    collect()
+    collect()
+    assert app.deliver() == 1
+    [accepted] = app.receiver.requests
+    assert accepted.verified(app.secret)["data"] == {
+        "transactionHash": answered,
+        "transactionSenderAddress": user.profile_address,
+        "status": "Pending",
+        "creditsUsed": RelayTransaction.objects.get().expected_cost,
+    }
+
+    assert settle() == 1
+    collect()
+    collect(after=timedelta(minutes=5))
+    assert app.deliver() == 1
+    call = RelayTransaction.objects.get()
+    content = app.receiver.requests[1].verified(app.secret)
+    assert content["type"] == "call.settled"
+    assert content["data"] == {
+        "transactionHash": answered,
+        "transactionSenderAddress": user.profile_address,
+        "status": "Success",
+        "creditsUsed": -CreditEntry.objects.get(source="RELAY_TRANSACTION").amount,
+        "failureCode": "",
+        "minedHash": call.transaction_hash,
+    }
+
+
+def test_a_settlement_that_is_undone_is_told_in_between(
+    app: App, user: User, accept: Accept, settle: Callable[[], int], chain: Chain
+) -> None:
+    sign_in(user)
+    collect()
+    accept()
+    settle()
+    collect()
+    undo(RelayTransaction.objects.get())
+    collect()
+    collect()
+    assert told() == [
+        ("call.accepted", "Pending"),
+        ("call.settled", "Success"),
+        ("call.reopened", "Submitted"),
+    ]
+    RelayTransaction.objects.update(status="Success", settled_at=timezone.now())
+    collect()
+    assert told()[3:] == [("call.settled", "Success")]
+    assert Message.objects.values("ordering_key").distinct().count() == 1
+
+
+def test_what_happened_while_nobody_collected_is_told_in_order(
+    app: App, user: User, accept: Accept, settle: Callable[[], int], chain: Chain
+) -> None:
+    sign_in(user)
+    collect()
+    accept()
+    settle()
+    call = RelayTransaction.objects.get()
+    undo(call)
+    RelayTransaction.objects.update(status="Success", settled_at=timezone.now())
+    collect(after=timedelta(minutes=45))
+    assert [kind for kind, _ in told()] == ["call.accepted", "call.settled", "call.reopened", "call.settled"]
+
+
+@pytest.mark.parametrize(
+    "session",
+    [
+        None,
+        {"origin": "https://other.example"},
+        {"origin": ""},
+        {"revoked_at": timezone.now() - timedelta(minutes=30), "revoked_reason": "signed-out"},
+        {"expires_at": timezone.now() - timedelta(minutes=30)},
+        {"created_at": timezone.now() + timedelta(hours=1)},
+    ],
+    ids=["never", "elsewhere", "unnamed", "signed-out", "expired", "later"],
+)
+def test_an_app_hears_of_nobody_who_is_not_signed_in_there(
+    app: App, user: User, accept: Accept, session: dict[str, Any] | None
+) -> None:
+    if session is not None:
+        sign_in(user, **session)
+    collect()
+    accept()
+    collect()
+    assert (Message.objects.count(), Subject.objects.count()) == (0, 0)
+
+
+def undo(call: RelayTransaction) -> None:
+    """Leave what a reorganisation leaves that took the call's block away."""
+    assert call.settled_at is not None
+    ReversedSettlement.objects.create(
+        relay_transaction=call,
+        number=0,
+        status=call.status,
+        real_cost=call.real_cost,
+        transaction_hash=call.transaction_hash,
+        block_number=1,
+        block_hash="0x" + "0" * 64,
+        settled_at=call.settled_at,
+        reversed_at=timezone.now(),
+    )
+    RelayTransaction.objects.filter(pk=call.pk).update(status="Submitted", settled_at=None)

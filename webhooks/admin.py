@@ -1,0 +1,220 @@
+"""
+The admin of webhooks: the endpoints of wallet apps, what they are told, and each delivery.
+
+A secret is shown once, on the page that follows its making, and no page shows it again.
+"""
+
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.postgres.forms import SimpleArrayField
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSplitDateTimeWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from gateway.admin import navigation
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
+from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
+from gateway.common.errors import DomainError
+from webhooks.models import OFFERED, Delivery, Endpoint, Message
+from webhooks.services import endpoints
+from webhooks.services import messages as services
+
+navigation.register("Webhooks", {"webhooks.Endpoint": "webhook", "webhooks.Message": "outbox"})
+
+
+def _once(what: str, secret: str) -> str:
+    return f"{what} Copy the secret now, it is not shown again: {secret}"
+
+
+def _switch(row: Endpoint, *, is_enabled: bool) -> str:
+    now = timezone.now()
+    if is_enabled:
+        changed = endpoints.enable(row, now=now)
+    else:
+        changed = endpoints.disable(row.pk, by=Endpoint.DisabledBy.STAFF, now=now)
+    state = "enabled" if is_enabled else "disabled"
+    return f"It is {state} from now on." if changed else f"It was {state} before."
+
+
+def _retire(row: Endpoint, decision: Decision) -> str:
+    endpoints.retire_secret(row)
+    return "Only the newest secret signs."
+
+
+def _send_test(row: Endpoint, decision: Decision) -> str:
+    message = endpoints.send_test(row, now=timezone.now())
+    return f"{message.public_id} goes out within seconds; its page shows the answer."
+
+
+def _resend(row: Message, decision: Decision) -> str:
+    if services.resend(row, now=timezone.now()):
+        return "It goes out again within seconds."
+    return "It waits to be delivered anyway."
+
+
+def _resend_given_up(row: Endpoint, decision: Decision) -> str:
+    count = services.resend_given_up(row, since=decision.answers["since"], now=timezone.now())
+    return f"{count} messages go out again."
+
+
+class SinceForm(ReasonForm):
+    since = forms.SplitDateTimeField(
+        widget=UnfoldAdminSplitDateTimeWidget, help_text="What was given up since then, in UTC."
+    )
+    field_order = ("since", "reason")
+
+
+ENABLE = ReasonedAction(
+    name="enable",
+    label="Enable",
+    permission="webhooks.change_endpoint",
+    effect=lambda row: "It hears again, first what waits for it. What happened meanwhile is not told.",
+    run=lambda row, decision: _switch(row, is_enabled=True),
+    applies_to=lambda row: not row.is_enabled,
+)
+DISABLE = ReasonedAction(
+    name="disable",
+    label="Disable",
+    permission="webhooks.change_endpoint",
+    effect=lambda row: "Nothing more is sent, and nothing is written for it until it is enabled.",
+    run=lambda row, decision: _switch(row, is_enabled=False),
+    applies_to=lambda row: row.is_enabled,
+)
+ROTATE_SECRET = ReasonedAction(
+    name="rotate_secret",
+    label="Make a new secret",
+    permission="webhooks.change_endpoint",
+    effect=lambda row: "A new secret is shown once. It and the newest one until now sign from now on.",
+    run=lambda row, decision: _once("Both secrets sign.", endpoints.rotate_secret(row)),
+)
+RETIRE_SECRET = ReasonedAction(
+    name="retire_secret",
+    label="Retire the previous secret",
+    permission="webhooks.change_endpoint",
+    effect=lambda row: "A receiver that has not taken the newest secret over refuses everything.",
+    run=_retire,
+    applies_to=lambda row: bool(row.previous_secret),
+)
+SEND_TEST = ReasonedAction(
+    name="send_test",
+    label="Send a test",
+    permission="webhooks.change_endpoint",
+    effect=lambda row: f"A message of the type webhook.test goes to {row.url}.",
+    run=_send_test,
+    applies_to=lambda row: row.is_enabled,
+)
+RESEND_GIVEN_UP = ReasonedAction(
+    name="resend_given_up",
+    label="Send again what was given up",
+    permission="webhooks.resend_message",
+    effect=lambda row: "Every message that was given up since a time goes out again, in order.",
+    run=_resend_given_up,
+    form=SinceForm,
+    initial=lambda rows: {"since": timezone.now() - timedelta(days=7)},
+    applies_to=lambda row: row.is_enabled,
+)
+RESEND = ReasonedAction(
+    name="resend",
+    label="Send again",
+    permission="webhooks.resend_message",
+    effect=lambda row: f"{row.endpoint} gets it again, with the same webhook-id.",
+    run=_resend,
+    applies_to=lambda row: row.status != Message.Status.WAITING,
+)
+
+
+class EndpointForm(forms.ModelForm[Endpoint]):
+    """The address is checked as far as that is possible before its name is resolved."""
+
+    origins = SimpleArrayField(
+        forms.CharField(max_length=200),
+        widget=UnfoldAdminTextInputWidget,
+        help_text="The app's origins such as https://wallet.example, separated by commas. It hears of those "
+        "who are signed in from there.",
+    )
+    event_types = forms.MultipleChoiceField(choices=OFFERED, widget=UnfoldAdminCheckboxSelectMultipleWidget)
+
+    class Meta:
+        model = Endpoint
+        fields: ClassVar = ("name", "url", "origins", "event_types")
+
+    def clean(self) -> dict[str, Any] | None:
+        """Refuse what the service would refuse."""
+        values = super().clean()
+        try:
+            endpoints.require_configured()
+            if "url" in self.cleaned_data:
+                endpoints.require_address(self.cleaned_data["url"])
+        except DomainError as refusal:
+            raise ValidationError(refusal.detail) from refusal
+        return values
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(ReasonedActions, StaffAdmin[Endpoint]):
+    """Where wallet apps are told what happens."""
+
+    form = EndpointForm
+    staff_actions = (ENABLE, DISABLE, ROTATE_SECRET, RETIRE_SECRET, SEND_TEST, RESEND_GIVEN_UP)
+    list_display = ("name", "url", "enabled", "disabled_by", "failing_since")
+    ordering = ("name",)
+    readonly_fields = ("enabled", "disabled_by", "disabled_at", "failing_since", "waiting", "created_at")
+    fields = ("name", "url", "origins", "event_types", *readonly_fields)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
+        return False  # Its messages name it; an endpoint that is no longer used is disabled.
+
+    def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
+        if change:
+            super().save_model(request, obj, form, change)
+        else:
+            messages.warning(request, _once("", endpoints.create(obj)).strip())
+
+    @admin.display(description="enabled", boolean=True)
+    def enabled(self, row: Endpoint) -> bool:
+        return row.is_enabled
+
+    @admin.display(description="waiting")
+    def waiting(self, row: Endpoint) -> int:
+        return row.messages.filter(status=Message.Status.WAITING)[:1000].count()
+
+
+class DeliveryInline(ReadOnlyInline[Delivery, Message]):
+    model = Delivery
+    fields = ("number", "started_at", "milliseconds", "response_status", "response", "error")
+    ordering = ("-pk",)
+
+
+@admin.register(Message)
+class MessageAdmin(ReasonedActions, ReadOnlyAdmin):
+    """What endpoints are told, with every attempt to deliver it."""
+
+    staff_actions = (RESEND,)
+    inlines = (DeliveryInline,)
+    list_display = ("public_id", "endpoint", "type", "ordering_key", "status", "attempts", "created_at")
+    list_filter = ("endpoint", "type", "status")
+    list_select_related = ("endpoint",)
+    search_fields = ("ordering_key__exact", "key__exact")
+    search_help_text = "The id that the receiver was sent, or an ordering key such as call:17."
+    ordering = ("-id",)
+    list_defer = ("body",)
+    exclude = ("event_id",)
+    readonly_fields = ("public_id",)
+
+    def find_rows(self, rows: QuerySet[Message], term: str) -> QuerySet[Message] | None:
+        digits = term.removeprefix("msg_")
+        is_id = len(digits) == 32 and all(digit in "0123456789abcdef" for digit in digits)
+        return rows.filter(event_id=digits) if is_id else None
+
+    @admin.display(description="webhook-id")
+    def public_id(self, row: Message) -> str:
+        return row.public_id

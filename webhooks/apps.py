@@ -1,0 +1,42 @@
+"""The app, and the check of its settings."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+from gateway.common.env import SECRET_LETTERS
+
+
+class WebhooksConfig(AppConfig):
+    name = "webhooks"
+
+    def ready(self) -> None:
+        from users.services import deletion
+        from webhooks import metrics  # noqa: F401 - registers on import, and needs the loaded models
+        from webhooks.services.messages import forget
+
+        deletion.register("webhooks", deletion.AppDeletion(erase=forget))
+
+        register(check_secret_keys, "webhooks")
+        register(check_addresses, Tags.security, deploy=True)
+
+
+def check_secret_keys(**_: Any) -> list[CheckMessage]:
+    other_keys = {settings.SECRET_KEY, settings.AUTH_REFRESH_SECRET}
+    if all(len(key) >= SECRET_LETTERS and key not in other_keys for key in settings.WEBHOOK_SECRET_KEYS):
+        return []
+    message = (
+        f"WEBHOOK_SECRET_KEYS needs keys of {SECRET_LETTERS} characters, "
+        "and none that is SECRET_KEY or AUTH_REFRESH_SECRET."
+    )
+    return [Error(message, hint="Make one with: openssl rand -base64 48", id="webhooks.E001")]
+
+
+def check_addresses(**_: Any) -> list[CheckMessage]:
+    """Warn where endpoints may be what only development needs."""
+    if settings.WEBHOOK_ALLOW_HTTP or settings.WEBHOOK_ALLOW_LOOPBACK:
+        message = "WEBHOOK_ALLOW_HTTP and WEBHOOK_ALLOW_LOOPBACK are for development."
+        return [Warning(message, hint="Unset them.", id="webhooks.W001")]
+    return []

@@ -1,0 +1,228 @@
+"""
+Webhooks: endpoints of wallet apps, what they are told, and each attempt to deliver it.
+
+A message is for one endpoint, and its row is the work to be done: nothing else has to survive a crash. A cursor
+says until when the rows of other apps have been read.
+"""
+
+import uuid
+from typing import Self, TypeAlias
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models import Q
+from django.utils.timezone import now
+
+from gateway.common.http import normal_origin
+
+_NO_ORIGIN = "Enter origins such as https://wallet.example, without a path."
+
+
+class EventType(models.TextChoices):
+    """What an endpoint may hear about. The names are those on the wire."""
+
+    CALL_ACCEPTED = "call.accepted", "call.accepted"
+    CALL_SETTLED = "call.settled", "call.settled"
+    CALL_REOPENED = "call.reopened", "call.reopened"
+    CREDITS_POSTED = "credits.posted", "credits.posted"
+    SUBSCRIPTION_CHANGED = "subscription.changed", "subscription.changed"
+    TEST = "webhook.test", "webhook.test"
+
+
+# A test is asked for by staff, and never subscribed to.
+OFFERED = [(value, label) for value, label in EventType.choices if value != EventType.TEST]
+
+
+class EndpointQuerySet(models.QuerySet["Endpoint"]):
+    def enabled(self) -> Self:
+        return self.filter(disabled_at=None)
+
+
+class Endpoint(models.Model):
+    """
+    Where one wallet app is told about the profiles that are signed in there.
+
+    Its two live secrets are sealed; `services.endpoints` opens them.
+    """
+
+    class DisabledBy(models.TextChoices):
+        STAFF = "staff", "staff"
+        GONE = "gone", "the receiver, which answered 410"
+        FAILING = "failing", "failing for days"
+
+    name = models.CharField(max_length=80, unique=True, help_text="Whose it is, for staff.")
+    url = models.CharField(max_length=2000, help_text="An https address; messages are posted to it.")
+    origins = ArrayField(
+        models.CharField(max_length=200),
+        help_text="The app's origins, such as https://wallet.example. It hears of those who are signed in from there.",
+    )
+    event_types = ArrayField(
+        models.CharField(max_length=40, choices=OFFERED), help_text="What it hears about."
+    )
+    current_secret = models.TextField(editable=False)
+    previous_secret = models.TextField(blank=True, default="", editable=False)
+    # Nothing that happened before is told.
+    enabled_at = models.DateTimeField(default=now, editable=False)
+    disabled_at = models.DateTimeField(null=True, editable=False)
+    disabled_by = models.CharField(max_length=8, choices=DisabledBy, blank=True, default="", editable=False)
+    # Since when every attempt has failed.
+    failing_since = models.DateTimeField(null=True, editable=False)
+    created_at = models.DateTimeField(default=now, editable=False)
+
+    objects = EndpointQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(disabled_at=None, disabled_by="")
+                | (Q(disabled_at__isnull=False) & ~Q(disabled_by="")),
+                name="endpoint_disabled_by_somebody",
+            ),
+            models.CheckConstraint(condition=~Q(current_secret=""), name="endpoint_has_secret"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """Write origins in their usual form, and refuse what is none."""
+        origins = [normal_origin(text) for text in self.origins or ()]
+        if not origins or not all(origins):
+            raise ValidationError({"origins": _NO_ORIGIN})
+        self.origins = list(dict.fromkeys(origins))
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.disabled_at is None
+
+    @property
+    def sealed_secrets(self) -> list[str]:
+        """The secrets that messages are signed with, the newest first, as they are stored."""
+        return [secret for secret in (self.current_secret, self.previous_secret) if secret]
+
+
+class Subject(models.Model):
+    """A call or a subscription that an endpoint hears about, and what it was told last."""
+
+    class Kind(models.TextChoices):
+        CALL = "call"
+        SUBSCRIPTION = "subscription"
+
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="subjects", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=12, choices=Kind)
+    row_id = models.BigIntegerField(help_text="Of the relay transaction, or of the subscription.")
+    # Of a call, whether it still has to settle.
+    is_open = models.BooleanField(default=True)
+    # Of a subscription, the state that was told last.
+    state = models.JSONField(default=dict)
+    changed_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["kind", "row_id", "endpoint"], name="webhooks_subject_once"),
+        ]
+        indexes = [
+            models.Index(fields=["id"], condition=Q(kind="call", is_open=True), name="webhooks_subject_open"),
+        ]
+
+    def __str__(self) -> str:
+        return self.ordering_key
+
+    @property
+    def ordering_key(self) -> str:
+        return f"{self.kind}:{self.row_id}"
+
+
+class MessageStatus(models.TextChoices):
+    WAITING = "waiting"
+    DELIVERED = "delivered"
+    GIVEN_UP = "given-up", "given up"
+
+
+_WAITING = Q(status=MessageStatus.WAITING)
+
+
+class Message(models.Model):
+    """
+    One event for one endpoint, kept as the text that is signed and sent.
+
+    Messages of one `ordering_key` are delivered in the order of their ids. `event_id` names the event to the
+    receiver, the same in every attempt.
+    """
+
+    Status: TypeAlias = MessageStatus
+
+    endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="messages", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
+    event_id = models.UUIDField(unique=True, default=uuid.uuid4)
+    type = models.CharField(max_length=40, choices=EventType)
+    key = models.CharField(max_length=100, help_text="Names the event; an endpoint gets it once.")
+    ordering_key = models.CharField(max_length=100)
+    body = models.TextField()
+    status = models.CharField(max_length=9, choices=MessageStatus, default=MessageStatus.WAITING)
+    attempts = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(default=now)
+    finished_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        permissions = [("resend_message", "Can send a message again")]
+        constraints = [
+            models.UniqueConstraint(fields=["endpoint", "key"], name="webhooks_message_once"),
+            models.CheckConstraint(
+                condition=Q(status=MessageStatus.WAITING, finished_at=None)
+                | (~_WAITING & Q(finished_at__isnull=False)),
+                name="webhooks_message_finished_has_time",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["next_attempt_at"], condition=_WAITING, name="webhooks_message_due"),
+            models.Index(
+                fields=["endpoint", "ordering_key", "id"], condition=_WAITING, name="webhooks_message_order"
+            ),
+            models.Index(
+                fields=["endpoint", "finished_at"],
+                condition=Q(status=MessageStatus.GIVEN_UP),
+                name="webhooks_message_given_up",
+            ),
+            models.Index(fields=["finished_at"], name="webhooks_message_finished"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        """The event's id as the receiver reads it."""
+        return f"msg_{self.event_id.hex}"
+
+
+class Delivery(models.Model):
+    """One attempt to deliver a message, and what the receiver answered."""
+
+    message = models.ForeignKey(Message, models.CASCADE, related_name="deliveries")
+    number = models.PositiveIntegerField()
+    started_at = models.DateTimeField()
+    milliseconds = models.PositiveIntegerField()
+    response_status = models.PositiveSmallIntegerField(null=True)
+    response = models.TextField(blank=True, default="", help_text="The beginning of the answer.")
+    error = models.TextField(blank=True, default="")
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+
+    def __str__(self) -> str:
+        return f"delivery {self.number} of {self.message_id}"
+
+
+class Cursor(models.Model):
+    """Until when the rows of one source have been read for new messages."""
+
+    source = models.CharField(max_length=20, unique=True)
+    read_until = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.source

@@ -1,0 +1,121 @@
+"""What messages say. Members are named as in the API's answers; amounts are whole credits or minor units."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from credits.models import CreditEntry
+from payments.models import Subscription
+from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
+from webhooks.models import EventType, Subject
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a user at that moment; `key` names it once and for all."""
+
+    type: EventType
+    user_id: int
+    happened_at: datetime
+    key: str
+    ordering_key: str
+    data: Data
+
+    @property
+    def body(self) -> str:
+        """The text that is signed and sent."""
+        timestamp = self.happened_at.astimezone(UTC).isoformat(timespec="milliseconds")
+        content = {"type": self.type.value, "timestamp": timestamp.replace("+00:00", "Z"), "data": self.data}
+        return json.dumps(content, separators=(",", ":"))
+
+
+# How a call ends whose attempt is in a block; the others never got into one.
+_MINED = {RelayStatus.SUCCESS, RelayStatus.FAILED, RelayStatus.EXECUTED_EXTERNALLY}
+
+
+def history_of(
+    call: RelayTransaction, *, answered_hash: str, charged: int, reversals: Sequence[ReversedSettlement]
+) -> list[Event]:
+    """
+    Return all that has happened to a call, in order.
+
+    `charged` are the credits posted for it, and `reversals` its settlements that were undone, in order.
+    """
+    events = [_of_call(call, EventType.CALL_ACCEPTED, call.created_at, answered_hash, _pending(call))]
+    for row in reversals:
+        undone = _outcome(row, row.real_cost)
+        reopened = {"status": RelayStatus.SUBMITTED.value, "creditsUsed": call.expected_cost}
+        events += [
+            _of_call(call, EventType.CALL_SETTLED, row.settled_at, answered_hash, undone, row.number),
+            _of_call(call, EventType.CALL_REOPENED, row.reversed_at, answered_hash, reopened, row.number),
+        ]
+    if call.settled_at is not None:
+        outcome, number = _outcome(call, charged), len(reversals)
+        events.append(_of_call(call, EventType.CALL_SETTLED, call.settled_at, answered_hash, outcome, number))
+    return events
+
+
+def _pending(call: RelayTransaction) -> Data:
+    return {"status": RelayStatus.PENDING.value, "creditsUsed": call.expected_cost}
+
+
+def _outcome(row: RelayTransaction | ReversedSettlement, credits: int) -> Data:
+    return {
+        "status": row.status,
+        "creditsUsed": credits,
+        "failureCode": row.failure_code,
+        "minedHash": row.transaction_hash if row.status in _MINED else None,
+    }
+
+
+def _of_call(
+    call: RelayTransaction, kind: EventType, at: datetime, answered_hash: str, state: Data, number: int = 0
+) -> Event:
+    ordering_key = f"{Subject.Kind.CALL.value}:{call.pk}"
+    data = {"transactionHash": answered_hash, "transactionSenderAddress": call.profile_address, **state}
+    return Event(kind, call.user_id, at, f"{ordering_key}:{kind.value}:{number}", ordering_key, data)
+
+
+def of_entry(entry: CreditEntry, *, user_id: int, profile_address: str) -> Event:
+    """Return the event of an entry that is no charge of a call: credits given, or taken back."""
+    data = {
+        "address": profile_address,
+        "creditSource": entry.source,
+        "creditsEarned": entry.amount,
+        "creditsBefore": entry.balance_before,
+        "creditsAfter": entry.balance_after,
+    }
+    return Event(
+        EventType.CREDITS_POSTED,
+        user_id,
+        entry.created_at,
+        f"entry:{entry.pk}",
+        f"credits:{entry.account_id}",
+        data,
+    )
+
+
+def of_subscription(row: Subscription, *, profile_address: str) -> Event:
+    """Return the event that tells how a subscription stands since Stripe was last asked."""
+    data = {
+        "address": profile_address,
+        "subscriptionId": row.stripe_subscription_id,
+        "status": row.status,
+        "subscriptionCost": row.amount_minor,
+        "currency": row.currency,
+        "currentPeriodEnd": int(row.current_period_end.timestamp()),
+        "cancelAtEndOfBillingPeriod": row.cancels_at_period_end,
+    }
+    ordering_key = f"{Subject.Kind.SUBSCRIPTION.value}:{row.pk}"
+    return Event(
+        EventType.SUBSCRIPTION_CHANGED,
+        row.user_id,
+        row.synced_at,
+        f"{ordering_key}:{row.synced_at.timestamp()}",
+        ordering_key,
+        data,
+    )

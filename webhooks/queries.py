@@ -1,0 +1,158 @@
+"""Read what wallet apps are to be told: new calls and their settlements, entries, subscriptions, and who hears it."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from credits.models import CreditEntry, EntrySource
+from gateway.common import db
+from payments.models import Subscription
+from relay.models import Attempt, RelayTransaction, ReversedSettlement
+from users.models import SignInSession
+from webhooks import payloads
+from webhooks.models import Endpoint, EventType, Subject
+from webhooks.payloads import Event
+
+
+class Span(NamedTuple):
+    """A time, from its first moment until before its last."""
+
+    since: datetime
+    until: datetime
+
+
+class _Session(NamedTuple):
+    origin: str
+    began_at: datetime
+    ended_at: datetime
+
+
+@dataclass(frozen=True)
+class Audience:
+    """The enabled endpoints. A user is heard of at those whose app the user is signed in to at that moment."""
+
+    endpoints: Sequence[Endpoint]
+
+    def of_type(self, *types: EventType) -> "Audience":
+        return Audience([row for row in self.endpoints if not set(types).isdisjoint(row.event_types)])
+
+    @property
+    def sessions(self) -> QuerySet[SignInSession]:
+        """The sessions that were begun at one of the endpoints' apps."""
+        return SignInSession.objects.filter(
+            origin__in={name for row in self.endpoints for name in row.origins}
+        )
+
+    def hearing(self, people: Iterable[tuple[int, datetime]]) -> Iterator[list[Endpoint]]:
+        """Yield for each user and moment the endpoints that hear of it."""
+        pairs = list(people)
+        sessions = self._sessions_of({user_id for user_id, _ in pairs})
+        for user_id, moment in pairs:
+            origins = {row.origin for row in sessions[user_id] if row.began_at <= moment < row.ended_at}
+            yield [
+                endpoint
+                for endpoint in self.endpoints
+                if endpoint.enabled_at <= moment and not origins.isdisjoint(endpoint.origins)
+            ]
+
+    def _sessions_of(self, user_ids: set[int]) -> dict[int, list[_Session]]:
+        found = defaultdict(list)
+        for row in self.sessions.filter(user_id__in=user_ids):
+            ended_at = min(row.expires_at, row.revoked_at or row.expires_at)
+            found[row.user_id].append(_Session(row.origin, row.created_at, ended_at))
+        return found
+
+
+def accepted_calls(span: Span, audience: Audience) -> list[tuple[int, int, datetime]]:
+    """Return id, user and time of each call of that time that is new here, from somebody who may be heard of."""
+    calls = RelayTransaction.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
+    followed = Subject.objects.filter(kind=Subject.Kind.CALL, row_id=OuterRef("pk"))
+    heard = calls.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id"))), ~Exists(followed))
+    return list(heard.order_by("pk").values_list("pk", "user_id", "created_at"))
+
+
+def reversed_calls(span: Span) -> set[int]:
+    """Return the ids of the calls whose settlement was undone in that time."""
+    rows = ReversedSettlement.objects.filter(reversed_at__gte=span.since, reversed_at__lt=span.until)
+    return set(rows.values_list("relay_transaction_id", flat=True))
+
+
+def settled_calls() -> set[int]:
+    """Return the ids of the calls that some endpoint believes to be in progress, and that are not."""
+    believed = Subject.objects.filter(kind=Subject.Kind.CALL, is_open=True, row_id=OuterRef("pk"))
+    calls = RelayTransaction.objects.exclude(status__in=RelayTransaction.IN_PROGRESS).filter(Exists(believed))
+    return set(calls.values_list("pk", flat=True))
+
+
+def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
+    """Return what has happened to each of these calls, in order, by the call's id."""
+    ids = list(call_ids)
+    attempts = Attempt.objects.filter(relay_transaction__in=ids)
+    first = attempts.order_by("relay_transaction", "sequence", "pk").distinct("relay_transaction")
+    answered = dict(first.values_list("relay_transaction_id", "transaction_hash"))
+    calls = RelayTransaction.objects.filter(pk__in=ids).defer("payload", "signature")
+    return {
+        call.pk: payloads.history_of(
+            call,
+            answered_hash=answered.get(call.pk, call.transaction_hash),
+            charged=-call.hold.entry.amount if call.hold.entry else 0,
+            reversals=sorted(call.reversed_settlements.all(), key=lambda row: row.number),
+        )
+        for call in calls.select_related("hold__entry").prefetch_related("reversed_settlements")
+    }
+
+
+def posted_entries(span: Span, audience: Audience) -> list[Event]:
+    """Return the entries of that time but for charges of calls, of users who may be heard of."""
+    entries = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
+    heard = entries.filter(Exists(audience.sessions.filter(user_id=OuterRef("account__user_id"))))
+    rows = heard.exclude(source=EntrySource.RELAY_TRANSACTION).select_related("account__user")
+    return [
+        payloads.of_entry(
+            row, user_id=row.account.user_id, profile_address=str(row.account.user.profile_address)
+        )
+        for row in rows.order_by("pk")
+    ]
+
+
+def synced_subscriptions(span: Span, audience: Audience) -> list[tuple[int, Event]]:
+    """Return the subscriptions that Stripe was asked about in that time, of users who may be heard of."""
+    rows = Subscription.objects.filter(synced_at__gte=span.since, synced_at__lt=span.until)
+    heard = rows.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id")))).select_related("user")
+    return [
+        (row.pk, payloads.of_subscription(row, profile_address=str(row.user.profile_address)))
+        for row in heard.order_by("synced_at")
+    ]
+
+
+class Figures(NamedTuple):
+    """The state of all webhooks at one moment."""
+
+    waiting: int
+    # Since the message that is due longest could have been sent, in seconds; 0 where none is due.
+    overdue_age: float
+    given_up_in_last_day: int
+    disabled: int
+    failing: int
+
+
+def figures() -> Figures:
+    """Return the state of all webhooks, in one statement."""
+    return Figures(*db.only_row(_FIGURES, {}))
+
+
+_FIGURES = """
+SELECT message.*, given_up.*, endpoint.*
+FROM (SELECT count(*), coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(next_attempt_at))), 0)::float
+      FROM webhooks_message JOIN webhooks_endpoint ON webhooks_endpoint.id = endpoint_id
+      WHERE status = 'waiting' AND disabled_at IS NULL) AS message,
+     (SELECT count(*) FROM webhooks_message
+      WHERE status = 'given-up' AND finished_at > statement_timestamp() - interval '1 day') AS given_up,
+     (SELECT count(*) FILTER (WHERE disabled_by IN ('gone', 'failing')),
+             count(*) FILTER (WHERE disabled_at IS NULL AND failing_since IS NOT NULL)
+      FROM webhooks_endpoint) AS endpoint
+"""

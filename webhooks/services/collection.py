@@ -1,0 +1,136 @@
+"""
+Find out what has happened since the last run, and write a message for each endpoint that hears of it.
+
+Nothing on the path of a call, a posting or a payment knows of webhooks: their rows are read afterwards. A row
+becomes visible when its transaction commits, some time after the time it bears, so each run reads the last minutes
+again; an endpoint has a message of each event once, whoever reads it how often.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from webhooks import queries
+from webhooks.models import Cursor, Endpoint, EventType, Message, Subject
+from webhooks.payloads import Event
+from webhooks.queries import Audience, Span
+
+# Longer than any transaction that writes such rows, and than clocks differ.
+_OVERLAP = timedelta(minutes=2)
+# After an outage so much is read at once.
+_SLICE = timedelta(minutes=10)
+_CALLS = (EventType.CALL_ACCEPTED, EventType.CALL_SETTLED, EventType.CALL_REOPENED)
+_Reader = Callable[[Span, Audience], None]
+
+
+def collect(*, now: datetime) -> None:
+    """Write the messages about everything that was committed until now."""
+    audience = Audience(list(Endpoint.objects.enabled()))
+    _read("calls", _calls, audience.of_type(*_CALLS), now)
+    _read("entries", _entries, audience.of_type(EventType.CREDITS_POSTED), now)
+    _read("subscriptions", _subscriptions, audience.of_type(EventType.SUBSCRIPTION_CHANGED), now)
+    if audience.of_type(*_CALLS).endpoints:
+        _settlements(now)
+
+
+def _read(source: str, reader: _Reader, audience: Audience, now: datetime) -> None:
+    """Let the reader write what is new of one source, and move its cursor, slice by slice."""
+    Cursor.objects.get_or_create(source=source, defaults={"read_until": now})
+    if not audience.endpoints:
+        Cursor.objects.filter(source=source, read_until__lt=now).update(read_until=now)
+        return
+    while _read_slice(source, reader, audience, now):
+        pass
+
+
+@transaction.atomic(durable=True)
+def _read_slice(source: str, reader: _Reader, audience: Audience, now: datetime) -> bool:
+    """Read one slice; return whether more is left. Another run that is at it is not waited for."""
+    cursor = Cursor.objects.select_for_update(skip_locked=True).filter(source=source).first()
+    if cursor is None:
+        return False
+    until = min(now, cursor.read_until + _SLICE)
+    reader(Span(cursor.read_until - _OVERLAP, until), audience)
+    Cursor.objects.filter(pk=cursor.pk, read_until__lt=until).update(read_until=until)
+    return until < now
+
+
+def _calls(span: Span, audience: Audience) -> None:
+    calls = queries.accepted_calls(span, audience)
+    hearing = audience.hearing((user_id, moment) for _, user_id, moment in calls)
+    subjects = [
+        Subject(endpoint=endpoint, user_id=user_id, kind=Subject.Kind.CALL, row_id=call_id, changed_at=moment)
+        for (call_id, user_id, moment), endpoints in zip(calls, hearing, strict=True)
+        for endpoint in endpoints
+    ]
+    Subject.objects.bulk_create(subjects, ignore_conflicts=True)
+    _tell_calls({call_id for call_id, _, _ in calls} | queries.reversed_calls(span))
+
+
+@transaction.atomic(durable=True)
+def _settlements(now: datetime) -> None:
+    if (
+        Cursor.objects.select_for_update(skip_locked=True)
+        .filter(source="calls", read_until__gte=now)
+        .exists()
+    ):
+        _tell_calls(queries.settled_calls())
+
+
+def _tell_calls(call_ids: set[int]) -> None:
+    """Write what is not written yet of these calls, in order, for the endpoints that hear of them."""
+    subjects = Subject.objects.filter(kind=Subject.Kind.CALL, row_id__in=call_ids)
+    rows = list(subjects.filter(endpoint__disabled_at=None).select_related("endpoint").order_by("pk"))
+    histories = queries.histories({row.row_id for row in rows})
+    _write((row.endpoint, event) for row in rows for event in histories[row.row_id])
+    ended = {row.pk for row in rows if histories[row.row_id][-1].type == EventType.CALL_SETTLED}
+    Subject.objects.filter(pk__in=ended).update(is_open=False)
+    reopened = {row.pk for row in rows if not row.is_open} - ended
+    Subject.objects.filter(pk__in=reopened).update(is_open=True)
+
+
+def _entries(span: Span, audience: Audience) -> None:
+    events = queries.posted_entries(span, audience)
+    hearing = audience.hearing((event.user_id, event.happened_at) for event in events)
+    _write(
+        (endpoint, event) for event, endpoints in zip(events, hearing, strict=True) for endpoint in endpoints
+    )
+
+
+def _subscriptions(span: Span, audience: Audience) -> None:
+    rows = queries.synced_subscriptions(span, audience)
+    hearing = audience.hearing((event.user_id, event.happened_at) for _, event in rows)
+    for (row_id, event), endpoints in zip(rows, hearing, strict=True):
+        for endpoint in endpoints:
+            _tell_subscription(endpoint, row_id, event)
+
+
+def _tell_subscription(endpoint: Endpoint, row_id: int, event: Event) -> None:
+    """Write how the subscription stands, unless the endpoint was told so."""
+    subject, _ = Subject.objects.get_or_create(
+        endpoint=endpoint,
+        kind=Subject.Kind.SUBSCRIPTION,
+        row_id=row_id,
+        defaults={"user_id": event.user_id, "is_open": False},
+    )
+    if subject.state != event.data:
+        _write([(endpoint, event)])
+        Subject.objects.filter(pk=subject.pk).update(state=event.data, changed_at=event.happened_at)
+
+
+def _write(messages: Iterable[tuple[Endpoint, Event]]) -> None:
+    """Store the messages that the endpoints want and do not have, in the order given."""
+    rows = [
+        Message(
+            endpoint=endpoint,
+            user_id=event.user_id,
+            type=event.type,
+            key=event.key,
+            ordering_key=event.ordering_key,
+            body=event.body,
+        )
+        for endpoint, event in messages
+        if event.type in endpoint.event_types and event.happened_at >= endpoint.enabled_at
+    ]
+    Message.objects.bulk_create(rows, ignore_conflicts=True, batch_size=1000)

@@ -1,0 +1,213 @@
+"""
+Deliver messages: claim those that are due, post them signed, and write down what the receivers answered.
+
+A message is claimed in one transaction and recorded in another, with nothing but the network in between. Who dies in
+between leaves a claim that runs out, and the message is sent again: each is delivered at least once. Of the
+messages of one ordering key only the first that waits is ever due, so a call is told in order.
+"""
+
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef
+from standardwebhooks import Webhook
+
+from gateway.common.crypto import SealedUnderAnotherKey
+from gateway.common.leases import try_lease
+from gateway.common.public_http import AddressRefused, NoAnswer, post
+from webhooks.models import Delivery, Endpoint, Message
+from webhooks.services import endpoints
+
+logger = logging.getLogger(__name__)
+
+# The pauses between attempts that the standard proposes: ten attempts in three days.
+_PAUSES = tuple(
+    timedelta(seconds=seconds) for seconds in (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
+)
+MAX_ATTEMPTS = len(_PAUSES) + 1
+# Receivers that come back do not hear everything in the same second.
+_JITTER = 0.1
+# A claim runs out after this, longer than an attempt takes.
+CLAIM_TIME = timedelta(minutes=2)
+# Attempts at the same time, and to the same endpoint, so that a slow receiver does not hold up the others.
+_THREADS, _THREADS_PER_ENDPOINT = 16, 4
+_RUN_SECONDS = 30.0
+_GONE = 410
+_SHOWN_LETTERS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one attempt: a status, or an error without one."""
+
+    started_at: datetime
+    milliseconds: int
+    status: int | None = None
+    response: str = ""
+    error: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+def deliver_due(*, now: datetime) -> int:
+    """Deliver what is due until nothing is, for half a minute at most; return how many attempts were made."""
+    due = Message.objects.filter(status=Message.Status.WAITING, next_attempt_at__lte=now)
+    if not due.exists():
+        return 0
+    with try_lease("webhooks.deliver") as acquired:
+        return _Run(now).go() if acquired else 0
+
+
+class _Run:
+    """A run of threads that send; this thread alone uses the database."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now, self._began = now, time.monotonic()
+        self._sending: dict[Future[Result], Message] = {}
+        self._attempts = 0
+
+    def go(self) -> int:
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="webhooks") as threads:
+            while self._start(threads) or self._sending:
+                ended, _ = wait(self._sending, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    record(self._sending.pop(future), future.result(), now=self._moment())
+        return self._attempts
+
+    def _moment(self) -> datetime:
+        return self._now + timedelta(seconds=time.monotonic() - self._began)
+
+    def _start(self, threads: ThreadPoolExecutor) -> bool:
+        """Hand what is due to free threads; return whether there was anything."""
+        if time.monotonic() - self._began > _RUN_SECONDS:
+            return False
+        begun = 0
+        busy = Counter(message.endpoint_id for message in self._sending.values())
+        for endpoint in Endpoint.objects.enabled().order_by("pk"):
+            free = min(_THREADS_PER_ENDPOINT - busy[endpoint.pk], _THREADS - len(self._sending))
+            for message in claim(endpoint, limit=free, now=self._moment()):
+                self._sending[threads.submit(send, message, secrets_of(endpoint))] = message
+                begun += 1
+        self._attempts += begun
+        return bool(begun)
+
+
+def claim(endpoint: Endpoint, *, limit: int, now: datetime) -> Sequence[Message]:
+    """Return messages that are due at the endpoint; until the claim runs out nobody else gets them."""
+    if limit <= 0:
+        return []
+    waiting = Message.objects.filter(endpoint=endpoint, status=Message.Status.WAITING)
+    earlier = Message.objects.filter(
+        endpoint=OuterRef("endpoint"),
+        ordering_key=OuterRef("ordering_key"),
+        status=Message.Status.WAITING,
+        pk__lt=OuterRef("pk"),
+    )
+    due = waiting.filter(~Exists(earlier), next_attempt_at__lte=now).order_by("next_attempt_at", "pk")
+    with transaction.atomic(durable=True):
+        claimed = list(due.select_for_update(skip_locked=True, no_key=True)[:limit])
+        Message.objects.filter(pk__in=[message.pk for message in claimed]).update(
+            attempts=F("attempts") + 1, next_attempt_at=now + CLAIM_TIME
+        )
+    for message in claimed:
+        message.attempts += 1
+        message.endpoint = endpoint
+    return claimed
+
+
+def secrets_of(endpoint: Endpoint) -> list[str]:
+    """Return the secrets to sign with; none where no key opens them, which is logged."""
+    try:
+        return endpoints.live_secrets(endpoint)
+    except SealedUnderAnotherKey:
+        logger.error("no key of WEBHOOK_SECRET_KEYS opens the secret of endpoint %s", endpoint.pk)
+        return []
+
+
+def send(message: Message, secrets: Iterable[str]) -> Result:
+    """Post the message once, signed with each of the secrets, and return what came of it."""
+    started_at, began = datetime.now(UTC), time.monotonic()
+    status, response, error = _posted(message, list(secrets), started_at)
+    return Result(started_at, round((time.monotonic() - began) * 1000), status, response, error)
+
+
+def _posted(message: Message, secrets: list[str], moment: datetime) -> tuple[int | None, str, str]:
+    if not secrets:
+        return None, "", "No key opens the secret of the endpoint."
+    try:
+        answer = post(
+            message.endpoint.url,
+            body=message.body.encode(),
+            headers=signed_headers(message, secrets, moment),
+            seconds=settings.WEBHOOK_TIMEOUT_SECONDS,
+            allowed=endpoints.allowed_addresses(),
+        )
+    except (AddressRefused, NoAnswer) as failure:
+        return None, "", str(failure)
+    return answer.status, answer.body.decode(errors="replace").replace("\0", "")[:_SHOWN_LETTERS], ""
+
+
+def signed_headers(message: Message, secrets: Iterable[str], moment: datetime) -> dict[str, str]:
+    """Return the headers of the standard: the event's id, the time of this attempt, a signature of each secret."""
+    signatures = [Webhook(secret).sign(message.public_id, moment, message.body) for secret in secrets]
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "credit-relay-gateway",
+        "webhook-id": message.public_id,
+        "webhook-timestamp": str(int(moment.timestamp())),
+        "webhook-signature": " ".join(signatures),
+    }
+
+
+@transaction.atomic(durable=True)
+def record(message: Message, result: Result, *, now: datetime) -> None:
+    """Write down what came of an attempt, and when the next one is due."""
+    Delivery.objects.create(
+        message=message,
+        number=message.attempts,
+        started_at=result.started_at,
+        milliseconds=result.milliseconds,
+        response_status=result.status,
+        response=result.response,
+        error=result.error,
+    )
+    waiting = Message.objects.filter(pk=message.pk, status=Message.Status.WAITING)
+    if result.is_success:
+        waiting.update(status=Message.Status.DELIVERED, finished_at=now)
+        Endpoint.objects.filter(pk=message.endpoint_id, failing_since__isnull=False).update(
+            failing_since=None
+        )
+        return
+    # Who claimed it after this attempt's claim had run out decides when the next one is.
+    ours = waiting.filter(attempts=message.attempts)
+    if message.attempts >= MAX_ATTEMPTS:
+        ours.update(status=Message.Status.GIVEN_UP, finished_at=now)
+    else:
+        ours.update(next_attempt_at=now + _pause_after(message.attempts))
+    _note_failure(message.endpoint_id, result, now)
+
+
+def _pause_after(attempts: int) -> timedelta:
+    return _PAUSES[attempts - 1] * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - guards nothing
+
+
+def _note_failure(endpoint_id: int, result: Result, now: datetime) -> None:
+    Endpoint.objects.filter(pk=endpoint_id, failing_since=None).update(failing_since=now)
+    failing_for = timedelta(days=settings.WEBHOOK_DISABLE_DAYS)
+    by = None
+    if result.status == _GONE:
+        by = Endpoint.DisabledBy.GONE
+    elif Endpoint.objects.filter(pk=endpoint_id, failing_since__lte=now - failing_for).exists():
+        by = Endpoint.DisabledBy.FAILING
+    if by and endpoints.disable(endpoint_id, by=by, now=now):
+        logger.warning("webhook endpoint %s is disabled: %s", endpoint_id, by.label)

@@ -16,9 +16,11 @@ from credits.models import (
     Allowance,
     CreditEntry,
     CreditHold,
+    EntrySource,
+    HoldStatus,
 )
 from credits.services import adjustments
-from gateway.admin import approvals, navigation
+from gateway.admin import approvals, columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import OwnedRows
 from gateway.admin.exports import Column, Exportable
@@ -35,6 +37,20 @@ navigation.register(
         "credits.ReconciliationRun": "fact_check",
     },
 )
+
+columns.describe(
+    {
+        EntrySource.SUBSCRIBED_PAYOUT: "Subscription",
+        EntrySource.VIDEO_ADS: "Videos",
+        EntrySource.OFFERWALL: "Offers",
+        EntrySource.CREDITS_BACK: "Cashback",
+        EntrySource.RELAY_REVERSAL: "Undone by the chain",
+        EntrySource.EARNING_REVERSAL: "Taken back by the ad network",
+        EntrySource.PAYOUT_CLAWBACK: "Payment refunded",
+        EntrySource.STAFF_ADJUSTMENT: "Adjusted by staff",
+    }
+)
+columns.colour("waiting", HoldStatus.HELD)
 
 Owner = Callable[[Any], User]
 
@@ -126,7 +142,7 @@ class CreditEntryAdmin(Exportable, OwnedAdmin):
         Column("at", "created_at"),
     )
     list_display = ("id", "created_at", "profile", "source", "amount", "balance_after", "reason")
-    list_filter = ("source",)
+    list_filter = (columns.worded("source", lambda: EntrySource.values),)
     search_fields = ("key__startswith",)
 
 

@@ -20,12 +20,12 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget,
 
 from credits.admin import OwnedAdmin
 from earnings import queries
-from earnings.models import AdNetwork, NetworkUser, Postback
+from earnings.models import AdNetwork, NetworkUser, Postback, PostbackState
 from earnings.networks import ADAPTERS
 from earnings.networks.base import Adapter, is_weak
 from earnings.services import earnings, networks, trial
 from earnings.states import Event, allows
-from gateway.admin import approval_kinds, approvals, navigation
+from gateway.admin import approval_kinds, approvals, columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
 from gateway.admin.approval_kinds import AboveCeiling, Done, Kind
@@ -37,6 +37,21 @@ navigation.register(
     "Ad networks",
     {"earnings.AdNetwork": "hub", "earnings.Postback": "webhook", "earnings.NetworkUser": "alternate_email"},
 )
+
+
+_State = PostbackState
+columns.describe(
+    {
+        _State.RECEIVED: "Waits for its credit",
+        _State.PENDING: "The network decides",
+        _State.HELD: "Held",
+        _State.AVAILABLE: "Credited",
+        _State.REFUSED: "Refused",
+    }
+)
+columns.colour("good", _State.AVAILABLE)
+columns.colour("bad", _State.REFUSED)
+columns.colour("waiting", _State.HELD, _State.PENDING, _State.RECEIVED)
 
 
 def _switch(row: AdNetwork, *, is_enabled: bool) -> str:

@@ -19,7 +19,7 @@ from unfold.widgets import (
 )
 
 from credits.admin import OwnedAdmin, Owner
-from gateway.admin import approval_kinds, approvals, navigation
+from gateway.admin import approval_kinds, approvals, columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm, form_kind
 from gateway.admin.approval_kinds import AboveCeiling, Done, Kind, RequestOutdated
@@ -39,6 +39,16 @@ navigation.register(
         "rewards.CashbackEntry": "savings",
         "rewards.Modifier": "bolt",
     },
+)
+
+columns.describe(
+    {
+        ModifierType.BONUS_PUSH_ADS_CREDITS: "Bonus on push ads",
+        ModifierType.BONUS_VIDEO_ADS_CREDITS: "Bonus on videos",
+        ModifierType.BONUS_OFFERWALL_CREDITS: "Bonus on offers",
+        ModifierType.BONUS_SURVEYS_CREDITS: "Bonus on surveys",
+        ModifierType.BONUS_CREDITS_BACK: "Bonus on cashback",
+    }
 )
 
 _YEAR_MINUTES = 366 * 24 * 60
@@ -204,6 +214,7 @@ class BadgeAdmin(ApprovedForm, ReasonedActions, StaffAdmin[Badge]):
         save=lambda badge, values: levels.save_badge(badge=badge),
     )
     staff_actions = (REMOVE_BADGE,)
+    percents = ("credits_back_percent",)
     list_display = (
         "name",
         "track",
@@ -277,6 +288,7 @@ class ModifierAdmin(ReasonedActions, OwnedAdmin):
     """One is given by an action on a person's page, and ends by itself or by an action here."""
 
     owner_path = "user"
+    percents = ("value",)
     staff_actions = (END_MODIFIER,)
     list_display = (
         "id",
@@ -288,7 +300,10 @@ class ModifierAdmin(ReasonedActions, OwnedAdmin):
         "reason",
         "given_by",
     )
-    list_filter = ("modifier_type", ("expires_at", admin.DateFieldListFilter))
+    list_filter = (
+        columns.worded("modifier_type", lambda: ModifierType.values),
+        ("expires_at", admin.DateFieldListFilter),
+    )
     list_select_related = ("actor",)
 
     @admin.display(description="given by")

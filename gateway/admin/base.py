@@ -15,9 +15,13 @@ from django.core.paginator import Paginator
 from django.db import models
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.functional import cached_property
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin, TabularInline
 
+from gateway.admin import columns
 from gateway.admin.audit import Audited
 
 
@@ -84,6 +88,25 @@ class StaffAdmin(Audited, _Admin[_Row]):
     paginator = BoundedPaginator
     # Long columns that lists do not show and so do not read; a row's own page reads them.
     list_defer: ClassVar[tuple[str, ...]] = ()
+    # Fractions that are added to something: 0.15 is shown as +15 %.
+    percents: ClassVar[tuple[str, ...]] = ()
+
+    @cached_property
+    def _columns(self) -> dict[str, Any]:
+        return {}
+
+    def _column(self, name: Any) -> Any:
+        # The same one each time: Django compares columns with those that are links.
+        if name not in self._columns:
+            self._columns[name] = columns.shown(self.model, name, in_list=True, percents=self.percents)
+        return self._columns[name]
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        return [self._column(name) for name in super().get_list_display(request)]
+
+    def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
+        links = super().get_list_display_links(request, list_display)
+        return links and [self._column(name) for name in links]
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changes = super().get_changelist_instance(request)
@@ -120,6 +143,18 @@ class _ReadOnly:
 class ReadOnlyAdmin(_ReadOnly, StaffAdmin[Any]):
     """Lists and shows rows; adding, changing and deleting are refused, also by URL."""
 
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None:
+            return fieldsets
+        return [
+            (title, {**options, "fields": [self._field(name) for name in options["fields"]]})
+            for title, options in fieldsets
+        ]
+
+    def _field(self, name: Any) -> Any:
+        return columns.shown(self.model, name, in_list=False, percents=self.percents)
+
 
 class OwnedRows(ReadOnlyAdmin):
     """Rows of one user each; `owner_path` leads from a row to its user."""
@@ -127,13 +162,29 @@ class OwnedRows(ReadOnlyAdmin):
     owner_path: ClassVar[str]
 
     @admin.display(description="profile")
-    def profile(self, row: Any) -> str:
-        """Return the address of the owner's profile; of somebody without one, the id."""
+    def profile(self, row: Any) -> SafeString | str:
+        """Return a link to the owner: the address of the profile; of somebody without one, the id."""
         owner = reduce(getattr, self.owner_path.split("__"), row)
-        return str(owner.profile_address or owner.pk)
+        page = reverse("admin:users_user_change", args=[owner.pk])
+        return format_html('<a href="{}">{}</a>', page, columns.short(str(owner.profile_address or owner.pk)))
 
 
 class ReadOnlyInline(_ReadOnly, StaffInline[_Row, _Parent]):
     """Rows below their parent that nobody adds, changes or deletes."""
 
     can_delete = False
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self._shown(super().get_fields(request, obj))
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return self._shown(super().get_readonly_fields(request, obj))
+
+    def _shown(self, names: Any) -> list[Any]:
+        return [
+            self._by_name.setdefault(name, columns.shown(self.model, name, in_list=True)) for name in names
+        ]
+
+    @cached_property
+    def _by_name(self) -> dict[Any, Any]:
+        return {}

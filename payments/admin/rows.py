@@ -13,6 +13,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
+from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm, form_kind
 from gateway.admin.approval_kinds import AboveCeiling
@@ -33,6 +34,19 @@ from payments.models import (
 )
 from payments.queries import Effect, effect_of_rate, rates_in_force
 from payments.services import events, subscriptions, synchronisation
+
+_S = Subscription.Status
+columns.colour("good", _S.ACTIVE, StripeEvent.Status.PROCESSED, BillingOperation.Status.DONE)
+columns.colour("bad", _S.PAST_DUE, _S.UNPAID, StripeEvent.Status.FAILED, BillingOperation.Status.REFUSED)
+columns.colour("waiting", _S.INCOMPLETE, StripeEvent.Status.RECEIVED, BillingOperation.Status.PENDING)
+columns.describe(
+    {
+        _S.INCOMPLETE: "Waits for its first payment",
+        _S.INCOMPLETE_EXPIRED: "Was never paid",
+        _S.PAST_DUE: "The last payment failed",
+        _S.CANCELED: "Ended",
+    }
+)
 
 
 def _process_again(row: StripeEvent, decision: Decision) -> str:
@@ -192,7 +206,6 @@ class SubscriptionAdmin(ReasonedActions, PaymentsAdmin):
         "profile",
         "status",
         "amount_minor",
-        "currency",
         "current_period_end",
         "cancels_at_period_end",
         "synced_at",
@@ -228,7 +241,6 @@ class PayoutAdmin(Refundable, Exportable, PaymentsAdmin):
         "profile",
         "amount_minor",
         "tax_minor",
-        "currency",
         "credits",
         "period_start",
         "period_end",

@@ -1,9 +1,10 @@
 """The admin of the relay: its rows are read-only, with actions for operations."""
 
-from gateway.admin import navigation
+from gateway.admin import columns, navigation
 from gateway.admin.admin import offer_pause
 from relay import queries
 from relay.admin import calls, holds, losses, relayers
+from relay.models import Attempt, RelayTransaction, TopUp
 
 __all__ = ["calls", "holds", "losses", "relayers"]
 
@@ -17,6 +18,12 @@ navigation.register(
         "relay.Loss": "local_fire_department",
     },
 )
+
+_Call, _Attempt = RelayTransaction.Status, Attempt.Status
+columns.colour("good", _Call.SUCCESS, _Call.EXECUTED_EXTERNALLY, _Attempt.MINED)
+columns.colour("bad", _Call.FAILED, _Call.EXPIRED, _Call.CANCELLED, TopUp.Status.LOST)
+columns.colour("waiting", _Call.PENDING, _Call.SUBMITTED, _Attempt.SIGNED, _Attempt.SENT)
+columns.describe({_Call.EXECUTED_EXTERNALLY: "Executed by others", **calls.REASONS})
 
 offer_pause(
     queries.RELAY,

@@ -7,17 +7,42 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
+from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from gateway.chain.config import get_chain
-from relay.models import Attempt, RelayTransaction, ReversedSettlement
+from gateway.chain.errors import CallRefused
+from relay.models import PREDECESSOR_FAILED, Attempt, RelayTransaction, ReversedSettlement
 from relay.services import cancellation
 from relay.services.broadcasting import broadcast_again
+from relay.services.reorganisations import OVERTAKEN
 
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+
+
+# One index has these.
+_UNSUCCESSFUL = (
+    RelayTransaction.Status.FAILED,
+    RelayTransaction.Status.EXPIRED,
+    RelayTransaction.Status.CANCELLED,
+)
+# Why calls end unwanted, in words; the codes are what the API answers.
+REASONS = {
+    **{refusal.code: refusal.title for refusal in CallRefused.__subclasses__()},
+    "reverted": "Reverted, nobody knows why",
+    PREDECESSOR_FAILED: "A call before it failed",
+    "refused-by-node": "The node refused it",
+    "not-mined-in-time": "Not mined in time",
+    "cancelled-by-staff": "Cancelled by staff",
+    "relay-call-expired": "Its time had run out",
+    "relay-nonce-used": "Another call used its nonce",
+    "account-nonce-lost": "The relayer's nonce was used elsewhere",
+    OVERTAKEN: "Overtaken by a reopened call",
+}
 
 
 def _broadcast_again(row: RelayTransaction, decision: Decision) -> str:
@@ -109,13 +134,17 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
     list_display = (
         "created_at",
         "status",
+        "why",
         "transaction_hash",
         "profile_address",
         "expected_cost",
         "real_cost",
     )
     list_display_links = ("created_at", "transaction_hash")
-    list_filter = ("status",)
+    list_filter = (
+        columns.worded("status", lambda: RelayTransaction.Status.values),
+        columns.worded("failure_code", lambda: REASONS, title="why", within={"status__in": _UNSUCCESSFUL}),
+    )
     search_fields = ("request_id__exact",)
     search_help_text = "A transaction hash, a profile address whole or in part, or a request id."
     date_hierarchy = None
@@ -162,6 +191,14 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
         ),
     )
     staff_actions = (BROADCAST_AGAIN, CANCEL_UNSENT)
+
+    @admin.display(description="why", ordering="failure_code")
+    def why(self, call: RelayTransaction) -> str | SafeString:
+        """Return why it ended unwanted, in words; the whole of what the chain said is its title."""
+        if not call.failure_code:
+            return ""
+        word = columns.word_of(call.failure_code)
+        return format_html('<span title="{}">{}</span>', call.failure_detail, word)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[RelayTransaction], search_term: str

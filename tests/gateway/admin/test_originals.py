@@ -13,6 +13,9 @@ _ORIGINALS = {
     "unfold/helpers/welcomemsg.html": "e8eab02522ba2319",
     "unfold/helpers/empty_results.html": "5f4727a37a99da76",
     "unfold/helpers/header_title.html": "b126ed2ab9ca1680",
+    "unfold/helpers/edit_inline/tabular_heading.html": "eef46d03bc1655ad",
+    "unfold/layouts/unauthenticated.html": "768501529f1a8dae",
+    "admin/base.html": "2ce9250b3c649e3a",
     "admin/login.html": "13deb7765ce36659",
 }
 

@@ -28,3 +28,61 @@ document.addEventListener("alpine:init", () => {
     },
   }));
 });
+
+// What only a mouse can press, icons that would be read out as words, and parts without a name.
+const NAMES = {
+  "#searchbar-submit": "Search",
+  "#searchbar": "Search this list",
+  "header [x-on\\:click*=openTheme]": "Light or dark",
+  "[x-on\\:click*=openRelatedWidget]": "More for this field",
+  "[x-on\\:click*=sidebarMobileOpen]": "All lists",
+  "[x-on\\:click*=showActions]": "More to do",
+  "#nav-sidebar-apps": "All lists",
+  "#changelist-form [data-simplebar]": "Rows",
+  "#changelist-filter [data-simplebar]": "Filters",
+};
+const PRESSED = ":is(div, span, h2, a:not([href]))[x-on\\:click]:not(#changelist-filter-close)";
+
+function press(event) {
+  if (event.target !== event.currentTarget || (event.key !== "Enter" && event.key !== " ")) return;
+  event.preventDefault();
+  event.currentTarget.click();
+}
+
+function makeOperable() {
+  for (const icon of document.querySelectorAll(".material-symbols-outlined")) {
+    if (!icon.matches(PRESSED)) icon.setAttribute("aria-hidden", "true");
+  }
+  for (const pressed of document.querySelectorAll(PRESSED)) {
+    pressed.setAttribute("role", "button");
+    pressed.tabIndex = 0;
+    pressed.addEventListener("keydown", press);
+  }
+  for (const scrolled of document.querySelectorAll(".figures .scroll")) scrolled.tabIndex = 0;
+  for (const [selector, name] of Object.entries(NAMES)) {
+    for (const part of document.querySelectorAll(selector)) part.setAttribute("aria-label", name);
+  }
+  for (const scrolled of document.querySelectorAll("[data-simplebar]")) {
+    const heading = scrolled.closest("fieldset[aria-labelledby]")?.getAttribute("aria-labelledby");
+    const name = scrolled.getAttribute("aria-label") ?? document.getElementById(heading)?.textContent.trim();
+    scrolled.removeAttribute("aria-label"); // A plain division has no name; what scrolls within it gets it.
+    if (name) scrolled.dataset.simplebarAriaLabel = name;
+  }
+}
+
+// The heading of a column of numbers is to the right, like the numbers.
+function alignHeadings() {
+  for (const table of document.querySelectorAll("table:has(td .number)")) {
+    for (const row of table.querySelectorAll("tbody tr")) {
+      for (const number of row.querySelectorAll(":scope > * > .number, :scope > td p > .number")) {
+        table.tHead?.rows[0].cells[number.closest("td, th").cellIndex]?.classList.add("numeric");
+      }
+    }
+  }
+}
+
+// Registered before the theme's own listeners, so that its scroll areas are named when they are made.
+document.addEventListener("DOMContentLoaded", () => {
+  makeOperable();
+  alignHeadings();
+});

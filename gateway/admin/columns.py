@@ -1,0 +1,173 @@
+"""
+How values look in lists and on rows: numbers to the right with separators, coins for wei, words and colours for codes.
+
+Apps name the words and the tones of their codes here; a page then shows any field by what it is.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Literal
+
+from django.contrib import admin
+from django.core.exceptions import FieldDoesNotExist
+from django.db import models
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from gateway.chain.config import get_chain
+from gateway.common.fields import AddressField, HashField
+
+Tone = Literal["good", "bad", "waiting", "quiet"]
+# What is left out of a row because there is nothing to say.
+NOTHING = "-"
+_GWEI = 10**9
+# Numbers that name something and count nothing.
+_NAMES = ("nonce", "block_number", "channel", "chain_id")
+# Codes that say how something stands, and so have a colour.
+_STATES = ("status", "state", "outcome", "terminal_status")
+_words: dict[str, str] = {}
+_tones: dict[str, Tone] = {}
+
+
+def describe(words: Mapping[str, str]) -> None:
+    """Show these codes in these words wherever a list or a row has them."""
+    _words.update({str(code): word for code, word in words.items()})
+
+
+def colour(tone: Tone, *codes: str) -> None:
+    """Show these codes in the colour of the tone."""
+    _tones.update({str(code): tone for code in codes})
+
+
+def word_of(code: str, label: str = "") -> str:
+    """Return the words for a code: those that an app gave it, else its label as a sentence has it."""
+    return _words.get(str(code)) or (label or str(code).replace("_", " ").replace("-", " ")).capitalize()
+
+
+def badge(code: str, label: str = "") -> SafeString:
+    tone = _tones.get(str(code), "quiet")
+    return format_html('<span class="tone {}">{}</span>', tone, word_of(code, label))
+
+
+def number(value: Decimal | int | None) -> SafeString | str:
+    """Return a number to the right, with separators and without zeros at its end."""
+    if value is None:
+        return NOTHING
+    plain = f"{value:,}" if isinstance(value, int) else f"{Decimal(value):,f}"
+    shown = plain.rstrip("0").rstrip(".") if "." in plain else plain
+    return format_html('<span class="number">{}</span>', shown)
+
+
+def percent(fraction: Decimal | None) -> SafeString | str:
+    """Return a fraction that is added to something, as people say it: 0.15 is +15 %."""
+    if fraction is None:
+        return NOTHING
+    shown = f"{(fraction * 100).normalize():+,f}"
+    return format_html('<span class="number">{} %</span>', "0" if not fraction else shown)
+
+
+def wei(amount: int | None, *, is_price: bool = False) -> SafeString | str:
+    """Return an amount in whole coins, and a price of gas in gwei."""
+    if amount is None:
+        return NOTHING
+    shown = f"{Decimal(amount) / _GWEI:,f} gwei" if is_price else get_chain().amount(amount, places=6)
+    return format_html('<span class="number" title="{} wei">{}</span>', f"{amount:,}", shown)
+
+
+def money(amount_minor: int | None, currency: str) -> SafeString | str:
+    """Return an amount of a currency that has 100 minor units."""
+    if amount_minor is None:
+        return NOTHING
+    shown = f"{Decimal(amount_minor) / 100:,.2f} {currency.upper()}"
+    return format_html('<span class="number">{}</span>', shown)
+
+
+def short(text: str) -> SafeString | str:
+    """Return the beginning and the end of an address or a hash, as wallets show it; the whole is its title."""
+    if len(text) <= 16:
+        return text or NOTHING
+    return format_html('<span class="short" title="{}">{}…{}</span>', text, text[:8], text[-6:])
+
+
+def worded(
+    field: str,
+    codes: Callable[[], Iterable[str]],
+    *,
+    title: str = "",
+    within: Mapping[str, Any] | None = None,
+) -> type[admin.SimpleListFilter]:
+    """
+    Return a filter of the column `field` that offers these codes in words, and reads no table to find them.
+
+    `within` is what every row with one of these codes fulfils, for the sake of an index.
+    """
+
+    class Worded(admin.SimpleListFilter):
+        parameter_name = f"{field}__exact"
+
+        def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+            return [(str(code), word_of(code)) for code in codes()]
+
+        def queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> models.QuerySet[Any]:
+            chosen = self.value()
+            return queryset.filter(**{field: chosen}, **(within or {})) if chosen else queryset
+
+    Worded.title = title or field.replace("_", " ")
+    return Worded
+
+
+class Shown:
+    """A field as a list or a row shows it; Django reads its name, label and order from here."""
+
+    def __init__(self, field: models.Field[Any, Any], show: Callable[[Any], SafeString | str]) -> None:
+        self.__name__ = self.admin_order_field = field.name
+        self.short_description = str(field.verbose_name).removesuffix(" minor").removesuffix(" wei")
+        self._show = show
+
+    def __call__(self, row: Any) -> SafeString | str:
+        return self._show(row)
+
+    def __str__(self) -> str:
+        return self.__name__
+
+
+def shown(model: type[models.Model], name: Any, *, in_list: bool, percents: Collection[str] = ()) -> Any:
+    """Return what shows the field `name`; the name itself where Django's way is right."""
+    field = _field(model, name)
+    show = field and _how(field, in_list=in_list, is_percent=name in percents)
+    return Shown(field, show) if field and show else name
+
+
+def _field(model: type[models.Model], name: Any) -> models.Field[Any, Any] | None:
+    if not isinstance(name, str):
+        return None
+    try:
+        field = model._meta.get_field(name)
+    except FieldDoesNotExist:
+        return None
+    return field if isinstance(field, models.Field) and not field.primary_key else None
+
+
+def _how(
+    field: models.Field[Any, Any], *, in_list: bool, is_percent: bool
+) -> Callable[[Any], SafeString | str] | None:
+    name = field.attname
+
+    def value(row: Any) -> Any:
+        return getattr(row, name)
+
+    if field.choices and isinstance(field, models.CharField):
+        show = badge if name in _STATES else word_of
+        return lambda row: show(value(row), getattr(row, f"get_{name}_display")()) if value(row) else NOTHING
+    if isinstance(field, AddressField | HashField):
+        return (lambda row: short(value(row) or "")) if in_list else None
+    if name.endswith("_minor") and hasattr(field.model, "currency"):
+        return lambda row: money(value(row), row.currency)
+    if name.endswith("_wei"):
+        return lambda row: wei(value(row), is_price="price" in name or "fee" in name)
+    if is_percent:
+        return lambda row: percent(value(row))
+    if isinstance(field, models.IntegerField | models.DecimalField) and not field.is_relation:
+        return None if name.endswith(_NAMES) else lambda row: number(value(row))
+    return None

@@ -1,0 +1,75 @@
+"""Lists and rows show values as people read them."""
+
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from gateway.admin import columns
+from payments.models import Payout
+from relay.models import Attempt, RelayTransaction
+from tests.gateway.admin.sample_rows import make
+from tests.staff import log_in_staff
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        (columns.number(1_234_567), "1,234,567"),
+        (columns.number(Decimal("1500.2500")), "1,500.25"),
+        (columns.number(Decimal(100)), "100"),
+        (columns.percent(Decimal("0.1500")), "+15 %"),
+        (columns.percent(Decimal("0.0050")), "+0.5 %"),
+        (columns.money(2550, "usd"), "25.50 USD"),
+        (columns.wei(1_500_000_000, is_price=True), "1.5 gwei"),
+        (columns.short("0x2bfDBF5a411826eBdfD4B2164cebB0996e66a97e"), "0x2bfDBF…66a97e"),
+        (columns.badge("HELD"), "Held"),
+        (columns.number(None), "-"),
+    ],
+)
+def test_a_value(shown: str, words: str) -> None:
+    assert f">{words}<" in f">{shown}<"
+
+
+def test_the_whole_value_stays_at_hand() -> None:
+    address = "0x2bfDBF5a411826eBdfD4B2164cebB0996e66a97e"
+
+    assert f'title="{address}"' in columns.short(address)
+    assert 'title="1,000,000,000,000,000,000 wei"' in columns.wei(10**18)
+
+
+@pytest.mark.django_db
+def test_a_failed_call_says_why_and_is_found_by_it(client: Client) -> None:
+    log_in_staff(client)
+    refused, other = make(RelayTransaction), make(RelayTransaction)
+    codes = ("profile-balance-too-low", "reverted")
+    for call, code in zip((refused, other), codes, strict=True):
+        RelayTransaction.objects.filter(pk=call.pk).update(
+            status="Failed", failure_code=code, settled_at=timezone.now()
+        )
+    page = reverse("admin:relay_relaytransaction_changelist")
+
+    body = client.get(page, {"failure_code__exact": codes[0]}).content.decode()
+
+    assert "The profile has too little LYX" in body
+    assert '<span class="tone bad">Failed</span>' in body
+    assert refused.transaction_hash in body
+    assert other.transaction_hash not in body
+
+
+@pytest.mark.django_db
+def test_a_row_shows_money_and_gas_in_units_of_people(client: Client) -> None:
+    log_in_staff(client)
+    payout, attempt = make(Payout), make(Attempt)
+    Payout.objects.filter(pk=payout.pk).update(amount_minor=123_456, currency="chf")
+    Attempt.objects.filter(pk=attempt.pk).update(effective_gas_price_wei=2_500_000_000)
+
+    pages = (
+        reverse("admin:payments_payout_changelist"),
+        reverse("admin:payments_payout_change", args=[payout.pk]),
+    )
+    assert all("1,234.56 CHF" in client.get(page).content.decode() for page in pages)
+    row = client.get(reverse("admin:relay_attempt_change", args=[attempt.pk])).content.decode()
+    assert "2.5 gwei" in row

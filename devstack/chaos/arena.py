@@ -1,17 +1,18 @@
 """A running stack with its wallets, in which one trial follows the other."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import psycopg
 
-from devstack.chaos.faults import Fault
+from devstack.chaos.faults import Fault, NeverCame
 from devstack.chaos.income import Income
 from devstack.chaos.probes import health_probe, sign_in_probe
-from devstack.chaos.results import Row
+from devstack.chaos.results import Row, shared
 from devstack.chaos.stack import Stack
 from devstack.chaos.traffic import Traffic
 from devstack.chaos.verifier import Verifier, paid_out, verify_income
+from devstack.console import complain
 from devstack.environment import CREDIT_WEI, CREDITS_PER_MAJOR_UNIT
 from devstack.journey.earnings import networks_of
 from devstack.stripe_account import StripeAccount
@@ -50,14 +51,18 @@ class Arena:
                 return call.transaction_hash
         return None
 
-    def try_out(self, fault: Fault) -> Row:
-        """Cause a fault under load; wait until all has recovered; return what the verifier says."""
+    def try_out(self, faults: Mapping[str, Fault]) -> dict[str, Row]:
+        """
+        Cause faults one after the other under one load; wait until all has recovered; return what the verifier says.
+
+        A fault whose moment never comes is left out.
+        """
         since = time.time()
+        (validity_seconds,) = {fault.validity_seconds for fault in faults.values()}
         with self._health.watching(), self._sign_in.watching():
-            with self._traffic.running(validity_seconds=fault.validity_seconds), self._income.running():
+            with self._traffic.running(validity_seconds=validity_seconds), self._income.running():
                 time.sleep(_WARM_UP_SECONDS)
-                with fault.caused(self._stack):
-                    in_flight = self._in_progress() + len(self._traffic.unanswered)
+                in_flight = self._in_flight_at_each(faults)
                 ended = time.monotonic()
                 time.sleep(_AFTER_SECONDS)
             is_drained = self._drain()
@@ -65,14 +70,27 @@ class Arena:
             self._stack.wait()
         is_paid_out = self._income.until_paid_out(lambda invoices: paid_out(self._database, invoices))
         trial = self._verdict(since)
-        trial.in_flight, trial.recoveries = in_flight, [round(recovery, 1)]
+        trial.recoveries = [round(recovery, 1)]
         trial.healthz_seconds = round(self._health.longest, 3)
         trial.sign_in_seconds = round(self._sign_in.longest, 3)
         trial.unanswered = len(self._traffic.unanswered)
         trial.wrong += [f"{trial.unanswered} calls had no answer for a minute"] if trial.unanswered else []
         trial.wrong += [] if is_drained else [f"calls are not settled after {_DRAIN_SECONDS} s"]
         trial.wrong += [] if is_paid_out else ["invoices are not paid out"]
-        return trial
+        return shared(trial, in_flight)
+
+    def _in_flight_at_each(self, faults: Mapping[str, Fault]) -> dict[str, int]:
+        """Cause them; return how many calls were unanswered or unsettled at the end of each that came."""
+        in_flight: dict[str, int] = {}
+        for name, fault in faults.items():
+            if in_flight:
+                self._stack.wait_for_all()
+            try:
+                with fault.caused(self._stack):
+                    in_flight[name] = self._in_progress() + len(self._traffic.unanswered)
+            except NeverCame as error:
+                complain(f"  ✗ {error}")
+        return in_flight
 
     def _verdict(self, since: float) -> Row:
         calls, invoices = list(self._traffic.calls), self._income.paid_invoices()

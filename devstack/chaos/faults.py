@@ -40,6 +40,8 @@ class Fault:
     validity_seconds: int | None = None
     is_believed: bool = False
     """A lie of the only node that the service knows: damage is expected, and shown."""
+    kind: str = ""
+    """Faults of the same kind may be caused under one load, one after the other; without one, each has its own."""
 
 
 @contextmanager
@@ -173,15 +175,16 @@ def _node_does_for_a_while(rule: Rule, stack: Stack) -> Iterator[None]:
 
 
 FAULTS: dict[str, Fault] = {
-    **{f"kill {point.name}": Fault(partial(_killed_at, point)) for point in POINTS},
+    **{f"kill {point.name}": Fault(partial(_killed_at, point), kind="kill") for point in POINTS},
     **{
-        f"kill {point.name}": Fault(partial(_killed_while, _underpriced, point))
+        f"kill {point.name}": Fault(partial(_killed_while, _underpriced, point), kind="kill")
         for point in REPLACEMENT_POINTS
     },
     **{
         f"kill {point.name}": Fault(
             partial(_killed_while, _takes_nothing, point),
             validity_seconds=_VALIDITY_SECONDS,
+            kind="kill while calls expire",
         )
         for point in CANCELLATION_POINTS
     },

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -75,6 +75,35 @@ class Row:
         self.sign_in_seconds = max(self.sign_in_seconds, trial.sign_in_seconds)
         self.recoveries = sorted([*self.recoveries, *trial.recoveries])
         self.wrong = [*self.wrong, *trial.wrong][:_MOST_KEPT]
+
+
+def shared(trial: Row, in_flight: Mapping[str, int]) -> dict[str, Row]:
+    """
+    Return a row for each fault of a trial.
+
+    Calls and income are divided between them. What is wrong is in the first one's row, with the names of all.
+    """
+    names, rows = list(in_flight), {}
+    for place, name in enumerate(names):
+        row = trial if place == 0 else Row()
+        rows[name] = replace(
+            row,
+            times=1,
+            in_flight=in_flight[name],
+            calls=_part(trial.calls, place, len(names)),
+            income=_part(trial.income, place, len(names)),
+            recoveries=trial.recoveries,
+            healthz_seconds=trial.healthz_seconds,
+            sign_in_seconds=trial.sign_in_seconds,
+            longest_hold_seconds=trial.longest_hold_seconds,
+        )
+    if trial.wrong and len(names) > 1:
+        rows[names[0]].wrong = [f"one of {', '.join(names)}:", *trial.wrong]
+    return rows
+
+
+def _part(number: int, place: int, parts: int) -> int:
+    return number // parts + (place < number % parts)
 
 
 class Results:

@@ -1,18 +1,19 @@
 """`python -m devstack chaos`: one fault after the other, the least tried first, until the time is up."""
 
+import random
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from devstack.chaos.arena import Arena
-from devstack.chaos.faults import FAULTS, Fault, NeverCame
+from devstack.chaos.faults import FAULTS, Fault
 from devstack.chaos.results import Results, Row, by_action, table
 from devstack.chaos.stack import running_stack
-from devstack.console import complain, say
+from devstack.console import say
 
-_MOST_SHOWN = 5
+_MOST_SHOWN, _MOST_TOGETHER = 5, 8
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,16 @@ def run(options: Options) -> int:
 
 
 def _left(group: dict[str, Fault], results: Results, options: Options) -> list[str]:
-    """Return the faults that were not tried often enough, the least tried first."""
-    return sorted((name for name in group if results.times(name) < options.times), key=results.times)
+    """Return the faults that were not tried often enough, the least tried first, those tried as often at random."""
+    left = [name for name in group if results.times(name) < options.times]
+    random.shuffle(left)
+    return sorted(left, key=results.times)
+
+
+def _next(left: Sequence[str]) -> list[str]:
+    """Return the first fault, and those that may be caused under the same load."""
+    kind = FAULTS[left[0]].kind
+    return [name for name in left if name == left[0] or (kind and FAULTS[name].kind == kind)][:_MOST_TOGETHER]
 
 
 def _try_on_one_stack(
@@ -61,20 +70,25 @@ def _try_on_one_stack(
     ):
         arena = Arena(stack)
         while (left := _left(group, results, options)) and time.monotonic() < ends_at:
-            try:
-                trial = arena.try_out(group[left[0]])
-            except NeverCame as error:
-                complain(f"  ✗ {error}")
-                del group[left[0]]
-                continue
-            results.add(left[0], trial)
-            say(_told(left[0], trial))
-            if not trial.is_clean:
+            names = _next(left)
+            began = time.monotonic()
+            trials = arena.try_out({name: group[name] for name in names})
+            for name in names:
+                if name in trials:
+                    results.add(name, trials[name])
+                else:
+                    del group[name]
+            say(_told(trials, seconds=time.monotonic() - began))
+            if not all(trial.is_clean for trial in trials.values()):
                 return
 
 
-def _told(name: str, trial: Row) -> str:
-    outcome = "✓" if trial.is_clean else "✗"
-    numbers = f"{trial.in_flight} in flight, {trial.calls} calls, settled after {trial.recoveries[-1]:.1f} s"
-    lines = [f"  {outcome} {name}: {numbers}, /healthz {trial.healthz_seconds * 1e3:.0f} ms"]
-    return "\n      ".join([*lines, *trial.wrong[:_MOST_SHOWN]])
+def _told(trials: Mapping[str, Row], *, seconds: float) -> str:
+    lines = [
+        f"  {'✓' if row.is_clean else '✗'} {name}: {row.in_flight} in flight" for name, row in trials.items()
+    ]
+    for row in list(trials.values())[:1]:
+        calls = sum(trial.calls for trial in trials.values())
+        figures = f"settled after {row.recoveries[-1]:.1f} s, /healthz {row.healthz_seconds * 1e3:.0f} ms"
+        lines += [f"    {calls} calls, {figures}, {seconds:.0f} s in all", *row.wrong[:_MOST_SHOWN]]
+    return "\n".join(lines)

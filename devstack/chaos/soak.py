@@ -122,7 +122,7 @@ def run(options: Options) -> int:
     ):
         arena = Arena(stack)
         visits = Visits(arena.wallets, arena.recent_hash)
-        outcome = arena.try_out(Fault(partial(soak.caused, options.minutes, visits)))
+        outcome = arena.try_out({"none": Fault(partial(soak.caused, options.minutes, visits))})["none"]
     wrong = [*outcome.wrong, *complaints(soak)]
     figures = {
         "at": datetime.now(UTC).isoformat(timespec="minutes"),

@@ -116,6 +116,13 @@ class Stack:
                     return process
         return None
 
+    def wait_for_all(self) -> None:
+        """Return once what was killed a moment ago was started again, and everything answers."""
+        time.sleep(2 * _POLL_SECONDS)
+        for name in self.processes:
+            self.wait_for(name)
+        self.wait()
+
     def wait(self) -> None:
         """Return once every server and process answers again, and each of the web processes serves."""
         for server in (*self.services.servers, *self.processes.values()):

@@ -16,7 +16,7 @@ from devstack.chaos.http_proxy import Message, Rule, answer
 from devstack.chaos.points import CANCELLATION_POINTS, POINTS, REPLACEMENT_POINTS
 from devstack.chaos.postgres_proxy import Frames
 from devstack.chaos.proxies import Side
-from devstack.chaos.results import Results, Row, by_action, table
+from devstack.chaos.results import Results, Row, by_action, shared, table
 from devstack.chaos.run import Options, run
 from devstack.chaos.verifier import Acknowledged, Chain, Mined, Verdict, compare, judge
 from devstack.files import PROJECT
@@ -227,6 +227,17 @@ def test_results_are_added_up_over_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.journey
+def test_faults_under_one_load_share_its_calls_and_none_of_its_damage_is_counted_twice() -> None:
+    trial = Row(calls=5, income=2, lost=1, recoveries=[4.0], wrong=["a call is lost"])
+    rows = shared(trial, {"kill a": 7, "kill b": 8})
+    assert [(row.times, row.in_flight, row.calls, row.income, row.lost) for row in rows.values()] == [
+        (1, 7, 3, 1, 1),
+        (1, 8, 2, 1, 0),
+    ]
+    assert rows["kill a"].wrong == ["one of kill a, kill b:", "a call is lost"]
+    assert shared(trial, {"kill a": 7})["kill a"].wrong == ["a call is lost"]
+
+
 def test_nothing_is_lost_by_a_few_faults(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     faults = ["kill accept after the commit", "kill settle before the commit", "postgres: immediate shutdown"]
     results = tmp_path / "results.json"

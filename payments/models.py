@@ -99,6 +99,7 @@ class Subscription(models.Model):
             ),
             models.CheckConstraint(condition=Q(amount_minor__gt=0), name="subscription_amount_positive"),
         ]
+        indexes = [models.Index(fields=["synced_at"], name="subscription_synced")]
 
     def __str__(self) -> str:
         return self.stripe_subscription_id

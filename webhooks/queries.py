@@ -41,6 +41,11 @@ class Audience:
         return Audience([row for row in self.endpoints if not set(types).isdisjoint(row.event_types)])
 
     @property
+    def since(self) -> datetime:
+        """From when on at least one of them hears anything."""
+        return min(row.enabled_at for row in self.endpoints)
+
+    @property
     def sessions(self) -> QuerySet[SignInSession]:
         """The sessions that were begun at one of the endpoints' apps."""
         return SignInSession.objects.filter(

@@ -451,6 +451,10 @@ class Migration(migrations.Migration):
                 name="refund_one_pending_per_payout",
             ),
         ),
+        migrations.AddIndex(
+            model_name="subscription",
+            index=models.Index(fields=["synced_at"], name="subscription_synced"),
+        ),
         migrations.AddConstraint(
             model_name="subscription",
             constraint=models.UniqueConstraint(

@@ -118,6 +118,16 @@ def test_what_happened_while_nobody_collected_is_told_in_order(
     assert [kind for kind, _ in told()] == ["call.accepted", "call.settled", "call.reopened", "call.settled"]
 
 
+def test_a_call_whose_transaction_commits_late_is_told(app: App, user: User, accept: Accept) -> None:
+    sign_in(user)
+    collect()
+    accept()
+    Endpoint.objects.update(enabled_at=timezone.now() - timedelta(hours=1))
+    RelayTransaction.objects.update(created_at=timezone.now() - timedelta(seconds=100))
+    collect()
+    assert told() == [("call.accepted", "Pending")]
+
+
 @pytest.mark.parametrize(
     "session",
     [

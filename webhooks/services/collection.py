@@ -20,28 +20,28 @@ from webhooks.queries import Audience, Span
 _OVERLAP = timedelta(minutes=2)
 # After an outage so much is read at once.
 _SLICE = timedelta(minutes=10)
-_CALLS = (EventType.CALL_ACCEPTED, EventType.CALL_SETTLED, EventType.CALL_REOPENED)
 _Reader = Callable[[Span, Audience], None]
 
 
 def collect(*, now: datetime) -> None:
     """Write the messages about everything that was committed until now."""
     audience = Audience(list(Endpoint.objects.enabled()))
-    _read("calls", _calls, audience.of_type(*_CALLS), now)
-    _read("entries", _entries, audience.of_type(EventType.CREDITS_POSTED), now)
-    _read("subscriptions", _subscriptions, audience.of_type(EventType.SUBSCRIPTION_CHANGED), now)
-    if audience.of_type(*_CALLS).endpoints:
-        _settlements(now)
-
-
-def _read(source: str, reader: _Reader, audience: Audience, now: datetime) -> None:
-    """Let the reader write what is new of one source, and move its cursor, slice by slice."""
-    Cursor.objects.get_or_create(source=source, defaults={"read_until": now})
     if not audience.endpoints:
-        Cursor.objects.filter(source=source, read_until__lt=now).update(read_until=now)
         return
-    while _read_slice(source, reader, audience, now):
-        pass
+    for source, reader, types in _SOURCES:
+        Cursor.objects.get_or_create(source=source, defaults={"read_until": audience.since})
+        _move(source, audience.since)
+        heard = audience.of_type(*types)
+        if not heard.endpoints:
+            _move(source, now)
+        while heard.endpoints and _read_slice(source, reader, heard, now):
+            pass
+    _settlements(now)
+
+
+def _move(source: str, moment: datetime) -> None:
+    """Have the cursor pass what no endpoint would hear."""
+    Cursor.objects.filter(source=source, read_until__lt=moment).update(read_until=moment)
 
 
 @transaction.atomic(durable=True)
@@ -134,3 +134,10 @@ def _write(messages: Iterable[tuple[Endpoint, Event]]) -> None:
         if event.type in endpoint.event_types and event.happened_at >= endpoint.enabled_at
     ]
     Message.objects.bulk_create(rows, ignore_conflicts=True, batch_size=1000)
+
+
+_SOURCES: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
+    ("calls", _calls, (EventType.CALL_ACCEPTED, EventType.CALL_SETTLED, EventType.CALL_REOPENED)),
+    ("entries", _entries, (EventType.CREDITS_POSTED,)),
+    ("subscriptions", _subscriptions, (EventType.SUBSCRIPTION_CHANGED,)),
+)

@@ -14,6 +14,7 @@ from devstack.processes import Beat, DefaultWorker, Eraser, RelayWorker, Web, Wo
 from devstack.services.server import Server, free_port, require_free_port, stop_all
 from devstack.services.stack import Services, alone_in, start_services
 from devstack.stack_file import write_stack_file
+from devstack.stand_in import write_stand_in
 from devstack.supervisor import supervise
 
 _WEB_PATIENCE_SECONDS = 180
@@ -60,6 +61,9 @@ def run(options: Options) -> int:
 
 def _serve(services: Services, prepared: Prepared, options: Options, started: float) -> int:
     logs = options.data / "log"
+    if not options.load:
+        stand_in = write_stand_in(options.data / "dev-extension.js", services, prepared.profiles[0])
+        prepared.settings.update(stand_in)
     # To import the service takes each process seconds; one is enough for somebody who tries it out.
     web = Web(logs, prepared.environment, port=prepared.port, processes=2 if options.load else 1)
     workers = _workers(logs, prepared.environment, options)

@@ -343,6 +343,11 @@ CHAIN_MAX_HEAD_AGE_SECONDS = env.integer(
     "CHAIN_MAX_HEAD_AGE_SECONDS", default=max(60, 10 * CHAIN_BLOCK_SECONDS), minimum=0
 )
 CHAIN_MAX_LAG_BLOCKS = env.integer("CHAIN_MAX_LAG_BLOCKS", default=5, minimum=1)
+# A script with a test key that the dev stack puts into the account holder's page; it asks the node from there.
+DEV_EXTENSION_FILE = env.optional("DEV_EXTENSION_FILE")
+if DEV_EXTENSION_FILE:
+    env.require_local("DEV_EXTENSION_FILE", PUBLIC_URL)
+    CONTENT_SECURITY_POLICY["DIRECTIVES"]["connect-src"] = ["'self'", *CHAIN_RPC_URLS]
 # Where the admin links transactions to; empty for no links.
 EXPLORER_URL = env.base_url(
     "EXPLORER_URL",

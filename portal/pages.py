@@ -5,8 +5,10 @@ The account holder's page is a shell. Everything in it comes from the public API
 files, so it is also the living example of what a wallet can do.
 """
 
+from pathlib import Path
+
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, path, re_path
 
@@ -24,7 +26,16 @@ def landing(request: HttpRequest) -> HttpResponse:
 @only_methods("GET", "HEAD")
 def account(request: HttpRequest) -> HttpResponse:
     """Answer the account holder's page; who is signed in only the browser knows."""
-    return _cached(render(request, "portal/account.html"))
+    return _cached(render(request, "portal/account.html", {"dev_extension": settings.DEV_EXTENSION_FILE}))
+
+
+@only_methods("GET", "HEAD")
+def dev_extension(request: HttpRequest) -> HttpResponse:
+    """Answer the dev stack's stand-in for the browser extension, with its test key; anywhere else there is none."""
+    if not settings.DEV_EXTENSION_FILE:
+        raise Http404
+    script = Path(settings.DEV_EXTENSION_FILE).read_text(encoding="utf-8")
+    return HttpResponse(script, content_type="text/javascript", headers={"Cache-Control": "no-store"})
 
 
 def _cached(page: HttpResponse) -> HttpResponse:
@@ -35,4 +46,5 @@ def _cached(page: HttpResponse) -> HttpResponse:
 urlpatterns: list[URLPattern] = [
     path("", landing),
     re_path(r"^account/?$", account),
+    path("account/dev-extension.js", dev_extension),
 ]

@@ -3012,7 +3012,8 @@
     /** Puts the extension into a page: as `window.lukso`, and announced by EIP-6963 whenever a page asks. */
     install(page) {
       const icon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E";
-      const info = { uuid: crypto.randomUUID(), name: "Universal Profiles", icon, rdns: EXTENSION_RDNS };
+      const name = this.options.name ?? "Universal Profiles";
+      const info = { uuid: crypto.randomUUID(), name, icon, rdns: EXTENSION_RDNS };
       const detail = Object.freeze({ info, provider: this });
       const announce = () => page.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
       page.lukso = this;

@@ -134,6 +134,13 @@ def database(name: str) -> dict[str, str]:
     return {parameter: str(value) for parameter, value in parameters.items()}
 
 
+def require_local(name: str, public_url: str) -> None:
+    """Refuse a variable that is for a service which nobody else can reach."""
+    parts = urlsplit(public_url)
+    if parts.scheme != "http" or parts.hostname not in {"127.0.0.1", "localhost"}:
+        raise ImproperlyConfigured(f"{name} is for the development stack alone, at http://127.0.0.1.")
+
+
 def choice(name: str, *, allowed: tuple[str, ...], default: str) -> str:
     value = optional(name, default)
     if value not in allowed:

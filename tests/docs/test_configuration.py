@@ -15,7 +15,11 @@ def _read_variables() -> dict[str, ast.expr | None]:
     for node in ast.walk(ast.parse((ROOT / "gateway/settings.py").read_text())):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
-        if isinstance(node.func.value, ast.Name) and node.func.value.id == "env":
+        if (
+            isinstance(node.func.value, ast.Name)
+            and node.func.value.id == "env"
+            and node.func.attr != "require_local"
+        ):
             name = ast.literal_eval(node.args[0])
             default = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), None)
             if default is None and len(node.args) > 1:

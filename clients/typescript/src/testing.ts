@@ -19,6 +19,8 @@ export interface ExtensionOptions {
   signer: Signer;
   /** A node of the chain that the extension is on. */
   node: Node;
+  /** What pages call it. */
+  name?: string;
   /** Whether the user agrees to a request; always by default. */
   approves?: (request: { method: string; params: readonly unknown[] }) => boolean;
   fetch?: typeof fetch;
@@ -101,7 +103,8 @@ export class FakeExtension implements Eip1193Provider {
   /** Puts the extension into a page: as `window.lukso`, and announced by EIP-6963 whenever a page asks. */
   install(page: Window & { lukso?: Eip1193Provider }): void {
     const icon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E";
-    const info = { uuid: crypto.randomUUID(), name: "Universal Profiles", icon, rdns: EXTENSION_RDNS };
+    const name = this.options.name ?? "Universal Profiles";
+    const info = { uuid: crypto.randomUUID(), name, icon, rdns: EXTENSION_RDNS };
     const detail: AnnouncedWallet = Object.freeze({ info, provider: this });
     const announce = () => page.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }));
     page.lukso = this;

@@ -2,16 +2,24 @@
 
 from typing import Any
 
+from django.core.exceptions import ValidationError
+from django.db.models.fields import BLANK_CHOICE_DASH
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
+from django.utils import timezone
 from django_otp import devices_for_user
 from django_otp.admin import OTPAdminAuthenticationForm, OTPAdminSite
+from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.sites import UnfoldAdminSite
 from unfold.widgets import BASE_INPUT_CLASSES, SELECT_CLASSES
 
-from backoffice import reconciliation, search
+from backoffice import reconciliation, search, second_factor
 from gateway.admin import navigation
+from users.models import RecoveryCodes
+from users.services import second_factors
+
+_MUST_ENROL = "must-enrol"
 
 # The order of the sidebar.
 GROUPS = ("People", "Credits", "Relay", "Payments", "Check-in", "Ad networks", "Webhooks", "System")
@@ -35,15 +43,36 @@ class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
         self.fields["otp_device"].widget.attrs["class"] = " ".join(SELECT_CLASSES)
         self.fields["otp_device"].label = "Device"
         self.fields["username"].widget.attrs["autofocus"] = ""
-        self.fields["otp_token"].label = "One-time password"
-        self.fields["otp_token"].widget.attrs.update(autocomplete="one-time-code", inputmode="numeric")
+        self.fields["otp_token"].label = "One-time password, or a recovery code"
+        self.fields["otp_token"].widget.attrs.update(autocomplete="one-time-code")
+        self.fields[
+            "otp_token"
+        ].help_text = "At your first login, leave it empty: the next page sets up your phone."
+
+    def clean_otp(self, user: Any) -> None:
+        # Whoever has nothing but the password is not let in by it: they set up a phone first.
+        if user is not None and second_factors.must_enrol(user, now=timezone.now()):
+            second_factor.begin(self.request, user)
+            raise ValidationError("Set up a phone first.", code=_MUST_ENROL)
+        super().clean_otp(user)
 
     def _chosen_device(self, user: Any) -> Any:
         chosen = super()._chosen_device(user)
         if chosen is not None or self.cleaned_data.get("otp_device"):
             return chosen
-        devices = list(devices_for_user(user, for_verify=True))
+        kind = (
+            TOTPDevice
+            if second_factors.is_number(self.cleaned_data.get("otp_token") or "")
+            else RecoveryCodes
+        )
+        devices = [device for device in devices_for_user(user, for_verify=True) if isinstance(device, kind)]
         return devices[0] if len(devices) == 1 else None
+
+    @staticmethod
+    def device_choices(user: Any) -> list[tuple[str, str]]:
+        """Offer the phones; a recovery code is known by its look."""
+        phones = [device for device in devices_for_user(user) if isinstance(device, TOTPDevice)]
+        return [*BLANK_CHOICE_DASH, *((phone.persistent_id, phone.name) for phone in phones)]
 
 
 class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
@@ -57,7 +86,22 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
         super().__init__(name)
 
     def get_urls(self) -> list[Any]:
-        return [path("books/", self.admin_view(reconciliation.page), name="books"), *super().get_urls()]
+        return [
+            path("books/", self.admin_view(reconciliation.page), name="books"),
+            path("second-factor/", self.admin_view(second_factor.page), name="second_factor"),
+            path("second-factor/enrol/", second_factor.enrol, name="enrol"),
+            *super().get_urls(),
+        ]
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Log in; send whoever has nothing but a password to set up a phone."""
+        answer: HttpResponse = super().login(request, extra_context)
+        form = (getattr(answer, "context_data", None) or {}).get("form")
+        if form is not None and form.has_error("__all__", _MUST_ENROL):
+            return HttpResponseRedirect(reverse("admin:enrol"))
+        if request.method == "POST" and request.user.is_authenticated:
+            second_factor.warn_of_codes(request)
+        return answer
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Search the names of lists for the sidebar (`s`), or everything (`q`)."""

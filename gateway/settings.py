@@ -15,7 +15,7 @@ from celery.schedules import crontab
 from corsheaders.defaults import default_headers
 from django.core.exceptions import ImproperlyConfigured
 
-from gateway.admin.theme import THEME
+from gateway.admin.theme import NAME, THEME
 from gateway.common import env
 from gateway.common.logging import expected_errors_are_warnings, without_path_tokens
 
@@ -648,6 +648,8 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # How long a login lasts: seconds since it began, and since the last request.
 SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600
 STAFF_IDLE_SECONDS = env.integer("STAFF_IDLE_MINUTES", default=30, minimum=1) * 60
+# So many hours after a second person has agreed, somebody without a second factor may set one up.
+STAFF_ENROLMENT_HOURS = env.integer("STAFF_ENROLMENT_HOURS", default=72, minimum=1)
 # Seconds for which the front page's figures are cached.
 STAFF_FIGURES_SECONDS = env.integer("STAFF_FIGURES_SECONDS", default=60)
 # The text of the admin's badge; by default the name of the chain.
@@ -655,6 +657,8 @@ STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
 UNFOLD = THEME
 # Nobody may read the key of somebody else's second factor.
 OTP_ADMIN_HIDE_SENSITIVE_DATA = True
+# What an authenticator app calls the account.
+OTP_TOTP_ISSUER = NAME
 # What staff may do in 24 hours without a second person, and what nobody may do; a bonus of 5 % for a week is 35
 # percent-days.
 APPROVAL_LIMITS = {

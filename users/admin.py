@@ -1,6 +1,5 @@
 """Sign-in sessions in the admin: find them by address, end one or all of a user. Deletions; trusted implementations."""
 
-from base64 import b32encode
 from typing import Any
 
 from django.contrib import admin
@@ -14,7 +13,7 @@ from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
 from gateway.common.fields import checksum
 from users.models import AccountDeletion, SignInSession, TrustedImplementation, User
-from users.services import sessions, staff
+from users.services import second_factors, sessions, staff
 
 navigation.register(
     "People",
@@ -73,11 +72,10 @@ RESET_PASSWORD = ReasonedAction(
 
 
 def _reset_second_factor(row: User, decision: Decision) -> str:
-    asked, seed = staff.request_second_factor(
+    asked = staff.request_second_factor(
         person=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    key = b32encode(bytes.fromhex(seed)).decode()
-    return f"{approvals.outcome_of(asked, '')} For the authenticator app, now and never again: {key}"
+    return f"{approvals.outcome_of(asked, '')} Then they set up a phone when they log in."
 
 
 RESET_SECOND_FACTOR = ReasonedAction(
@@ -85,7 +83,8 @@ RESET_SECOND_FACTOR = ReasonedAction(
     label="Reset the second factor",
     permission="users.manage_staff",
     effect=lambda row: (
-        "A new key is shown once. When it is approved, it replaces every second factor they have."
+        "When it is approved, their phone and recovery codes open nothing. Whoever logs in with the password "
+        "then sets up a new phone: if others may know it, reset the password as well."
     ),
     run=_reset_second_factor,
     applies_to=lambda row: row.is_staff,
@@ -94,11 +93,14 @@ RESET_SECOND_FACTOR = ReasonedAction(
 
 
 def _save_account(row: Any, values: Values) -> User:
-    if row.pk is None:
+    is_new = row.pk is None
+    if is_new:
         row.is_staff = True
         row.set_unusable_password()
     row.full_clean(exclude=["password"])
     row.save()
+    if is_new:
+        second_factors.offer_phone(row)
     return row  # type: ignore[no-any-return]
 
 

@@ -4,19 +4,22 @@ Users, their sign-in sessions and refresh tokens, sign-in challenges, deletions,
 A user is known by a Universal Profile, or is a member of staff known by a password; neither signs in as the other.
 """
 
+import hashlib
 import uuid
 from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import OpClass
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Q
-from django.db.models.functions import Lower, Reverse
+from django.db.models import F, Func, Q, Value
+from django.db.models.functions import Lower, Now, Reverse
 from django.dispatch import Signal
 from django.utils.timezone import now
+from django_otp.models import Device, ThrottlingMixin, TimestampMixin
 
 from gateway.common.fields import AddressField, HashField
 
@@ -200,6 +203,53 @@ class IssuerKeySet(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+
+class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
+    """
+    What a member of staff logs in with when the phone is lost: codes, each good once, known by their SHA-256 alone.
+
+    A code has 80 random bits, so its hash needs no salt.
+    """
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    hashes = ArrayField(models.CharField(max_length=64), default=list)
+
+    def __str__(self) -> str:
+        return f"{len(self.hashes)} recovery codes"
+
+    def verify_token(self, token: str) -> bool:
+        """Use the code up; of two logins with the same code at once, one succeeds."""
+        if not self.verify_is_allowed()[0]:
+            return False
+        used = hashlib.sha256(normalised_code(token).encode()).hexdigest()
+        left = Func(F("hashes"), Value(used), function="array_remove")
+        mine = RecoveryCodes.objects.filter(pk=self.pk, hashes__contains=[used])
+        if not mine.update(hashes=left, last_used_at=Now()):
+            self.throttle_increment()
+            return False
+        self.throttle_reset()
+        return True
+
+    def throttle_increment(self, commit: bool = True) -> None:
+        # The whole row would be written: a code used meanwhile would come back.
+        super().throttle_increment(commit=False)
+        self._save_throttle()
+
+    def throttle_reset(self, commit: bool = True) -> None:
+        super().throttle_reset(commit=False)
+        self._save_throttle()
+
+    def _save_throttle(self) -> None:
+        self.save(update_fields=["throttling_failure_timestamp", "throttling_failure_count"])
+
+    def get_throttle_factor(self) -> int:
+        return 1
+
+
+def normalised_code(text: str) -> str:
+    """Return a recovery code as it is hashed, however it was typed."""
+    return text.replace("-", "").replace(" ", "").lower()
 
 
 class TrustedImplementation(models.Model):

@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 from django.templatetags.static import static
+from django.urls import reverse_lazy
 
 from gateway.chain.config import get_chain
 
@@ -46,6 +47,12 @@ THEME: dict[str, Any] = {
     "ENVIRONMENT": environment,
     "ENVIRONMENT_TITLE_PREFIX": title_prefix,
     "STYLES": [_asset("staff.css"), _asset("pages.css")],
+    "ACCOUNT": {
+        "navigation": [
+            {"title": "Second factor", "link": reverse_lazy("admin:second_factor")},
+            {"title": "Change password", "link": reverse_lazy("admin:password_change")},
+        ]
+    },
     "DASHBOARD_CALLBACK": "backoffice.front_page.fill",
     "SIDEBAR": {
         "show_search": True,

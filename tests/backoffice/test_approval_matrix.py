@@ -203,23 +203,31 @@ def _account() -> Scene:
     return Scene(row_written("save_staff", User(username="new"), username="new"), made.exists)
 
 
-def _reset(request: Callable[..., tuple[ApprovalRequest, str]]) -> Callable[[], Scene]:
-    def scene() -> Scene:
-        person, told = member("support"), set[str]()
+def _password() -> Scene:
+    person, told = member("support"), set[str]()
 
-        def ask(actor: User, _: int) -> ApprovalRequest:
-            asked, secret = request(person=person, actor=actor, reason="x", key=secrets.token_hex(8))
-            told.add(secret)
-            return asked
+    def ask(actor: User, _: int) -> ApprovalRequest:
+        asked, password = staff.request_password(
+            person=person, actor=actor, reason="x", key=secrets.token_hex(8)
+        )
+        told.add(password)
+        return asked
 
-        def is_done() -> bool:
-            keys = set(TOTPDevice.objects.filter(user=person).values_list("key", flat=True))
-            stored = User.objects.get(pk=person.pk)
-            return bool(keys & told) or any(stored.check_password(one) for one in told)
+    def is_done() -> bool:
+        stored = User.objects.get(pk=person.pk)
+        return any(stored.check_password(one) for one in told)
 
-        return Scene(ask, is_done)
+    return Scene(ask, is_done)
 
-    return scene
+
+def _second_factor() -> Scene:
+    person = member("support")
+    TOTPDevice.objects.create(user=person)
+
+    def ask(actor: User, _: int) -> ApprovalRequest:
+        return staff.request_second_factor(person=person, actor=actor, reason="x", key=secrets.token_hex(8))
+
+    return Scene(ask, TOTPDevice.objects.filter(user=person, confirmed=False).exists)
 
 
 SCENES: dict[str, Callable[[], Scene]] = {
@@ -233,8 +241,8 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "refund_payout": _refund,
     "release_early": _release,
     "remove_badge": _badge_removal,
-    "reset_password": _reset(staff.request_password),
-    "reset_second_factor": _reset(staff.request_second_factor),
+    "reset_password": _password,
+    "reset_second_factor": _second_factor,
     "save_badge": _badge,
     "save_staff": _account,
     "save_trusted_code": _trusted_code,

@@ -147,6 +147,9 @@ SITE = {
     "app_list": Place(ALL, refuses=404, args=("credits",)),
     "autocomplete": Place(ALL, query="?term=0x&app_label=credits&model_name=creditaccount&field_name=user"),
     "jsi18n": Place(EVERYBODY),
+    "second_factor": Place(EVERYBODY),
+    # Only whoever has just shown a password and has nothing else sets up a phone; others are sent to log in.
+    "enrol": Place((), refuses=302, is_a_door=True),
     "password_change": Place(EVERYBODY),
     "password_change_done": Place(EVERYBODY),
     # No row of ours has a page outside of the admin.

@@ -2,6 +2,7 @@ import uuid
 
 import django.contrib.auth.models
 import django.contrib.auth.validators
+import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
 import django.db.models.functions.text
@@ -172,6 +173,66 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+        ),
+        migrations.CreateModel(
+            name="RecoveryCodes",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(help_text="The human-readable name of this device.", max_length=64),
+                ),
+                ("confirmed", models.BooleanField(default=True, help_text="Is this device ready for use?")),
+                (
+                    "throttling_failure_timestamp",
+                    models.DateTimeField(
+                        blank=True,
+                        default=None,
+                        help_text="A timestamp of the last failed verification attempt. Null if last attempt succeeded.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "throttling_failure_count",
+                    models.PositiveIntegerField(default=0, help_text="Number of successive failed attempts."),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        auto_now_add=True,
+                        help_text="The date and time when this device was initially created in the system.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "last_used_at",
+                    models.DateTimeField(
+                        blank=True, help_text="The most recent date and time this device was used.", null=True
+                    ),
+                ),
+                (
+                    "hashes",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=64), default=list, size=None
+                    ),
+                ),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "abstract": False,
+            },
         ),
         migrations.CreateModel(
             name="SignInChallenge",

@@ -18,6 +18,7 @@ from gateway.admin.approval_kinds import Done, Kind
 from gateway.admin.models import ApprovalPool, ApprovalRequest
 from users.errors import StaffStarted
 from users.models import User
+from users.services import second_factors
 
 # Each asks for what the other decides, staff accounts among it.
 FIRST_ROLES = ("operations", "finance")
@@ -71,15 +72,14 @@ def request_password(*, person: User, actor: User, reason: str, key: str) -> tup
     return asked, password
 
 
-def request_second_factor(*, person: User, actor: User, reason: str, key: str) -> tuple[ApprovalRequest, str]:
+def request_second_factor(*, person: User, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Ask for a new second factor of a member of staff; return its key as well, which no page shows again.
+    Ask that a member of staff sets up a new second factor at the next login, and loses the old one.
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
     """
-    seed = default_key()
-    return _ask(SECOND_FACTOR, person, actor, reason, key, {"key": seed}, "second factor"), seed
+    return _ask(SECOND_FACTOR, person, actor, reason, key, {}, "second factor")
 
 
 def _ask(
@@ -105,9 +105,8 @@ def _set_password(asked: ApprovalRequest) -> Done:
 
 def _set_second_factor(asked: ApprovalRequest) -> Done:
     person = User.objects.get(pk=asked.object_id)
-    TOTPDevice.objects.filter(user=person).delete()
-    TOTPDevice.objects.create(user=person, name="phone", key=asked.payload["key"])
-    return Done("The new second factor is valid, and no older one.", person)
+    second_factors.reset(person)
+    return Done("The old second factor is gone. The next login with the password sets up a new one.", person)
 
 
 PASSWORD = approval_kinds.register(

@@ -1,10 +1,12 @@
 -- What relayers can still take: how many account nonces, and wei for their gas. Whoever wants to rely on it has locked
--- them in a statement before. Attempts that were withdrawn or mined cost nothing any more.
+-- them in a statement before. Attempts that were withdrawn or mined cost nothing any more. After a fail-over of PostgreSQL
+-- a relayer has no room until the nodes were asked which account nonces they know.
 CREATE FUNCTION relay_room_of(relayers bigint[], cap integer) RETURNS TABLE (
     id bigint, address text, is_active boolean, next_account_nonce bigint, room bigint, free_wei numeric
 ) LANGUAGE sql STABLE AS $$
     SELECT relayer.id, relayer.address, relayer.is_active, relayer.next_account_nonce,
-           relayer.mined_account_nonce + cap - relayer.next_account_nonce,
+           CASE WHEN relayer.timeline <> @timeline@ THEN 0
+                ELSE relayer.mined_account_nonce + cap - relayer.next_account_nonce END,
            relayer.balance_wei - coalesce((
                SELECT sum(attempt.gas_limit * attempt.max_fee_per_gas_wei) FROM relay_attempt AS attempt
                WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce >= relayer.mined_account_nonce

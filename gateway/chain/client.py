@@ -37,7 +37,7 @@ from gateway.chain.types import (
 )
 from gateway.chain.views import Read, is_answer, view_of
 
-_LATEST = "latest"
+_LATEST, _PENDING = "latest", "pending"
 # How old the newest block and the tip of a relay call may be, where blocks take longer.
 _PRICE_SECONDS = 3
 # lsp20VerifyCall answers this and one byte of flags (LSP-20).
@@ -158,6 +158,19 @@ class JsonRpcChainClient:
             heights=heights,
             needed=self._quorum,
         )
+
+    def read_pending_nonces(self, *, accounts: Sequence[str]) -> dict[str, int]:
+        calls = [("eth_getTransactionCount", [account, _PENDING]) for account in accounts]
+        answers = self._nodes.ask_each(
+            lambda node: node.ask(calls, is_answer, checked=True), enough=self._quorum
+        )
+        if len(answers) < self._quorum:
+            raise no_answer()
+        # Bytes are sent to every node, and any of them may have lost its pool.
+        return {
+            account: max(map(rpc.quantity, replies))
+            for account, replies in zip(accounts, zip(*answers, strict=True), strict=True)
+        }
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
         (reply,) = self._read(_nonce(key_manager, controller, channel))

@@ -351,6 +351,10 @@ class ChainClient(Protocol):
         """
         ...
 
+    def read_pending_nonces(self, *, accounts: Sequence[str]) -> dict[str, int]:
+        """Return each account's next nonce after all transactions that any node knows, those in its pool included."""
+        ...
+
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
         """Return the controller's next relay nonce, channel bits included; None if the contract returns none."""
         ...

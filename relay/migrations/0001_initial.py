@@ -76,6 +76,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("synced_at", models.DateTimeField(null=True)),
+                ("timeline", models.BigIntegerField(null=True)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={

@@ -25,6 +25,7 @@ __all__ = [
     "CALLERS_DOING",
     "FUNCTIONS",
     "PREDECESSOR_FAILED",
+    "TIMELINE",
     "Attempt",
     "AttemptQuerySet",
     "AttemptStatus",
@@ -46,6 +47,10 @@ __all__ = [
 ]
 
 
+# The number that PostgreSQL raises with each fail-over, and with each restore up to a moment.
+TIMELINE = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
+
+
 def _functions() -> str:
     """Return the SQL of `functions.sql`, with the names of statuses from the one place that has them."""
     names = {
@@ -57,6 +62,7 @@ def _functions() -> str:
         "pending": f"'{RelayTransaction.Status.PENDING}'",
         "call_kind": f"'{Attempt.Kind.CALL}'",
         "signed": f"'{Attempt.Status.SIGNED}'",
+        "timeline": TIMELINE,
         "untrusted": f"'{Loss.Kind.UNTRUSTED}'",
     }
     text = (Path(__file__).parents[1] / "functions.sql").read_text()

@@ -29,6 +29,8 @@ class Relayer(models.Model):
     )
     retired_at = models.DateTimeField(null=True, help_text="A retired relayer is neither funded nor tracked.")
     synced_at = models.DateTimeField(null=True)
+    # PostgreSQL's when the nodes' pools were last asked; null before the first block after its registration.
+    timeline = models.BigIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -22,7 +22,7 @@ from gateway.chain.signing import get_signer
 from gateway.chain.types import AccountState
 from gateway.common import db
 from relay.errors import NoSpareRelayer
-from relay.models import Relayer, RelayTransaction
+from relay.models import TIMELINE, Relayer, RelayTransaction
 from users.models import User
 
 logger = logging.getLogger(__name__)
@@ -147,15 +147,16 @@ def _register(addresses: Sequence[str], now: datetime) -> None:
     view = get_chain_client().read_chain(
         transaction_hashes=[], accounts=addresses, confirmations=get_chain().confirmations
     )
-    rows = [_row(address, view.accounts[address], now) for address in addresses]
+    pending = get_chain_client().read_pending_nonces(accounts=addresses)
+    rows = [_row(address, view.accounts[address], pending[address], now) for address in addresses]
     Relayer.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def _row(address: str, account: AccountState, now: datetime) -> Relayer:
+def _row(address: str, account: AccountState, pending_nonce: int, now: datetime) -> Relayer:
     return Relayer(
         chain_id=get_chain().id,
         address=address,
-        next_account_nonce=account.latest_nonce,
+        next_account_nonce=max(account.latest_nonce, pending_nonce),
         mined_account_nonce=account.latest_nonce,
         balance_wei=account.balance_wei,
         synced_at=now,
@@ -193,7 +194,44 @@ def sync(*, now: datetime, believes_lone_node: bool = False) -> int:
         confirmations=get_chain().confirmations,
     )
     update_accounts(relayers=relayers, accounts=view.accounts, now=now, believes_lone_node=believes_lone_node)
+    catch_up(relayers=relayers, now=now)
     return registered_count
+
+
+def without_timeline(relayers: Sequence[Relayer]) -> list[Relayer]:
+    """Return those whose account nonces no node was asked for since PostgreSQL's last fail-over."""
+    (timeline,) = db.only_row(f"SELECT {TIMELINE}", {})
+    return [relayer for relayer in relayers if relayer.timeline != timeline]
+
+
+def catch_up(*, relayers: Sequence[Relayer], now: datetime) -> None:
+    """
+    Take the account nonces that the nodes and their pools know and the rows do not: a fail-over may have lost them.
+
+    From the fail-over until this is done, a relayer takes no call. One that lost account nonces is quarantined. A node
+    can claim as many as a relayer may have in flight, no more.
+
+    Raises:
+        NodeUnavailable: too few nodes answered.
+    """
+    if not relayers:
+        return
+    pending = get_chain_client().read_pending_nonces(accounts=[relayer.address for relayer in relayers])
+    for relayer in relayers:
+        params = {
+            "id": relayer.pk,
+            "pending": pending[relayer.address],
+            "cap": settings.RELAY_MAX_IN_FLIGHT,
+            "now": now,
+        }
+        before, after = db.only_row(_CATCH_UP, params)
+        if after > before:
+            logger.error(
+                "relayer %s is quarantined: the nodes know its account nonces %d to %d, and no row does",
+                relayer.address,
+                before,
+                after - 1,
+            )
 
 
 def update_accounts(
@@ -315,6 +353,21 @@ def bring_back(*, relayer_id: int) -> bool:
     """Return a retired relayer to service, paused: its account is read before staff resume it."""
     return bool(Relayer.objects.filter(pk=relayer_id, retired_at__isnull=False).update(retired_at=None))
 
+
+# The row is read before it is changed, under its lock, so that what was lost can be told.
+_CATCH_UP = f"""
+WITH before AS (
+    SELECT id, next_account_nonce, least(%(pending)s, mined_account_nonce + %(cap)s) AS known
+    FROM relay_relayer WHERE id = %(id)s FOR NO KEY UPDATE
+)
+UPDATE relay_relayer AS relayer
+SET next_account_nonce = greatest(before.next_account_nonce, before.known),
+    is_active = is_active AND before.next_account_nonce >= before.known,
+    quarantined_at = CASE WHEN before.next_account_nonce < before.known THEN %(now)s ELSE quarantined_at END,
+    timeline = {TIMELINE}
+FROM before WHERE relayer.id = before.id
+RETURNING before.next_account_nonce, relayer.next_account_nonce
+"""  # noqa: S608 - constants of our own
 
 # What the newest block says of relayers. Where the chain is ahead of us, the next account nonce jumps forward and the
 # relayer is quarantined.

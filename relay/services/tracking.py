@@ -98,6 +98,7 @@ class Tracker:
 def _track(*, now: datetime) -> tuple[int, ChainView]:
     """Return how many were settled, and what the chain said."""
     accounts = relayers.in_service(now=now)
+    relayers.catch_up(relayers=relayers.without_timeline(accounts), now=now)
     attempts = _attempts_in_flight()
     watch = reorganisations.watch()
     view = get_chain_client().read_chain(

@@ -158,6 +158,13 @@ class FakeChain(FakeWorld):
                 final=None if finality is None else self._final_block(finality),
             )
 
+    def read_pending_nonces(self, *, accounts: Sequence[str]) -> dict[str, int]:
+        self._ask("read_pending_nonces")
+        return {
+            account: self._pool.next_nonce(account, self._state.account(account).nonce)
+            for account in accounts
+        }
+
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
         self._ask("read_relay_nonce")
         found = self._state.key_managers.get(key_manager)

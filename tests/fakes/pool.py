@@ -106,6 +106,12 @@ class Pool:
             if nonces is not None and place[1] >= nonces.get(place[0], 0)
         }
 
+    def next_nonce(self, sender: str, mined: int) -> int:
+        """Return the sender's next account nonce after what waits without a gap."""
+        while (sender, mined) in self._pending:
+            mined += 1
+        return mined
+
     @property
     def transactions(self) -> list[Transaction]:
         """What waits, by sender and account nonce."""

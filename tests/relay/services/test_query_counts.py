@@ -26,7 +26,7 @@ OF_EXECUTE = 5
 OF_REPEAT = 1
 # Relayers, attempts, settled blocks that are not final; what the block says of each of three relayers, since never all
 # of them are locked at once; what calls that ended have cost the service.
-OF_TICK = 7
+OF_TICK = 8
 # Another block is final.
 OF_BLOCK = 1
 # BEGIN, the rows, the captures, experience and what decides the cashback, what comes back, COMMIT.

@@ -2,7 +2,7 @@
 
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -17,10 +17,11 @@ from devstack.services.stack import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import LocalSigner, PolicyViolation, SignedTransaction, get_signer
-from relay.errors import RelayersBusy, RelayNonceGap
+from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import acceptance, submission
 from relay.services.acceptance import Caller, CallRequest
+from tests.factories import UserFactory
 from tests.relay.chain import FaultyClient
 from tests.relay.signing import sign_call
 from users.models import User
@@ -91,6 +92,38 @@ def test_calls_that_are_refused_fail_no_other_and_leave_nothing(services: Servic
         assert (account.held, account.open_holds) == (0, 0)
         assert account.balance == before[account.user_id].balance
     assert find_differences() == []
+
+
+def test_an_account_is_opened_for_whoever_has_none(services: Services, party: Party, trusted: None) -> None:
+    _, profile = party[0]
+    nobody = UserFactory.create()
+    caller = Caller(nobody.pk, profile.profile_address)
+    request = CallRequest(
+        caller, *submission.identify(call=sign_call(services=services, profile=profile)), timezone.now()
+    )
+    (view,) = submission._look_together([request])
+    assert isinstance(view, submission._View)
+    (outcome,) = acceptance.accept_together([submission._approved(request, view)])
+    assert isinstance(outcome, InsufficientCredits)
+    assert CreditAccount.objects.get(user=nobody).balance == 0
+
+
+def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
+    services: Services, party: Party, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (_calls(services, party[:1])[0] for _ in range(2))
+    _together(party[:1], [first])
+    RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
+    take_slots = acceptance._take_slots
+
+    def meanwhile(batch: Sequence[acceptance.ApprovedCall]) -> list[acceptance._Slot]:
+        slots = take_slots(batch)
+        RelayTransaction.objects.update(status="Submitted", settled_at=None)
+        return slots
+
+    monkeypatch.setattr(acceptance, "_take_slots", meanwhile)
+    with pytest.raises(RelayNonceTaken):
+        _together(party[:1], [second])
 
 
 def test_account_nonces_that_are_left_go_to_as_many_calls(

@@ -111,6 +111,17 @@ def test_a_transfer_that_the_pool_lost_is_sent_again(
     assert balances(relayers)[0] == TARGET
 
 
+def test_a_transfer_that_is_mined_and_not_confirmed_is_not_sent_again(
+    chain: Chain, treasury: str, relayers: list[Relayer]
+) -> None:
+    chain.fund(0, relayers[0].address)
+    relay_relayers.sync(now=timezone.now())
+    assert funding.top_up(now=timezone.now()) is not None
+    chain.mine()
+    assert funding.top_up(now=timezone.now()) is None
+    assert TopUp.objects.get().status == "sent"
+
+
 def test_a_transfer_that_became_too_cheap_is_replaced_and_paid_once(
     chain: Chain, treasury: str, relayers: list[Relayer]
 ) -> None:

@@ -100,6 +100,19 @@ class TestLimits:
         assert reserve(100, user_id=people[0], now=later(-7200))
         assert not reserve(1, user_id=people[0])
 
+    def test_what_is_lost_on_another_chain_counts_there(self, people: list[int]) -> None:
+        assert reserve(100, user_id=people[0], key="one")
+        Loss.objects.update(chain_id=1, reserved_wei=10**6)
+        assert reserve(100, user_id=people[0], key="one")
+        assert losses.usage(now=timezone.now()).reserved_wei == 100
+        assert Loss.objects.count() == 2
+
+    def test_ten_users_are_listed(self, people: list[int]) -> None:
+        people += [UserFactory.create().pk for _ in range(6)]
+        for user_id in people:
+            assert reserve(1, user_id=user_id, key=str(user_id))
+        assert [row.user_id for row in losses.biggest_users(since=later(0))] == people[:10]
+
     def test_a_transaction_that_fails_reserves_nothing(self, people: list[int]) -> None:
         with transaction.atomic():
             assert reserve(100, user_id=people[0])

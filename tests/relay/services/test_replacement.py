@@ -13,7 +13,7 @@ from credits.models import CreditEntry, HoldStatus
 from credits.queries import balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
-from gateway.chain.fees import FeesTooHigh
+from gateway.chain.fees import Fees, FeesTooHigh
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import Head, SendKind
 from relay.models import Attempt, Loss, RelayTransaction
@@ -118,6 +118,11 @@ def test_the_fees_of_a_new_call_can_be_bumped_below_the_cap(accept: Accept, calm
     assert attempt.max_fee_per_gas_wei == settings.RELAY_FEE_CAP_WEI * 4 // 5
     assert replacement.replace(attempt_id=attempt.pk, fees=fees_today(head=Head(1, 1, GWEI)), now=later(0))
     assert_replaced(row)
+
+
+def test_above_the_cap_todays_fees_are_the_cap_with_the_tip(db: None) -> None:
+    cap = settings.RELAY_FEE_CAP_WEI
+    assert fees_today(head=Head(1, 1, 10 * cap)) == Fees(cap, settings.RELAY_TIP_WEI, cap)
 
 
 def test_an_attempt_that_would_still_be_mined_is_not_replaced(accept: Accept, calm: Chain) -> None:

@@ -1,0 +1,134 @@
+"""What `relay_take_slots` answers where requests seldom come: the last wei, another controller, limits used up."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+from eth_utils.address import to_checksum_address
+from pytest_django import Settings
+
+from devstack.services.stack import Services
+from devstack.world.profiles import Profile
+from relay.models import Relayer, RelayTransaction
+from tests.relay.callers import execute
+from tests.relay.signing import sign_call
+from tests.relay.slots import ask
+from tests.threads import waits_for_this_transaction
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+Accept = Callable[..., RelayTransaction]
+
+
+def somebody_else() -> str:
+    return to_checksum_address("0x" + secrets.token_hex(20))
+
+
+def end(row: RelayTransaction, status: str) -> None:
+    """Have the call end now, as far as limits are concerned."""
+    RelayTransaction.objects.filter(pk=row.pk).update(status=status, settled_at=timezone.now())
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["chosen first", "found last"])
+@pytest.mark.parametrize(("missing", "outcome"), [(0, "taken"), (1, "relayers-busy")])
+def test_a_relayer_pays_for_a_call_to_the_last_wei(
+    relayers: list[Relayer], accept: Accept, place: int, missing: int, outcome: str
+) -> None:
+    row = accept()
+    idle = [relayer for relayer in relayers if relayer.pk != row.relayer_id]
+    Relayer.objects.update(balance_wei=0)
+    Relayer.objects.filter(pk=idle[place].pk).update(balance_wei=10**6 - missing)
+    answer = ask(row, worst_cost_wei=10**6)
+    assert (answer["outcome"], answer["relayer_id"]) == (outcome, None if missing else idle[place].pk)
+
+
+def test_who_asks_for_a_hold_that_was_placed_is_answered_its_hash(accept: Accept) -> None:
+    first, second = accept(channel=1), accept(channel=2)
+    for row in (first, second):
+        answer = ask(row, key=row.hold.key)
+        assert (answer["outcome"], answer["transaction_hash"]) == ("repeated", row.transaction_hash)
+
+
+@pytest.mark.parametrize("member", ["controller", "key_manager"])
+def test_another_controller_or_key_manager_has_channels_of_its_own(accept: Accept, member: str) -> None:
+    row = accept(channel=7)
+    Relayer.objects.filter(pk=row.relayer_id).update(is_active=False)
+    place = {"channel": row.channel, "relay_nonce": row.relay_nonce, "chain_nonce": row.relay_nonce}
+    answer = ask(row, **place, **{member: somebody_else()})
+    assert answer["outcome"] == "taken"
+    assert answer["relayer_id"] != row.relayer_id
+    assert ask(row, **place)["outcome"] == "nonce-taken"
+
+
+def test_calls_that_are_mined_and_not_settled_do_not_make_the_share_larger(
+    accept: Accept, settings: Settings
+) -> None:
+    settings.RELAY_MAX_IN_FLIGHT = 1
+    row = accept()
+    Relayer.objects.update(mined_account_nonce=F("next_account_nonce"))
+    assert Relayer.objects.count() == 3
+    answer = ask(row, policy={"share_percent": 50})
+    assert (answer["outcome"], answer["number"]) == ("share-used", 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "outcome", "maximum"),
+    [
+        (0, "Success", "share-used", 0),
+        (1, "Success", "share-used", 1),
+        (2, "Success", "taken", None),
+        (2, "Failed", "share-used", 1),
+        (3, "Failed", "taken", None),
+    ],
+)
+def test_calls_in_flight_and_those_that_failed_are_as_many_as_may_end_without_effect(
+    accept: Accept, limit: int, status: str, outcome: str, maximum: int | None
+) -> None:
+    accept(channel=1)
+    end(accept(channel=2), status)
+    # A settled call holds nothing.
+    row = RelayTransaction.objects.exclude(status=status).get()
+    account = row.hold.account
+    account.open_holds = 1
+    account.save(update_fields=["open_holds"])
+    answer = ask(row, policy={"per_hour": limit})
+    assert (answer["outcome"], answer["number"]) == (outcome, maximum)
+
+
+def test_what_failed_for_others_does_not_count(
+    services: Services,
+    accept: Accept,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+) -> None:
+    profile = create_profile()
+    other = open_account(profile)
+    for channel in range(2):
+        execute(
+            user=other,
+            call=sign_call(services=services, profile=profile, channel=channel),
+            now=timezone.now(),
+        )
+    for row in RelayTransaction.objects.all():
+        end(row, "Failed")
+    assert ask(accept(), policy={"per_hour": 2})["outcome"] == "taken"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_a_relayer_waits_for_one_that_takes_calls(
+    relayers: list[Relayer], accept: Accept
+) -> None:
+    row = accept()
+    paused, *others = relayers
+    Relayer.objects.filter(pk=paused.pk).update(is_active=False)
+
+    def take() -> dict[str, object]:
+        return ask(row)
+
+    with waits_for_this_transaction(take, in_transaction=True) as second:
+        list(Relayer.objects.select_for_update(no_key=True).filter(pk__in=[one.pk for one in others]))
+    answer = second.result()
+    assert answer["outcome"] == "taken"
+    assert answer["relayer_id"] != paused.pk

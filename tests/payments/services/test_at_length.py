@@ -1,5 +1,6 @@
 """
-Months of many people whose cards fail and are healed at random: what was collected is paid out, once and exactly.
+Months of many people whose cards fail and are healed at random, and who make calls: what was collected is paid out,
+once and exactly, and what comes back of the calls is exact to the fraction.
 
 `PAYMENTS_AT_LENGTH=24x200` runs it for 24 months and 200 people; the suite has a short form of it.
 """
@@ -15,7 +16,8 @@ from typing import Any
 import pytest
 import urllib3
 
-from credits.models import Allowance
+from credits.models import Allowance, CreditEntry, EntrySource
+from credits.services.reconciliation import find_differences
 from gateway.common.errors import DomainError
 from payments.errors import NoSubscription
 from payments.models import Customer, Payout, Subscription
@@ -25,11 +27,13 @@ from payments.services.subscriptions import NextStep
 from payments.stripe import get_billing_client
 from tests.factories import UserFactory
 from tests.payments.payers import Payer
+from tests.payments.spending import Spending
 from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, VISA, DoubleAccount
 from tests.payments.webhook_events import process_events, webhook_body
 
-pytestmark = pytest.mark.django_db
 MONTHS, PEOPLE = map(int, os.environ.get("PAYMENTS_AT_LENGTH", "3x6").split("x"))
+# Of rows that one transaction writes hundreds of times, every version stays until it ends.
+pytestmark = pytest.mark.django_db(transaction=PEOPLE > 20)
 DAY = 86_400
 # Of the webhooks of four types so many arrive; the hourly and daily tasks find the rest.
 _ARRIVING = 0.5
@@ -156,27 +160,37 @@ def test_what_was_collected_is_paid_out_whatever_failed_and_was_healed(
     for life in lives:
         life.capture(VISA)
         assert life.try_upsert(_amount()) == "active"
+    spending = Spending([life.payer.user for life in lives])
     counts: Counter[str] = Counter()
-    for _ in range(2 * MONTHS):
+    for half_month in range(2 * MONTHS):
         since = double.now()
         for life in random.sample(lives, max(1, PEOPLE // 4)):
             act = _acts(life)
             counts[act.__name__] += 1
             act()
+        spending.make_calls(double.now())
         double.pass_time(random.randint(14, 16) * DAY)
         _deliver(double, since)
         _run_tasks(double.now())
+        spending.make_calls(double.now())
+        print(f"{half_month + 1} of {2 * MONTHS} half months", flush=True)  # noqa: T201
     for life in lives:
         life.heal()
     _run_tasks(double.now())
-    _assert_exact(double, lives, rates["usd"])
+    _assert_exact(double, lives, rates["usd"], spending)
     print(  # noqa: T201 (the figures of the long form)
         f"\n{MONTHS} months, {PEOPLE} people: {Payout.objects.count()} payouts, "
-        f"{Subscription.objects.count()} subscriptions, {Customer.objects.count()} customers, {dict(counts)}"
+        f"{Subscription.objects.count()} subscriptions, {Customer.objects.count()} customers, {dict(counts)}; "
+        f"{len(spending.costs)} calls, {spending.undone} undone and settled again, "
+        f"{_total(EntrySource.CREDITS_BACK)} credits back"
     )
 
 
-def _assert_exact(double: DoubleAccount, lives: list[Life], rate: int) -> None:
+def _total(source: EntrySource) -> int:
+    return sum(CreditEntry.objects.filter(source=source).values_list("amount", flat=True))
+
+
+def _assert_exact(double: DoubleAccount, lives: list[Life], rate: int, spending: Spending) -> None:
     charges: Counter[int] = Counter()
     owners = dict(Customer.objects.values_list("stripe_customer_id", "user_id"))
     for charge in double.v1.charges.list({"limit": 100}).auto_paging_iter():
@@ -191,7 +205,8 @@ def _assert_exact(double: DoubleAccount, lives: list[Life], rate: int) -> None:
     for life in lives:
         payouts = life.payer.payouts
         assert sum(row.amount_minor for row in payouts) == charges[life.payer.user.pk]
-        assert life.payer.balance == sum(row.amount_minor * rate // 100 for row in payouts)
+        paid_out = sum(row.amount_minor * rate // 100 for row in payouts)
+        assert life.payer.balance == paid_out + spending.assert_exact(life.payer.user)
         for row in payouts:
             period = max((line.period for line in paid_invoices[row.stripe_invoice_id].lines.data), key=_end)
             assert (row.period_start.timestamp(), row.period_end.timestamp()) == (period.start, period.end)
@@ -200,6 +215,7 @@ def _assert_exact(double: DoubleAccount, lives: list[Life], rate: int) -> None:
     run = reconciliation.reconcile(now=double.now())
     assert run is not None
     assert run.counts["findings"] == 0, run.counts
+    assert find_differences() == []
 
 
 def _end(period: Any) -> int:

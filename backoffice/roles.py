@@ -57,7 +57,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "credits.export_creditentry",
         "relay.export_relaytransaction",
         "relay.export_attempt",
-        # What is given away: drop tables are published by a second person, the levels of a track change together.
+        # What is given away: drafts of drop tables, and what is asked for.
         "checkin.add_droptable",
         "checkin.change_droptable",
         "checkin.delete_droptable",
@@ -76,6 +76,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "payments.decide_payoutrate",
         "earnings.decide_release",
         "rewards.decide_badge",
+        "checkin.decide_droptable",
         "credits.run_reconciliation",
         "relay.pause_relayer",
         "relay.add_spare_relayer",

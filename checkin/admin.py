@@ -21,7 +21,7 @@ from checkin.errors import DropTableNotADraft
 from checkin.models import CheckIn, DailySeed, DropItem, DropTable
 from checkin.services import drop_tables
 from credits.admin import OwnedAdmin
-from gateway.admin import navigation
+from gateway.admin import approvals, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.admin import offer_pause
 from gateway.admin.audit import staff_of
@@ -97,26 +97,32 @@ def _reviewed(rows: Sequence[DropTable]) -> dict[str, Any]:
 
 
 def _publish(row: DropTable, decision: Decision) -> str:
-    reviewed = decision.answers["reviewed"].split()
-    drop_tables.publish(table_id=row.pk, actor=decision.actor, reviewed=reviewed)
-    return "It is in force."
+    asked = drop_tables.request_publication(
+        table_id=row.pk,
+        actor=decision.actor,
+        reviewed=decision.answers["reviewed"].split(),
+        reason=decision.reason,
+        key=decision.key(row),
+    )
+    return approvals.outcome_of(asked, "It is in force.")
 
 
 def _publishing(row: DropTable) -> SafeString:
     """Return what is about to be in force, with its odds and what prevents it."""
-    effect = f"It is in force for {row.badge} from now on, and never changes again."
+    effect = f"Approved, it is in force for {row.badge} from then on, and never changes again."
     return format_html("{} {}{}", effect, " ".join(drop_tables.faults_of(row)), odds_page(row))
 
 
 PUBLISH = ReasonedAction(
     name="publish",
     label="Publish",
-    permission="checkin.publish_droptable",
+    permission=drop_tables.PUBLISH.asks,
     effect=_publishing,
     run=_publish,
     form=PublishForm,
     initial=_reviewed,
     applies_to=lambda row: row.published_at is None,
+    kind=drop_tables.PUBLISH,
 )
 
 
@@ -163,7 +169,7 @@ class DropItemInline(StaffInline[DropItem, DropTable]):
 
 @admin.register(DropTable)
 class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
-    """Drafts are written here, weighed by their odds, and published by a second person."""
+    """Drafts are written here, weighed by their odds, and published when a second person approves."""
 
     list_display = ("id", "badge", "version", "author", "published_at", "published_by")
     list_filter = ("badge__track", ("published_at", admin.EmptyFieldListFilter))

@@ -46,15 +46,9 @@ class DropTableInvalid(DomainError):
 
 
 class DropTableChanged(DomainError):
-    """The items of the drop table were changed after its approver looked at them; look again, then publish."""
+    """The items of the drop table were changed after the asker looked at them; look again, then publish."""
 
     code, title, status = "drop-table-changed", "The drop table is not the one that was reviewed", 409
-
-
-class SecondPersonNeeded(DomainError):
-    """The author of a drop table does not publish it; another member of staff does."""
-
-    code, title, status = "second-person-needed", "A second person is needed", 403
 
 
 class DayNotRevealed(DomainError):

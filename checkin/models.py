@@ -1,7 +1,7 @@
 """
 Drop tables with their items, daily seeds, check-ins with their draws, and the pause of check-ins.
 
-A drop table is a draft until a second person publishes it. Published, it never changes
+A drop table is a draft until it is published, which takes a second person's approval. Published, it never changes
 again, because draws are recomputed from it; the database refuses every attempt.
 """
 
@@ -64,20 +64,21 @@ class DropTable(models.Model):
     author = staff_reference("Who wrote it; nobody else may change the draft. Empty for the first tables.")
     created_at = models.DateTimeField(db_default=Now())
     published_at = models.DateTimeField(null=True, blank=True, help_text="Empty while it is a draft.")
-    published_by = staff_reference("Who approved it; never the author.")
+    published_by = staff_reference("Who asked for it; the request says who approved.")
 
     class Meta:
-        permissions = [("publish_droptable", "Can publish a drop table of somebody else")]
+        permissions = [
+            ("publish_droptable", "Can ask that a drop table is published"),
+            ("decide_droptable", "Can decide whether a drop table is published"),
+        ]
         indexes = [
             models.Index(fields=["badge", "-published_at", "-id"], name="checkin_droptable_in_force"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["badge", "version"], name="checkin_droptable_version"),
             models.CheckConstraint(
-                condition=Q(published_by=None)
-                | Q(published_at__isnull=False, author__isnull=False) & ~Q(published_by=F("author")),
-                name="checkin_droptable_second_person",
-                violation_error_message="A second person publishes a table.",
+                condition=Q(published_by=None) | Q(published_at__isnull=False),
+                name="checkin_droptable_publisher_of_published",
             ),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [

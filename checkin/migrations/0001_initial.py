@@ -84,7 +84,10 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "permissions": [("publish_droptable", "Can publish a drop table of somebody else")],
+                "permissions": [
+                    ("publish_droptable", "Can ask that a drop table is published"),
+                    ("decide_droptable", "Can decide whether a drop table is published"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -243,7 +246,7 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(
                 blank=True,
                 db_index=False,
-                help_text="Who approved it; never the author.",
+                help_text="Who asked for it; the request says who approved.",
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="+",
@@ -291,17 +294,8 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="droptable",
             constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("published_by", None),
-                    models.Q(
-                        ("author__isnull", False),
-                        ("published_at__isnull", False),
-                        models.Q(("published_by", models.F("author")), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="checkin_droptable_second_person",
-                violation_error_message="A second person publishes a table.",
+                condition=models.Q(("published_by", None), ("published_at__isnull", False), _connector="OR"),
+                name="checkin_droptable_publisher_of_published",
             ),
         ),
         pgtrigger.migrations.AddTrigger(

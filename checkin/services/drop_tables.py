@@ -1,7 +1,7 @@
 """
-Drop tables: drafted by one member of staff, who alone may change the draft, and published by a second.
+Drop tables: drafted by one member of staff, who alone may change the draft, and published with a second one's approval.
 
-What is published is what the second person saw, within the operator's limits, and stays for good.
+What is published is what the request for it shows, within the operator's limits, and stays for good.
 """
 
 import hashlib
@@ -15,8 +15,11 @@ from django.db.models.functions import Now
 
 from checkin import queries
 from checkin.draw import Item, odds_of
-from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft, SecondPersonNeeded
+from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft
 from checkin.models import DropItem, DropTable, DropType
+from gateway.admin import approval_kinds, approvals
+from gateway.admin.approval_kinds import Done, Kind, RequestOutdated
+from gateway.admin.models import ApprovalRequest
 from rewards.models import Badge
 from users.models import User
 
@@ -54,33 +57,78 @@ def lock_draft(*, table_id: int) -> None:
         )
 
 
-def publish(*, table_id: int, actor: User, reviewed: Collection[str]) -> DropTable:
+def request_publication(
+    *, table_id: int, actor: User, reviewed: Collection[str], reason: str, key: str
+) -> ApprovalRequest:
     """
-    Put the draft in force for its badge, from now on and never to be changed. Joins the caller's transaction.
+    Ask that the draft is put in force for its badge, from then on and never to be changed.
 
-    `reviewed` are the fingerprints of what `actor` has seen.
+    `reviewed` are the fingerprints of what `actor` has seen. A repeated key returns the first request.
 
     Raises:
+        PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
         DropTableNotADraft: it is published already.
-        SecondPersonNeeded: `actor` wrote it.
         DropTableChanged: its items are not the ones that `actor` has seen.
         DropTableInvalid: it breaks a rule; the detail names every one.
     """
-    with transaction.atomic():
-        # An item that is being written holds this lock in share mode, so what is read below is all there is.
-        table = DropTable.objects.select_for_update(of=("self",)).select_related("badge").get(pk=table_id)
-        if table.published_at is not None:
-            raise DropTableNotADraft("Copy it as a new draft to change what drops.")
-        if table.author_id is None or table.author_id == actor.pk:
-            raise SecondPersonNeeded("Somebody else than its author publishes a table.")
-        if fingerprint_of(table) not in reviewed:
-            raise DropTableChanged("Its items were changed meanwhile. Look at the odds again, then publish.")
-        faults = list(faults_of(table))
-        if faults:
-            raise DropTableInvalid(" ".join(faults))
-        DropTable.objects.filter(pk=table.pk).update(published_at=Now(), published_by_id=actor.pk)
-        table.refresh_from_db()
-    return table
+    table = DropTable.objects.select_related("badge").get(pk=table_id)
+    fingerprint = fingerprint_of(table)
+    if fingerprint not in reviewed:
+        raise DropTableChanged("Its items were changed meanwhile. Look at the odds again, then publish.")
+    return approvals.ask(
+        kind=PUBLISH,
+        actor=actor,
+        reason=reason,
+        key=key,
+        row=table,
+        payload={"fingerprint": fingerprint},
+        changes=_changes(table),
+    )
+
+
+def _changes(table: DropTable) -> dict[str, tuple[str, str]]:
+    """Return what a draw from the badge's table is expected to give, by type: now, and of the draft."""
+    in_force = queries.tables_in_force([table.badge] if table.badge else []).values()
+    before, after = (_expected(tables) for tables in (list(in_force), [table]))
+    drop_types = [drop_type for drop_type in DropType.values if drop_type in before | after]
+    return {f"{name} of a draw": (before.get(name, ""), after.get(name, "")) for name in drop_types}
+
+
+def _expected(tables: list[DropTable]) -> dict[str, str]:
+    odds = odds_of(queries.items_of(tables))
+    return {one.drop_type: f"{float(one.expected):.6g}, in {float(one.probability):.2%}" for one in odds}
+
+
+def _check(asked: ApprovalRequest) -> None:
+    table = DropTable.objects.select_related("badge").get(pk=asked.object_id)
+    if table.published_at is not None:
+        raise DropTableNotADraft("Copy it as a new draft to change what drops.")
+    faults = list(faults_of(table))
+    if faults:
+        raise DropTableInvalid(" ".join(faults))
+
+
+def _publish(asked: ApprovalRequest) -> Done:
+    # An item that is being written holds this lock in share mode, so what is read below is all there is.
+    table = DropTable.objects.select_for_update(of=("self",)).select_related("badge").get(pk=asked.object_id)
+    if fingerprint_of(table) != asked.payload["fingerprint"]:
+        raise RequestOutdated("Its items were changed meanwhile. Reject the request and ask again.")
+    _check(asked)
+    DropTable.objects.filter(pk=table.pk).update(published_at=Now(), published_by_id=asked.requested_by_id)
+    table.refresh_from_db()
+    return Done(f"{table} is in force.", table)
+
+
+PUBLISH = approval_kinds.register(
+    Kind(
+        name="publish_drop_table",
+        title="Publish a drop table",
+        asks="checkin.publish_droptable",
+        decides="checkin.decide_droptable",
+        carry_out=_publish,
+        check=_check,
+    )
+)
 
 
 def fingerprint_of(table: DropTable) -> str:

@@ -19,6 +19,8 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from pytest_django import Settings
 
 from backoffice.roles import ROLES
+from checkin.models import DropTable
+from checkin.services import drop_tables
 from credits.models import CreditEntry
 from credits.services import adjustments
 from earnings.models import AdNetwork, Postback
@@ -143,6 +145,19 @@ def _badge_removal() -> Scene:
     return Scene(ask, lambda: not left.exists())
 
 
+def _drop_table() -> Scene:
+    badge = Badge.objects.get(track="PERMANENT", exp_lower_bound=0)
+    table = DropTable.objects.filter(badge=badge).latest("pk")
+    draft = drop_tables.create_draft(badge=badge, author=member("finance"), like=table)
+    return Scene(
+        lambda actor, _: drop_tables.request_publication(
+            table_id=draft.pk, actor=actor, reviewed=[drop_tables.fingerprint_of(draft)], reason="x",
+            key=secrets.token_hex(8),
+        ),
+        DropTable.objects.filter(pk=draft.pk, published_at__isnull=False).exists,
+    )  # fmt: skip
+
+
 def _network(kind: str) -> Callable[[], Scene]:
     def scene() -> Scene:
         row = set_up("tapjoy").row
@@ -238,6 +253,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "configure_ad_network": _network("configure_ad_network"),
     "grant_modifier": _modifier,
     "issue_network_address": _network("issue_network_address"),
+    "publish_drop_table": _drop_table,
     "refund_payout": _refund,
     "release_early": _release,
     "remove_badge": _badge_removal,

@@ -1,7 +1,6 @@
-"""A draft is published by a second person, as that person saw it."""
+"""A draft is published when a second person approves, as it was when that was asked for."""
 
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pytest
@@ -12,14 +11,13 @@ from django.urls import reverse
 from checkin.draw import odds_of, probabilities_of
 from checkin.models import DropTable
 from checkin.queries import items_of
-from gateway.admin.audit import details_of
+from gateway.admin.models import ApprovalRequest
 from rewards.models import BadgeTrack
 from tests.checkin.admin.pages import form_of, percent, plain, publish, review
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest, row_of
 from tests.factories import UserFactory
-from tests.staff import browser_of, confirm, messages_of, prove
-from tests.threads import waits_for_this_transaction
+from tests.staff import approve, browser_of, confirm, messages_of, prove
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -34,24 +32,22 @@ def test_a_draft_is_written_by_one_person_and_published_by_another(author: User,
     assert (table.author, table.published_at) == (author, None)
     assert table.items.get().value_max == 9
 
-    assert "is in force" in publish(browser_of(approver), table)
+    assert "waits for a second person" in publish(browser_of(approver), table)
+    table.refresh_from_db()
+    assert table.published_at is None
+    assert "is in force" in approve("operations")
 
     table.refresh_from_db()
-    assert table.published_by == approver
+    assert (table.published_by, bool(table.published_at)) == (approver, True)
     assert LogEntry.objects.filter(user=approver, object_id=table.pk).exists()
-
-
-def test_the_author_cannot_publish(author: User, draft: DropTable) -> None:
-    before = everything()
-    assert "A second person is needed" in publish(browser_of(author), draft)
-    assert everything() == before
 
 
 def test_only_who_may_publish_is_offered_to(draft: DropTable) -> None:
     reader = UserFactory.create(profile_address=None, is_staff=True)
     reader.user_permissions.set(Permission.objects.filter(codename="view_droptable"))
     before = everything()
-    assert "is in force" not in publish(browser_of(reader), draft)
+    publish(browser_of(reader), draft)
+    assert not ApprovalRequest.objects.exists()
     assert everything() == before
 
 
@@ -95,7 +91,7 @@ def test_a_draft_that_changed_after_it_was_reviewed_is_not_published(
     assert "not the one that was reviewed" in message
     assert everything() == before
     assert LogEntry.objects.filter(change_message__contains="drop-table-changed").exists()
-    assert "is in force" in publish(client, draft)
+    assert "waits for a second person" in publish(client, draft)
 
 
 def test_what_was_reviewed_of_another_table_approves_nothing(
@@ -113,34 +109,12 @@ def test_what_was_reviewed_of_another_table_approves_nothing(
 def test_several_drafts_are_reviewed_on_one_page(author: User, approver: User, draft: DropTable) -> None:
     other = draft_table(lowest(BadgeTrack.SUBSCRIBER), items_of([draft]), author=author)
     page = publish(browser_of(approver), draft, other)
-    assert page.count("It is in force.") == 2
-    assert not DropTable.objects.filter(published_at=None).exists()
+    assert page.count("waits for a second person") == 2
+    assert set(ApprovalRequest.objects.values_list("subject", flat=True)) == {str(draft), str(other)}
 
 
-def test_the_log_keeps_what_was_reviewed(approver: User, draft: DropTable) -> None:
-    client = browser_of(approver)
-    _, unseen = review(client, draft)
-    confirm(client, "checkin_droptable", "publish", draft, **unseen)
-    entry = LogEntry.objects.get(user=approver, object_id=draft.pk)
-    assert details_of(entry)["changes"]["reviewed"] == ["", unseen["reviewed"]]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_item_that_is_written_while_publish_is_pressed_is_not_published(
-    approver: User, draft: DropTable
-) -> None:
-    client = browser_of(approver)
-    _, unseen = review(client, draft)
-    press = partial(confirm, client, "checkin_droptable", "publish", draft, **unseen)
-    with waits_for_this_transaction(press) as pressed:
-        _another_weight(draft)
-    assert "not the one that was reviewed" in messages_of(pressed.result())
-    draft.refresh_from_db()
-    assert draft.published_at is None
-
-
-def test_a_draft_is_published_by_finance(approver: User, draft: DropTable) -> None:
+def test_publishing_is_asked_for_by_finance(approver: User, draft: DropTable) -> None:
     _, unseen = review(browser_of(approver), draft)
     prove("checkin_droptable", "publish", draft, roles={"finance"}, reviewed=unseen["reviewed"])
     draft.refresh_from_db()
-    assert draft.published_at is not None
+    assert draft.published_at is None

@@ -1,6 +1,7 @@
-"""A drop table is published by a second person, within the caps, for good."""
+"""A drop table is published with a second person's approval, within the caps, for good."""
 
 import random
+import secrets
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -9,15 +10,19 @@ import pytest
 from django.db import IntegrityError, ProgrammingError, connection, transaction
 from django.db.models import F
 
-from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft, SecondPersonNeeded
+from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft
 from checkin.models import DropItem, DropTable
 from checkin.queries import tables_in_force
 from checkin.services import drop_tables
-from checkin.services.drop_tables import fingerprint_of, publish
+from checkin.services.drop_tables import fingerprint_of, request_publication
+from gateway.admin import approvals
+from gateway.admin.approval_kinds import RequestDecided, RequestOutdated
+from gateway.admin.models import ApprovalRequest
 from rewards.models import Badge, BadgeTrack
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest, put_in_force, row_of
 from tests.factories import UserFactory
+from tests.staff import member
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
@@ -29,9 +34,22 @@ def staff() -> User:
     return UserFactory.create(profile_address=None, is_staff=True)
 
 
-def approve(draft: DropTable, actor: User) -> DropTable:
-    """Publish a draft as it is now."""
-    return publish(table_id=draft.pk, actor=actor, reviewed=[fingerprint_of(draft)])
+def ask(draft: DropTable, *, reviewed: list[str] | None = None) -> ApprovalRequest:
+    """Ask that a draft is published as it is now."""
+    seen = [fingerprint_of(draft)] if reviewed is None else reviewed
+    return request_publication(
+        table_id=draft.pk, actor=member("finance"), reviewed=seen, reason="x", key=secrets.token_hex(8)
+    )
+
+
+def agree(asked: ApprovalRequest) -> ApprovalRequest:
+    return approvals.approve(request_id=asked.pk, actor=member("operations"), reason="x")[0]
+
+
+def publish(draft: DropTable) -> DropTable:
+    """Ask and agree, and return the table."""
+    agree(ask(draft))
+    return DropTable.objects.get(pk=draft.pk)
 
 
 def modest() -> list[Any]:
@@ -43,45 +61,25 @@ def modest() -> list[Any]:
 
 
 def test_a_second_person_puts_a_draft_in_force() -> None:
-    author, publisher, badge = staff(), staff(), lowest(BadgeTrack.PERMANENT)
-    draft = draft_table(badge, modest(), author=author)
+    badge = lowest(BadgeTrack.PERMANENT)
+    draft = draft_table(badge, modest(), author=staff())
+    asked = ask(draft)
     assert draft not in tables_in_force([badge]).values()
+    assert any("CREDITS" in name and before for name, (before, _) in asked.changes.items())
 
-    table = approve(draft, publisher)
+    agree(asked)
 
-    assert (table.pk, table.published_by, table.author) == (draft.pk, publisher, author)
+    table = DropTable.objects.get(pk=draft.pk)
+    assert (table.published_by, table.author) == (asked.requested_by, draft.author)
     assert table.published_at is not None
     assert tables_in_force([badge]) == {badge.track: draft}
-
-
-def test_the_author_cannot_publish() -> None:
-    author = staff()
-    draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=author)
-    before = everything()
-    with pytest.raises(SecondPersonNeeded):
-        approve(draft, author)
-    assert everything() == before
-
-
-def test_a_draft_of_nobody_is_published_by_nobody() -> None:
-    draft = draft_table(lowest(BadgeTrack.PERMANENT), modest())
-    with pytest.raises(SecondPersonNeeded):
-        approve(draft, staff())
-
-
-def test_the_database_knows_the_second_person_too() -> None:
-    author = staff()
-    draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=author)
-    for change in ({"published_by": author}, {"published_by": staff(), "published_at": None}):
-        with pytest.raises(IntegrityError), transaction.atomic():
-            DropTable.objects.filter(pk=draft.pk).update(**{"published_at": F("created_at"), **change})
 
 
 def test_a_published_table_is_not_published_again() -> None:
     table = put_in_force(lowest(BadgeTrack.PERMANENT), modest())
     before = everything()
     with pytest.raises(DropTableNotADraft):
-        approve(table, staff())
+        ask(table)
     assert everything() == before
 
 
@@ -109,7 +107,7 @@ def test_a_table_that_breaks_a_rule_is_refused(name: str, settings: Any) -> None
     draft = draft_table(lowest(BadgeTrack.PERMANENT), _faulty(name, settings), author=staff())
     before = everything()
     with pytest.raises(DropTableInvalid):
-        approve(draft, staff())
+        ask(draft)
     assert everything() == before
 
 
@@ -123,14 +121,14 @@ def test_a_table_at_the_caps_is_accepted(settings: Any) -> None:
         ],
         author=staff(),
     )
-    assert approve(draft, staff()).published_at
+    assert publish(draft).published_at
 
 
 def test_the_first_tables_obey_the_rules(db: None) -> None:
     for table in DropTable.objects.select_related("badge"):
         assert table.badge
         draft = drop_tables.create_draft(badge=table.badge, author=staff(), like=table)
-        assert approve(draft, staff()).version == 2
+        assert publish(draft).version == 2
 
 
 def test_a_published_table_and_its_items_never_change() -> None:
@@ -177,15 +175,23 @@ def test_a_draft_may_be_changed_and_thrown_away() -> None:
 
 def test_a_draft_that_was_not_reviewed_as_it_is_now_is_not_published() -> None:
     draft, other = (draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff()) for _ in range(2))
-    reviewed = [fingerprint_of(draft)]
+    reviewed, asked = [fingerprint_of(draft)], ask(draft)
     draft.items.update(weight=F("weight") + 1)
     before = everything()
     for seen in (reviewed, [fingerprint_of(other)], [], [""]):
         with pytest.raises(DropTableChanged):
-            publish(table_id=draft.pk, actor=staff(), reviewed=seen)
+            ask(draft, reviewed=seen)
+    with pytest.raises(RequestOutdated):
+        agree(asked)
     assert everything() == before
-    both = [fingerprint_of(draft), fingerprint_of(other)]
-    assert publish(table_id=draft.pk, actor=staff(), reviewed=both).published_at
+    assert agree(ask(draft, reviewed=[fingerprint_of(draft), fingerprint_of(other)])).status == "done"
+
+
+def test_a_cap_that_was_lowered_since_holds(settings: Any) -> None:
+    asked = ask(draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff()))
+    settings.CHECKIN_MAX_DAILY_EXPERIENCE = 0
+    with pytest.raises(DropTableInvalid):
+        agree(asked)
 
 
 def test_a_fingerprint_tells_apart_whatever_a_draw_could() -> None:
@@ -220,11 +226,10 @@ def test_a_fingerprint_tells_apart_whatever_a_draw_could() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_an_item_that_is_being_written_is_seen_before_publishing() -> None:
     draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff())
-    call = partial(publish, table_id=draft.pk, actor=staff(), reviewed=[fingerprint_of(draft)])
-    with waits_for_this_transaction(call) as published:
+    with waits_for_this_transaction(partial(agree, ask(draft))) as published:
         row_of(draft, item("CREDITS", weight=10_000, least=Decimal(99), most=Decimal(99))).save()
 
-    assert isinstance(published.result(), DropTableChanged)
+    assert isinstance(published.result(), RequestOutdated)
     draft.refresh_from_db()
     assert draft.published_at is None
 
@@ -232,8 +237,11 @@ def test_an_item_that_is_being_written_is_seen_before_publishing() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_table_is_published_once_however_many_approve() -> None:
     draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff())
-    answers = at_once([partial(approve, draft, staff()) for _ in range(6)])
-    assert sorted(type(answer).__name__ for answer in answers) == ["DropTable"] + ["DropTableNotADraft"] * 5
+    asked = [ask(draft), ask(draft)]
+    answers = at_once([partial(agree, one) for one in asked * 3])
+    refusals = {ApprovalRequest, RequestDecided, DropTableNotADraft}
+    assert {type(answer) for answer in answers} == refusals
+    assert sum(isinstance(answer, ApprovalRequest) for answer in answers) == 1
 
 
 @pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
 from gateway.common.fields import checksum
 from users.models import AccountDeletion, SignInSession, TrustedImplementation, User
-from users.services import second_factors, sessions, staff
+from users.services import second_factors, sessions, staff, trusted_code
 
 navigation.register(
     "People",
@@ -171,13 +171,7 @@ DISTRUST = ReasonedAction(
 class TrustedImplementationAdmin(ApprovedForm, ReasonedActions, StaffAdmin[TrustedImplementation]):
     """Contract code that profiles may run; trusting takes a second person, to stop it does not."""
 
-    saves = form_kind(
-        name="save_trusted_code",
-        title="Change trusted code",
-        model=TrustedImplementation,
-        asks="users.change_trustedimplementation",
-        decides="users.decide_trustedimplementation",
-    )
+    saves = trusted_code.SAVE
     staff_actions = (DISTRUST,)
     list_display = ("name", "kind", "address", "code_hash", "is_active")
     list_filter = ("kind", "is_active")

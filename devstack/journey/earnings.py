@@ -227,7 +227,8 @@ def _import_report(earner: Earner, manage: Manage) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.csv"
         path.write_text(f"row_id,user_reference,amount\n{row}\n")
-        output = manage("import_earnings", _REPORT, str(path)).strip()
+        named = ("--actor", "operations", "--reason", "the report of the journey")
+        output = manage("import_earnings", _REPORT, str(path), *named).strip()
     expect("the output of the import", output, "1 rows imported, 0 had been imported before")
     worth = earner.check_earning(network, amount)
     say(f"  ✓ {_REPORT} ({network.kind}), a CSV file: {output}")

@@ -3,12 +3,16 @@ Push networks, which report no user in a postback of their own.
 
 Their reports are imported by staff: a file is checked whole before its first row is recorded, and may be imported
 again. Or notifications carry our visit links: one per delivered notification, paid once, until it expires.
+
+Staff who import a file or mint a link ask for its credits: above the limits of one person, a second one decides. A
+request names the file by its digest, so what is imported is what was approved.
 """
 
-import secrets
+import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import cast
 
@@ -19,6 +23,9 @@ from earnings.networks.push_report import ReportLine, read_report
 from earnings.networks.visit_link import VisitLink, sign_visit
 from earnings.services import networks
 from earnings.services.postbacks import VerifiedEvent, record
+from gateway.admin import approval_kinds, approvals
+from gateway.admin.approval_kinds import CREDITS, Done, Kind
+from gateway.admin.models import ApprovalRequest
 from users.models import User
 
 MAX_LINK_LIFETIME = timedelta(days=366)
@@ -27,24 +34,60 @@ _USERS_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What became of a file: rows that were new, rows that had been imported before; or only its errors by line."""
+    """
+    What became of a file: rows that were new, rows that had been imported before; or only its errors by line.
+
+    `asked` is the request for it; nothing is imported before that is carried out.
+    """
 
     new: int
     repeated: int
     errors: list[tuple[int, str]]
+    asked: ApprovalRequest | None = None
 
 
-def import_report(*, slug: str, text: str, is_dry_run: bool, now: datetime) -> ImportResult:
+@dataclass(frozen=True)
+class _Report:
+    network: AdNetwork
+    lines: list[ReportLine]
+    users: dict[str, User]
+    errors: list[tuple[int, str]]
+
+
+def check_report(*, slug: str, text: str) -> ImportResult:
     """
-    Record every row of a report, each in a transaction of its own; none where any line is faulty.
-
-    A row that was imported before changes nothing, so a file that broke off is simply
-    imported again. A dry run records nothing and counts all rows as new.
+    Check every row of a report and record none; all rows count as new.
 
     Raises:
         PostbackRefused: the header is not as it should be, or the file is no CSV.
         ValueError: the network has no reports, or is not enabled.
     """
+    report = _read(slug, text)
+    return ImportResult(0 if report.errors else len(report.lines), 0, report.errors)
+
+
+def import_report(*, slug: str, text: str, actor: User, reason: str, now: datetime) -> ImportResult:
+    """
+    Ask for the credits of a report, and once that is approved, record every row in a transaction of its own.
+
+    None is recorded where any line is faulty. A row that was imported before changes nothing, so a file that broke
+    off is simply imported again, and a file that waits for approval as well.
+
+    Raises:
+        PostbackRefused, ValueError: see `check_report`.
+        PermissionDenied, ReasonRequired, AboveCeiling: see `approvals.ask`.
+    """
+    report = _read(slug, text)
+    if report.errors:
+        return ImportResult(0, 0, report.errors)
+    asked = _request_for(report, text, actor, reason)
+    if asked.status != ApprovalRequest.Status.DONE:
+        return ImportResult(0, 0, [], asked)
+    new = sum(record(_verified(report.network, line, report.users, now=now)) for line in report.lines)
+    return ImportResult(new, len(report.lines) - new, [], asked)
+
+
+def _read(slug: str, text: str) -> _Report:
     adapter = ADAPTERS.get(slug)
     network = AdNetwork.objects.filter(slug=slug, is_enabled=True).first()
     if adapter is None or not adapter.has_reports or network is None:
@@ -52,10 +95,50 @@ def import_report(*, slug: str, text: str, is_dry_run: bool, now: datetime) -> I
     lines = list(read_report(adapter, text))
     users = _users_of(network, [line.event for line in lines if line.event])
     errors = [(line.number, error) for line in lines if (error := _error(line, users))]
-    if errors or is_dry_run:
-        return ImportResult(0 if errors else len(lines), 0, errors)
-    new = sum(record(_verified(network, line, users, now=now)) for line in lines)
-    return ImportResult(new, len(lines) - new, [])
+    return _Report(network, lines, users, errors)
+
+
+def _request_for(report: _Report, text: str, actor: User, reason: str) -> ApprovalRequest:
+    """Return the request for this very file that was carried out or waits, or ask for it."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    earlier = ApprovalRequest.objects.filter(kind=IMPORT.name, payload__sha256=digest)
+    live = earlier.filter(status=ApprovalRequest.Status.DONE) | earlier.waiting()
+    if (asked := live.first()) is not None:
+        return asked
+    worths = [_credits(report.network, cast("PostbackEvent", line.event).amount) for line in report.lines]
+    earned = sum(worth for worth in worths if worth > 0)
+    return approvals.ask(
+        kind=IMPORT,
+        actor=actor,
+        reason=reason,
+        key=f"import:{digest}:{earlier.count()}",
+        row=report.network,
+        amount=earned,
+        payload={"sha256": digest},
+        changes={
+            "rows": ("", f"{len(worths):,} of {len(report.users):,} users"),
+            "credits before bonuses": ("", f"{earned:,}, at most {max(worths, default=0):,} in a row"),
+            "sha256 of the file": ("", digest),
+        },
+    )
+
+
+def _credits(network: AdNetwork, amount: Decimal) -> int:
+    return math.ceil(amount * network.rate)
+
+
+IMPORT = approval_kinds.register(
+    Kind(
+        name="import_earnings",
+        title="Import a report of earnings",
+        asks="earnings.change_adnetwork",
+        decides="earnings.decide_adnetwork",
+        pool=CREDITS,
+        carry_out=lambda asked: Done(
+            "Import the same file again, and it is posted.", AdNetwork.objects.get(pk=asked.object_id)
+        ),
+    )
+)
 
 
 def _error(line: ReportLine, users: dict[str, User]) -> str:
@@ -83,25 +166,79 @@ def _users_of(network: AdNetwork, events: Sequence[PostbackEvent]) -> dict[str, 
     return users
 
 
-def mint_visit_link(*, user: User, campaign: str, amount: Decimal, lifetime: timedelta, now: datetime) -> str:
+def request_visit_link(
+    *, user: User, campaign: str, amount: Decimal, lifetime: timedelta, actor: User, reason: str, key: str
+) -> tuple[ApprovalRequest, str]:
     """
-    Return a link that earns the user `amount` units of the visit link's rate, once, before it expires.
+    Ask for a link that earns the user `amount` units of the visit link's rate, once, for `lifetime` from its approval.
+
+    Return the link as well once the request is carried out, the same one for a repeated key; until then it is empty.
 
     Raises:
+        PermissionDenied, ReasonRequired, AboveCeiling, RequestConflict: see `approvals.ask`.
         ValueError: visit links are not enabled or have no secret; `amount` or `lifetime` is not positive, or more
             than a link can carry; or the campaign's name is too long for one.
     """
+    network = _of_visits(amount, lifetime)
+    # What no link could carry is refused before anybody is asked.
+    _visit_link(network, user, campaign, amount, expires_at=datetime.now(UTC) + lifetime, jti=_jti(2**63))
+    worth = _credits(network, amount)
+    asked = approvals.ask(
+        kind=LINK,
+        actor=actor,
+        reason=reason,
+        key=key,
+        row=network,
+        person=user,
+        amount=worth,
+        payload={"campaign": campaign, "amount": f"{amount:f}", "seconds": int(lifetime.total_seconds())},
+        changes={campaign[:80]: ("", f"a link worth {worth:,} credits before bonuses")},
+    )
+    if asked.decided_at is None or asked.status != ApprovalRequest.Status.DONE:
+        return asked, ""
+    link = _visit_link(
+        network, user, campaign, amount, expires_at=asked.decided_at + lifetime, jti=_jti(asked.pk)
+    )
+    return asked, link
+
+
+LINK = approval_kinds.register(
+    Kind(
+        name="mint_visit_link",
+        title="Mint a visit link",
+        asks="earnings.change_adnetwork",
+        decides="earnings.decide_adnetwork",
+        pool=CREDITS,
+        carry_out=lambda asked: Done(
+            "mint_visit_link prints it when it is run again with the same key.",
+            AdNetwork.objects.get(pk=asked.object_id),
+        ),
+    )
+)
+
+
+def _jti(request_id: int) -> str:
+    return f"request-{request_id}"
+
+
+def _of_visits(amount: Decimal, lifetime: timedelta) -> AdNetwork:
     if not amount.is_finite() or amount <= 0 or not timedelta() < lifetime <= MAX_LINK_LIFETIME:
         raise ValueError("a visit is worth something for some time, a year at most")
     network = AdNetwork.objects.filter(slug=VisitLink.slug, is_enabled=True).first()
     if network is None or not network.sealed_secrets:
         raise ValueError("visit links are not enabled or have no secret")
+    return network
+
+
+def _visit_link(
+    network: AdNetwork, user: User, campaign: str, amount: Decimal, *, expires_at: datetime, jti: str
+) -> str:
     token = sign_visit(
         user_ref=networks.reference_of(user=user, network=network),
         campaign=campaign,
         amount=amount,
-        jti=secrets.token_hex(16),
-        expires_at=now + lifetime,
+        jti=jti,
+        expires_at=expires_at,
         secret=networks.live_secrets(network)[0],
     )
     return networks.address_of(slug=VisitLink.slug, token=token)

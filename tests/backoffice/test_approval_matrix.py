@@ -24,7 +24,7 @@ from checkin.services import drop_tables
 from credits.models import CreditEntry
 from credits.services import adjustments
 from earnings.models import AdNetwork, Postback
-from earnings.services import earnings, networks
+from earnings.services import earnings, networks, push
 from gateway.admin import approval_kinds, approvals
 from gateway.admin.approval_kinds import AnotherRoleDecides, OwnRequest
 from gateway.admin.models import ApprovalRequest
@@ -123,6 +123,32 @@ def _release() -> Scene:
         )
 
     return Scene(ask, CreditEntry.objects.exists)
+
+
+def _link_or_report(kind: str) -> Callable[[], Scene]:
+    """What the commands ask for; they go on once the request is carried out, which their own tests show."""
+    user: Any = None
+
+    def ask_for_link(actor: User, amount: int) -> ApprovalRequest:
+        return push.request_visit_link(
+            user=user, campaign="x", amount=Decimal(amount), lifetime=timedelta(hours=1), actor=actor, reason="x",
+            key=secrets.token_hex(8),
+        )[0]  # fmt: skip
+
+    def ask_for_report(actor: User, amount: int) -> ApprovalRequest:
+        reference = networks.reference_of(user=user, network=networks.ensure(slug="push-report"))
+        text = f"row_id,user_reference,amount\n{secrets.token_hex(8)},{reference},{amount}\n"
+        return push._request_for(push._read("push-report", text), text, actor, "x")
+
+    def scene() -> Scene:
+        nonlocal user
+        set_up("visit-link", rate=1)
+        networks.configure(slug="push-report", is_enabled=True, rate=1)
+        user = UserFactory.create()
+        ask = ask_for_link if kind == "mint_visit_link" else ask_for_report
+        return Scene(ask, ApprovalRequest.objects.filter(kind=kind, status="done").exists)
+
+    return scene
 
 
 def _payout_rate() -> Scene:
@@ -252,7 +278,9 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "bring_back_relayer": _returning_relayer,
     "configure_ad_network": _network("configure_ad_network"),
     "grant_modifier": _modifier,
+    "import_earnings": _link_or_report("import_earnings"),
     "issue_network_address": _network("issue_network_address"),
+    "mint_visit_link": _link_or_report("mint_visit_link"),
     "publish_drop_table": _drop_table,
     "refund_payout": _refund,
     "release_early": _release,

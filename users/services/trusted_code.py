@@ -1,11 +1,24 @@
 """Trusted contract code: which profiles the service pays gas for."""
 
+import uuid
+
 from django.conf import settings
 from django.db.models import Q
 
+from gateway.admin import approvals
+from gateway.admin.approval_forms import form_kind
+from gateway.admin.models import ApprovalRequest
 from gateway.chain.contracts import code_name
 from gateway.common import db
-from users.models import TrustedImplementation
+from users.models import TrustedImplementation, User
+
+SAVE = form_kind(
+    name="save_trusted_code",
+    title="Change trusted code",
+    model=TrustedImplementation,
+    asks="users.change_trustedimplementation",
+    decides="users.decide_trustedimplementation",
+)
 
 
 def code_is_trusted(*, profile_code: bytes, key_manager_code: bytes) -> bool:
@@ -40,3 +53,24 @@ def trust(*, kind: str, address: str, name: str) -> bool:
         kind=kind, address=address, defaults={"name": name}
     )
     return created
+
+
+def request(*, kind: str, address: str, name: str, actor: User, reason: str) -> ApprovalRequest | None:
+    """
+    Ask that the implementation at `address` is trusted; None where there is a row for it, trusted or not.
+
+    Raises:
+        PermissionDenied, ReasonRequired: see `approvals.ask`.
+    """
+    if TrustedImplementation.objects.filter(kind=kind, address=address).exists():
+        return None
+    values = {"kind": kind, "address": address, "name": name}
+    return approvals.ask(
+        kind=SAVE,
+        actor=actor,
+        reason=reason,
+        key=f"trust:{uuid.uuid4()}",
+        row=TrustedImplementation(**values),
+        payload={"values": values, "before": {}},
+        changes={field: ("", value) for field, value in values.items()},
+    )

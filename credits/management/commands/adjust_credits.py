@@ -3,23 +3,23 @@
 import uuid
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from credits.services import adjustments
 from gateway.admin import approvals
 from gateway.common.errors import DomainError
 from gateway.common.fields import SAFE_INTEGER_MAX
-from users.queries import owner_of, staff_named
+from users.management.asking import AskingCommand
+from users.queries import owner_of
 
 
-class Command(BaseCommand):
+class Command(AskingCommand):
     help = "Ask for an adjustment of a user's balance; above the limits of staff, a second person decides in the admin."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("address", help="the user's Universal Profile, in any casing")
         parser.add_argument("amount", type=int, help="whole credits, negative to take away")
-        parser.add_argument("--reason", required=True, help="why, for finance and support to read")
-        parser.add_argument("--actor", required=True, help="username of the member of staff who asks")
         parser.add_argument("--key", help="asks once per key; a fresh one by default")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -29,9 +29,7 @@ class Command(BaseCommand):
         user = owner_of(options["address"])
         if user is None:
             raise CommandError(f"No user has the profile {options['address']}.")
-        actor = staff_named(options["actor"])
-        if actor is None:
-            raise CommandError(f"No member of staff is called {options['actor']}.")
+        actor = self.actor(options)
         key = options["key"] or f"adjust:{uuid.uuid4()}"
         try:
             asked = adjustments.request(

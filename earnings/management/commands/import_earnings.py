@@ -4,43 +4,55 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from earnings.networks.base import PostbackRefused
 from earnings.networks.push_report import COLUMNS, OPTIONAL_COLUMNS
-from earnings.services.push import import_report
+from earnings.services.push import check_report, import_report
+from gateway.admin import approvals
+from gateway.admin.models import ApprovalRequest
+from gateway.common.errors import DomainError
+from users.management.asking import AskingCommand
 
 
-class Command(BaseCommand):
+class Command(AskingCommand):
     help = (
         f"Post the rows of a CSV file with the columns {', '.join(COLUMNS)} and, if wanted, "
         f"{', '.join(OPTIONAL_COLUMNS)}. Nothing is posted where any line is faulty; "
-        "a row_id that was imported before is skipped."
+        "a row_id that was imported before is skipped. Above the limits of staff, a second person decides in the "
+        "admin; then run it again with the same file."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("network", help="push-report")
         parser.add_argument("file", help="path of the file, or - for standard input")
         parser.add_argument("--dry-run", action="store_true", help="check the whole file and post nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        is_dry_run: bool = options["dry_run"]
+        slug, text, is_dry_run = options["network"], _read(options["file"]), options["dry_run"]
+        actor = self.actor(options)
         try:
-            result = import_report(
-                slug=options["network"],
-                text=_read(options["file"]),
-                is_dry_run=is_dry_run,
-                now=timezone.now(),
+            result = (
+                check_report(slug=slug, text=text)
+                if is_dry_run
+                else import_report(
+                    slug=slug, text=text, actor=actor, reason=options["reason"], now=timezone.now()
+                )
             )
         except (PostbackRefused, ValueError) as error:
             raise CommandError(str(error)) from error
+        except DomainError as refusal:
+            raise CommandError(refusal.detail) from refusal
         for number, reason in result.errors:
             self.stderr.write(f"line {number}: {reason}")
         if result.errors:
             raise CommandError(f"{len(result.errors)} faulty lines; nothing was imported")
         if is_dry_run:
             self.stdout.write(f"{result.new} rows are valid; nothing was imported")
+        elif result.asked and result.asked.status == ApprovalRequest.Status.WAITING:
+            self.stdout.write(f"{approvals.outcome_of(result.asked, '')} Then import the same file again.")
         else:
             self.stdout.write(f"{result.new} rows imported, {result.repeated} had been imported before")
 

@@ -1,37 +1,48 @@
 """`manage.py mint_visit_link`: a link that pays its user for one visit."""
 
+import uuid
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
+from django.core.management.base import CommandError, CommandParser
 
-from earnings.services.push import mint_visit_link
+from earnings.services.push import request_visit_link
+from gateway.admin import approvals
 from gateway.common.crypto import SealedUnderAnotherKey
+from gateway.common.errors import DomainError
+from users.management.asking import AskingCommand
 from users.queries import owner_of
 
 
-class Command(BaseCommand):
-    help = "Print a link for one push notification. Its first visit earns the user the amount, once."
+class Command(AskingCommand):
+    help = (
+        "Print a link for one push notification. Its first visit earns the user the amount, once. Above the limits "
+        "of staff, a second person decides in the admin; the same key then prints the link."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("address", help="the user's Universal Profile, in any casing")
         parser.add_argument("campaign", help="what the notification is for")
         parser.add_argument("--amount", default="1", help="units of the visit link's rate (default: 1)")
         parser.add_argument("--hours", type=int, default=24, help="how long it lives (default: 24)")
+        parser.add_argument("--key", help="asks once per key; a fresh one by default")
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = owner_of(options["address"])
         if user is None:
             raise CommandError(f"No user has the profile {options['address']}.")
+        key = options["key"] or f"visit:{uuid.uuid4()}"
         try:
-            link = mint_visit_link(
+            asked, link = request_visit_link(
                 user=user,
                 campaign=options["campaign"],
                 amount=Decimal(options["amount"]),
                 lifetime=timedelta(hours=options["hours"]),
-                now=timezone.now(),
+                actor=self.actor(options),
+                reason=options["reason"],
+                key=key,
             )
         except (ValueError, OverflowError) as error:
             raise CommandError(str(error)) from error
@@ -39,4 +50,6 @@ class Command(BaseCommand):
             raise CommandError("The amount is not a number.") from error
         except SealedUnderAnotherKey as error:
             raise CommandError("No key of AD_NETWORK_SECRET_KEYS opens the secret.") from error
-        self.stdout.write(link)
+        except DomainError as refusal:
+            raise CommandError(refusal.detail) from refusal
+        self.stdout.write(link or f"{approvals.outcome_of(asked, '')} Then run this again with --key {key}")

@@ -12,7 +12,10 @@ from credits.queries import balance_of
 from earnings.models import NetworkUser, Postback
 from earnings.services import networks
 from earnings.services.networks import ensure
+from earnings.services.push import check_report
+from gateway.admin.models import ApprovalRequest
 from tests.factories import UserFactory
+from tests.staff import approve, member
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -34,12 +37,16 @@ def _reference(user: User) -> str:
     return networks.reference_of(user=user, network=ensure(slug="push-report"))
 
 
+def _named() -> tuple[str, ...]:
+    return "--actor", member("operations").username, "--reason", "the file of today"
+
+
 def _import(path: Path, *rows: str, header: str = HEADER, flags: tuple[str, ...] = ()) -> tuple[str, str]:
     out, err = StringIO(), StringIO()
     file = path / "report.csv"
     file.write_text("\n".join([header, *rows]) + "\n")
     try:
-        call_command("import_earnings", "push-report", str(file), *flags, stdout=out, stderr=err)
+        call_command("import_earnings", "push-report", str(file), *flags, *_named(), stdout=out, stderr=err)
     except CommandError as error:
         err.write(str(error))
     return out.getvalue(), err.getvalue()
@@ -128,13 +135,29 @@ def test_a_wrong_header_is_refused(tmp_path: Path, users: list[User], header: st
     assert not Postback.objects.exists()
 
 
+def test_above_the_limits_the_very_file_is_imported_once_a_second_person_approved(
+    tmp_path: Path, users: list[User]
+) -> None:
+    rows = [f"r{number},{_reference(user)},4000,," for number, user in enumerate(users)]
+    for _ in range(2):
+        assert "waits for a second person" in _import(tmp_path, *rows)[0]
+    [asked] = ApprovalRequest.objects.all()
+    assert asked.amount == 16_000
+    assert asked.changes["rows"] == ["", "2 of 2 users"]
+    assert not Postback.objects.exists()
+    approve("finance")
+    assert "waits for a second person" in _import(tmp_path, *rows, f"r9,{_reference(users[0])},5000,,")[0]
+    assert _import(tmp_path, *rows) == ("2 rows imported, 0 had been imported before\n", "")
+    assert [balance_of(user).available for user in users] == [8_000, 8_000]
+
+
 def test_columns_may_have_any_order_and_a_byte_order_mark(
     monkeypatch: pytest.MonkeyPatch, users: list[User]
 ) -> None:
     text = f"amount,user_reference,row_id\r\n4,{_reference(users[0])},r1\r\n"
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xef\xbb\xbf" + text.encode())))
 
-    call_command("import_earnings", "push-report", "-", stdout=StringIO())
+    call_command("import_earnings", "push-report", "-", *_named(), stdout=StringIO())
 
     assert balance_of(users[0]).available == 8
 
@@ -149,7 +172,7 @@ def test_only_an_enabled_network_with_reports_has_imports(tmp_path: Path, networ
     file.write_text(HEADER)
 
     with pytest.raises(CommandError, match=message):
-        call_command("import_earnings", network, str(file))
+        call_command("import_earnings", network, str(file), *_named())
 
 
 @pytest.mark.parametrize(("name", "message"), [("missing.csv", "cannot be read"), ("latin.csv", "not UTF-8")])
@@ -157,7 +180,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, message:
     (tmp_path / "latin.csv").write_bytes(b"row_id,\xff")
 
     with pytest.raises(CommandError, match=message):
-        call_command("import_earnings", "push-report", str(tmp_path / name))
+        call_command("import_earnings", "push-report", str(tmp_path / name), *_named())
 
 
 def test_an_open_quote_is_an_error_of_the_file(tmp_path: Path, users: list[User]) -> None:
@@ -167,12 +190,10 @@ def test_an_open_quote_is_an_error_of_the_file(tmp_path: Path, users: list[User]
     assert not Postback.objects.exists()
 
 
-def test_many_users_are_looked_up_together(
-    tmp_path: Path, users: list[User], django_assert_max_num_queries: Any
-) -> None:
+def test_many_users_are_looked_up_together(users: list[User], django_assert_max_num_queries: Any) -> None:
     name = _reference(users[0])
     rows = [f"r{number},{name},1,," for number in range(300)]
 
     with django_assert_max_num_queries(3):
-        _import(tmp_path, *rows, flags=("--dry-run",))
+        assert check_report(slug="push-report", text="\n".join([HEADER, *rows])).new == 300
     assert NetworkUser.objects.count() == 1

@@ -13,13 +13,14 @@ from earnings.models import Postback
 from earnings.services import networks
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
+from tests.staff import approve, member
 
 pytestmark = pytest.mark.django_db
 
 
 def _mint(*arguments: Any) -> str:
-    out = StringIO()
-    call_command("mint_visit_link", *arguments, stdout=out)
+    out, actor = StringIO(), member("operations").username
+    call_command("mint_visit_link", *arguments, "--actor", actor, "--reason", "x", stdout=out)
     return out.getvalue().strip()
 
 
@@ -44,6 +45,26 @@ def test_two_links_of_one_campaign_pay_twice() -> None:
         Client().get(_mint(user.profile_address, "autumn").removeprefix("http://testserver"))
 
     assert balance_of(user).available == 2
+
+
+def test_above_the_limits_the_same_key_prints_the_link_once_a_second_person_approved(settings: Any) -> None:
+    set_up("visit-link", rate=10, per_event_cap=None, daily_cap=None)
+    user, actor = UserFactory.create(), member("operations").username
+    limits = settings.APPROVAL_LIMITS["credits"]
+    settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "credits": {**limits, "clerk": 99}}
+
+    def mint() -> str:
+        out, named = StringIO(), ("--actor", actor, "--reason", "x", "--key", "mine")
+        call_command("mint_visit_link", user.profile_address, "autumn", "--amount", "10", *named, stdout=out)
+        return out.getvalue().strip()
+
+    assert "waits for a second person" in mint()
+    assert "waits for a second person" in mint()
+    approve("finance")
+    link = mint()
+    assert link == mint()
+    assert Client().get(link.removeprefix("http://testserver")).status_code == 200
+    assert balance_of(user).available == 100
 
 
 @pytest.mark.parametrize(
@@ -73,7 +94,8 @@ def test_amount_and_lifetime_must_be_positive_and_limited(arguments: tuple[str, 
 
 
 @pytest.mark.parametrize("amount", ["999999999999", "1E+2", "0.000000000001", "7.500000000001", "٣", "１２"])
-def test_a_link_carries_exactly_its_amount(amount: str) -> None:
+def test_a_link_carries_exactly_its_amount(amount: str, settings: Any) -> None:
+    settings.APPROVAL_LIMITS = {"credits": dict.fromkeys(settings.APPROVAL_LIMITS["credits"], 10**13)}
     set_up("visit-link")
 
     link = _mint(UserFactory.create().profile_address, "autumn", "--amount", amount)

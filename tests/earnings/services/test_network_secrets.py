@@ -14,11 +14,13 @@ from django.utils import timezone
 from earnings.models import AdNetwork, Postback
 from earnings.networks.base import Answer
 from earnings.services import networks
-from earnings.services.push import mint_visit_link
+from earnings.services.push import request_visit_link
+from gateway.admin.models import ApprovalRequest
 from gateway.common.crypto import SealedUnderAnotherKey
 from tests.credits.rows import query
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
+from tests.staff import member
 
 pytestmark = pytest.mark.django_db
 
@@ -69,13 +71,11 @@ def test_no_link_is_signed_with_an_unreadable_secret(settings: Any) -> None:
     set_up("visit-link")
     settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
     with pytest.raises(SealedUnderAnotherKey):
-        mint_visit_link(
-            user=UserFactory.create(),
-            campaign="x",
-            amount=Decimal(1),
-            lifetime=timedelta(hours=1),
-            now=timezone.now(),
-        )
+        request_visit_link(
+            user=UserFactory.create(), campaign="x", amount=Decimal(1), lifetime=timedelta(hours=1),
+            actor=member("operations"), reason="x", key="x",
+        )  # fmt: skip
+    assert not ApprovalRequest.objects.exists()
 
 
 def test_the_key_is_replaced_without_losing_a_postback(settings: Any) -> None:

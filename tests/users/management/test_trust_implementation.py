@@ -5,34 +5,43 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from gateway.admin.models import ApprovalRequest
 from tests.factories import random_address
+from tests.staff import approve, member
 from users.models import TrustedImplementation
 
 pytestmark = pytest.mark.django_db
 
 
-def run(*arguments: str) -> str:
-    out = StringIO()
-    call_command("trust_implementation", *arguments, stdout=out)
+def run(*arguments: str, role: str = "operations") -> str:
+    out, actor = StringIO(), member(role).username
+    call_command("trust_implementation", *arguments, "--actor", actor, "--reason", "reviewed", stdout=out)
     return out.getvalue()
 
 
 @pytest.mark.parametrize("kind", TrustedImplementation.Kind.values)
-def test_it_trusts_an_address_once_in_any_casing(kind: str) -> None:
+def test_it_asks_for_an_address_in_any_casing_and_finance_decides(kind: str) -> None:
     address = random_address()
-    first = run(kind, "--address", address.lower(), "--name", "a release")
-    assert first == f"trusted: {kind} {address}\n"
-    assert run(kind, "--address", address, "--name", "again") == f"already trusted: {kind} {address}\n"
+    told = run(kind, "--address", address.lower(), "--name", "a release")
+    assert told.startswith(f"{kind} {address}: Request ")
+    assert "waits for a second person (finance or superuser)" in told
+    assert not TrustedImplementation.objects.filter(address=address).exists()
+    assert "is saved" in approve("finance")
     row = TrustedImplementation.objects.get(address=address)
     assert (row.kind, row.name, row.is_active) == (kind, "a release", True)
 
 
-def test_what_staff_deactivated_stays_so() -> None:
-    address = random_address()
-    run("profile", "--address", address, "--name", "a release")
-    TrustedImplementation.objects.filter(address=address).update(is_active=False)
-    assert run("profile", "--address", address, "--name", "a release").startswith("already trusted")
-    assert not TrustedImplementation.objects.get(address=address).is_active
+def test_what_has_a_row_is_left_to_the_admin_even_where_staff_deactivated_it() -> None:
+    row = TrustedImplementation.objects.latest("pk")
+    TrustedImplementation.objects.filter(pk=row.pk).update(is_active=False)
+    assert run(row.kind, "--address", str(row.address), "--name", "x").startswith("There is a row")
+    assert not ApprovalRequest.objects.exists()
+
+
+@pytest.mark.parametrize("role", ["support", "finance"])
+def test_other_roles_may_not_ask(role: str) -> None:
+    with pytest.raises(CommandError, match="has no role"):
+        run("profile", "--address", random_address(), "--name", "x", role=role)
 
 
 @pytest.mark.parametrize("address", ["", "0x12", "no address", random_address()[:-1] + "g"])

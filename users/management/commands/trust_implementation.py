@@ -1,18 +1,22 @@
-"""`manage.py trust_implementation KIND --address 0x… --name …`: trust contract code from the command line."""
+"""`manage.py trust_implementation KIND --address 0x… --name …`: have contract code trusted, from the command line."""
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
+from gateway.admin import approvals
+from gateway.common.errors import DomainError
 from gateway.common.fields import checksum
+from users.management.asking import AskingCommand
 from users.models import TrustedImplementation
 from users.services import trusted_code
 
 
-class Command(BaseCommand):
-    help = "Trust a contract implementation that profiles or key managers delegate to."
+class Command(AskingCommand):
+    help = "Ask that a contract implementation is trusted, which profiles or key managers delegate to."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
         parser.add_argument("kind", choices=TrustedImplementation.Kind.values)
         parser.add_argument("--address", required=True, help="Address of the implementation contract.")
         parser.add_argument("--name", required=True, help="Which release this is.")
@@ -22,5 +26,17 @@ class Command(BaseCommand):
             address = checksum(options["address"])
         except ValueError as error:
             raise CommandError("--address is not a 20-byte hex address.") from error
-        added = trusted_code.trust(kind=options["kind"], address=address, name=options["name"])
-        self.stdout.write(f"{'trusted' if added else 'already trusted'}: {options['kind']} {address}")
+        try:
+            asked = trusted_code.request(
+                kind=options["kind"],
+                address=address,
+                name=options["name"],
+                actor=self.actor(options),
+                reason=options["reason"],
+            )
+        except DomainError as refusal:
+            raise CommandError(refusal.detail) from refusal
+        if asked is None:
+            self.stdout.write(f"There is a row for {options['kind']} {address}; the admin changes it.")
+        else:
+            self.stdout.write(f"{options['kind']} {address}: {approvals.outcome_of(asked, 'It is trusted.')}")

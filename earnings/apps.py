@@ -14,6 +14,7 @@ class EarningsConfig(AppConfig):
 
     def ready(self) -> None:
         from earnings import metrics  # noqa: F401 - registers on import, and needs the loaded models
+        from earnings.services import push  # noqa: F401 - no page imports its kinds of requests
         from earnings.services.earnings import forget
         from users.services import deletion
 

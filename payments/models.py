@@ -108,6 +108,18 @@ class Subscription(models.Model):
         """Whether Stripe will try to collect another period."""
         return self.status in {self.Status.ACTIVE, self.Status.PAST_DUE} and not self.cancels_at_period_end
 
+    def outlook(self) -> str:
+        """Return in words what comes next, for staff."""
+        if self.status in self.ENDED:
+            return "has ended"
+        if self.status in self.COLLECTABLE:
+            return "waits for a payment of its owner"
+        if self.cancels_at_period_end:
+            return "ends with its period"
+        return {self.Status.PAUSED: "rests", self.Status.TRIALING: "is a trial"}.get(
+            self.Status(self.status), "renews"
+        )
+
 
 class BillingOperation(models.Model):
     """One command to Stripe (`services.operations`); its id is the idempotency key. A user has at most one pending."""

@@ -77,7 +77,9 @@ ENABLE = ReasonedAction(
     name="enable",
     label="Enable",
     permission="webhooks.change_endpoint",
-    effect=lambda row: "It hears again, first what waits for it. What happened meanwhile is not told.",
+    effect=lambda row: (
+        "It hears again, first what waits for it. Of what happened meanwhile it hears how its calls ended, no more."
+    ),
     run=lambda row, decision: _switch(row, is_enabled=True),
     applies_to=lambda row: not row.is_enabled,
 )
@@ -190,7 +192,14 @@ class EndpointAdmin(ReasonedActions, StaffAdmin[Endpoint]):
 
 class DeliveryInline(ReadOnlyInline[Delivery, Message]):
     model = Delivery
-    fields = ("number", "started_at", "milliseconds", "response_status", "response", "error")
+    fields = readonly_fields = (
+        "number",
+        "started_at",
+        "milliseconds",
+        "response_status",
+        "response",
+        "error",
+    )
     ordering = ("-pk",)
 
 

@@ -63,7 +63,7 @@ class Endpoint(models.Model):
     )
     current_secret = models.TextField(editable=False)
     previous_secret = models.TextField(blank=True, default="", editable=False)
-    # Nothing that happened before is told.
+    # Nothing that happened before is told, but how calls ended that were told of.
     enabled_at = models.DateTimeField(default=now, editable=False)
     disabled_at = models.DateTimeField(null=True, editable=False)
     disabled_by = models.CharField(max_length=8, choices=DisabledBy, blank=True, default="", editable=False)

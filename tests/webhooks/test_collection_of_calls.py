@@ -15,7 +15,7 @@ from tests.relay.chain import Chain
 from tests.webhooks.conftest import App, sign_in
 from users.models import User
 from webhooks.models import Endpoint, EventType, Message, Subject
-from webhooks.services import collection
+from webhooks.services import collection, endpoints
 
 accept, chain, create_profile, new_call, open_account, profile, relayers, settle, trusted, user = (
     relay.accept,
@@ -98,10 +98,27 @@ def test_a_settlement_that_is_undone_is_told_in_between(
         ("call.settled", "Success"),
         ("call.reopened", "Submitted"),
     ]
+    collect(after=timedelta(minutes=5))
     RelayTransaction.objects.update(status="Success", settled_at=timezone.now())
-    collect()
+    collect(after=timedelta(minutes=5, seconds=1))
     assert told()[3:] == [("call.settled", "Success")]
     assert Message.objects.values("ordering_key").distinct().count() == 1
+
+
+def test_of_what_an_app_missed_while_disabled_it_hears_how_its_calls_ended(
+    app: App, user: User, accept: Accept, settle: Callable[[], int]
+) -> None:
+    sign_in(user)
+    collect()
+    accept()
+    collect()
+    endpoints.disable(app.endpoint.pk, by=Endpoint.DisabledBy.STAFF, now=timezone.now())
+    settle()
+    accept()
+    collect()
+    endpoints.enable(app.endpoint, now=timezone.now())
+    collect()
+    assert told() == [("call.accepted", "Pending"), ("call.settled", "Success")]
 
 
 def test_what_happened_while_nobody_collected_is_told_in_order(

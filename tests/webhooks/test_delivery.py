@@ -107,15 +107,15 @@ def test_a_slow_receiver_is_left_and_holds_up_no_other(
     app.receiver.seconds = 1
     with running() as prompt:
         other = App(*create_endpoint(name="prompt", url=prompt.url), prompt)
-        write(app, *"abcdef")
-        write(other, *"ghi")
+        write(app, *"abcdefghijklmnop")
+        write(other, *"xyz")
         app.deliver()
-        assert sorted(sent(other)) == ["g", "h", "i"]
+        assert sorted(sent(other)) == ["x", "y", "z"]
 
-    other_ended = max(row.started_at for row in Delivery.objects.filter(message__endpoint=other.endpoint))
     slow = Delivery.objects.filter(message__endpoint=app.endpoint)
-    assert other_ended < min(row.started_at for row in slow) + timedelta(seconds=0.5)
-    assert len(slow) == 6
+    prompt_ones = Delivery.objects.filter(message__endpoint=other.endpoint)
+    assert max(row.pk for row in prompt_ones) < min(row.pk for row in slow)
+    assert len(slow) == 16
     assert {(row.response_status, row.error) for row in slow} == {(None, "No answer within 0.5 seconds.")}
 
 
@@ -177,10 +177,22 @@ def test_who_dies_before_the_answer_is_written_down_sends_again(app: App) -> Non
     assert (first.status, app.deliver(), app.deliver(after=delivery.CLAIM_TIME + _SOON)) == (204, 0, 1)
 
     assert [request.event_id for request in app.receiver.requests] == [message.public_id] * 2
-    # A late record of the first attempt changes nothing any more.
-    delivery.record(claimed, delivery.Result(timezone.now(), 1, 500), now=timezone.now())
     message.refresh_from_db()
     assert message.status == "delivered"
+
+
+def test_a_late_failure_leaves_the_attempt_after_it_alone(app: App) -> None:
+    write(app, "one")
+    now = timezone.now()
+    [first] = delivery.claim(app.endpoint, limit=4, now=now)
+    [second] = delivery.claim(app.endpoint, limit=4, now=now + delivery.CLAIM_TIME)
+    claimed_until = Message.objects.get().next_attempt_at
+    delivery.record(first, delivery.Result(now, 1, 500), now=now)
+    assert Message.objects.get().next_attempt_at == claimed_until
+
+    delivery.record(second, delivery.Result(now, 1, 500), now=now)
+    assert Message.objects.get().next_attempt_at != claimed_until
+    assert Message.objects.get().deliveries.count() == 2
 
 
 def test_messages_can_be_sent_again(app: App) -> None:

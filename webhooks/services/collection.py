@@ -131,7 +131,7 @@ def _write(messages: Iterable[tuple[Endpoint, Event]]) -> None:
             body=event.body,
         )
         for endpoint, event in messages
-        if event.type in endpoint.event_types and event.happened_at >= endpoint.enabled_at
+        if event.type in endpoint.event_types
     ]
     Message.objects.bulk_create(rows, ignore_conflicts=True, batch_size=1000)
 

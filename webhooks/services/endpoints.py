@@ -123,7 +123,11 @@ def disable(endpoint_id: int, *, by: Endpoint.DisabledBy, now: datetime) -> bool
 
 
 def enable(endpoint: Endpoint, *, now: datetime) -> bool:
-    """Send again, first what waits; what has happened in between is not told. Return whether it was disabled."""
+    """
+    Send again, first what waits. Return whether it was disabled.
+
+    Of what has happened in between only the ends of calls are told that the endpoint had heard of.
+    """
     disabled = Endpoint.objects.filter(pk=endpoint.pk, disabled_at__isnull=False)
     return bool(disabled.update(disabled_at=None, disabled_by="", failing_since=None, enabled_at=now))
 

@@ -22,6 +22,7 @@ COPY checkin checkin
 COPY portal portal
 COPY backoffice backoffice
 COPY webhooks webhooks
+COPY signer signer
 COPY templates templates
 # Static files are named by their content and compressed. The settings load with values that are used for nothing.
 RUN mkdir static && SECRET_KEY=used-for-nothing AUTH_REFRESH_SECRET=used-for-nothing AUTH_SIGNING_KEYS=used-for-nothing \

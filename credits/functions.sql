@@ -62,7 +62,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Takes back holds that the same transaction has placed, where what they pay for was refused after all.
+-- Takes back holds of which nobody was told, where what they pay for was refused after all.
 CREATE FUNCTION credits_withdraw_holds(holds bigint[]) RETURNS void LANGUAGE sql AS $$
     WITH withdrawn AS (
         DELETE FROM credits_hold WHERE id = ANY(holds) RETURNING account_id, amount

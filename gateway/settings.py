@@ -367,9 +367,19 @@ CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
 FINALITY_BLOCKS = env.integer("FINALITY_BLOCKS", default=64, minimum=CONFIRMATIONS)
 # Final is what the node's tag `finalized` says, where the node knows it.
 FINALITY_TAG = env.flag("FINALITY_TAG", default=False)
-# Processes that sign nothing get no key: with `none` they refuse to start if they have one.
-RELAY_SIGNER = env.choice("RELAY_SIGNER", allowed=("local", "none"), default="local")
-if RELAY_SIGNER == "none":
+# Who signs: this process, a signer elsewhere, or nobody. Without `local` it refuses to start with a key.
+RELAY_SIGNER = env.choice("RELAY_SIGNER", allowed=("local", "remote", "none"), default="local")
+# Where the signer listens, unix:///path or https://host:port, how long it may take, and the files of mutual TLS.
+SIGNER_URL = env.optional("SIGNER_URL")
+SIGNER_TIMEOUT_SECONDS = env.integer("SIGNER_TIMEOUT_SECONDS", default=5, minimum=1)
+SIGNER_TLS_CERTIFICATE = env.optional("SIGNER_TLS_CERTIFICATE")
+SIGNER_TLS_KEY = env.optional("SIGNER_TLS_KEY")
+SIGNER_TLS_AUTHORITY = env.optional("SIGNER_TLS_AUTHORITY")
+if RELAY_SIGNER == "remote" and not SIGNER_URL.startswith(("unix:///", "https://")):
+    raise ImproperlyConfigured("With RELAY_SIGNER=remote, SIGNER_URL is unix:///path or https://host:port.")
+# A call that has its account nonce and cannot be signed for so long is given up.
+RELAY_UNSIGNED_SECONDS = env.integer("RELAY_UNSIGNED_SECONDS", default=120, minimum=10)
+if RELAY_SIGNER != "local":
     env.absent("RELAY_RELAYER_KEYS")
     env.absent("RELAY_RELAYER_MNEMONIC")
     env.absent("RELAY_TREASURY_KEY")

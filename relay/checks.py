@@ -9,7 +9,7 @@ from eth_utils.address import is_hex_address
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
-from gateway.chain.errors import NodeUnavailable
+from gateway.chain.errors import NodeUnavailable, SignerUnavailable
 from gateway.chain.signing import NoSigner, get_signer
 from gateway.chain.treasury import get_treasury
 
@@ -19,6 +19,10 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
     """Report whether the process signs; if it does, its relayer keys must be readable."""
     try:
         addresses = get_signer().addresses()
+    except SignerUnavailable:
+        return [
+            Warning("The signer does not answer.", hint="Calls get a 503 until it does.", id="relay.W003")
+        ]
     except NoSigner:
         return [Info("This process signs nothing and holds no relayer key.", id="relay.I001")]
     except ImproperlyConfigured:
@@ -35,6 +39,8 @@ def treasury(**_: Any) -> list[CheckMessage]:
         key = get_treasury()
     except ImproperlyConfigured:
         return [Error("RELAY_TREASURY_KEY cannot be read.", id="relay.E004")]
+    except SignerUnavailable:
+        key = None  # `relayer_keys` says so.
     address = settings.RELAY_TREASURY_ADDRESS
     if address and not is_hex_address(address):
         return [Error("RELAY_TREASURY_ADDRESS is not an address.", id="relay.E004")]

@@ -11,6 +11,8 @@ CREATE FUNCTION relay_room_of(relayers bigint[], cap integer) RETURNS TABLE (
                SELECT sum(attempt.gas_limit * attempt.max_fee_per_gas_wei) FROM relay_attempt AS attempt
                WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce >= relayer.mined_account_nonce
                  AND attempt.status NOT IN @costless@
+           ), 0) - coalesce((
+               SELECT sum(worst_cost_wei) FROM relay_unsignedcall AS unsigned WHERE unsigned.relayer_id = relayer.id
            ), 0)
     FROM relay_relayer AS relayer WHERE relayer.id = ANY(relayers) ORDER BY relayer.id
 $$;

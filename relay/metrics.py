@@ -11,7 +11,7 @@ from gateway.chain.config import get_chain
 from gateway.common.metrics import gauge, gauges, register
 from relay import queries
 from relay.models import RelayTransaction
-from relay.services import loops, losses, reorganisations
+from relay.services import loops, losses, reorganisations, unsigned
 
 _Status = RelayTransaction.Status
 
@@ -153,6 +153,20 @@ def reorganisations_of_chain() -> Iterator[Metric]:
         "relay_final_block",
         "The newest block up to which settled calls were compared with the chain for good; 0 before the first.",
         figures.final_block,
+    )
+
+
+@register
+def unsigned_calls() -> Iterator[Metric]:
+    """Yield what waits for a signature from elsewhere, in one statement."""
+    waiting = unsigned.waiting()
+    yield gauge(
+        "relay_calls_unsigned", "Calls with an account nonce that wait for their signature.", waiting.calls
+    )
+    yield gauge(
+        "relay_oldest_unsigned_age_seconds",
+        "Since the call that has waited longest for its signature; 0 without one.",
+        waiting.oldest_seconds,
     )
 
 

@@ -29,7 +29,7 @@ from gateway.chain.config import get_chain
 from gateway.common import tasks
 from gateway.common.db import LeaseLost, Listener
 from gateway.common.errors import DomainError
-from relay.services import broadcasting, funding, tracking
+from relay.services import broadcasting, funding, tracking, unsigned
 from relay.services.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, LoopLease, Stall, stalls
 
 logger = logging.getLogger(__name__)
@@ -192,6 +192,20 @@ class Funding(Loop):
         self.stopping.wait(get_chain().block_seconds)
 
 
+class Signing(Loop):
+    """Finishes calls that were left without their signature, where a signer elsewhere makes it."""
+
+    title = "signing"
+
+    def work(self) -> int:
+        """Have signed what waits; give up what has waited too long."""
+        return unsigned.sweep(now=timezone.now())
+
+    def wait(self) -> None:
+        """Wait for the clock."""
+        self.stopping.wait(settings.RELAY_TRACK_SECONDS)
+
+
 class Watchdog(threading.Thread):
     """
     Renews the file of the health check while the loops of this worker do their work.
@@ -265,7 +279,9 @@ class RelayLoops(bootsteps.StartStopStep):
     def start(self, worker: Any) -> None:
         """Start the loops; the worker connects to the broker after this step."""
         self._loops = [Broadcasting(owner=worker.hostname), Tracking(owner=worker.hostname)]
-        if funding.treasury_address():
+        if settings.RELAY_SIGNER == "remote":
+            self._loops.append(Signing(owner=worker.hostname))
+        if settings.RELAY_SIGNER == "remote" or funding.treasury_address():
             self._loops.append(Funding(owner=worker.hostname))
         self._node_checks = node_checks()
         self._node_checks.start()

@@ -36,8 +36,9 @@ from gateway.chain.nodes import Nodes
 from gateway.chain.relay_states import RelayStateReader
 from gateway.chain.rpc import Call, RpcError
 from gateway.chain.signatures import recover_address
-from gateway.chain.signing import LocalSigner, UnsignedTransaction
+from gateway.chain.signing import LocalSigner
 from gateway.chain.types import RelayQuery
+from signer.transactions import UnsignedTransaction
 
 _ROUNDS, _REPEATS = 9, 40
 _CHAIN_ID = 4201

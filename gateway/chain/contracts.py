@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from eth_abi.abi import decode, encode
 from eth_abi.exceptions import DecodingError
-from eth_hash.auto import keccak
 from eth_typing import ABI
 from eth_utils.abi import (
     event_abi_to_log_topic,
@@ -22,6 +21,7 @@ from eth_utils.abi import (
 from gateway.chain import errors
 from gateway.common.errors import DomainError
 from gateway.common.fields import checksum
+from signer.contracts import RELAY_CALL_HEAD
 
 
 def _components(text: str, *, indexed: bool | None = None) -> list[dict[str, Any]]:
@@ -88,8 +88,6 @@ PERMISSIONS_VERIFIED_TOPIC = "0x" + event_abi_to_log_topic(_BY_NAME["Permissions
 
 _WORD, _ADDRESS_BYTES = 32, 20
 _RELAY_CALL_TYPES = ["bytes", "uint256", "uint256", "bytes"]
-# The first argument begins behind the four words of the arguments' head.
-_RELAY_CALL_HEAD = (4 * _WORD).to_bytes(_WORD, "big")
 
 
 def _uint(number: int) -> bytes:
@@ -106,7 +104,7 @@ def encode_execute_relay_call(*, signature: bytes, nonce: int, validity: int, pa
     return b"".join(
         (
             EXECUTE_RELAY_CALL,
-            _RELAY_CALL_HEAD,
+            RELAY_CALL_HEAD,
             _uint(nonce),
             _uint(validity),
             _uint(4 * _WORD + _WORD + len(signature_words)),
@@ -138,22 +136,6 @@ def encode_lsp20_verify_call(*, profile: str, controller: str, payload: bytes) -
 def encode_is_valid_signature(*, digest: bytes, signature: bytes) -> bytes:
     """Return the calldata of ERC-1271's `isValidSignature`."""
     return IS_VALID_SIGNATURE + encode(["bytes32", "bytes"], [digest, signature])
-
-
-def is_execute_relay_call(calldata: bytes) -> bool:
-    """Return whether `encode_execute_relay_call` could have written this calldata."""
-    if not calldata.startswith(EXECUTE_RELAY_CALL + _RELAY_CALL_HEAD):
-        return False
-    head = 4 + 4 * _WORD
-    after_signature = head + _WORD + _length_at(calldata, head)
-    payload = int.from_bytes(calldata[4 + 3 * _WORD : head], "big") + 4
-    return payload == after_signature and len(calldata) == payload + _WORD + _length_at(calldata, payload)
-
-
-def _length_at(calldata: bytes, at: int) -> int:
-    """Return how many bytes follow the length at this place, padded to whole words."""
-    length = int.from_bytes(calldata[at : at + _WORD], "big")
-    return length + -length % _WORD
 
 
 def decode_execute_relay_call(calldata: bytes) -> tuple[bytes, int, int, bytes] | None:
@@ -188,47 +170,6 @@ def _decoded(types: Sequence[str], body: bytes) -> tuple[Any, ...] | None:
         return decode(types, body, strict=False)
     except (DecodingError, OverflowError, ValueError):
         return None
-
-
-# Minimal proxies (ERC-1167): the code before, between and after the pushed address.
-_BEFORE = bytes.fromhex("363d3d373d3d3d363d")
-_BETWEEN = bytes.fromhex("5af43d82803e903d9160")
-_AFTER = bytes.fromhex("57fd5bf3")
-_PUSH1, _JUMP = 0x60, 0x2B
-
-
-def implementation_of(code: bytes) -> str | None:
-    """
-    Return the EIP-55 address that a minimal proxy delegates to, or None for any other code.
-
-    A target with leading zero bytes may be pushed without them, which moves the jump
-    target. The comparison is exact to the byte, so nothing else can pass.
-    """
-    width = len(code) - len(proxy_code(b""))
-    if not 0 < width <= _ADDRESS_BYTES:
-        return None
-    start = len(_BEFORE) + 1
-    target = code[start : start + width]
-    if code != proxy_code(target) or (width < _ADDRESS_BYTES and target[0] == 0):
-        return None
-    return checksum("0x" + target.rjust(_ADDRESS_BYTES, b"\0").hex())
-
-
-def proxy_code(target: bytes) -> bytes:
-    """Return the minimal proxy's code that pushes these 1 to 20 address bytes."""
-    missing = _ADDRESS_BYTES - len(target)
-    push, jump = bytes([_PUSH1 + (len(target) or 1) - 1]), bytes([_JUMP - missing])
-    return _BEFORE + push + target + _BETWEEN + jump + _AFTER
-
-
-def code_name(code: bytes) -> str:
-    """Return the name that code is vetted by: the address a minimal proxy delegates to, else the code's hash."""
-    return implementation_of(code) or code_hash(code)
-
-
-def code_hash(code: bytes) -> str:
-    """Return keccak256 of the code as lower-case 0x-hex."""
-    return "0x" + keccak(code).hex()
 
 
 # Foreign contracts write the texts of errors, so they are cut.

@@ -17,6 +17,16 @@ class NodeUnavailable(DomainError):
     is_outage = True
 
 
+class SignerUnavailable(DomainError):
+    """
+    The process that holds the relayers' keys does not answer, or may sign no more for now. Repeat the call.
+
+    A call that was handed in meanwhile may still be accepted; a repeat gets its hash.
+    """
+
+    code, title, status, retryable = "signer-unavailable", "The call cannot be signed now", 503, True
+
+
 def no_answer() -> NodeUnavailable:
     """Return the error for a request that no node answers."""
     return NodeUnavailable("No chain node answers. Repeat the request.", retry_after=2)

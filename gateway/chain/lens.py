@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from eth_hash.auto import keccak
 
-from gateway.chain.contracts import implementation_of
+from signer.contracts import implementation_of
 
 ADDRESS = "0x00000000000000000000000000000000004c454e"
 # Four questions with all of their gas, and room for the lens itself.

@@ -6,25 +6,24 @@ can at most waste gas, and never moves a relayer's funds. Keys do not leave this
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import NoReturn, Protocol
 
 from coincurve import PrivateKey
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from eth_hash.auto import keccak
 
 from gateway.chain.config import get_chain
-from gateway.chain.contracts import is_execute_relay_call
-from gateway.common.fields import checksum
-
-SELF_TRANSFER_GAS = 21_000
-_TYPE_2 = b"\x02"
-
-
-class PolicyViolation(Exception):
-    """The signer was asked for a transaction that the service never has a reason to send."""
+from gateway.chain.remote_signing import remote_signer
+from signer.messages import SigningRequest
+from signer.policy import Limits, check_relayed
+from signer.transactions import (
+    PolicyViolation,
+    SignedTransaction,
+    UnsignedTransaction,
+    address_of,
+    sign_with,
+)
 
 
 class NoSigner(ImproperlyConfigured):
@@ -34,29 +33,13 @@ class NoSigner(ImproperlyConfigured):
         super().__init__("RELAY_SIGNER is none here: only the web process and the relay worker sign.")
 
 
-@dataclass(frozen=True, slots=True)
-class UnsignedTransaction:
-    """A type-2 transaction (EIP-1559) that sends no value; fees are wei per gas, `to` is EIP-55 text."""
-
-    chain_id: int
-    account_nonce: int
-    max_priority_fee_per_gas_wei: int
-    max_fee_per_gas_wei: int
-    gas_limit: int
-    to: str
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class SignedTransaction:
-    """The bytes to broadcast and the hash they will be known by, lower-case 0x-hex."""
-
-    raw: bytes
-    transaction_hash: str
-
-
 class Signer(Protocol):
     """Holds the relayer keys: this process, or a service elsewhere."""
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether signing leaves this process, so that it may not happen inside a transaction of the database."""
+        ...
 
     def addresses(self) -> list[str]:
         """Return the EIP-55 addresses it can sign for, in a stable order."""
@@ -72,6 +55,16 @@ class Signer(Protocol):
 
         Raises:
             PolicyViolation: the service never sends such a transaction.
+            SignerUnavailable: a remote signer does not answer; it may have signed all the same.
+        """
+        ...
+
+    def sign_together(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
+        """
+        Sign several in one trip; return for each the signed transaction, or what `sign` would raise.
+
+        Raises:
+            SignerUnavailable: a remote signer does not answer; it may have signed some of them all the same.
         """
         ...
 
@@ -82,6 +75,8 @@ class LocalSigner:
 
     `keys` are in service from the start; `spare_keys` are those of relayers that staff may add later.
     """
+
+    is_remote = False
 
     def __init__(
         self,
@@ -98,7 +93,7 @@ class LocalSigner:
         spare = dict(read_key(text, "a derived key") for text in spare_keys)
         self._spare = [address for address in spare if address not in self._keys]
         self._keys |= spare
-        self._chain_id, self._fee_cap_wei, self._max_gas = chain_id, fee_cap_wei, max_gas
+        self._limits = Limits(chain_id=chain_id, fee_cap_wei=fee_cap_wei, max_gas=max_gas)
 
     def __repr__(self) -> str:
         return f"LocalSigner({', '.join(self._keys)})"
@@ -113,78 +108,17 @@ class LocalSigner:
         key = self._keys.get(relayer)
         if key is None:
             raise PolicyViolation("no key for this relayer")
-        self._check(relayer, transaction)
+        check_relayed(transaction, relayer=relayer, own=self._keys, limits=self._limits)
         return sign_with(key, transaction)
 
-    def _check(self, relayer: str, transaction: UnsignedTransaction) -> None:
-        if transaction.chain_id != self._chain_id:
-            raise PolicyViolation("another chain id than the configured one")
-        if (
-            not 0
-            <= transaction.max_priority_fee_per_gas_wei
-            <= transaction.max_fee_per_gas_wei
-            <= self._fee_cap_wei
-        ):
-            raise PolicyViolation("fees above the cap, or a tip above the fee")
-        if transaction.to == relayer:
-            if transaction.data or transaction.gas_limit != SELF_TRANSFER_GAS:
-                raise PolicyViolation("a self-transfer carries no data and 21,000 gas")
-        elif not is_execute_relay_call(transaction.data):
-            raise PolicyViolation("neither a relay call nor a self-transfer")
-        elif transaction.to in self._keys:
-            raise PolicyViolation("a relay call goes to a key manager, not to a relayer")
-        if not 0 < transaction.gas_limit <= self._max_gas:
-            raise PolicyViolation("gas limit above the cap")
-
-
-def sign_with(key: PrivateKey, transaction: UnsignedTransaction, *, value_wei: int = 0) -> SignedTransaction:
-    """Sign a type-2 transaction (EIP-1559) of this value, under no policy: the caller has checked its own."""
-    fields = _fields(transaction, value_wei)
-    signature = key.sign_recoverable(keccak(_TYPE_2 + _rlp_list(fields)), hasher=None)
-    y_parity, r, s = signature[64], *(int.from_bytes(signature[at : at + 32], "big") for at in (0, 32))
-    raw = _TYPE_2 + _rlp_list(fields + _rlp_number(y_parity) + _rlp_number(r) + _rlp_number(s))
-    return SignedTransaction(raw=raw, transaction_hash="0x" + keccak(raw).hex())
-
-
-def _fields(transaction: UnsignedTransaction, value_wei: int) -> bytes:
-    """Return the fields of a type-2 transaction without access list (EIP-1559), RLP-encoded."""
-    return b"".join(
-        (
-            _rlp_number(transaction.chain_id),
-            _rlp_number(transaction.account_nonce),
-            _rlp_number(transaction.max_priority_fee_per_gas_wei),
-            _rlp_number(transaction.max_fee_per_gas_wei),
-            _rlp_number(transaction.gas_limit),
-            _rlp_bytes(bytes.fromhex(transaction.to[2:])),
-            _rlp_number(value_wei),
-            _rlp_bytes(transaction.data),
-            _NO_ACCESS_LIST,
-        )
-    )
-
-
-# RLP (Ethereum yellow paper, appendix B) of the few shapes that occur here; `docs/performance.md` compares it with
-# the library, and a test does so with every shape.
-_NO_ACCESS_LIST = b"\xc0"
-
-
-def _rlp_number(number: int) -> bytes:
-    return _rlp_bytes(number.to_bytes((number.bit_length() + 7) // 8, "big"))
-
-
-def _rlp_bytes(data: bytes) -> bytes:
-    return data if len(data) == 1 and data[0] < 0x80 else _rlp_length(len(data), 0x80) + data
-
-
-def _rlp_list(items: bytes) -> bytes:
-    return _rlp_length(len(items), 0xC0) + items
-
-
-def _rlp_length(length: int, offset: int) -> bytes:
-    if length < 56:
-        return bytes((offset + length,))
-    size = length.to_bytes((length.bit_length() + 7) // 8, "big")
-    return bytes((offset + 55 + len(size),)) + size
+    def sign_together(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
+        outcomes: list[SignedTransaction | Exception] = []
+        for request in requests:
+            try:
+                outcomes.append(self.sign(relayer=request.address, transaction=request.transaction))
+            except PolicyViolation as refusal:
+                outcomes.append(refusal)
+        return outcomes
 
 
 def read_key(text: str, name: str) -> tuple[str, PrivateKey]:
@@ -201,7 +135,7 @@ def read_key(text: str, name: str) -> tuple[str, PrivateKey]:
         key = PrivateKey(secret)
     except ValueError:
         _refuse_key(name)
-    return checksum("0x" + keccak(key.public_key.format(compressed=False)[1:])[12:].hex()), key
+    return address_of(key.public_key), key
 
 
 def _refuse_key(name: str) -> NoReturn:
@@ -247,11 +181,12 @@ def set_signer(signer: Signer | None) -> None:
     global _installed  # noqa: PLW0603
     _installed = signer
     _local.cache_clear()
+    remote_signer.cache_clear()
 
 
 def get_signer() -> Signer:
     """
-    Return the installed signer, else one over the keys of the settings, made once.
+    Return the installed signer, else the one that the settings name: another process, or the keys that they have.
 
     Raises:
         NoSigner: this process was started to sign nothing.
@@ -260,4 +195,4 @@ def get_signer() -> Signer:
         return _installed
     if settings.RELAY_SIGNER == "none":
         raise NoSigner
-    return _local()
+    return remote_signer() if settings.RELAY_SIGNER == "remote" else _local()

@@ -8,14 +8,11 @@ from django.conf import settings
 
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
-from gateway.chain.signing import (
-    SELF_TRANSFER_GAS,
-    PolicyViolation,
-    SignedTransaction,
-    UnsignedTransaction,
-    read_key,
-    sign_with,
-)
+from gateway.chain.remote_signing import RemoteSigner, remote_signer
+from gateway.chain.signing import read_key
+from signer.messages import SigningRequest
+from signer.policy import Limits, check_transfer
+from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction, sign_with
 
 # What a transfer to an account without code costs.
 TRANSFER_GAS = SELF_TRANSFER_GAS
@@ -28,7 +25,8 @@ class Treasury:
         self.address: str
         self._key: PrivateKey
         self.address, self._key = read_key(key, "RELAY_TREASURY_KEY")
-        self._chain_id, self._fee_cap_wei, self._max_value_wei = chain_id, fee_cap_wei, max_value_wei
+        self._limits = Limits(chain_id=chain_id, fee_cap_wei=fee_cap_wei, max_gas=TRANSFER_GAS)
+        self._max_value_wei = max_value_wei
 
     def __repr__(self) -> str:
         return f"Treasury({self.address})"
@@ -42,32 +40,66 @@ class Treasury:
         Raises:
             PolicyViolation: another receiver, more than the most of one transfer, or fees above the cap.
         """
-        if to not in relayers:
-            raise PolicyViolation("the treasury pays relayers alone")
-        if not 0 < value_wei <= self._max_value_wei:
-            raise PolicyViolation("more than one transfer may carry")
-        if not 0 <= fees.max_priority_fee_per_gas_wei <= fees.max_fee_per_gas_wei <= self._fee_cap_wei:
-            raise PolicyViolation("fees above the cap, or a tip above the fee")
-        transaction = UnsignedTransaction(
-            chain_id=self._chain_id,
-            account_nonce=account_nonce,
-            max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
-            max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
-            gas_limit=TRANSFER_GAS,
-            to=to,
-            data=b"",
+        transaction = transfer(self._limits.chain_id, to=to, account_nonce=account_nonce, fees=fees)
+        check_transfer(
+            transaction,
+            value_wei=value_wei,
+            relayers=relayers,
+            limits=self._limits,
+            max_value_wei=self._max_value_wei,
         )
         return sign_with(self._key, transaction, value_wei=value_wei)
 
 
-@cache
-def get_treasury() -> Treasury | None:
+def transfer(chain_id: int, *, to: str, account_nonce: int, fees: Fees) -> UnsignedTransaction:
+    """Return the transaction of a transfer, whose value travels beside it."""
+    return UnsignedTransaction(
+        chain_id=chain_id,
+        account_nonce=account_nonce,
+        max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
+        max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
+        gas_limit=TRANSFER_GAS,
+        to=to,
+        data=b"",
+    )
+
+
+class RemoteTreasury:
+    """The treasury of a signer elsewhere, which knows the relayers and keeps limits of its own."""
+
+    def __init__(self, address: str, signer: RemoteSigner) -> None:
+        self.address, self._signer = address, signer
+
+    def sign_transfer(
+        self, *, to: str, value_wei: int, account_nonce: int, fees: Fees, relayers: Collection[str]
+    ) -> SignedTransaction:
+        """See `Treasury`."""
+        transaction = transfer(get_chain().id, to=to, account_nonce=account_nonce, fees=fees)
+        return self._signer.sign_request(SigningRequest(self.address, transaction, value_wei))
+
+
+def get_treasury() -> Treasury | RemoteTreasury | None:
     """
-    Return the treasury of `settings.RELAY_TREASURY_KEY`, made once; None in a process without the key.
+    Return the treasury of this process or of its signer; None where neither has its key.
 
     Raises:
         ImproperlyConfigured: the key cannot be read.
+        SignerUnavailable: the signer has not yet said what it holds.
     """
+    if settings.RELAY_SIGNER != "remote":
+        return _local()
+    signer = remote_signer()
+    address = signer.treasury_address()
+    return RemoteTreasury(address, signer) if address else None
+
+
+def forget_treasury() -> None:
+    """Read the key anew when it is next wanted, after the settings have changed."""
+    _local.cache_clear()
+
+
+@cache
+def _local() -> Treasury | None:
     if not settings.RELAY_TREASURY_KEY:
         return None
     chain = get_chain()

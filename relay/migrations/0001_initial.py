@@ -383,6 +383,45 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="UnsignedCall",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("account_nonce", models.BigIntegerField()),
+                ("key_manager_address", gateway.common.fields.AddressField()),
+                ("controller_address", gateway.common.fields.AddressField()),
+                ("relay_nonce", gateway.common.fields.Uint256Field()),
+                ("worst_cost_wei", gateway.common.fields.Uint256Field()),
+                (
+                    "call",
+                    models.JSONField(help_text="What `relay_store_calls` takes, without the signed bytes."),
+                ),
+                ("taken_at", models.DateTimeField()),
+                (
+                    "hold",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="unsigned_call",
+                        to="credits.credithold",
+                    ),
+                ),
+                (
+                    "relayer",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="unsigned_calls",
+                        to="relay.relayer",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="WorkerLoop",
             fields=[
                 (
@@ -706,6 +745,19 @@ class Migration(migrations.Migration):
                 condition=models.Q(("status", "sent")),
                 fields=("chain_id", "treasury_address"),
                 name="topup_one_on_the_way",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="unsignedcall",
+            constraint=models.UniqueConstraint(
+                fields=("relayer", "account_nonce"), name="unsignedcall_account_nonce"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="unsignedcall",
+            constraint=models.UniqueConstraint(
+                fields=("chain_id", "key_manager_address", "controller_address", "relay_nonce"),
+                name="unsignedcall_relay_nonce",
             ),
         ),
         migrations.RunSQL(

@@ -19,6 +19,7 @@ from relay.models.calls import (
 )
 from relay.models.quotes import Quote
 from relay.models.relayers import GapFiller, Relayer, TopUp, TopUpStatus, Treasury
+from relay.models.unsigned import UnsignedCall
 from relay.models.worker import FinalBlock, Loss, WorkerLoop
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "TopUp",
     "TopUpStatus",
     "Treasury",
+    "UnsignedCall",
     "WorkerLoop",
     "current_chain_id",
     "sql_values",

@@ -3,7 +3,8 @@ Accept relay calls that the chain would execute now: hold their credits, take ac
 
 `relay_take_slots` and `relay_store_calls` do it for many calls in one transaction; `relay/functions.sql` has their
 rules. Inside the transaction nothing leaves the process: hold, account nonce, signed bytes and rows commit together
-or not at all, so an answered hash is a hash that will be broadcast.
+or not at all, so an answered hash is a hash that will be broadcast. With a signer elsewhere, each function has a
+transaction of its own, and the calls wait for their signatures in between (`relay.services.unsigned`).
 """
 
 import json
@@ -20,7 +21,7 @@ from credits.errors import InsufficientCredits, KeyConflict
 from credits.services.entries import open_account
 from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.signing import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction, get_signer
+from gateway.chain.signing import Signer, get_signer
 from gateway.chain.types import RelayQuery
 from gateway.common import db
 from gateway.common.batching import Round, Together
@@ -37,9 +38,11 @@ from relay.errors import (
 from relay.models import Loss
 from relay.pricing import cost_in_credits
 from relay.queries import CallRows, Identity
-from relay.services import losses
+from relay.services import losses, unsigned
 from relay.services.preflight import Approval
 from relay.services.relayers import seconds_until_next_block
+from relay.services.unsigned import STORE_CALLS, Unsigned
+from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
 
 # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
 MOST_TOGETHER = 32
@@ -130,25 +133,45 @@ class ApprovedCall:
         return 0 if self.approval.is_trusted else SELF_TRANSFER_GAS * get_chain().fees.cap_wei
 
 
+class _WaitsForSignature(Exception):
+    """An equal call was taken before, and has no hash yet."""
+
+    def __init__(self, hold_id: int) -> None:
+        super().__init__("the call waits for its signature")
+        self.hold_id = hold_id
+
+
 class _AccountMissing(Exception):
     """One of the users has no credit account yet."""
 
 
 def accept_together(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
     """Accept the calls in one transaction; return for each its hash, or why it was refused."""
+    signer = get_signer()
+    policy = _policy(signer)
     try:
         with transaction.atomic(durable=True):
-            return _accept_batch(batch)
+            taken, outcomes = _take(batch, policy)
+            if signer.is_remote:
+                unsigned.keep(list(taken.values()))
+            else:
+                outcomes |= _sign_and_store(batch, taken, signer)
     except _AccountMissing:
         if len(batch) > 1:
             raise
         open_account(user_id=batch[0].request.caller.user_id)
         return accept_together(batch)
     except IntegrityError as error:
-        if len(batch) > 1 or db.violated_constraint(error) != "relaytransaction_active_nonce":
+        if len(batch) > 1 or db.violated_constraint(error) not in _NONCE_TAKEN:
             raise
-        # An active call through another account has this nonce.
+        # An active call through another account has this nonce, or one that waits for its signature.
         raise RelayNonceTaken(nonce=batch[0].request.call.relay_nonce) from error
+    if signer.is_remote:
+        outcomes |= _finish(taken, outcomes)
+    return [outcomes[place] for place in range(len(batch))]
+
+
+_NONCE_TAKEN = {"relaytransaction_active_nonce", "unsignedcall_relay_nonce"}
 
 
 # A call must see those of its channel that were accepted before it, so it waits for them.
@@ -162,8 +185,9 @@ accept = Together(
 
 def refusal_of(approved: ApprovedCall) -> DomainError | None:
     """Return why the call would not be accepted now, or None; what finding out takes is rolled back."""
+    policy = _policy(get_signer())
     with transaction.atomic(durable=True):
-        (slot,) = _take_slots([approved])
+        (slot,) = _take_slots([approved], policy)
         transaction.set_rollback(True)
     if slot.outcome in {"taken", "repeated"}:
         return None
@@ -173,23 +197,40 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
     return refusal
 
 
-def _accept_batch(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
+def _take(
+    batch: Sequence[ApprovedCall], policy: dict[str, Any]
+) -> tuple[dict[int, Unsigned], dict[int, str | Exception]]:
+    """Take a slot for each call; return what is to be signed, and what became of the others, by place."""
+    taken: dict[int, Unsigned] = {}
     outcomes: dict[int, str | Exception] = {}
-    slots = _take_slots(batch)
-    stored = []
-    for slot in slots:
+    for slot in _take_slots(batch, policy):
         approved = batch[slot.place]
         if slot.outcome == "taken":
-            signed = _sign(approved, slot)
-            stored.append(_row_of(approved, slot, signed))
-            outcomes[slot.place] = signed.transaction_hash
+            taken[slot.place] = Unsigned(_row_of(approved, slot), str(slot.relayer))
         elif slot.outcome == "no-account":
             raise _AccountMissing
         else:
             outcomes[slot.place] = _hash_or_refusal(approved, slot)
-    if stored:
-        db.first_row(_STORE_CALLS, {"calls": json.dumps(stored), "chain": get_chain().id})
-    return [outcomes[place] for place in range(len(batch))]
+    return taken, outcomes
+
+
+def _sign_and_store(
+    batch: Sequence[ApprovedCall], taken: dict[int, Unsigned], signer: Signer
+) -> dict[int, str | Exception]:
+    """Sign with a key of this process, and store, in the transaction that took the slots."""
+    rows = {place: call.signed(_sign(signer, batch[place], call)) for place, call in taken.items()}
+    if rows:
+        db.first_row(STORE_CALLS, {"calls": json.dumps(list(rows.values())), "chain": get_chain().id})
+    return {place: row["transaction_hash"] for place, row in rows.items()}
+
+
+def _finish(taken: dict[int, Unsigned], outcomes: dict[int, str | Exception]) -> dict[int, str | Exception]:
+    """Have the calls signed elsewhere and stored, also those that an equal request has taken before."""
+    finished = dict(zip(taken, unsigned.complete(list(taken.values())), strict=True)) if taken else {}
+    for place, outcome in outcomes.items():
+        if isinstance(outcome, _WaitsForSignature):
+            finished[place] = unsigned.finish_repeated(outcome.hold_id)
+    return finished
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +250,9 @@ class _Slot:
 
 
 _TAKE_SLOTS = "SELECT * FROM relay_take_slots(%(calls)s::jsonb, %(policy)s::jsonb)"
-_STORE_CALLS = "SELECT relay_store_calls(%(calls)s::jsonb, %(chain)s)"
 
 
-def _take_slots(batch: Sequence[ApprovedCall]) -> list[_Slot]:
+def _take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_Slot]:
     calls = [
         {
             "place": place,
@@ -232,10 +272,16 @@ def _take_slots(batch: Sequence[ApprovedCall]) -> list[_Slot]:
         }
         for place, approved in enumerate(batch)
     ]
+    params = {"calls": json.dumps(calls), "policy": json.dumps(policy)}
+    return [_Slot(*row) for row in db.all_rows(_TAKE_SLOTS, params)]
+
+
+def _policy(signer: Signer) -> dict[str, Any]:
+    """Return the limits by which slots are given. A remote signer may be asked, so this comes before a transaction."""
     limits = losses.limits_for(Loss.Kind.UNTRUSTED)
-    policy = {
+    return {
         "chain": get_chain().id,
-        "addresses": get_signer().addresses(),
+        "addresses": signer.addresses(),
         "in_flight": settings.RELAY_MAX_IN_FLIGHT,
         "followers": settings.RELAY_MAX_FOLLOWERS,
         "share_percent": settings.RELAY_USER_SHARE_PERCENT,
@@ -244,16 +290,14 @@ def _take_slots(batch: Sequence[ApprovedCall]) -> list[_Slot]:
         "user_loss_wei": limits.of_user,
         "service_loss_wei": limits.of_service,
     }
-    params = {"calls": json.dumps(calls), "policy": json.dumps(policy)}
-    return [_Slot(*row) for row in db.all_rows(_TAKE_SLOTS, params)]
 
 
-def _sign(approved: ApprovedCall, slot: _Slot) -> SignedTransaction:
-    return get_signer().sign(
-        relayer=str(slot.relayer),
+def _sign(signer: Signer, approved: ApprovedCall, call: Unsigned) -> SignedTransaction:
+    return signer.sign(
+        relayer=call.relayer,
         transaction=UnsignedTransaction(
             chain_id=get_chain().id,
-            account_nonce=int(slot.account_nonce or 0),
+            account_nonce=call.row["account_nonce"],
             max_priority_fee_per_gas_wei=approved.approval.fees.max_priority_fee_per_gas_wei,
             max_fee_per_gas_wei=approved.approval.fees.max_fee_per_gas_wei,
             gas_limit=approved.gas_limit,
@@ -263,8 +307,8 @@ def _sign(approved: ApprovedCall, slot: _Slot) -> SignedTransaction:
     )
 
 
-def _row_of(approved: ApprovedCall, slot: _Slot, signed: SignedTransaction) -> dict[str, Any]:
-    """Return the call and the signed bytes as `relay_store_calls` takes them."""
+def _row_of(approved: ApprovedCall, slot: _Slot) -> dict[str, Any]:
+    """Return the call as `relay_store_calls` takes it, without the signed bytes."""
     request, approval = approved.request, approved.approval
     return {
         "user_id": request.caller.user_id,
@@ -282,8 +326,6 @@ def _row_of(approved: ApprovedCall, slot: _Slot, signed: SignedTransaction) -> d
         "relayer_id": slot.relayer_id,
         "account_nonce": slot.account_nonce,
         "hold_id": slot.hold_id,
-        "transaction_hash": signed.transaction_hash,
-        "raw": signed.raw.hex(),
         "gas_limit": approval.gas.limit,
         "max_fee_wei": approval.fees.max_fee_per_gas_wei,
         "max_tip_wei": approval.fees.max_priority_fee_per_gas_wei,
@@ -348,5 +390,7 @@ def _hash_of_repeat(approved: ApprovedCall, slot: _Slot) -> str | Exception:
     if slot.user_id != approved.request.caller.user_id:
         return KeyConflict(key=approved.hold_key)
     if slot.transaction_hash is None:
+        if get_signer().is_remote:
+            return _WaitsForSignature(int(slot.hold_id or 0))
         return RuntimeError("a hold of the relay has no relay transaction")
     return slot.transaction_hash

@@ -7,7 +7,7 @@ the call's own bytes could still be mined.
 
 A hold of the relay is committed together with its relay transaction and closed together
 with it. It is orphaned where its relay transaction is settled and the hold is open, or
-where it is old and has no relay transaction; both mean that rows were changed by hand. A
+where it is old and belongs to no call; both mean that rows were changed by hand. A
 hold whose call is in progress is never orphaned, however long that takes: the call's bytes
 may still be mined. Holds of other apps are not released here.
 """
@@ -23,6 +23,7 @@ from credits.services import holds
 from gateway.admin import audit
 from gateway.chain.client import get_chain_client
 from gateway.chain.fees import Fees
+from gateway.chain.remote_signing import signed_outside
 from gateway.common.errors import stated
 from relay.errors import AlreadyBroadcast, HoldNotOrphaned, LossLimitReached
 from relay.models import Attempt, RelayTransaction
@@ -37,7 +38,7 @@ RELEASED = "release orphaned hold"
 _OLD = timedelta(hours=1)
 
 
-@transaction.atomic(durable=True)
+@signed_outside
 def begin(
     *,
     attempt: Attempt,
@@ -125,7 +126,7 @@ def orphaned_holds(*, now: datetime) -> QuerySet[CreditHold]:
     settled = Q(relay_transaction__isnull=False) & ~Q(
         relay_transaction__status__in=RelayTransaction.IN_PROGRESS
     )
-    without_call = Q(relay_transaction=None, created_at__lt=now - _OLD)
+    without_call = Q(relay_transaction=None, unsigned_call=None, created_at__lt=now - _OLD)
     return CreditHold.objects.filter(
         settled | without_call, status=HoldStatus.HELD, key__startswith="relay:"
     ).order_by("pk")

@@ -15,6 +15,7 @@ from django.db.models import Exists, OuterRef
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, bump
+from gateway.chain.remote_signing import signed_outside
 from gateway.chain.signing import get_signer
 from gateway.chain.treasury import TRANSFER_GAS, get_treasury
 from gateway.chain.types import AccountState, ChainView, Head, Receipt
@@ -151,7 +152,7 @@ def _end(slot: list[TopUp], mined: TopUp, receipt: Receipt, *, now: datetime) ->
     )
 
 
-@transaction.atomic(durable=True)
+@signed_outside
 def _replaced(newest: TopUp, head: Head, *, now: datetime) -> TopUp | None:
     """Sign the transfer again where it waits for long and pays too little for today's chain."""
     fees = fees_today(head=head)

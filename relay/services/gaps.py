@@ -13,19 +13,20 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import F
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, bump
-from gateway.chain.signing import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction, get_signer
+from gateway.chain.remote_signing import signed_outside
+from gateway.chain.signing import get_signer
 from gateway.chain.types import Head, SendKind, SendOutcome
 from gateway.common import db
 from gateway.common.db import isolated
 from relay.models import GapFiller, Loss, RelayTransaction, sql_values
 from relay.services import losses
 from relay.services.replacement import fees_today
+from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +87,7 @@ def _store(gaps: Iterable[Gap], fees: Fees, now: datetime) -> int:
     return stored
 
 
-@transaction.atomic(durable=True)
+@signed_outside
 def _store_filler(gap: Gap, fees: Fees, now: datetime) -> bool:
     """Store a self-transfer; False where another worker has done it, or the service may lose no more gas now."""
     signed = _sign(gap.address, gap.account_nonce, fees)
@@ -191,6 +192,10 @@ WHERE relayer.chain_id = %(chain)s AND relayer.address = ANY(%(addresses)s)
   AND NOT EXISTS (
     SELECT FROM relay_gapfiller AS filler
     WHERE filler.relayer_id = relayer.id AND filler.account_nonce = taken.account_nonce
+  )
+  AND NOT EXISTS (
+    SELECT FROM relay_unsignedcall AS unsigned
+    WHERE unsigned.relayer_id = relayer.id AND unsigned.account_nonce = taken.account_nonce
   )
   AND NOT EXISTS (
     SELECT FROM relay_attempt AS attempt

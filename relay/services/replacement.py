@@ -8,17 +8,18 @@ cancels a call.
 from datetime import datetime
 
 from django.conf import settings
-from django.db import transaction
 
 from credits.services import holds
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
-from gateway.chain.signing import SELF_TRANSFER_GAS, UnsignedTransaction, get_signer
+from gateway.chain.remote_signing import signed_outside
+from gateway.chain.signing import get_signer
 from gateway.chain.types import Head
 from relay.models import Attempt, Loss, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services import loops, losses
 from rewards.queries import debt_limit_of
+from signer.transactions import SELF_TRANSFER_GAS, UnsignedTransaction
 
 
 def fees_today(*, head: Head) -> Fees:
@@ -145,7 +146,7 @@ def _store_replacement(
     return stored
 
 
-@transaction.atomic(durable=True)
+@signed_outside
 def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     """
     Sign the attempt's transaction again at `fees` (wei per gas, today's) or above them, and store it.

@@ -10,15 +10,16 @@ _OPERATORS: dict[type[ast.operator], Any] = {ast.Pow: operator.pow, ast.Mult: op
 
 
 def _read_variables() -> dict[str, ast.expr | None]:
-    """Return what `gateway.settings` reads through `gateway.common.env`, with the default's expression."""
+    """Return what `gateway.settings` reads through `env`, and the signer through `read`, with the default."""
     variables: dict[str, ast.expr | None] = {}
-    for node in ast.walk(ast.parse((ROOT / "gateway/settings.py").read_text())):
+    pages = [(ROOT / name).read_text() for name in ("gateway/settings.py", "signer/configuration.py")]
+    for node in [node for page in pages for node in ast.walk(ast.parse(page))]:
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
         if (
             isinstance(node.func.value, ast.Name)
-            and node.func.value.id == "env"
-            and node.func.attr != "require_local"
+            and node.func.value.id in {"env", "read"}
+            and node.func.attr not in {"require_local", "certificates"}
         ):
             name = ast.literal_eval(node.args[0])
             default = next((keyword.value for keyword in node.keywords if keyword.arg == "default"), None)

@@ -12,7 +12,6 @@ from typing import Any
 
 from rlp.exceptions import RLPException
 
-from gateway.chain.contracts import code_name
 from gateway.chain.errors import CallReverted, NodeUnavailable, UnrecoverableSignature, UnusableSignature
 from gateway.chain.signatures import recover_address
 from gateway.chain.types import (
@@ -31,6 +30,7 @@ from gateway.chain.types import (
     SendOutcome,
     Trial,
 )
+from signer.contracts import code_name
 from tests.fakes import lukso
 from tests.fakes.pool import read_transaction
 from tests.fakes.world import FakeWorld

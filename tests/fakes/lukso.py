@@ -11,12 +11,12 @@ from typing import Any
 from eth_abi.abi import decode, encode
 from eth_hash.auto import keccak
 
-from gateway.chain.contracts import proxy_code
 from gateway.chain.errors import UnrecoverableSignature
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, has
 from gateway.chain.lsp25 import RelayCall, relay_digest
 from gateway.chain.signatures import recover_address
 from gateway.common.fields import checksum
+from signer.contracts import proxy_code
 from tests.fakes.profiles import EXECUTE, SET_DATA
 
 _OWNERSHIP = {bytes.fromhex(selector) for selector in ("f2fde38b", "79ba5097", "715018a6")}

@@ -1,14 +1,17 @@
 """A relay on the real chain: a profile whose controller signs, relayers with LYX, an account with credits."""
 
+import os
 import random
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.conf import settings
+from django.conf import settings as django_settings
 from django.utils import timezone
+from pytest_django import Settings
 
 from credits.models import EntrySource
 from credits.services import entries
@@ -22,9 +25,11 @@ from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction
 from relay.services import relayers as relay_relayers
 from rewards.models import Badge
+from signer.client import SignerClient
 from tests.factories import UserFactory
 from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient
+from tests.relay.remote_signers import RemoteSigners, remote_signing
 from tests.relay.rows import everything
 from tests.relay.signing import sign_call
 from tests.relay.workers import broadcast_all, track
@@ -37,14 +42,26 @@ LYX = 10**18
 
 @pytest.fixture(autouse=True)
 def _no_node_request_in_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail every request to the node that is made while a transaction of ours is open."""
-    ask = Node.ask
+    """Fail every request to the node or a signer that is made while a transaction of ours is open."""
+    ask, ask_signer = Node.ask, SignerClient._ask
 
     def checked(node: Node, *args: Any, **options: Any) -> list[Any]:
         assert_none_is_open()
         return ask(node, *args, **options)
 
+    def checked_signer(client: SignerClient, *args: Any) -> bytes:
+        assert_none_is_open()
+        return ask_signer(client, *args)
+
     monkeypatch.setattr(Node, "ask", checked)
+    monkeypatch.setattr(SignerClient, "_ask", checked_signer)
+
+
+@pytest.fixture(autouse=bool(os.environ.get("TEST_SIGNER_ELSEWHERE")))
+def signers(services: Services, tmp_path: Path, settings: Settings) -> Iterator[RemoteSigners]:
+    """A signer elsewhere that answers. With TEST_SIGNER_ELSEWHERE=1 all tests of the relay run before one."""
+    with remote_signing(services, tmp_path, settings) as remote, remote.serving():
+        yield remote
 
 
 @pytest.fixture(scope="session")
@@ -151,7 +168,7 @@ def settle(chain: Chain) -> Callable[[], int]:
 
     def run() -> int:
         broadcast_all()
-        chain.mine(settings.CONFIRMATIONS)
+        chain.mine(django_settings.CONFIRMATIONS)
         return track()
 
     return run

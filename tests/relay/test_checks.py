@@ -70,7 +70,10 @@ def test_the_check_reports_whether_the_process_signs(settings: Settings) -> None
             {"RELAY_SIGNER": "none", "RELAY_RELAYER_KEYS": "", "RELAY_RELAYER_KEYS_FILE": "/dev/null"},
             "must not be given",
         ),
-        ({"RELAY_SIGNER": "remote"}, "RELAY_SIGNER must be one of: local, none."),
+        ({"RELAY_SIGNER": "remote"}, "SIGNER_URL is unix:///path or https://host:port"),
+        ({"RELAY_SIGNER": "remote", "SIGNER_URL": "unix:///signer"}, "must not be given RELAY_RELAYER_KEYS"),
+        ({"RELAY_SIGNER": "remote", "SIGNER_URL": "unix:///signer", "RELAY_RELAYER_KEYS": ""}, None),
+        ({"RELAY_SIGNER": "elsewhere"}, "RELAY_SIGNER must be one of: local, remote, none."),
     ],
 )
 def test_keys_are_given_to_those_processes_alone_that_sign(

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 
-from gateway.chain.contracts import code_name, proxy_code
+from signer.contracts import code_name, proxy_code
 from tests.factories import random_address
 from tests.staff import browser_of, confirm, member, saved
 from users.models import TrustedImplementation

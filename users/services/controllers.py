@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.contracts import code_name
 from gateway.chain.errors import NodeUnavailable, UnrecoverableSignature
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.chain.types import ProfileState
+from signer.contracts import code_name
 from users.errors import ProfileNotDeployed, SignatureNotByController, SignPermissionMissing, UntrustedCode
 from users.models import User
 from users.services.trusted_code import code_is_trusted, profile_code_is_trusted, trusts_any_code

@@ -8,8 +8,8 @@ from django.db.models import Q
 from gateway.admin import approvals
 from gateway.admin.approval_forms import form_kind
 from gateway.admin.models import ApprovalRequest
-from gateway.chain.contracts import code_name
 from gateway.common import db
+from signer.contracts import code_name
 from users.models import TrustedImplementation, User
 
 SAVE = form_kind(

@@ -105,6 +105,7 @@ export type ProblemCode =
   | "signature-validity-missing"
   | "signature-value-not-zero"
   | "signer-not-a-controller"
+  | "signer-unavailable"
   | "target-reverted"
   | "timestamp-out-of-window"
   | "too-many-dead-ends"
@@ -3108,6 +3109,7 @@ export interface operations {
              *     - `relay-share-used`: Too many of your calls wait to be mined.
              *     - `relayers-busy`: All relayers are busy.
              *     - `service-unavailable`: Temporarily unavailable.
+             *     - `signer-unavailable`: The call cannot be signed now.
              */
             503: {
                 headers: {
@@ -4934,6 +4936,7 @@ export interface operations {
              *     - `relay-share-used`: Too many of your calls wait to be mined.
              *     - `relayers-busy`: All relayers are busy.
              *     - `service-unavailable`: Temporarily unavailable.
+             *     - `signer-unavailable`: The call cannot be signed now.
              */
             503: {
                 headers: {

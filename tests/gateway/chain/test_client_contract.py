@@ -5,16 +5,12 @@ from typing import Any
 
 import pytest
 
-from gateway.chain.contracts import (
-    code_name,
-    decode_execute_relay_call,
-    implementation_of,
-    refusal_from_revert,
-)
+from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import BlockId, ChainView, Finality, KeyManagerState, ProfileState, SendKind, Trial
+from signer.contracts import code_name, implementation_of
 from tests.fakes.profiles import Controller, Profile, random_address, random_key, set_data, sign, transfer
 from tests.gateway.chain.worlds import CHAIN_ID, ETHER, GWEI, Setting, calldata_of, new_signer
 

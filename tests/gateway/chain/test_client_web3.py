@@ -7,8 +7,9 @@ import pytest
 from eth_typing import HexStr
 from web3 import HTTPProvider, Web3
 
-from gateway.chain.contracts import CONTRACT_ABI, code_name
+from gateway.chain.contracts import CONTRACT_ABI
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, permissions_key
+from signer.contracts import code_name
 from tests.fakes.profiles import Controller, random_address, transfer
 from tests.gateway.chain.worlds import ETHER, Setting
 

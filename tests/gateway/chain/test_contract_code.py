@@ -5,8 +5,8 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.chain.contracts import code_hash, implementation_of
 from gateway.common.fields import checksum
+from signer.contracts import code_hash, implementation_of
 from tests.fakes.profiles import random_address
 
 _PROXY = "363d3d373d3d3d363d73{}5af43d82803e903d91602b57fd5bf3"

@@ -13,14 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.chain.contracts import encode_execute_relay_call
-from gateway.chain.signing import (
-    LocalSigner,
-    NoSigner,
-    PolicyViolation,
-    UnsignedTransaction,
-    get_signer,
-    set_signer,
-)
+from gateway.chain.signing import LocalSigner, NoSigner, get_signer, set_signer
+from signer.transactions import PolicyViolation, UnsignedTransaction
 from tests.fakes.pool import read_transaction
 from tests.fakes.profiles import address_of, random_address, random_key
 

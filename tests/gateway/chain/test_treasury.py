@@ -7,8 +7,9 @@ from django.core.exceptions import ImproperlyConfigured
 from eth_account import Account
 
 from gateway.chain.fees import Fees
-from gateway.chain.signing import PolicyViolation, derive_keys
+from gateway.chain.signing import derive_keys
 from gateway.chain.treasury import Treasury
+from signer.transactions import PolicyViolation
 from tests.fakes.profiles import address_of, random_address, random_key
 
 _CAP, _MOST = 20 * 10**9, 2 * 10**17

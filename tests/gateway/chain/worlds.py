@@ -8,8 +8,9 @@ from devstack.world.profiles import ControllerPlan, ProfilePlan
 from devstack.world.world import World
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.signing import LocalSigner, SignedTransaction, UnsignedTransaction
+from gateway.chain.signing import LocalSigner
 from gateway.chain.types import ChainClient, RelayQuery, SendKind
+from signer.transactions import SignedTransaction, UnsignedTransaction
 from tests.fakes.profiles import Controller, Profile, random_key, sign_relay_call
 
 CHAIN_ID = 4201

@@ -89,8 +89,8 @@ def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
             scrape()
         counts.append(len(statements))
     # Pauses; approvals; ledger, reconciliations; postbacks, networks; calls, ended calls, relayers, treasury,
-    # top-ups, losses, reorganisations, loops, stalls; payments; deletions.
-    assert counts == [17, 17]
+    # top-ups, losses, reorganisations, unsigned calls, loops, stalls; payments; deletions.
+    assert counts == [18, 18]
 
 
 @pytest.mark.django_db

@@ -16,11 +16,12 @@ from credits.services.reconciliation import find_differences
 from devstack.services.stack import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.signing import LocalSigner, PolicyViolation, SignedTransaction, get_signer
+from gateway.chain.signing import LocalSigner, get_signer
 from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import acceptance, submission
 from relay.services.acceptance import Caller, CallRequest
+from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
 from tests.relay.chain import FaultyClient
 from tests.relay.signing import sign_call

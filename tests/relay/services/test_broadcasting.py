@@ -10,11 +10,11 @@ from django.utils import timezone
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.signing import PolicyViolation
 from gateway.chain.types import SendKind
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import broadcasting
 from relay.services.broadcasting import sweep
+from signer.transactions import PolicyViolation
 from tests.relay.chain import Chain, FaultyClient, node_away
 from tests.relay.workers import broadcast_all, later, track
 

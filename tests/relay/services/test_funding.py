@@ -12,7 +12,7 @@ from eth_account import Account
 from pytest_django import Settings
 
 from gateway.chain.signing import get_signer
-from gateway.chain.treasury import TRANSFER_GAS, get_treasury
+from gateway.chain.treasury import TRANSFER_GAS, forget_treasury
 from relay.models import Relayer, TopUp, Treasury
 from relay.services import funding
 from relay.services import relayers as relay_relayers
@@ -31,10 +31,10 @@ def treasury(chain: Chain, settings: Settings) -> Iterator[str]:
     key = "0x" + secrets.token_hex(32)
     settings.RELAY_TREASURY_KEY = key
     settings.RELAY_TOP_UP_BELOW_WEI, settings.RELAY_TOP_UP_TO_WEI = BELOW, TARGET
-    get_treasury.cache_clear()
+    forget_treasury()
     chain.fund(10 * LYX, Account.from_key(key).address)
     yield key
-    get_treasury.cache_clear()
+    forget_treasury()
 
 
 def balances(relayers: list[Relayer]) -> list[int]:

@@ -10,11 +10,11 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.client import get_chain_client
-from gateway.chain.contracts import code_hash
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from relay.errors import ForeignKeyManager, GasLimitExceeded, KeyManagerNotFound, KeyManagerNotOwner
 from relay.models import RelayTransaction
+from signer.contracts import code_hash
 from tests.factories import random_address
 from tests.relay.callers import execute
 from tests.relay.conftest import Refused

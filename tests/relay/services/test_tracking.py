@@ -17,11 +17,11 @@ from credits.services import holds
 from credits.services.reconciliation import find_differences
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
-from gateway.chain.signing import PolicyViolation
 from gateway.chain.types import ChainView
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import relayers as relay_relayers
 from relay.services import replacement
+from signer.transactions import PolicyViolation
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import LYX
 from tests.relay.rows import everything

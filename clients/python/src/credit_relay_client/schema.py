@@ -107,6 +107,7 @@ ProblemCode: TypeAlias = Literal[
     "signature-validity-missing",
     "signature-value-not-zero",
     "signer-not-a-controller",
+    "signer-unavailable",
     "target-reverted",
     "timestamp-out-of-window",
     "too-many-dead-ends",

@@ -1,0 +1,253 @@
+"""
+Calls that wait for a signature from elsewhere, between the transaction that takes their slots and the one that stores.
+
+Nobody was answered yet, so a call may still be given up; its account nonce may not be forgotten. Whoever finds such a
+call may finish it: the web process that took it, a repeat of the call, or the relay worker. The signer gives everybody
+the same bytes, and the row is deleted by the one that stores them.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from gateway.chain.config import get_chain
+from gateway.chain.contracts import encode_execute_relay_call
+from gateway.chain.errors import SignerUnavailable
+from gateway.chain.remote_signing import RETRY_AFTER_SECONDS, used_up
+from gateway.chain.signing import get_signer
+from gateway.common import db
+from relay.errors import RelayNonceTaken
+from relay.models import UnsignedCall
+from signer.messages import SigningRequest
+from signer.transactions import PolicyViolation, SignedTransaction, UnsignedTransaction
+
+# As many as one request to the signer asks for.
+_MOST_TOGETHER = 32
+# A web process needs no longer to finish what it took.
+_LEFT_BEHIND = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsigned:
+    """A call with its slot: the row that `relay_store_calls` stores once it is signed, and its relayer's address."""
+
+    row: dict[str, Any]
+    relayer: str
+
+    @property
+    def hold_id(self) -> int:
+        return int(self.row["hold_id"])
+
+    @property
+    def request(self) -> SigningRequest:
+        """What is to be signed."""
+        row = self.row
+        calldata = encode_execute_relay_call(
+            signature=bytes.fromhex(row["signature"]),
+            nonce=int(row["relay_nonce"]),
+            validity=int(row["validity"]),
+            payload=bytes.fromhex(row["payload"]),
+        )
+        transaction = UnsignedTransaction(
+            chain_id=get_chain().id,
+            account_nonce=row["account_nonce"],
+            max_priority_fee_per_gas_wei=row["max_tip_wei"],
+            max_fee_per_gas_wei=row["max_fee_wei"],
+            gas_limit=row["gas_limit"],
+            to=row["key_manager"],
+            data=calldata,
+        )
+        return SigningRequest(self.relayer, transaction)
+
+    def signed(self, transaction: SignedTransaction) -> dict[str, Any]:
+        """Return the row with the signed bytes."""
+        return {
+            **self.row,
+            "transaction_hash": transaction.transaction_hash,
+            "raw": transaction.raw.hex(),
+        }
+
+
+def keep(calls: Sequence[Unsigned]) -> None:
+    """
+    Write down calls whose slots this transaction has taken.
+
+    Raises:
+        IntegrityError: another call with this relay nonce waits already (`unsignedcall_relay_nonce`).
+    """
+    rows = [call.row for call in calls]
+    db.all_rows(_KEEP, {"chain": get_chain().id, "calls": json.dumps(rows)})
+
+
+def complete(calls: Sequence[Unsigned]) -> list[str | Exception]:
+    """
+    Have the calls signed, and store them; return for each its hash, or why it has none.
+
+    A call that the signer refuses is given up. One of which nothing is known stays, for a repeat or the sweep.
+    """
+    try:
+        outcomes = get_signer().sign_together([call.request for call in calls])
+    except SignerUnavailable as away:
+        return [away] * len(calls)
+    signed, refused = [], []
+    for call, outcome in zip(calls, outcomes, strict=True):
+        if isinstance(outcome, SignedTransaction):
+            signed.append((call, outcome))
+        elif isinstance(outcome, PolicyViolation):
+            refused.append((call, outcome))
+    stored = _store(signed)
+    # What another transaction has on its account nonce is not known, so that one is not given to the next call.
+    give_up([call for call, refusal in refused if refusal.refusal == "nonce-used"])
+    give_up([call for call, refusal in refused if refusal.refusal != "nonce-used"], give_back=True)
+    return [
+        stored.get(call.hold_id) or _error(outcome) for call, outcome in zip(calls, outcomes, strict=True)
+    ]
+
+
+def _error(outcome: object) -> Exception:
+    if isinstance(outcome, PolicyViolation) and outcome.refusal != "policy":
+        return used_up() if outcome.refusal == "used-up" else given_up()
+    return outcome if isinstance(outcome, Exception) else RuntimeError("a signed call has no outcome")
+
+
+def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, str | Exception]:
+    """Store those that still wait, in one transaction; return what became of each, by its hold."""
+    if not signed:
+        return {}
+    holds = [call.hold_id for call, _ in signed]
+    try:
+        with transaction.atomic(durable=True):
+            waiting = {hold_id for (hold_id,) in db.all_rows(_TAKE_AWAY, {"holds": holds})}
+            rows = [call.signed(outcome) for call, outcome in signed if call.hold_id in waiting]
+            db.first_row(STORE_CALLS, {"calls": json.dumps(rows), "chain": get_chain().id})
+    except IntegrityError as error:
+        if len(signed) > 1:
+            return {hold: result for one in signed for hold, result in _store([one]).items()}
+        if db.violated_constraint(error) != "relaytransaction_active_nonce":
+            raise
+        # A call with this nonce was stored between the two looks of this one's first transaction.
+        give_up([signed[0][0]])
+        return {holds[0]: RelayNonceTaken(nonce=int(signed[0][0].row["relay_nonce"]))}
+    results: dict[int, str | Exception] = {row["hold_id"]: row["transaction_hash"] for row in rows}
+    for hold_id in set(holds) - waiting:
+        results[hold_id] = hash_of(hold_id) or given_up()
+    return results
+
+
+def hash_of(hold_id: int) -> str | None:
+    """Return the hash of the call of this hold, if it is stored."""
+    row = db.first_row(_HASH_OF, {"hold": hold_id})
+    return row[0] if row else None
+
+
+def given_up() -> SignerUnavailable:
+    """Return the error for a call that could not be signed in time; a repeat begins anew."""
+    return SignerUnavailable(
+        "The call could not be signed in time. Repeat it.", retry_after=RETRY_AFTER_SECONDS
+    )
+
+
+def finish_repeated(hold_id: int) -> str | Exception:
+    """Return the hash of a call that was handed in before and may not be signed yet; sign it then."""
+    calls = _read(hold_id=hold_id)
+    if calls:
+        (outcome,) = complete(calls)
+        return outcome
+    return hash_of(hold_id) or given_up()
+
+
+def sweep(*, now: datetime) -> int:
+    """Finish what was left behind; give up what could not be signed in time. Return how many were stored."""
+    calls = _read(before=now - _LEFT_BEHIND)
+    stored = 0
+    for start in range(0, len(calls), _MOST_TOGETHER):
+        outcomes = complete(calls[start : start + _MOST_TOGETHER])
+        stored += sum(isinstance(outcome, str) for outcome in outcomes)
+        if all(isinstance(outcome, SignerUnavailable) for outcome in outcomes):
+            break
+    give_up(_read(before=now - timedelta(seconds=settings.RELAY_UNSIGNED_SECONDS)))
+    return stored
+
+
+@transaction.atomic(durable=True)
+def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> int:
+    """
+    Forget calls that wait for their signature: their holds are released, and nothing of them is left.
+
+    `give_back` says that nothing was signed on their account nonces: then the next call gets them, where no later one
+    is taken. Other account nonces are found as gaps, and used up by self-transfers.
+    """
+    if not calls:
+        return 0
+    gone = db.all_rows(_TAKE_AWAY_SLOTS, {"holds": [call.hold_id for call in calls]})
+    holds = [hold_id for hold_id, _, _ in gone]
+    db.all_rows(_RELEASE, {"holds": holds, "chain": get_chain().id})
+    if give_back:
+        # The highest first: the one before it is then the last that was taken.
+        for _, relayer_id, account_nonce in sorted(gone, key=lambda slot: slot[2], reverse=True):
+            db.all_rows(_GIVE_BACK, {"relayer": relayer_id, "nonce": account_nonce})
+    return len(gone)
+
+
+class Waiting(NamedTuple):
+    """How many calls wait for a signature, and for how many seconds the oldest has waited."""
+
+    calls: int
+    oldest_seconds: float
+
+
+def waiting() -> Waiting:
+    """Return what waits now."""
+    return Waiting(*db.only_row(_WAITING, {"chain": get_chain().id}))
+
+
+def _read(*, hold_id: int | None = None, before: datetime | None = None) -> list[Unsigned]:
+    rows = UnsignedCall.objects.filter(chain_id=get_chain().id).select_related("relayer").order_by("pk")
+    if hold_id is not None:
+        rows = rows.filter(hold_id=hold_id)
+    if before is not None:
+        rows = rows.filter(taken_at__lt=before)
+    return [Unsigned(row.call, row.relayer.address) for row in rows[:1000]]
+
+
+STORE_CALLS = "SELECT relay_store_calls(%(calls)s::jsonb, %(chain)s)"
+
+_KEEP = """
+INSERT INTO relay_unsignedcall (
+    chain_id, relayer_id, account_nonce, hold_id, key_manager_address, controller_address, relay_nonce,
+    worst_cost_wei, call, taken_at
+)
+SELECT %(chain)s, (call ->> 'relayer_id')::bigint, (call ->> 'account_nonce')::bigint, (call ->> 'hold_id')::bigint,
+       call ->> 'key_manager', call ->> 'controller', (call ->> 'relay_nonce')::numeric,
+       (call ->> 'gas_limit')::numeric * (call ->> 'max_fee_wei')::numeric, call, statement_timestamp()
+FROM jsonb_array_elements(%(calls)s::jsonb) AS call
+ORDER BY call ->> 'key_manager', call ->> 'controller', call ->> 'relay_nonce'
+RETURNING id
+"""
+_TAKE_AWAY = "DELETE FROM relay_unsignedcall WHERE hold_id = ANY(%(holds)s::bigint[]) RETURNING hold_id"
+_TAKE_AWAY_SLOTS = _TAKE_AWAY + ", relayer_id, account_nonce"
+# What was set aside as a possible loss has the key of the hold. A quote stays used; it ends within a minute anyway.
+_RELEASE = """
+WITH loss AS (
+    DELETE FROM relay_loss AS loss USING credits_hold AS hold
+    WHERE hold.id = ANY(%(holds)s::bigint[]) AND loss.chain_id = %(chain)s AND loss.key = hold.key
+      AND loss.settled_at IS NULL
+    RETURNING loss.id
+)
+SELECT count(*), credits_withdraw_holds(%(holds)s::bigint[])::text FROM loss
+"""
+_GIVE_BACK = """
+UPDATE relay_relayer SET next_account_nonce = %(nonce)s
+WHERE id = %(relayer)s AND next_account_nonce = %(nonce)s + 1 AND mined_account_nonce <= %(nonce)s
+RETURNING id
+"""
+_HASH_OF = "SELECT transaction_hash FROM relay_relaytransaction WHERE hold_id = %(hold)s"
+_WAITING = """
+SELECT count(*), coalesce(extract(epoch FROM statement_timestamp() - min(taken_at)), 0)::float
+FROM relay_unsignedcall WHERE chain_id = %(chain)s
+"""

@@ -1,0 +1,69 @@
+"""
+`python -m signer`: serve. `python -m signer import KIND` encrypts keys from standard input into the keystore.
+
+`python -m signer read PAGE` prints `/health` or `/metrics` of the signer that runs here.
+"""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from signer.client import SignerAway, SignerClient
+from signer.configuration import Misconfigured, configure
+from signer.journal import JournalInUse
+from signer.keys import RELAYERS, SPARE, TREASURY, KeyUnusable, write_keystore
+from signer.server import Server
+
+logger = logging.getLogger("signer")
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the command line asks for; return the exit code."""
+    logging.basicConfig(
+        level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(levelname)s %(message)s"
+    )
+    try:
+        match arguments:
+            case []:
+                return _serve()
+            case ["import", kind] if kind in (RELAYERS, SPARE, TREASURY):
+                return _import(kind)
+            case ["read", page]:
+                sys.stdout.write(SignerClient(os.environ["SIGNER_LISTEN"], timeout_seconds=5).read(page))
+                return 0
+    except (Misconfigured, KeyUnusable, JournalInUse, SignerAway) as error:
+        logger.error("%s: %s", type(error).__name__, error)
+        return 1
+    sys.stderr.write(__doc__ or "")
+    return 2
+
+
+def _serve() -> int:
+    configuration = configure()
+    with Server(
+        configuration.listen, configuration.service, certificates=configuration.certificates
+    ) as server:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
+        logger.info(
+            "signing for %d relayers at %s", len(configuration.service.keys().relayers), configuration.listen
+        )
+        server.serve_forever(poll_interval=0.2)
+    return 0
+
+
+def _import(kind: str) -> int:
+    """Encrypt the keys of standard input, one in hex on each line."""
+    directory = Path(os.environ["SIGNER_KEYSTORE"])
+    password = Path(os.environ["SIGNER_KEYSTORE_PASSWORD_FILE"]).read_text(encoding="utf-8").strip()
+    for line in sys.stdin:
+        address = write_keystore(directory, kind, bytes.fromhex(line.strip().removeprefix("0x")), password)
+        sys.stdout.write(f"{address}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

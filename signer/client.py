@@ -1,0 +1,123 @@
+"""The way to a signer: HTTP over a unix socket, or over TLS where both sides show a certificate."""
+
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from signer.messages import KeyList, Outcome, SigningRequest, read_keys, read_outcomes, write_requests
+
+
+class SignerAway(Exception):
+    """The signer did not answer in time, or not as one; the text names the kind of failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """Files: who we are, and who may vouch for the other side."""
+
+    certificate: str
+    key: str
+    authority: str
+
+    def context(self, *, is_server: bool) -> ssl.SSLContext:
+        """Return the TLS settings of one side: neither talks to a stranger."""
+        purpose = ssl.Purpose.CLIENT_AUTH if is_server else ssl.Purpose.SERVER_AUTH
+        context = ssl.create_default_context(purpose, cafile=self.authority)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(self.certificate, self.key)
+        return context
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, *, timeout: float) -> None:
+        super().__init__("signer", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class SignerClient:
+    """
+    Asks one signer, over a kept connection for each thread.
+
+    What fails on a connection that was idle is asked once more: to sign the same again gives the same.
+    """
+
+    def __init__(self, url: str, *, timeout_seconds: float, certificates: Certificates | None = None) -> None:
+        self._parts, self._seconds = urlsplit(url), timeout_seconds
+        self._tls = certificates.context(is_server=False) if certificates else None
+        self._kept = threading.local()
+
+    def keys(self) -> KeyList:
+        """
+        Return the addresses that it signs for.
+
+        Raises:
+            SignerAway: see there.
+        """
+        try:
+            return read_keys(self._ask("GET", "/keys"))
+        except ValueError as error:
+            raise SignerAway(str(error)) from error
+
+    def sign(self, requests: Sequence[SigningRequest]) -> list[Outcome]:
+        """
+        Return what becomes of each request, in one round trip.
+
+        Raises:
+            SignerAway: see there; some of them may be signed all the same.
+        """
+        try:
+            return read_outcomes(self._ask("POST", "/sign", write_requests(requests)), len(requests))
+        except ValueError as error:
+            raise SignerAway(str(error)) from error
+
+    def read(self, path: str) -> str:
+        """
+        Return the text of a page: `/health` or `/metrics`.
+
+        Raises:
+            SignerAway: see there.
+        """
+        return self._ask("GET", path).decode()
+
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        connection = getattr(self._kept, "connection", None)
+        was_open = connection is not None and connection.sock is not None
+        if connection is None:
+            connection = self._kept.connection = self._connection()
+        try:
+            try:
+                return _answer(connection, method, path, body)
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                connection.close()
+                if not was_open:
+                    raise
+                return _answer(connection, method, path, body)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            connection.close()
+            raise SignerAway(type(error).__name__) from error
+
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._parts.scheme == "unix":
+            return _UnixConnection(self._parts.path, timeout=self._seconds)
+        return http.client.HTTPSConnection(
+            self._parts.hostname or "", self._parts.port, timeout=self._seconds, context=self._tls
+        )
+
+
+def _answer(connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None) -> bytes:
+    connection.request(method, path, body)
+    answer = connection.getresponse()
+    text = answer.read()
+    if answer.status != 200:
+        raise ValueError(f"HTTP {answer.status}")
+    return text

@@ -1,0 +1,103 @@
+"""The signer's configuration, from the environment; `docs/configuration.md` lists every variable."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from signer.client import Certificates
+from signer.journal import Journal
+from signer.keys import read_keystore
+from signer.policy import Limits
+from signer.service import Policy, SigningService
+from signer.targets import NodeTargets
+
+# What LUKSO has published; the service starts with the same.
+KEY_MANAGERS = "0x2Fe3AeD98684E7351aD2D408A43cE09a738BF8a4,0xa75684d7D048704a2DB851D05Ba0c3cbe226264C"
+PROFILES = "0x3024D38EA2434BA6635003Dc1BDC0daB5882ED4F,0x52c90985AF970D4E0DC26Cb5D052505278aF32A9"
+
+
+class Misconfigured(Exception):
+    """A variable is missing or malformed; the text names it and shows no secret."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Everything that a signer is started with."""
+
+    listen: str
+    certificates: Certificates | None
+    service: SigningService
+
+
+def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
+    """
+    Return the signer that the variables describe, with its keys decrypted and its journal open.
+
+    Raises:
+        Misconfigured: see there.
+        KeyUnusable: a key cannot be read.
+        JournalInUse: another signer runs on this journal.
+    """
+    read = _Reader(environment)
+    chain_id = read.number("SIGNER_CHAIN_ID")
+    policy = Policy(
+        Limits(
+            chain_id=chain_id,
+            fee_cap_wei=read.number("SIGNER_FEE_CAP_WEI", 20 * 10**9),
+            max_gas=read.number("SIGNER_MAX_GAS", 3_000_000),
+        ),
+        gas_per_hour=read.number("SIGNER_GAS_PER_HOUR", 10**9),
+        max_gas_untrusted=read.number("SIGNER_MAX_GAS_UNTRUSTED", 0),
+        transfer_wei=read.number("SIGNER_TRANSFER_WEI", 2 * 10**17),
+        transfers_per_day_wei=read.number("SIGNER_TRANSFERS_PER_DAY_WEI", 5 * 10**18),
+    )
+    targets = NodeTargets(
+        read.text("SIGNER_RPC_URL"),
+        chain_id=chain_id,
+        key_managers=read.listing("SIGNER_TRUSTED_KEY_MANAGERS", KEY_MANAGERS),
+        profiles=read.listing("SIGNER_TRUSTED_PROFILES", PROFILES),
+    )
+    keys = read_keystore(Path(read.text("SIGNER_KEYSTORE")), read.secret("SIGNER_KEYSTORE_PASSWORD"))
+    if not keys.for_calls:
+        raise Misconfigured("SIGNER_KEYSTORE has no relayer's key.")
+    service = SigningService(keys, policy, Journal(read.text("SIGNER_JOURNAL")), targets)
+    return Configuration(read.text("SIGNER_LISTEN"), read.certificates(), service)
+
+
+class _Reader:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    def text(self, name: str, default: str | None = None) -> str:
+        value = self._environment.get(name, "") or default
+        if value is None:
+            raise Misconfigured(f"Set {name}.")
+        return value
+
+    def number(self, name: str, default: int | None = None) -> int:
+        value = self.text(name, None if default is None else str(default))
+        if not value.isdecimal():
+            raise Misconfigured(f"{name} must be a whole number.")
+        return int(value)
+
+    def listing(self, name: str, default: str) -> list[str]:
+        return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
+
+    def secret(self, name: str) -> str:
+        """Return a secret from the variable, or from the file that `NAME_FILE` names."""
+        file = self._environment.get(f"{name}_FILE", "")
+        if not file:
+            return self.text(name)
+        try:
+            return Path(file).read_text(encoding="utf-8").strip()
+        except OSError:
+            raise Misconfigured(f"{name}_FILE names a file that cannot be read.") from None
+
+    def certificates(self) -> Certificates | None:
+        """Return the files of mutual TLS: all three or none."""
+        names = ("SIGNER_TLS_CERTIFICATE", "SIGNER_TLS_KEY", "SIGNER_TLS_AUTHORITY")
+        certificate, key, authority = (self.text(name, "") for name in names)
+        if bool(certificate) != bool(key) or bool(key) != bool(authority):
+            raise Misconfigured(f"Set all of {', '.join(names)}, or none.")
+        return Certificates(certificate, key, authority) if certificate else None

@@ -1,0 +1,110 @@
+"""Keys, wherever they are: in this process's memory from an encrypted keystore, or in a device that signs digests."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from coincurve import PrivateKey
+from eth_keyfile.keyfile import create_keyfile_json, decode_keyfile_json
+
+from signer.transactions import address_of
+
+RELAYERS, SPARE, TREASURY = "relayers", "spare", "treasury"
+
+
+class KeyUnusable(Exception):
+    """A key cannot be read, or the device that holds it does not answer. The text shows no secret."""
+
+
+class Key(Protocol):
+    """One key of the curve secp256k1."""
+
+    @property
+    def address(self) -> str:
+        """Its EIP-55 address."""
+        ...
+
+    def sign(self, digest: bytes) -> bytes:
+        """
+        Return the signature over a digest: 65 bytes of r, the lower s and the recovery id.
+
+        Raises:
+            KeyUnusable: see there.
+        """
+        ...
+
+
+class MemoryKey:
+    """A key in this process. No text shows it."""
+
+    def __init__(self, secret: bytes) -> None:
+        self._key = PrivateKey(secret)
+        self.address = address_of(self._key.public_key)
+
+    def __repr__(self) -> str:
+        return f"MemoryKey({self.address})"
+
+    def sign(self, digest: bytes) -> bytes:
+        """See `Key`."""
+        return self._key.sign_recoverable(digest, hasher=None)
+
+
+@dataclass(frozen=True)
+class Keyring:
+    """All keys of a signer, by address: relayers in service, those that staff may add, and the treasury."""
+
+    relayers: dict[str, Key]
+    spare: dict[str, Key]
+    treasury: Key | None
+
+    @classmethod
+    def of(cls, relayers: Iterable[Key], spare: Iterable[Key] = (), treasury: Key | None = None) -> "Keyring":
+        """Return a ring of these keys."""
+        return cls({key.address: key for key in relayers}, {key.address: key for key in spare}, treasury)
+
+    @property
+    def for_calls(self) -> dict[str, Key]:
+        """Those of relayers, in service or not."""
+        return self.relayers | self.spare
+
+
+def read_keystore(directory: Path, password: str) -> Keyring:
+    """
+    Return the keys of a folder with the folders `relayers`, `spare` and `treasury` of keystore files (version 3).
+
+    Raises:
+        KeyUnusable: a file cannot be decrypted, or there is more than one treasury.
+    """
+    relayers, spare, treasuries = (
+        [_decrypted(file, password) for file in sorted((directory / kind).glob("*.json"))]
+        for kind in (RELAYERS, SPARE, TREASURY)
+    )
+    if len(treasuries) > 1:
+        raise KeyUnusable("there is more than one treasury")
+    return Keyring.of(relayers, spare, treasuries[0] if treasuries else None)
+
+
+def _decrypted(file: Path, password: str) -> Key:
+    try:
+        return MemoryKey(decode_keyfile_json(json.loads(file.read_bytes()), password.encode()))
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        # Without the cause, which may quote what was read.
+        raise KeyUnusable(
+            f"{file.name} is no keystore file of this password ({type(error).__name__})"
+        ) from None
+
+
+def write_keystore(
+    directory: Path, kind: str, secret: bytes, password: str, *, work: int | None = None
+) -> str:
+    """Encrypt a key into the folder of its kind, and return its address; `work` is scrypt's cost, for tests."""
+    key = MemoryKey(secret)
+    folder = directory / kind
+    folder.mkdir(parents=True, exist_ok=True)
+    content = create_keyfile_json(secret, password.encode(), iterations=work)
+    file = folder / f"{key.address}.json"
+    file.touch(mode=0o600)
+    file.write_text(json.dumps(content), encoding="utf-8")
+    return key.address

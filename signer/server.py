@@ -1,0 +1,132 @@
+"""
+The signer's door: HTTP on a unix socket, or over TLS for those who show a certificate.
+
+    POST /sign     a batch of transactions, answered in one trip
+    GET  /keys     the addresses
+    GET  /health   200 while the journal can be read
+    GET  /metrics  figures in Prometheus' text format
+"""
+
+import logging
+import socket
+import ssl
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import TCPServer, ThreadingMixIn
+from typing import Any
+
+from signer.client import Certificates
+from signer.messages import read_requests, write_keys, write_outcomes
+from signer.service import SigningService
+
+logger = logging.getLogger(__name__)
+_MAX_BODY_BYTES = 16 * 1024 * 1024
+_MAX_TRANSACTIONS = 256
+_IDLE_SECONDS = 300
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "signer", ""
+    timeout = _IDLE_SECONDS
+    # Without it, the second packet of an answer would wait for an acknowledgement.
+    wbufsize = -1
+    server: "Server"
+
+    def do_POST(self) -> None:
+        length = self.headers.get("Content-Length", "")
+        if self.path != "/sign" or not length.isdecimal() or int(length) > _MAX_BODY_BYTES:
+            self._answer(400, b"")
+            return
+        try:
+            requests = read_requests(self.rfile.read(int(length)))
+            if len(requests) > _MAX_TRANSACTIONS:
+                raise ValueError("too many transactions")
+        except ValueError:
+            self._answer(400, b"")
+            return
+        self._answer(200, write_outcomes(self.server.service.sign(requests)))
+
+    def do_GET(self) -> None:
+        service = self.server.service
+        if self.path == "/keys":
+            self._answer(200, write_keys(service.keys()))
+        elif self.path == "/health":
+            service.signed_ever()
+            self._answer(200, b"ok\n", "text/plain")
+        elif self.path == "/metrics":
+            self._answer(200, _metrics(service).encode(), "text/plain; version=0.0.4")
+        else:
+            self._answer(404, b"")
+
+    def _answer(self, status: int, body: bytes, kind: str = "application/json") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        if status != 200:
+            # Part of the request may be unread.
+            self.close_connection = True
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        logger.debug(format, *args)
+
+    def address_string(self) -> str:
+        return str(self.client_address)
+
+
+class Server(ThreadingMixIn, TCPServer):
+    """Answers each connection in a thread of its own, until `shutdown`."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 128
+
+    def __init__(
+        self, listen: str, service: SigningService, *, certificates: Certificates | None = None
+    ) -> None:
+        self.service = service
+        self._tls: ssl.SSLContext | None = None
+        scheme, _, place = listen.partition("://")
+        address: Any
+        if scheme == "unix":
+            self.address_family = socket.AF_UNIX
+            address = place
+            # Left by a process that was killed. The journal's lock keeps a living one from being replaced.
+            Path(place).unlink(missing_ok=True)
+        else:
+            if certificates is None:
+                raise ValueError("over TCP, both sides show certificates")
+            self._tls = certificates.context(is_server=True)
+            host, _, port = place.rpartition(":")
+            address = (host, int(port))
+        super().__init__(address, _Handler)
+        if scheme == "unix":
+            # For the owner and the group: whoever may connect may ask.
+            Path(place).chmod(0o660)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Shake hands in the connection's own thread, so that a slow caller keeps nobody waiting."""
+        if self._tls is not None:
+            request.settimeout(10)
+            request = self._tls.wrap_socket(request, server_side=True)
+        super().finish_request(request, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log what ended a connection; a caller who went away or showed no certificate is no error of ours."""
+        logger.warning("a connection ended early", exc_info=logger.isEnabledFor(logging.DEBUG))
+
+
+def _metrics(service: SigningService) -> str:
+    lines = ["# TYPE signer_requests_total counter"]
+    lines += [
+        f'signer_requests_total{{outcome="{outcome}"}} {count}'
+        for outcome, count in sorted(service.counts.items())
+    ]
+    lines.append("# TYPE signer_spent gauge")
+    lines += [f'signer_spent{{address="{address}"}} {amount}' for address, amount in service.spent().items()]
+    lines += ["# TYPE signer_journal_entries gauge", f"signer_journal_entries {service.signed_ever()}"]
+    return "\n".join(lines) + "\n"

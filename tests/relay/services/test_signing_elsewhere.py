@@ -1,0 +1,239 @@
+"""Calls that are signed by another process: accepted in two transactions, with the signature in between."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest.mock import patch
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from credits.models import CreditHold
+from credits.queries import balance_of
+from credits.services.reconciliation import find_differences
+from gateway.chain.client import get_chain_client
+from gateway.chain.errors import SignerUnavailable
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.treasury import get_treasury
+from gateway.common import db
+from relay.errors import RelayNonceTaken
+from relay.models import Attempt, GapFiller, Relayer, RelayTransaction, UnsignedCall
+from relay.services import cancellation, funding, replacement, unsigned
+from relay.services import relayers as relay_relayers
+from relay.services.gaps import GapWatch
+from signer.client import SignerAway, SignerClient
+from tests.relay.callers import execute, execute_elsewhere
+from tests.relay.chain import Chain
+from tests.relay.remote_signers import RemoteSigners
+from tests.relay.workers import broadcast_all, bumped_fees, later
+from tests.threads import at_once
+from users.models import User
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("signers")]
+NewCall = Callable[..., RelayCall]
+Accept = Callable[..., RelayTransaction]
+
+
+@contextmanager
+def answers_lost() -> Iterator[None]:
+    """Let the signer sign, and its answers be lost."""
+    sign = SignerClient.sign
+
+    def lost(client: SignerClient, requests: object) -> object:
+        sign(client, requests)  # type: ignore[arg-type]
+        raise SignerAway("as a test wants it")
+
+    with patch.object(SignerClient, "sign", lost):
+        yield
+
+
+@contextmanager
+def away() -> Iterator[None]:
+    """Let the signer be reached by nobody."""
+    with patch.object(SignerClient, "sign", side_effect=SignerAway("as a test wants it")):
+        yield
+
+
+def _assert_no_gap() -> None:
+    for relayer in Relayer.objects.all():
+        taken = {*relayer.attempts.values_list("account_nonce", flat=True)}
+        taken |= {*relayer.gap_fillers.values_list("account_nonce", flat=True)}
+        taken |= {*relayer.unsigned_calls.values_list("account_nonce", flat=True)}
+        assert set(range(relayer.mined_account_nonce, relayer.next_account_nonce)) <= taken
+    assert find_differences() == []
+
+
+def test_an_accepted_call_has_the_signers_bytes_and_is_settled(
+    accept: Accept, signers: RemoteSigners, settle: Callable[[], int]
+) -> None:
+    row = accept()
+    assert not UnsignedCall.objects.exists()
+    assert signers.service.counts == {"signed": 1}
+    assert settle() == 1
+    row.refresh_from_db()
+    assert row.status == "Success"
+    _assert_no_gap()
+
+
+def test_a_call_whose_signature_is_lost_keeps_its_hash_for_whoever_asks_next(
+    user: User, new_call: NewCall, signers: RemoteSigners, settle: Callable[[], int]
+) -> None:
+    call = new_call()
+    with answers_lost(), pytest.raises(SignerUnavailable):
+        execute(user=user, call=call, now=timezone.now())
+    assert (UnsignedCall.objects.count(), CreditHold.objects.count()) == (1, 1)
+    transaction_hash = execute(user=user, call=call, now=timezone.now())
+    assert RelayTransaction.objects.get().transaction_hash == transaction_hash
+    assert execute(user=user, call=call, now=timezone.now()) == transaction_hash
+    assert signers.service.signed_ever() == 1
+    assert settle() == 1
+    _assert_no_gap()
+
+
+def test_the_worker_finishes_what_was_left_behind(
+    user: User, new_call: NewCall, settle: Callable[[], int]
+) -> None:
+    with away(), pytest.raises(SignerUnavailable):
+        execute(user=user, call=new_call(), now=timezone.now())
+    assert unsigned.sweep(now=timezone.now()) == 0
+    with away():
+        assert unsigned.sweep(now=later(10)) == 0
+    assert unsigned.waiting().calls == 1
+    assert unsigned.sweep(now=later(10)) == 1
+    assert unsigned.waiting().calls == 0
+    assert settle() == 1
+    _assert_no_gap()
+
+
+def test_what_cannot_be_signed_in_time_is_given_up_and_its_account_nonce_used_up(
+    user: User, new_call: NewCall, chain: Chain, settings: Settings, settle: Callable[[], int]
+) -> None:
+    call, before = new_call(), balance_of(user)
+    with answers_lost(), pytest.raises(SignerUnavailable):
+        execute(user=user, call=call, now=timezone.now())
+    (waiting,) = UnsignedCall.objects.all()
+    watch = GapWatch()
+    head = get_chain_client().head()
+    for seconds in (0, 20):
+        assert watch.fill(head=head, now=later(seconds)) == 0  # It waits, so it is no gap.
+    with away():
+        unsigned.sweep(now=later(settings.RELAY_UNSIGNED_SECONDS + 1))
+    assert not UnsignedCall.objects.exists()
+    assert balance_of(user) == before
+    assert not CreditHold.objects.exists()
+    # An answer that comes now is too late.
+    row = unsigned.Unsigned(waiting.call, waiting.relayer.address)
+    (outcome,) = unsigned.complete([row])
+    assert isinstance(outcome, SignerUnavailable)
+    Relayer.objects.exclude(pk=waiting.relayer_id).update(is_active=False)
+    assert execute(user=user, call=call, now=timezone.now())
+    broadcast_all()
+    assert [watch.fill(head=head, now=later(seconds)) for seconds in (30, 50)] == [0, 1]
+    filler = GapFiller.objects.get()
+    assert (filler.relayer_id, filler.account_nonce) == (waiting.relayer_id, waiting.account_nonce)
+    assert settle() == 1
+    _assert_no_gap()
+
+
+def test_a_refused_call_leaves_nothing_and_the_next_one_gets_its_account_nonce(
+    user: User, new_call: NewCall, signers: RemoteSigners, accept: Accept
+) -> None:
+    signers.service._policy = replace(signers.policy, gas_per_hour=10)
+    relayers, before = list(Relayer.objects.order_by("pk").values()), balance_of(user)
+    with pytest.raises(SignerUnavailable, match="no more gas for now"):
+        execute(user=user, call=new_call(), now=timezone.now())
+    assert list(Relayer.objects.order_by("pk").values()) == relayers
+    assert balance_of(user) == before
+    assert not CreditHold.objects.exists()
+    signers.service._policy = signers.policy
+    accept()
+    _assert_no_gap()
+
+
+def test_an_account_nonce_that_the_signer_knows_otherwise_is_used_up_and_not_offered_again(
+    user: User, new_call: NewCall, relayers: list[Relayer], signers: RemoteSigners, chain: Chain
+) -> None:
+    # As after a fail-over of the database that forgot an accepted call.
+    Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
+    forgotten = new_call()
+    execute(user=user, call=forgotten, now=timezone.now())
+    row = RelayTransaction.objects.get()
+    nonce = row.attempts.get().account_nonce
+    row.attempts.all().delete()
+    hold = row.hold_id
+    row.delete()
+    db.all_rows("SELECT credits_withdraw_holds(ARRAY[%(hold)s])::text", {"hold": hold})
+    Relayer.objects.filter(pk=relayers[0].pk).update(next_account_nonce=nonce)
+
+    with pytest.raises(SignerUnavailable, match="in time"):
+        execute(user=user, call=new_call(), now=timezone.now())
+    assert Relayer.objects.get(pk=relayers[0].pk).next_account_nonce == nonce + 1
+    assert execute(user=user, call=new_call(), now=timezone.now())
+    assert Attempt.objects.get().account_nonce == nonce + 1
+    watch = GapWatch()
+    head = get_chain_client().head()
+    assert [watch.fill(head=head, now=later(seconds)) for seconds in (0, 20)] == [0, 1]
+    _assert_no_gap()
+
+
+def test_fees_are_bumped_and_calls_cancelled_without_asking_anybody_inside_a_transaction(
+    accept: Accept, chain: Chain, settle: Callable[[], int]
+) -> None:
+    first, second = accept(), accept(channel=7)
+    broadcast_all()
+    attempt = first.attempts.get()
+    assert replacement.replace(attempt_id=attempt.pk, fees=bumped_fees(attempt), now=timezone.now())
+    doomed = second.attempts.get()
+    assert cancellation.begin(
+        attempt=doomed,
+        terminal_status=RelayTransaction.Status.CANCELLED,
+        code="test",
+        detail="",
+        fees=bumped_fees(doomed),
+        now=timezone.now(),
+    )
+    assert settle() == 2
+    assert sorted(RelayTransaction.objects.values_list("status", flat=True)) == ["Cancelled", "Success"]
+    _assert_no_gap()
+
+
+def test_the_treasury_of_the_signer_tops_relayers_up(
+    chain: Chain, signers: RemoteSigners, relayers: list[Relayer], settings: Settings
+) -> None:
+    treasury = get_treasury()
+    assert treasury is not None
+    chain.fund(10**19, treasury.address)
+    chain.fund(0, relayers[0].address)
+    relay_relayers.sync(now=timezone.now())
+    sent = funding.top_up(now=timezone.now())
+    assert sent is not None
+    assert (sent.relayer_id, sent.treasury_address) == (relayers[0].pk, treasury.address)
+    chain.mine()
+    relay_relayers.sync(now=timezone.now())
+    assert Relayer.objects.get(pk=relayers[0].pk).balance_wei == settings.RELAY_TOP_UP_TO_WEI
+
+
+def _post_elsewhere(user: User, call: RelayCall) -> Callable[[], str]:
+    return lambda: execute_elsewhere(user=user, call=call, now=timezone.now())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_equal_posts_of_several_processes_give_one_hash_and_one_charge(
+    user: User, new_call: NewCall, signers: RemoteSigners
+) -> None:
+    answers = at_once([_post_elsewhere(user, new_call())] * 16)
+    hashes = {answer for answer in answers if not isinstance(answer, SignerUnavailable)}
+    assert hashes == {RelayTransaction.objects.get().transaction_hash}
+    assert CreditHold.objects.count() == signers.service.signed_ever() == 1
+    _assert_no_gap()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_several_calls_with_one_relay_nonce_one_is_accepted(user: User, new_call: NewCall) -> None:
+    answers = at_once([_post_elsewhere(user, new_call()) for _ in range(8)])
+    hashes = [answer for answer in answers if isinstance(answer, str)]
+    assert hashes == [RelayTransaction.objects.get().transaction_hash]
+    assert sum(isinstance(answer, RelayNonceTaken) for answer in answers) == 7
+    assert CreditHold.objects.count() == 1
+    assert not UnsignedCall.objects.exists()

@@ -1,0 +1,1 @@
+"""The signer: what it signs, and what nobody can make it sign."""

@@ -4,6 +4,7 @@ import random
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -117,8 +118,8 @@ def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
     RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
     take_slots = acceptance._take_slots
 
-    def meanwhile(batch: Sequence[acceptance.ApprovedCall]) -> list[acceptance._Slot]:
-        slots = take_slots(batch)
+    def meanwhile(batch: Sequence[acceptance.ApprovedCall], policy: dict[str, Any]) -> list[acceptance._Slot]:
+        slots = take_slots(batch, policy)
         RelayTransaction.objects.update(status="Submitted", settled_at=None)
         return slots
 

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.db.models import F
@@ -55,8 +56,12 @@ def test_who_asks_for_a_hold_that_was_placed_is_answered_its_hash(accept: Accept
 def test_another_controller_or_key_manager_has_channels_of_its_own(accept: Accept, member: str) -> None:
     row = accept(channel=7)
     Relayer.objects.filter(pk=row.relayer_id).update(is_active=False)
-    place = {"channel": row.channel, "relay_nonce": row.relay_nonce, "chain_nonce": row.relay_nonce}
-    answer = ask(row, **place, **{member: somebody_else()})
+    place: dict[str, Any] = {
+        "channel": row.channel,
+        "relay_nonce": row.relay_nonce,
+        "chain_nonce": row.relay_nonce,
+    }
+    answer = ask(row, **{**place, member: somebody_else()})
     assert answer["outcome"] == "taken"
     assert answer["relayer_id"] != row.relayer_id
     assert ask(row, **place)["outcome"] == "nonce-taken"
@@ -130,5 +135,6 @@ def test_who_waits_for_a_relayer_waits_for_one_that_takes_calls(
     with waits_for_this_transaction(take, in_transaction=True) as second:
         list(Relayer.objects.select_for_update(no_key=True).filter(pk__in=[one.pk for one in others]))
     answer = second.result()
+    assert isinstance(answer, dict)
     assert answer["outcome"] == "taken"
     assert answer["relayer_id"] != paused.pk

@@ -1,5 +1,6 @@
-"""Cards, a figure each with a link to its rows, and the geometry of charts, which templates draw as inline SVG."""
+"""Cards, a figure each with a link to its rows, and charts."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,67 +38,45 @@ def in_largest_unit(seconds: float) -> str:
     return f"{whole} s"
 
 
-WIDTH, HEIGHT = 600, 120
-
-
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """A part of a column: its rectangle in the chart's units, which series it is of, and what it says."""
+class Chart:
+    """
+    Values over time: `data` is what the browser draws with the theme's charting library, as JSON.
 
-    x: float
-    y: float
-    width: float
-    height: float
-    series: str
-    label: str
+    `rows` says the same as a table, a label and a number for each of the `series`; `summary` in one sentence.
+    """
 
-
-def stacked_bars(columns: Sequence[tuple[str, dict[str, int]]]) -> list[Bar]:
-    """Return the bars of labelled columns, each a stack of series in the given order, scaled to the tallest."""
-    tallest = max((sum(parts.values()) for _, parts in columns), default=0)
-    if not tallest:
-        return []
-    step = WIDTH / len(columns)
-    return [
-        bar
-        for place, (label, parts) in enumerate(columns)
-        for bar in _stack(x=place * step, width=step * 0.8, label=label, parts=parts, tallest=tallest)
-    ]
+    kind: str
+    series: list[str]
+    rows: list[tuple[str, list[int]]]
+    summary: str
+    data: str
 
 
-def _stack(*, x: float, width: float, label: str, parts: dict[str, int], tallest: int) -> list[Bar]:
-    bars, top = [], float(HEIGHT)
-    for series, amount in parts.items():
-        height = HEIGHT * amount / tallest
-        top -= height
-        if amount:
-            bars.append(Bar(_r(x), _r(top), _r(width), _r(height), series, f"{label}: {amount} {series}"))
-    return bars
+def columns(parts: Sequence[tuple[str, dict[str, int]]], series: Sequence[str]) -> Chart | None:
+    """Return a chart of labelled columns, each a stack of the series; nothing where all are empty."""
+    rows = [(label, [amounts.get(name, 0) for name in series]) for label, amounts in parts]
+    label, most = max(
+        ((label, sum(values)) for label, values in rows), key=lambda row: row[1], default=("", 0)
+    )
+    return _chart("bar", series, rows, f"At most {most:,}, at {label}.") if most else None
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line through values from left to right, and where zero lies."""
-
-    points: str
-    zero: float
-    least: int
-    most: int
-
-
-def line(values: Sequence[int]) -> Line | None:
-    """Return the line of at least two values, oldest first; zero is always within the chart."""
-    if len(values) < 2:
+def line(points: Sequence[tuple[str, int]], name: str) -> Chart | None:
+    """Return a line through at least two labelled values, oldest first."""
+    if len(points) < 2:
         return None
-    least, most = min(0, *values), max(0, *values)
-    span = (most - least) or 1
-    step = WIDTH / (len(values) - 1)
+    values = [value for _, value in points]
+    summary = f"From {values[0]:,} to {values[-1]:,}; between {min(values):,} and {max(values):,}."
+    return _chart("line", [name], [(label, [value]) for label, value in points], summary)
 
-    def height(value: int) -> float:
-        return _r(HEIGHT * (most - value) / span)
 
-    points = " ".join(f"{_r(place * step)},{height(value)}" for place, value in enumerate(values))
-    return Line(points=points, zero=height(0), least=least, most=most)
+def _chart(kind: str, series: Sequence[str], rows: list[tuple[str, list[int]]], summary: str) -> Chart:
+    data = {
+        "labels": [label for label, _ in rows],
+        "series": {name: [values[place] for _, values in rows] for place, name in enumerate(series)},
+    }
+    return Chart(kind=kind, series=list(series), rows=rows, summary=summary, data=json.dumps(data))
 
 
 def shares(parts: dict[str, int]) -> list[tuple[str, int, float]]:

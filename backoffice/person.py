@@ -62,8 +62,8 @@ class Person:
     rewards: CurrentRewards
     badges: list[CurrentBadge]
     entries: list[CreditEntry]
-    balance_line: cards.Line | None
-    spent_by_day: list[cards.Bar]
+    balance_line: cards.Chart | None
+    spent_by_day: cards.Chart | None
     calls: list[Call]
     customer: Customer | None
     customer_page: str
@@ -87,8 +87,11 @@ def person_of(*, user: User, now: datetime) -> Person:
         rewards=rewards,
         badges=_badges(rewards),
         entries=newest[:_NEWEST],
-        balance_line=cards.line([entry.balance_after for entry in reversed(newest)]),
-        spent_by_day=cards.stacked_bars(_spent_by_day(user, now)),
+        balance_line=cards.line(
+            [(f"{entry.created_at:%d %b %H:%M}", entry.balance_after) for entry in reversed(newest)],
+            "credits",
+        ),
+        spent_by_day=cards.columns(_spent_by_day(user, now), ["spent"]),
         calls=_calls(user),
         customer=customer,
         customer_page=stripe_page("customers", customer.stripe_customer_id) if customer else "",

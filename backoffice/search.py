@@ -21,12 +21,15 @@ from users.models import User
 
 MOST = 20
 _HASH = re.compile(r"0x[0-9a-f]{64}")
+_HASH_BEGINNING = re.compile(r"0x[0-9a-f]{6,63}")
 _WHOLE_ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 MayView = Callable[[type[Model]], bool]
 
 WHAT_IS_FOUND = (
     "A profile's address, whole or four or more of the characters it begins or ends with, in any casing",
-    "The hash of a relay transaction or of any of its attempts",
+    "A profile as name#1234: the digits are the first of its address; the name, which anybody may take, finds nothing",
+    "The hash of a relay transaction or of any of its attempts, whole or six or more of the characters it begins with",
+    "The number of an invoice, as its payer has it",
     "An id of Stripe's: cus_…, sub_…, si_…, in_…, pi_…, evt_…, and seti_…, re_… or du_… of an event about it",
     "A request id",
     "The id that an ad network gave to an event",
@@ -96,11 +99,17 @@ def _places(term: str) -> Iterator[QuerySet[Any]]:
     if _HASH.fullmatch(lowered):
         owners = Attempt.objects.with_hash(lowered).values("relay_transaction_id")
         yield RelayTransaction.objects.filter(pk__in=owners)
+    elif _HASH_BEGINNING.fullmatch(lowered) and not _WHOLE_ADDRESS.fullmatch(lowered):
+        begun = Attempt.objects.with_hash_beginning(lowered).order_by("transaction_hash")[:MOST]
+        yield RelayTransaction.objects.filter(
+            pk__in=list(begun.values_list("relay_transaction_id", flat=True))
+        )
     if _WHOLE_ADDRESS.fullmatch(lowered):
         yield User.objects.filter(profile_address=lowered)
     elif (part := address_like(lowered)) is not None:
         yield User.objects.filter(part).order_by("pk")
     yield from _at_stripe(term)
+    yield from _invoiced(term)
     yield from _of_request(term)
     yield from _of_networks(term)
 
@@ -129,6 +138,11 @@ def _at_stripe(term: str) -> Iterator[QuerySet[Any]]:
         case _:
             return
     yield StripeEvent.objects.filter(object_id=term).order_by("pk")
+
+
+def _invoiced(term: str) -> Iterator[QuerySet[Any]]:
+    if Payout.NUMBER.fullmatch(term.upper()):
+        yield Payout.objects.filter(invoice_number=term.upper())
 
 
 def _of_request(term: str) -> Iterator[QuerySet[Any]]:

@@ -4,9 +4,10 @@ Payments: customers and subscriptions at Stripe, what is asked of Stripe and wha
 Rows of customers, subscriptions, payouts and clawbacks are written from fresh answers of Stripe alone.
 """
 
+import re
 import uuid
 from datetime import datetime
-from typing import Self
+from typing import ClassVar, Self
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -270,9 +271,13 @@ class PayoutRate(models.Model):
 class Payout(models.Model):
     """One paid invoice of a subscription period, paid out as credits once. Amounts are in minor units."""
 
+    # The customer's prefix and a count, as Stripe numbers invoices unless told otherwise.
+    NUMBER: ClassVar = re.compile(r"[A-Z0-9]{3,12}(-[A-Z0-9]{1,12})+")
+
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="payouts")
     subscription = models.ForeignKey("payments.Subscription", models.PROTECT, related_name="payouts")
     stripe_invoice_id = models.CharField(max_length=255, unique=True)
+    invoice_number = models.CharField(max_length=64, blank=True, default="", help_text="As its payer has it.")
     # Kept so that a refund or dispute, which names the payment alone, finds its invoice.
     stripe_payment_intent_id = models.CharField(max_length=255, blank=True, default="", db_index=True)
     amount_minor = models.BigIntegerField(
@@ -298,6 +303,11 @@ class Payout(models.Model):
             models.CheckConstraint(
                 condition=Q(period_start__lt=F("period_end")), name="payout_period_in_order"
             ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["invoice_number"], condition=~Q(invoice_number=""), name="payout_of_invoice_number"
+            )
         ]
 
     def __str__(self) -> str:

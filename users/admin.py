@@ -11,6 +11,7 @@ from gateway.admin import approvals, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
+from gateway.admin.search import people_like
 from gateway.common.fields import checksum
 from users.models import AccountDeletion, SignInSession, TrustedImplementation, User
 from users.services import second_factors, sessions, staff, trusted_code
@@ -130,14 +131,14 @@ class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
     list_filter = ("revoked_reason",)
     list_select_related = ("user",)
     search_fields = ("controller_address",)
-    search_help_text = "The address of a profile or of a controller, in any casing."
+    search_help_text = "A profile: name#1234 or a part of its address; or the whole address of a controller."
     ordering = ("-created_at",)
     staff_actions = (END_SESSION,)
 
     def find_rows(self, rows: QuerySet[SignInSession], term: str) -> QuerySet[SignInSession] | None:
+        by_profile = Q(user__in=people_like(term))
         address = as_address(term)
-        by_address = Q(user__profile_address=address) | Q(controller_address=address)
-        return rows.filter(by_address) if address else None
+        return rows.filter(by_profile | Q(controller_address=address) if address else by_profile)
 
 
 @admin.register(AccountDeletion)

@@ -1,4 +1,9 @@
-"""Find people by their profile's address as staff have it: the whole, its beginning, its end, or both."""
+"""
+Find people by their profile's address as staff have it: the whole, its beginning, its end, or both.
+
+`name#1234`, as profiles are shown to people, is such a beginning: the four digits after 0x. Names are on the
+chain and may be anybody's; the digits are what finds the profile.
+"""
 
 import re
 
@@ -11,6 +16,8 @@ FEWEST, MOST = 4, 100
 _WHOLE = 40
 # 0x12ab, 12ab, …12ab, and the short form of wallets: 0x12ab…9f3c
 _TERM = re.compile(r"(?P<mark>0x)?(?P<begin>[0-9a-f]*)(?P<gap>…|\.{2,3})?(?P<end>[0-9a-f]*)")
+# A name and the digits after 0x, at the least four.
+_NAMED = re.compile(r"@?[^#]*#(?P<begin>[0-9a-f]{4,40})")
 
 
 def address_like(term: str, *, path: str = "profile_address") -> Q | None:
@@ -19,7 +26,10 @@ def address_like(term: str, *, path: str = "profile_address") -> Q | None:
 
     Two indexes of `users` serve it, one for beginnings and one for ends.
     """
-    match = _TERM.fullmatch(term.strip().lower())
+    lowered = term.strip().lower()
+    if named := _NAMED.fullmatch(lowered):
+        return _begins(path, named["begin"])
+    match = _TERM.fullmatch(lowered)
     if match is None:
         return None
     begin, end = match["begin"], match["end"]

@@ -1,6 +1,5 @@
 """The rows of payments, found by a whole id of Stripe's or a whole address, and what staff do about them."""
 
-import re
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -19,7 +18,7 @@ from gateway.admin.approval_forms import ApprovedForm, form_kind
 from gateway.admin.approval_kinds import AboveCeiling
 from gateway.admin.base import OwnedRows, ReadOnlyAdmin, one_of
 from gateway.admin.exports import Column, Exportable
-from gateway.common.fields import checksum
+from gateway.admin.search import people_like
 from payments.admin.refunds import SEND_AGAIN, Refundable
 from payments.amounts import display_amount
 from payments.models import (
@@ -155,23 +154,23 @@ class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
         return effect_of_rate(rate=form.instance)
 
 
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
 _TYPE = one_of("type", lambda: synchronisation.EVENT_TYPES)
 
 
 class PaymentsAdmin(OwnedRows):
     """
-    Rows found by a whole Stripe id or by the whole address of the owner's profile.
+    Rows found by a whole Stripe id, by an invoice's number, or by the owner's profile.
 
     `stripe_ids` names the field for each prefix of an id, so that a search reads one index.
     """
 
     owner_path = "user"
     stripe_ids: ClassVar[dict[str, str]] = {}
+    invoice_path: ClassVar[str] = ""
     # Makes the search box appear; what it finds is decided below.
     search_fields = ("pk",)
-    search_help_text = "A profile address, or an id of Stripe's (cus_…, sub_…, in_…, pi_…); whole."
+    search_help_text = "A profile, an invoice's number, or a whole id of Stripe's (cus_…, sub_…, in_…, pi_…)."
     ordering = ("-pk",)
 
     def find_rows(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
@@ -180,8 +179,11 @@ class PaymentsAdmin(OwnedRows):
 
     def filter_for(self, term: str) -> dict[str, object]:
         """Return the one field to look for the term in; nothing where no field of ours holds such ids."""
-        if self.owner_path and _ADDRESS.fullmatch(term):
-            return {f"{self.owner_path}__profile_address": checksum(term)}
+        people = people_like(term) if self.owner_path else []
+        if people:
+            return {f"{self.owner_path}__in": people}
+        if self.invoice_path and Payout.NUMBER.fullmatch(term.upper()):
+            return {self.invoice_path: term.upper()}
         path = self.stripe_ids.get(term.split("_", 1)[0])
         return {path: term} if path else {}
 
@@ -220,6 +222,7 @@ class PayoutAdmin(Refundable, Exportable, PaymentsAdmin):
         Column("payout", "pk"),
         Column("profile", "user__profile_address"),
         Column("invoice", "stripe_invoice_id"),
+        Column("invoice number", "invoice_number"),
         Column("payment intent", "stripe_payment_intent_id"),
         Column("subscription", "subscription__stripe_subscription_id"),
         Column("amount in minor units", "amount_minor"),
@@ -230,6 +233,7 @@ class PayoutAdmin(Refundable, Exportable, PaymentsAdmin):
         Column("period end", "period_end"),
         Column("at", "created_at"),
     )
+    invoice_path = "invoice_number"
     stripe_ids = {
         "in": "stripe_invoice_id",
         "pi": "stripe_payment_intent_id",
@@ -238,6 +242,7 @@ class PayoutAdmin(Refundable, Exportable, PaymentsAdmin):
     }
     list_display = (
         "stripe_invoice_id",
+        "invoice_number",
         "profile",
         "amount_minor",
         "tax_minor",
@@ -253,6 +258,7 @@ class PayoutAdmin(Refundable, Exportable, PaymentsAdmin):
 @admin.register(Clawback)
 class ClawbackAdmin(PaymentsAdmin):
     owner_path = "payout__user"
+    invoice_path = "payout__invoice_number"
     stripe_ids = {"in": "payout__stripe_invoice_id", "pi": "payout__stripe_payment_intent_id"}
     list_display = ("key", "profile", "payout", "credits", "created_at")
     list_select_related = ("payout__user",)

@@ -49,6 +49,10 @@ class Migration(migrations.Migration):
                 ),
                 ("stripe_invoice_id", models.CharField(max_length=255, unique=True)),
                 (
+                    "invoice_number",
+                    models.CharField(blank=True, default="", help_text="As its payer has it.", max_length=64),
+                ),
+                (
                     "stripe_payment_intent_id",
                     models.CharField(blank=True, db_index=True, default="", max_length=255),
                 ),
@@ -467,6 +471,14 @@ class Migration(migrations.Migration):
             model_name="subscription",
             constraint=models.CheckConstraint(
                 condition=models.Q(("amount_minor__gt", 0)), name="subscription_amount_positive"
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="payout",
+            index=models.Index(
+                condition=models.Q(("invoice_number", ""), _negated=True),
+                fields=["invoice_number"],
+                name="payout_of_invoice_number",
             ),
         ),
         migrations.AddConstraint(

@@ -52,6 +52,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
             user=subscription.user,
             subscription=subscription,
             stripe_invoice_id=invoice.invoice_id,
+            invoice_number=invoice.number,
             stripe_payment_intent_id=invoice.payment_intent_id,
             amount_minor=invoice.collected_minor,
             tax_minor=invoice.tax_minor,

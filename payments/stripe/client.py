@@ -79,6 +79,8 @@ class InvoiceState:
     paid_at: datetime | None
     is_live: bool
     tax_minor: int = 0
+    # What its payer calls it.
+    number: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -74,6 +74,7 @@ def invoice_state(invoice: Any) -> InvoiceState:
         payment_intent_id=payment_intent_of_invoice(invoice),
         paid_at=_time_or_none(invoice.status_transitions.paid_at),
         is_live=bool(invoice.livemode),
+        number=invoice.number or "",
     )
 
 

@@ -3,7 +3,7 @@
 import re
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
@@ -13,7 +13,7 @@ from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline
 from gateway.admin.exports import Column, Exportable
-from gateway.admin.search import people_like
+from gateway.admin.search import MOST, people_like
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallRefused
 from relay.models import PREDECESSOR_FAILED, Attempt, RelayTransaction, ReversedSettlement
@@ -22,6 +22,7 @@ from relay.services.broadcasting import broadcast_again
 from relay.services.reorganisations import OVERTAKEN
 
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+_HASH_BEGINNING = re.compile(r"0x[0-9a-fA-F]{6,64}")
 
 
 # One index has these.
@@ -81,6 +82,14 @@ CANCEL_UNSENT = ReasonedAction(
     reaches_out=True,
     applies_to=cancellation.may_be_cancelled,
 )
+
+
+def _ids_of(beginning: str) -> list[int]:
+    """Return the relay transactions of the first attempts whose hash begins so."""
+    if not _HASH_BEGINNING.fullmatch(beginning):
+        return []
+    owners = Attempt.objects.with_hash_beginning(beginning).order_by("transaction_hash")
+    return list(owners.values_list("relay_transaction_id", flat=True)[:MOST])
 
 
 class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
@@ -146,7 +155,9 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
         columns.worded("failure_code", lambda: REASONS, title="why", within={"status__in": _UNSUCCESSFUL}),
     )
     search_fields = ("request_id__exact",)
-    search_help_text = "A transaction hash, a profile address whole or in part, or a request id."
+    search_help_text = (
+        "A hash or its beginning, a profile (name#1234 or a part of its address), or a request id."
+    )
     date_hierarchy = None
     ordering = ("-id",)
     list_defer = ("payload", "signature")
@@ -209,8 +220,9 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
             owners = Attempt.objects.with_hash(term).values("relay_transaction_id")
             return queryset.filter(pk__in=owners), False
         people = people_like(term)
-        if people:
-            return queryset.filter(user__in=people), False
+        begun = _ids_of(term)
+        if people or begun:
+            return queryset.filter(Q(user__in=people) | Q(pk__in=begun)), False
         return super().get_search_results(request, queryset, term)
 
 
@@ -253,6 +265,7 @@ class AttemptAdmin(Exportable, ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Attempt], search_term: str
     ) -> tuple[QuerySet[Attempt], bool]:
-        if _HASH.fullmatch(search_term.strip()):
-            return queryset.filter(pk__in=Attempt.objects.with_hash(search_term.strip()).values("pk")), False
+        if _HASH_BEGINNING.fullmatch(search_term.strip()):
+            found = Attempt.objects.with_hash_beginning(search_term.strip())
+            return queryset.filter(pk__in=found.values("pk")), False
         return super().get_search_results(request, queryset, search_term)

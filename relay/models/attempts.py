@@ -28,6 +28,15 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """Keep the one with this transaction hash, in any casing, on the chain that this process serves."""
         return self.filter(chain_id=current_chain_id(), transaction_hash=transaction_hash.lower())
 
+    def with_hash_beginning(self, beginning: str) -> Self:
+        """
+        Keep those whose hash begins so, on the chain that this process serves.
+
+        A range of whole hashes, which the unique index serves whatever its collation.
+        """
+        least, most = (beginning.lower().ljust(66, digit) for digit in "0f")
+        return self.filter(chain_id=current_chain_id(), transaction_hash__range=(least, most))
+
     def in_progress(self) -> Self:
         """Keep attempts of relay transactions that are not settled."""
         return self.filter(relay_transaction__status__in=RelayTransaction.IN_PROGRESS)

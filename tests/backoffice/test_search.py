@@ -92,6 +92,16 @@ def test_fewer_than_four_characters_are_no_address() -> None:
     assert address_like("abcd") is not None
 
 
+def test_a_person_is_found_as_people_see_the_profile(staff: Client) -> None:
+    user, digits = UserFactory.create(), secrets.token_hex(4)
+    User.objects.filter(pk=user.pk).update(profile_address=f"0x{digits}{secrets.token_hex(16)}")
+    for term in (f"anna#{digits}", f"@Anna Lena#{digits.upper()}", f"#{digits}"):
+        assert searched(staff, term) == [page_of(user)]
+        sessions = staff.get("/admin/users/signinsession/", {"q": term})
+        assert not sessions.context["cl"].result_list
+    assert searched(staff, f"anna#{digits[:3]}") == []
+
+
 def test_several_people_are_listed_to_choose_from(staff: Client) -> None:
     end = secrets.token_hex(5)
     people = [UserFactory.create(profile_address=f"0x{secrets.token_hex(15)}{end}") for _ in range(3)]
@@ -114,7 +124,10 @@ def test_a_call_is_found_by_the_hash_of_any_attempt(staff: Client) -> None:
         max_priority_fee_per_gas_wei=1,
         created_at=timezone.now(),
     )
-    for term in (row.transaction_hash, other, other.upper().replace("0X", "0x")):
+    call()
+    for term in (row.transaction_hash, other, other.upper().replace("0X", "0x"), other[:10]):
+        listed = staff.get("/admin/relay/relaytransaction/", {"q": term}).context["cl"].result_list
+        assert [found.pk for found in listed] == [row.pk]
         assert searched(staff, term) == [page_of(row)]
     assert searched(staff, "0x" + secrets.token_hex(32)) == []
 
@@ -163,6 +176,17 @@ def test_what_has_no_row_here_leads_to_the_events_about_it(staff: Client, kind: 
     assert searched(staff, name) == []
     first, second = told_of(name), told_of(name)
     assert searched(staff, f" {name} ") == [page_of(first), page_of(second)]
+
+
+def test_an_invoice_is_found_by_the_number_that_its_payer_has(staff: Client) -> None:
+    payout = make(Payout)
+    make(Payout)
+    number = f"{secrets.token_hex(4).upper()}-0007"
+    Payout.objects.filter(pk=payout.pk).update(invoice_number=number)
+
+    assert searched(staff, number.lower()) == [page_of(payout)]
+    listed = staff.get("/admin/payments/payout/", {"q": number}).context["cl"].result_list
+    assert [found.pk for found in listed] == [payout.pk]
 
 
 def test_an_order_at_stripe_is_found_by_its_id(staff: Client) -> None:

@@ -1,0 +1,11 @@
+"""Values of pages that are no lists, as lists show them."""
+
+from django import template
+
+from gateway.admin import columns
+
+register = template.Library()
+register.filter("words", columns.word_of)
+register.filter("pill", columns.badge)
+register.filter("as_percent", columns.percent)
+register.filter("money", columns.money)

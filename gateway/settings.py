@@ -16,7 +16,7 @@ from corsheaders.defaults import default_headers
 from django.core.exceptions import ImproperlyConfigured
 
 from gateway.admin.theme import NAME, THEME
-from gateway.common import env
+from gateway.common import env, redis_urls
 from gateway.common.logging import expected_errors_are_warnings, without_path_tokens
 
 # Allows annotations such as ModelAdmin[Relayer] at run time.
@@ -187,17 +187,19 @@ DATABASE_APPLICATION_ROLE = env.optional("DATABASE_APPLICATION_ROLE")
 # Whether a commit must be on another machine as well; `check --deploy` looks whether it is.
 DATABASE_SYNCHRONOUS_STANDBY = env.flag("DATABASE_SYNCHRONOUS_STANDBY", default=False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss"))
+REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", redis_urls.SENTINEL))
 CACHES: dict[str, dict[str, Any]] = {
     # For libraries, such as the theme's search in the sidebar; each process has its own.
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     # JSON, because the pickles that Django writes by default can run code when read.
     "figures": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
-        "LOCATION": REDIS_URL,
+        # A list, because a text is split at commas.
+        "LOCATION": [REDIS_URL],
         "KEY_PREFIX": "gateway",
         "OPTIONS": {
             "serializer": "django.core.signing.JSONSerializer",
+            "pool_class": "gateway.common.redis_urls.Pool",
             "socket_timeout": 0.5,
             "socket_connect_timeout": 0.5,
         },
@@ -539,7 +541,7 @@ if STRIPE_SECRET_KEY:
 
 # ------------ Workers: the broker, the queues, and how long a task may take ----------------------------------
 
-CELERY_BROKER_URL = REDIS_URL
+CELERY_BROKER_URL, _sentinels = redis_urls.broker(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -557,6 +559,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 600,
     # A periodic task finds the row of a lost message anyway, so lose it at once rather than wait.
     "max_retries": 0,
+    **_sentinels,
 }
 # A full comparison in the relay queue would delay calls.
 CELERY_TASK_ROUTES = {

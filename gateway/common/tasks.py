@@ -22,9 +22,9 @@ from celery import current_app, states
 from django.conf import settings
 from django.db import transaction
 from kombu.exceptions import OperationalError
-from redis import Redis
 from redis.exceptions import RedisError
 
+from gateway.common import redis_urls
 from gateway.common.errors import WorkersUnreachable
 
 logger = logging.getLogger(__name__)
@@ -125,4 +125,4 @@ def _times_of(what: str, recorded: dict[str, str]) -> dict[str, float]:
 
 @functools.cache
 def _text_redis(url: str) -> Any:
-    return Redis.from_url(url, decode_responses=True, socket_timeout=0.5, socket_connect_timeout=0.5)
+    return redis_urls.client(url, decode_responses=True, socket_timeout=0.5, socket_connect_timeout=0.5)

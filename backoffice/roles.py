@@ -35,6 +35,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "payments.refund_payout",
         "payments.send_refund",
         "users.revoke_signinsession",
+        "users.add_note",
         "webhooks.resend_message",
     ),
     "finance": (
@@ -46,6 +47,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "payments.decide_refund",
         "earnings.decide_adnetwork",
         "users.decide_trustedimplementation",
+        "users.add_note",
         "relay.decide_relayer",
         "users.decide_staff",
         "earnings.decide_earning",

@@ -9,6 +9,7 @@ import uuid
 from datetime import datetime
 from typing import ClassVar
 
+import pgtrigger
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
@@ -21,6 +22,7 @@ from django.dispatch import Signal
 from django.utils.timezone import now
 from django_otp.models import Device, ThrottlingMixin, TimestampMixin
 
+from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import AddressField, HashField
 
 # Sent with `user` inside the transaction that makes a profile's user; a receiver's rows commit with it.
@@ -203,6 +205,27 @@ class IssuerKeySet(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+
+class Note(models.Model):
+    """What a member of staff wrote down about a person: never changed, and erased with the person."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="notes")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
+    text = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        default_permissions = ("add", "view")
+        ordering = ("-pk",)
+        constraints = [models.CheckConstraint(condition=~Q(text=""), name="note_has_text")]
+        # By this name the processes' role may neither change nor delete rows; the owner of the tables erases them.
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Protect(name=APPEND_ONLY.name, operation=pgtrigger.Update)
+        ]
+
+    def __str__(self) -> str:
+        return f"note {self.pk}"
 
 
 class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]

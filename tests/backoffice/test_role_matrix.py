@@ -47,7 +47,9 @@ MATRIX = {
             "adjust_credits": "sS", "grant_modifier": "sS", "revoke_sessions": "sS", "reset_password": "oS",
             "reset_second_factor": "oS",
         },
+        pages={"note": "sfS"},
     ),
+    "users.AccountDeletion": Row(ALL),
     "users.SignInSession": Row(ALL, actions={"revoke": "sS"}),
     "gateway_admin.StaffAction": Row(ALL),
     "gateway_admin.Pause": Row(

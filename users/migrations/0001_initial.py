@@ -5,8 +5,11 @@ import django.contrib.auth.validators
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
+import django.db.models.functions.datetime
 import django.db.models.functions.text
 import django.utils.timezone
+import pgtrigger.compiler
+import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
@@ -173,6 +176,40 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+        ),
+        migrations.CreateModel(
+            name="Note",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("text", models.TextField()),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "author",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "person",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="notes",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("-pk",),
+                "default_permissions": ("add", "view"),
+            },
         ),
         migrations.CreateModel(
             name="RecoveryCodes",
@@ -418,6 +455,26 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="accountdeletion_status_fits_times",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="note",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("text", ""), _negated=True), name="note_has_text"
+            ),
+        ),
+        pgtrigger.migrations.AddTrigger(
+            model_name="note",
+            trigger=pgtrigger.compiler.Trigger(
+                name="append_only",
+                sql=pgtrigger.compiler.UpsertTriggerSql(
+                    func="RAISE EXCEPTION 'pgtrigger: Cannot update rows from % table', TG_TABLE_NAME;",
+                    hash="9cea07a8370810430dc76d1a8a81208a04a84cd0",
+                    operation="UPDATE",
+                    pgid="pgtrigger_append_only_d02ca",
+                    table="users_note",
+                    when="BEFORE",
+                ),
             ),
         ),
         migrations.AddConstraint(

@@ -201,7 +201,7 @@ def test_a_management_command_may_take_as_long_as_it_takes() -> None:
     shown = subprocess.run(
         [sys.executable, "manage.py", "shell", "-c", _SHOW_TIMEOUT],
         cwd=settings.BASE_DIR,
-        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings", "DATABASE_POOLING": "session"},
         capture_output=True,
         text=True,
         check=True,
@@ -242,7 +242,7 @@ def settings_with(**environment: str) -> ModuleType:
         patch.setattr(gateway, "settings", gateway.settings)
         for module in [name for name in sys.modules if name.startswith("gateway.settings")]:
             patch.delitem(sys.modules, module)
-        for name in ("LOG_LEVEL", "DATABASE_STATEMENT_TIMEOUT_SECONDS", "METRICS_TOKEN"):
+        for name in ("LOG_LEVEL", "DATABASE_POOLING", "DATABASE_STATEMENT_TIMEOUT_SECONDS", "METRICS_TOKEN"):
             patch.delenv(name, raising=False)
         for name, text in environment.items():
             patch.setenv(name, text)

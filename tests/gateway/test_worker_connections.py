@@ -8,6 +8,7 @@ import pytest
 from celery import shared_task
 from django.db import OperationalError, connection, connections
 
+from devstack.services.stack import Services
 from gateway.celery import app, check_connections, keep_one_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,13 +20,14 @@ def nothing() -> None:
 
 
 @pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
-    """A thread that is set up as a process of a worker is: a connection of its own, made after that."""
+def worker(services: Services, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadPoolExecutor]:
+    """A thread that is set up as a process of a worker is: a connection of its own, past a pooler, made after that."""
     for wrapper in connections.all():
         for name in ("CONN_MAX_AGE", "CONN_HEALTH_CHECKS"):
             monkeypatch.setitem(wrapper.settings_dict, name, wrapper.settings_dict[name])
         options = {**wrapper.settings_dict["OPTIONS"], "pool": {}}
         monkeypatch.setitem(wrapper.settings_dict, "OPTIONS", options)
+        monkeypatch.setitem(wrapper.settings_dict, "HOST", str(services.postgres.socket_directory))
     with ThreadPoolExecutor(1) as threads:
         threads.submit(keep_one_connection).result()
         yield threads

@@ -113,6 +113,8 @@ def django_environment(
         "CHECKIN_SEED_SECRETS": secrets.derived("check-in"),
         "AD_NETWORK_SECRET_KEYS": secrets.derived("ad networks"),
         "WEBHOOK_SECRET_KEYS": secrets.derived("webhooks"),
+        # Demo profiles carry name and picture with them; nobody is asked.
+        "IPFS_GATEWAY_URL": "https://ipfs.invalid",
         "WEBHOOK_ALLOW_HTTP": "True",
         "WEBHOOK_ALLOW_LOOPBACK": "True",
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),

@@ -9,6 +9,7 @@ from devstack.environment import Staff
 from devstack.files import read_json, write_json
 from devstack.services.stack import Services
 from devstack.stripe.account import publishable_key
+from devstack.world.cards import card
 from devstack.world.deployer import ETHER
 from devstack.world.keys import address_of
 from devstack.world.permissions import Permission, allow_transfers_to
@@ -44,8 +45,9 @@ def demo_profiles() -> list[ProfilePlan]:
         ),
         _BALANCE,
     )
-    first = ProfilePlan((almighty,), _BALANCE)
-    return [first, ProfilePlan(balance_wei=_BALANCE), ProfilePlan(balance_wei=_BALANCE), fourth]
+    first = ProfilePlan((almighty,), _BALANCE, card("ada", (91, 61, 245)))
+    second = ProfilePlan(balance_wei=_BALANCE, card=card("grace", (20, 113, 61)))
+    return [first, second, ProfilePlan(balance_wei=_BALANCE), fourth]
 
 
 def write_stack_file(

@@ -345,6 +345,8 @@ CHAIN_MAX_HEAD_AGE_SECONDS = env.integer(
     "CHAIN_MAX_HEAD_AGE_SECONDS", default=max(60, 10 * CHAIN_BLOCK_SECONDS), minimum=0
 )
 CHAIN_MAX_LAG_BLOCKS = env.integer("CHAIN_MAX_LAG_BLOCKS", default=5, minimum=1)
+# Where pictures of profiles that lie on IPFS are read; without it, no name and no picture is.
+IPFS_GATEWAY_URL = env.base_url("IPFS_GATEWAY_URL", default="")
 # A script with a test key that the dev stack puts into the account holder's page; it asks the node from there.
 DEV_EXTENSION_FILE = env.optional("DEV_EXTENSION_FILE")
 if DEV_EXTENSION_FILE:

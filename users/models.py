@@ -196,6 +196,20 @@ class AccountDeletion(models.Model):
         return f"deletion of user {self.user_id}"
 
 
+class ProfileCard(models.Model):
+    """The name and the picture that a profile shows of itself (LSP-3), as last read; empty where there is none."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="card")
+    name = models.CharField(max_length=80, blank=True, default="")
+    # A small picture whose type and size were checked; no browser is ever sent to where it came from.
+    picture = models.BinaryField(default=bytes)
+    picture_type = models.CharField(max_length=10, blank=True, default="")
+    refreshed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.name or f"user {self.user_id}"
+
+
 class IssuerKeySet(models.Model):
     """The keys of the external issuer as last fetched."""
 

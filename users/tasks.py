@@ -5,7 +5,7 @@ from typing import Any
 from celery import shared_task
 from django.utils.timezone import now
 
-from users.services import deletion, external_issuer, sign_in
+from users.services import deletion, external_issuer, profile_cards, sign_in
 
 
 @shared_task(name="users.purge")
@@ -22,3 +22,9 @@ def refresh_issuer_keys(**_: Any) -> None:
 def end_billing_of_deleted(**_: Any) -> None:
     """Cancel the subscriptions and delete the customers of those who delete their accounts."""
     deletion.end_billing(now=now())
+
+
+@shared_task(name="users.refresh_profile_card")
+def refresh_profile_card(*, user_id: int, **_: Any) -> None:
+    """Read the profile's name and picture again."""
+    profile_cards.refresh(user_id=user_id, now=now())

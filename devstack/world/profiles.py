@@ -9,6 +9,7 @@ from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
 from devstack.world.abi import calldata, pairs, selector
+from devstack.world.cards import LSP3_PROFILE_KEY
 from devstack.world.deployer import ETHER, Call, Deployer, Implementations, Receipt
 from devstack.world.keys import address_of
 from devstack.world.permissions import ALL_PERMISSIONS, Permission, permission_entries
@@ -32,10 +33,11 @@ class ControllerPlan:
 
 @dataclass(frozen=True)
 class ProfilePlan:
-    """A profile to be made: its controllers, and the LYX (in wei) that it holds."""
+    """A profile to be made: its controllers, the LYX (in wei) that it holds, and what it shows of itself (LSP-3)."""
 
     controllers: Sequence[ControllerPlan] = field(default_factory=lambda: (ControllerPlan(),))
     balance_wei: int = ETHER
+    card: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -79,14 +81,15 @@ def _creation(implementations: Implementations, plan: ProfilePlan) -> Call:
     secondary = (0, implementations.key_manager, selector("initialize(address)"), True, b"")
     data = encode(["bytes32[]", "bytes[]"], pairs(_profile_data(implementations, plan)))
     arguments = encode([_PRIMARY, _SECONDARY, "address", "bytes"], [primary, secondary, module, data])
-    return Call(implementations.factory, _DEPLOY + arguments, plan.balance_wei, gas=3_000_000)
+    return Call(implementations.factory, _DEPLOY + arguments, plan.balance_wei, gas=6_000_000)
 
 
 def _profile_data(implementations: Implementations, plan: ProfilePlan) -> list[tuple[bytes, bytes]]:
     receiver = implementations.receiver_delegate
     controllers = [(_address(item), item.permissions, item.allowed_calls) for item in plan.controllers]
     entries = permission_entries([*controllers, (receiver, _RECEIVER_PERMISSIONS, b"")])
-    return [(_RECEIVER_KEY, bytes.fromhex(receiver[2:])), *entries]
+    shown = [(LSP3_PROFILE_KEY, plan.card)] if plan.card else []
+    return [(_RECEIVER_KEY, bytes.fromhex(receiver[2:])), *entries, *shown]
 
 
 def _created(plan: ProfilePlan, receipt: Receipt) -> Profile:

@@ -99,6 +99,10 @@ class JsonRpcChainClient:
         replies = self._read(*(_permissions(profile, controller) for controller in controllers))
         return [lsp6.decode_permissions(_returned(reply)) for reply in replies]
 
+    def read_data(self, *, profile: str, key: bytes) -> bytes:
+        (reply,) = self._read(_call(profile, contracts.GET_DATA + key))
+        return contracts.decode_bytes(_returned(reply))
+
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         return self._relay_states.read(queries)
 

@@ -306,6 +306,10 @@ class ChainClient(Protocol):
         """Return the LSP-6 bits of each controller in order; 0 where the profile has none."""
         ...
 
+    def read_data(self, *, profile: str, key: bytes) -> bytes:
+        """Return the value of a data key (ERC-725Y); empty where the profile has none."""
+        ...
+
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         """Return everything that the preflights of these calls need, read at the newest block in one round trip."""
         ...

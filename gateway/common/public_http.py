@@ -86,11 +86,28 @@ def post(
         AddressRefused: the address is malformed, or one of those that its name has is not public.
         NoAnswer: the name is unknown, nobody answers within so many seconds, or what comes is not HTTP.
     """
+    return _ask("POST", url, body, headers, seconds, allowed, answer_bytes)
+
+
+def get(url: str, *, seconds: float, allowed: Exceptions, answer_bytes: int) -> Answer:
+    """Read what lies at the address, in the same way."""
+    return _ask("GET", url, None, {}, seconds, allowed, answer_bytes)
+
+
+def _ask(
+    method: str,
+    url: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+    seconds: float,
+    allowed: Exceptions,
+    answer_bytes: int,
+) -> Answer:
     target = _target_of(url, allowed)
     address, began = _resolved(target, allowed), time.monotonic()
     try:
         with _connected(target, address, seconds) as connection:
-            connection.request("POST", target.path, body=body, headers={**headers, "Connection": "close"})
+            connection.request(method, target.path, body=body, headers={**headers, "Connection": "close"})
             response = connection.getresponse()
             return Answer(response.status, _beginning(response, answer_bytes))
     except (OSError, HTTPException) as error:

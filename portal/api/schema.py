@@ -35,6 +35,10 @@ Then everything that tells who it was is erased; amounts stay for accounting, an
 Takes a token of a sign-in that is at most ten minutes old. Until everything is erased, within an hour as a rule, a
 sign-in of the profile gets 401 `account-deleted`; from then on it begins a new account.
 """.strip()
+PROFILE_DESCRIPTION = """
+What the profile shows of itself (LSP-3), verified against the hash on the chain. It is read again at the first sign-in
+of a day, soon after it. Nothing is read where the operator has not switched it on.
+""".strip()
 SERVICE_DESCRIPTION = """
 What a wallet has to know of this service before anybody signs in. It changes only when the operator changes the
 settings.
@@ -93,6 +97,13 @@ DELETE_ACCOUNT_EXAMPLES = [
         "It begins",
         response_only=True,
         value={"status": "requested", "requestedAt": "2026-11-21T10:08:57.759867Z"},
+    )
+]
+PROFILE_EXAMPLES = [
+    OpenApiExample(
+        "A profile with both",
+        response_only=True,
+        value={"name": "ada", "picture": "data:image/png;base64,iVBORw0KGgo="},
     )
 ]
 SERVICE_EXAMPLES = [

@@ -140,6 +140,14 @@ class DeletionResponseSerializer(serializers.Serializer[Any]):
     requestedAt = serializers.DateTimeField(source="requested_at")
 
 
+class ProfileResponseSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField(help_text="At most 80 letters that anybody may have chosen; empty for none.")
+    picture = serializers.CharField(
+        allow_null=True,
+        help_text="A `data:` address of a PNG, JPEG, GIF or WebP, at most 256 KiB; null for none.",
+    )
+
+
 class AccountResponseSerializer(serializers.Serializer[Any]):
     profileAddress = AddressField(source="user.profile_address")
     balance = serializers.IntegerField(

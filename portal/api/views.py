@@ -27,6 +27,7 @@ from portal.api.serializers import (
     DatedEarningSerializer,
     DatedTransactionSerializer,
     DeletionResponseSerializer,
+    ProfileResponseSerializer,
     ServiceResponseSerializer,
     dashboard_members,
 )
@@ -34,7 +35,7 @@ from portal.dashboard import account_summary_of, dashboard_of, earnings_of
 from relay.models import RelayTransaction
 from relay.queries import ListedTransaction, transactions_of
 from users.api.authentication import ProfileRequest
-from users.services import deletion
+from users.services import deletion, profile_cards
 
 _PRIVATE = {"Cache-Control": "no-store"}
 
@@ -93,6 +94,20 @@ class DashboardViewSet(ViewSet):
     def delete_account(self, request: ProfileRequest) -> Response:
         asked = deletion.request(user=request.user, session=request.auth.session, now=now())
         return Response(rendered(DeletionResponseSerializer, asked), headers=_PRIVATE)
+
+    @extend_schema(
+        operation_id="profile",
+        tags=["user"],
+        summary="Read the name and picture of the profile",
+        description=schema.PROFILE_DESCRIPTION,
+        responses={200: ProfileResponseSerializer, **schema.DASHBOARD},
+        examples=schema.PROFILE_EXAMPLES,
+    )
+    @action(detail=False)
+    def profile(self, request: ProfileRequest) -> Response:
+        card = profile_cards.card_of(request.user)
+        answer = {"name": card.name if card else "", "picture": profile_cards.picture_uri(card)}
+        return Response(rendered(ProfileResponseSerializer, answer), headers=_PRIVATE)
 
 
 class ServiceViewSet(ViewSet):

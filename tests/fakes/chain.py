@@ -50,6 +50,7 @@ class FakeChain(FakeWorld):
         super().__init__(**world)
         self.asked: Counter[str] = Counter()
         self.sent: list[bytes] = []
+        self.data: dict[tuple[str, bytes], bytes] = {}
         self._is_away = False
         self._refusals: list[SendOutcome] = []
 
@@ -97,6 +98,10 @@ class FakeChain(FakeWorld):
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
         self._ask("read_permissions")
         return [self._permissions(profile, controller) for controller in controllers]
+
+    def read_data(self, *, profile: str, key: bytes) -> bytes:
+        self._ask("read_data")
+        return self.data.get((profile, key), b"")
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         self._ask("read_relay_states")

@@ -212,6 +212,29 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ProfileCard",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(blank=True, default="", max_length=80)),
+                ("picture", models.BinaryField(default=bytes)),
+                ("picture_type", models.CharField(blank=True, default="", max_length=10)),
+                ("refreshed_at", models.DateTimeField()),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="card",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="RecoveryCodes",
             fields=[
                 (

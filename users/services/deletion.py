@@ -22,7 +22,7 @@ from gateway.common.db import Sweep
 from gateway.common.errors import DomainError
 from gateway.common.tasks import enqueue_on_commit
 from users.errors import FreshSignInRequired
-from users.models import AccountDeletion, Note, SignInChallenge, SignInSession, User
+from users.models import AccountDeletion, Note, ProfileCard, SignInChallenge, SignInSession, User
 from users.services import sessions
 
 MAX_SIGN_IN_AGE = timedelta(minutes=10)
@@ -141,6 +141,7 @@ def _forget(user: User) -> None:
     """Keep a row that others point at, and nothing in it. From then on the profile can sign in as a new user."""
     SignInSession.objects.filter(user=user).delete()
     Note.objects.filter(person=user).delete()
+    ProfileCard.objects.filter(user=user).delete()
     SignInChallenge.objects.filter(profile_address=str(user.profile_address)).delete()
     User.objects.filter(pk=user.pk).update(
         username=f"deleted-{user.pk}",

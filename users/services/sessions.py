@@ -24,7 +24,7 @@ from users.errors import (
     SessionEnded,
 )
 from users.models import RefreshToken, SignInSession
-from users.services import controllers
+from users.services import controllers, profile_cards
 from users.services.profiles import user_of_profile
 from users.tokens import AccessToken, TokenHolder, hash_of, new_refresh_token, next_refresh_token
 
@@ -56,6 +56,7 @@ def start(*, profile_address: str, controller: str, now: datetime, origin: str =
             expires_at=now + settings.AUTH_REFRESH_LIFETIME,
         )
         RefreshToken.objects.create(session=session, token_hash=hash_of(token), created_at=now)
+        profile_cards.refresh_if_old(user=user, now=now)
     return _token_pair(session, token, now)
 
 

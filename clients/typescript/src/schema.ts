@@ -919,6 +919,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/user/profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the name and picture of the profile
+         * @description What the profile shows of itself (LSP-3), verified against the hash on the chain. It is read again at the first sign-in
+         *     of a day, soon after it. Nothing is read where the operator has not switched it on.
+         */
+        get: operations["profile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/user/transactions": {
         parameters: {
             query?: never;
@@ -1535,6 +1556,12 @@ export interface components {
             /** @description What to tell support; also in X-Request-ID. */
             requestId: string | null;
         };
+        ProfileResponse: {
+            /** @description At most 80 letters that anybody may have chosen; empty for none. */
+            name: string;
+            /** @description A `data:` address of a PNG, JPEG, GIF or WebP, at most 256 KiB; null for none. */
+            picture: string | null;
+        };
         Proof: {
             entry: number;
             /** @description The entry as it was hashed, JSON; null until a root is closed over it. */
@@ -1932,6 +1959,7 @@ export type PaginatedRootList = components['schemas']['PaginatedRootList'];
 export type PrepareRequest = components['schemas']['PrepareRequest'];
 export type Prepared = components['schemas']['Prepared'];
 export type Problem = components['schemas']['Problem'];
+export type ProfileResponse = components['schemas']['ProfileResponse'];
 export type Proof = components['schemas']['Proof'];
 export type Quota = components['schemas']['Quota'];
 export type QuotaRequestRequest = components['schemas']['QuotaRequestRequest'];
@@ -6327,6 +6355,87 @@ export interface operations {
              *     - `check-ins-paused`: Check-ins are paused.
              *     - `service-unavailable`: Temporarily unavailable.
              */
+            503: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    profile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProfileResponse"];
+                };
+            };
+            /**
+             * @description - `access-token-algorithm-refused`: The token's algorithm is not accepted.
+             *     - `access-token-audience-refused`: The token is for another service.
+             *     - `access-token-expired`: The access token has expired.
+             *     - `access-token-issuer-refused`: The token's issuer is not accepted.
+             *     - `access-token-key-unknown`: The token's key is not known.
+             *     - `access-token-kind-refused`: This is not an access token.
+             *     - `access-token-malformed`: The access token cannot be read.
+             *     - `access-token-signature-invalid`: The token's signature is wrong.
+             *     - `account-deleted`: The account is being deleted.
+             *     - `account-inactive`: The account is closed.
+             *     - `not-authenticated`: Sign in first.
+             *     - `session-ended`: The session has ended.
+             */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `https-required`: Only https is served. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `too-many-requests`: Too many requests. */
+            429: {
+                headers: {
+                    /** @description Seconds to wait before the next attempt. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `internal-error`: Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description - `service-unavailable`: Temporarily unavailable. */
             503: {
                 headers: {
                     /** @description Seconds to wait before the next attempt. */

@@ -101,7 +101,15 @@ async function enter() {
   at("sections").hidden = false;
   const leave = actionButton("Sign out", () => session.end().then(() => signedOut()), report, { kind: "plain" });
   at("who").replaceChildren(h("code", { title: session.address }, short(session.address)), leave);
+  showCard();
   await open(asked(), { focus: false });
+}
+
+/** Show the profile's name and picture once they are there; without them, or if they fail, the address is enough. */
+async function showCard() {
+  const { name, picture } = await session.get("/api/user/profile").catch(() => ({}));
+  if (!session || !(name || picture)) return;
+  at("who").prepend(picture ? h("img", { src: picture, alt: "", width: 40, height: 40 }) : "", name ? h("strong", {}, name) : "");
 }
 
 addEventListener("hashchange", () => {

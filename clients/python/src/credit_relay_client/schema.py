@@ -531,6 +531,11 @@ class Problem(TypedDict):
     requestId: str | None
 
 
+class ProfileResponse(TypedDict):
+    name: str
+    picture: str | None
+
+
 class Proof(TypedDict):
     entry: int
     leaf: str | None

@@ -21,6 +21,8 @@ _HALF_WORD = 128
 _LOW_HALF = (1 << _HALF_WORD) - 1
 # Mainnet, testnet, and the first testnet, whose id is still in old examples.
 LUKSO_CHAIN_IDS = (42, 4201, 2828)
+# Where else a wallet may stand: Ethereum, Base, OP, Arbitrum, Polygon, BNB.
+_OTHER_CHAIN_IDS = (*LUKSO_CHAIN_IDS, 1, 8453, 10, 42161, 137, 56)
 _EXECUTE = bytes.fromhex("44c028fe")
 _VALUE_WORD = slice(4 + 64, 4 + 96)
 
@@ -119,7 +121,7 @@ def _candidates(chain_id: int, call: RelayCall, profile: str) -> Iterator[_Candi
     yield mistakes.SignedInnerMessage, personal_sign_digest(keccak(message)), {}
     yield mistakes.SignedInnerMessage, personal_sign_digest(message), {}
     yield mistakes.SignedForProfile, _validated(profile, message), {}
-    for other in LUKSO_CHAIN_IDS:
+    for other in _OTHER_CHAIN_IDS:
         yield mistakes.SignedForOtherChain, _digest(call, other), {"signed": other}
     yield mistakes.SignedWithoutValidity, _digest(call, chain_id, validity=0), {}
     yield from _old_forms(chain_id, call)

@@ -31,6 +31,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         key, base = _account()
+        if not key:
+            raise CommandError(
+                "Set STRIPE_TEST_SECRET_KEY to a secret key (sk_test_…) of any account's test mode."
+            )
         if not key.startswith(TEST_PREFIXES):
             raise CommandError("This needs a key of Stripe's test mode; a live one is refused.")
         if not (settings.BASE_DIR / _SUITE).is_dir():

@@ -53,6 +53,7 @@ def _found(profile: Profile, call: RelayCall, signature: bytes) -> list[WrongHas
     [
         ({"chain_id": 42}, "signature-other-chain", "42"),
         ({"chain_id": 2828}, "signature-other-chain", "2828"),
+        ({"chain_id": 1}, "signature-other-chain", "1"),
         ({"value": 10**18}, "signature-value-not-zero", str(10**18)),
         ({"relay_nonce": 3 << 128 | 6}, "signature-other-nonce", str(3 << 128 | 6)),
         ({"relay_nonce": 3 << 128 | 8}, "signature-other-nonce", str(3 << 128 | 8)),

@@ -20,14 +20,18 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from gateway.admin import navigation
+from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.common.errors import DomainError
-from webhooks.models import OFFERED, Delivery, Endpoint, Message
+from webhooks.models import OFFERED, Delivery, Endpoint, EventType, Message
 from webhooks.services import endpoints
 from webhooks.services import messages as services
 
+columns.describe({code: code for code in EventType.values})
+columns.colour("good", Message.Status.DELIVERED)
+columns.colour("waiting", Message.Status.WAITING)
+columns.colour("bad", Message.Status.GIVEN_UP, Endpoint.DisabledBy.GONE, Endpoint.DisabledBy.FAILING)
 navigation.register("Webhooks", {"webhooks.Endpoint": "webhook", "webhooks.Message": "outbox"})
 
 

@@ -24,11 +24,9 @@ LOOKBACK = timedelta(days=180)
 _TRACKS = (BadgeTrack.SUBSCRIBER, BadgeTrack.PERMANENT)
 
 
-def apply_returned_money(
-    *, returned: ReturnedMoney, is_stale: bool, cause: str, now: datetime
-) -> Clawback | None:
+def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str, now: datetime) -> None:
     """
-    Bring the clawbacks of the payment's payout to what `returned` asks for; None where they are there already.
+    Bring the clawbacks of the payment's payout to what `returned` asks for.
 
     `cause` names how we learned of it, for support. Runs inside the caller's transaction, after
     `synchronisation.record_sync`: clawbacks of one customer are posted one after the other. A payment
@@ -39,20 +37,19 @@ def apply_returned_money(
     """
     payout = payout_of(returned)
     if payout is None:
-        return None
+        return
     to_take = credits_to_take(payout=payout, returned=returned) - payout.credits_taken_back()
     experience_by_track = experience_to_take(payout=payout, returned=returned)
     if to_take == 0 and not any(experience_by_track.values()):
-        return None
+        return
     if is_stale:
         raise StaleSnapshot
     key = f"stripe:clawback:{payout.stripe_invoice_id}:{payout.clawbacks.count() + 1}"
     # A cent may move experience and no credit.
     entry = _post_credits(payout=payout, credits=to_take, key=key, cause=cause) if to_take else None
-    clawback = Clawback.objects.create(payout=payout, key=key, credits=to_take, entry=entry, created_at=now)
+    Clawback.objects.create(payout=payout, key=key, credits=to_take, entry=entry, created_at=now)
     _post_experience(payout=payout, experience_by_track=experience_by_track, clawback_key=key)
     payouts.update_allowance(user=payout.user)
-    return clawback
 
 
 def payout_of(returned: ReturnedMoney) -> Payout | None:

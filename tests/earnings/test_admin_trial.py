@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from earnings.models import AdNetwork
 from earnings.services import networks
+from earnings.services.trial import try_postback
 from tests.earnings.ad_networks import SLUGS, Network, set_up
 from tests.earnings.ad_networks import new_reward as told_by_nobody
 from tests.factories import UserFactory
@@ -38,6 +40,26 @@ def _try(
     page = staff.post(url, {"address": address, "signature": signature, "body": body})
     assert page.content.decode().count("<dt") == len(page.context["details"])
     return page.context["result"].sentence, dict(page.context["details"])
+
+
+def test_a_network_that_we_report_to_calls_nothing() -> None:
+    result = try_postback(
+        network=networks.ensure(slug="push-report"),
+        address="http://testserver/api/postbacks/push-report/token?user=1",
+        signature="",
+        now=timezone.now(),
+    )
+    assert result.sentence == "This network calls nothing."
+
+
+def test_a_network_that_is_switched_as_it_was_is_not_changed() -> None:
+    slug = set_up("tapjoy").slug
+    assert [networks.switch(slug=slug, is_enabled=on) for on in (True, False, False, True)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("slug", SLUGS)

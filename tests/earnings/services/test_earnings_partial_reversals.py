@@ -35,13 +35,15 @@ def _experience(user: User) -> int:
     return experience_of(user)[0]
 
 
-def test_a_partial_reversal_takes_its_part_and_the_rest_stays() -> None:
-    user, network = UserFactory.create(), set_up("bitlabs", rate=Decimal("1.5"))
+@pytest.mark.parametrize("hold_hours", [0, 24])
+def test_a_partial_reversal_takes_its_part_and_the_rest_stays(hold_hours: int) -> None:
+    user, network = UserFactory.create(), set_up("bitlabs", rate=Decimal("1.5"), hold_hours=hold_hours)
     survey = f"o{random_id()}"
     network.send(_report(network, user, survey, "101"))
-    assert balance_of(user).available == 151
+    assert balance_of(user).available == (0 if hold_hours else 151)
 
     network.send(_report(network, user, f"or{survey[1:]}", "40", is_reversal=True))
+    release_due(now=timezone.now() + timedelta(hours=25))
 
     # floor(61 × 1.5) stays.
     assert balance_of(user).available == _experience(user) == 91

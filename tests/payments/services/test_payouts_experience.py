@@ -1,6 +1,7 @@
 """Collected money gains experience on both tracks; returned money takes it back."""
 
 import random
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from credits.models import CreditEntry
 from payments.models import Clawback, Payout, PayoutRate
-from payments.services import events
+from payments.services import events, payouts
 from payments.services.reconciliation import repairs
-from payments.stripe import set_billing_client
+from payments.stripe import get_billing_client, set_billing_client
 from rewards.models import Badge, BadgeTrack, ExperienceEntry
 from rewards.services import experience
 from tests.factories import UserFactory
@@ -146,6 +147,26 @@ def test_experience_of_other_causes_stays(subscriber: Payer, fake: FakeBilling) 
     fake.refund(subscriber.payout.stripe_payment_intent_id)
     process_events(fake.events[event_count:], now=fake.now())
     assert _totals(subscriber) == (0, entry.amount)
+
+
+def test_a_payout_of_one_credit_gains_one_point_and_is_taken_back(fake: FakeBilling, user: User) -> None:
+    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1, experience_per_minor_unit=0)
+    payer = Payer(fake, user).with_card()
+    payer.upsert(150)
+    process_events(fake.events, now=fake.now())
+    assert (payer.balance, _totals(payer)) == (1, (0, 1))
+    event_count = len(fake.events)
+    fake.refund(payer.payout.stripe_payment_intent_id)
+    process_events(fake.events[event_count:], now=fake.now())
+    assert (payer.balance, _totals(payer)) == (0, (0, 0))
+
+
+def test_one_cent_is_enough_to_be_paid_out(fake: FakeBilling, subscriber: Payer) -> None:
+    invoice = get_billing_client().retrieve_invoice(invoice_id=subscriber.payout.stripe_invoice_id)
+    assert [payouts.is_payable(invoice=replace(invoice, collected_minor=cents)) for cents in (0, 1)] == [
+        False,
+        True,
+    ]
 
 
 def test_a_cent_may_move_experience_and_no_credit(fake: FakeBilling, user: User) -> None:

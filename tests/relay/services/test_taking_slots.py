@@ -45,6 +45,22 @@ def test_a_relayer_pays_for_a_call_to_the_last_wei(
     assert (answer["outcome"], answer["relayer_id"]) == (outcome, None if missing else idle[place].pk)
 
 
+def test_a_relayer_of_another_chain_with_the_same_key_takes_no_call_of_this_one(
+    relayers: list[Relayer], accept: Accept
+) -> None:
+    row = accept()
+    Relayer.objects.update(next_account_nonce=F("mined_account_nonce") + 1)
+    for relayer in relayers:
+        Relayer.objects.create(
+            chain_id=1,
+            address=relayer.address,
+            next_account_nonce=0,
+            mined_account_nonce=0,
+            balance_wei=10**20,
+        )
+    assert ask(row)["relayer_id"] in {relayer.pk for relayer in relayers}
+
+
 def test_who_asks_for_a_hold_that_was_placed_is_answered_its_hash(accept: Accept) -> None:
     first, second = accept(channel=1), accept(channel=2)
     for row in (first, second):

@@ -17,6 +17,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from gateway.admin import approvals, audit, navigation, pauses
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.approval_kinds import CREDITS
 from gateway.admin.approval_pages import ApprovalRequestAdmin
 from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin
@@ -113,11 +114,35 @@ class LoginAdmin(_LoginAttempts, AccessLogAdmin):  # type: ignore[misc]
     """Every login and logout."""
 
 
+# The ends of the entries that `approvals` writes, in words.
+_STAGES = {"asked": "Asked for", "out": "Carried out", "rejected": "Rejected"}
+
+
+def _request_of(entry: LogEntry) -> int | None:
+    """Return the number of the request that the entry is about; None for an action that takes no approval."""
+    pair = audit.details_of(entry).get("changes", {}).get("request", ())
+    return int(pair[1]) if len(pair) == 2 and str(pair[1]).isdigit() else None
+
+
+def _approval_of(entry: LogEntry) -> ApprovalRequest | None:
+    rows = ApprovalRequest.objects.select_related("requested_by", "decided_by")
+    return rows.filter(pk=_request_of(entry)).first()
+
+
+def _page_of(request: int) -> str:
+    return reverse("admin:gateway_admin_approvalrequest_change", args=[request])
+
+
+def _wrapped(*lines: Any) -> SafeString:
+    """Return lines of a cell that wraps, so that the log fits its page."""
+    return format_html_join("", '<div class="wrapped">{}</div>', ((line,) for line in lines if line))
+
+
 @admin.register(StaffAction)
 class AuditLogAdmin(ReadOnlyAdmin):
     """Who did what, when, why, from what to what, and in which request."""
 
-    list_display = ("action_time", "user", "what", "row", "reason", "changes", "request_id")
+    list_display = ("action_time", "user", "what", "row", "reason", "changes")
     list_filter = (
         ("action_time", admin.DateFieldListFilter),
         "action_flag",
@@ -129,7 +154,9 @@ class AuditLogAdmin(ReadOnlyAdmin):
     search_fields = ("object_id__exact",)
     search_help_text = "A whole request id, the whole id of a row, or the name of a member of staff."
     ordering = ("-pk",)
-    fields = readonly_fields = ("action_time", "user", "what", "row", "reason", "changes", "request_id")
+    fields = readonly_fields = (
+        "action_time", "user", "what", "row", "reason", "changes", "asked", "decided", "posted", "request_id",
+    )  # fmt: skip
 
     def find_rows(self, rows: QuerySet[StaffAction], term: str) -> QuerySet[StaffAction]:
         # One index each; an OR over them would read the whole log.
@@ -139,29 +166,60 @@ class AuditLogAdmin(ReadOnlyAdmin):
         return rows.filter(user__username=term)
 
     @admin.display(description="what")
-    def what(self, entry: LogEntry) -> str:
-        return audit.sentence_of(entry)
+    def what(self, entry: LogEntry) -> SafeString:
+        """Name the action, and of one that takes approval which part of it this was."""
+        name, _, stage = audit.sentence_of(entry).rpartition(" ")
+        if _request_of(entry) is None or stage not in _STAGES:
+            name, stage = audit.sentence_of(entry), ""
+        name = name.removesuffix(" carried")
+        return _wrapped(name, format_html("<strong>{}</strong>", _STAGES[stage]) if stage else "")
 
-    @admin.display(description="row")
+    @admin.display(description="about")
     def row(self, entry: LogEntry) -> str | SafeString:
         kind = entry.content_type
         if kind is None or not entry.object_id:
-            return entry.object_repr
+            return _wrapped(entry.object_repr)
         try:
             url = reverse(f"admin:{kind.app_label}_{kind.model}_change", args=[entry.object_id])
         except NoReverseMatch:
-            return entry.object_repr
-        return format_html('<a href="{}">{}</a>', url, entry.object_repr)
+            return _wrapped(entry.object_repr)
+        return _wrapped(format_html('<a href="{}">{}</a>', url, entry.object_repr))
 
     @admin.display(description="why")
-    def reason(self, entry: LogEntry) -> str:
-        return str(audit.details_of(entry).get("reason", ""))
+    def reason(self, entry: LogEntry) -> SafeString:
+        return _wrapped(audit.details_of(entry).get("reason", ""))
 
     @admin.display(description="from → to")
     def changes(self, entry: LogEntry) -> SafeString:
         pairs: dict[str, list[Any]] = audit.details_of(entry).get("changes", {})
-        lines = ((name, *pair) for name, pair in pairs.items())
-        return format_html_join("", "<div>{}: {} → {}</div>", lines)
+        request = _request_of(entry)
+        lines = [
+            f"{name}: {before} → {after}" for name, (before, after) in pairs.items() if name != "request"
+        ]
+        link = format_html('<a href="{}">request {}</a>', _page_of(request), request) if request else ""
+        return _wrapped(*lines, link)
+
+    @admin.display(description="asked for by")
+    def asked(self, entry: LogEntry) -> str:
+        asked = _approval_of(entry)
+        return f"{asked.requested_by} ({', '.join(asked.requested_roles)}): {asked.reason}" if asked else ""
+
+    @admin.display(description="decided by")
+    def decided(self, entry: LogEntry) -> str:
+        asked = _approval_of(entry)
+        if asked is None or asked.decided_at is None:
+            return "nobody yet" if asked else ""
+        who = asked.decided_by or "nobody else was needed"
+        return f"{asked.get_status_display()}: {who}. {asked.decision_reason}".strip()
+
+    @admin.display(description="posted")
+    def posted(self, entry: LogEntry) -> str | SafeString:
+        """Lead to the entries of the ledger that carrying out has posted; they carry the request's number."""
+        asked = _approval_of(entry)
+        if asked is None or asked.pool != CREDITS.name or asked.status != ApprovalRequest.Status.DONE:
+            return ""
+        url = f"{reverse('admin:credits_creditentry_changelist')}?q=approval:{asked.pk}"
+        return format_html('<a href="{}">Entries of request {}</a>', url, asked.pk)
 
     @admin.display(description="request")
     def request_id(self, entry: LogEntry) -> str:

@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from structlog.contextvars import bound_contextvars
 
-from gateway.admin import audit
+from credits.services import adjustments
+from gateway.admin import approvals, audit
 from gateway.admin.models import StaffAction
 from tests.factories import UserFactory
 from tests.staff import browser_of, member
@@ -104,3 +105,25 @@ def test_a_longer_log_costs_no_more_statements(client: Client) -> None:
         counts.append(len(queries))
     assert counts[0] == counts[1]
     assert StaffAction.objects.count() == 10
+
+
+def test_a_request_and_what_came_of_it_are_told_apart_and_lead_to_one_another(client: Client) -> None:
+    asker, second = member("support"), member("finance")
+    asked = adjustments.request(
+        user=UserFactory.create(),
+        credits=1_000_000,
+        actor=asker,
+        key=secrets.token_hex(8),
+        reason="paid twice",
+    )
+    approvals.approve(request_id=asked.pk, actor=second, reason="checked")
+    page = client.get(reverse(LIST)).content.decode()
+    assert (page.count("<strong>Asked for</strong>"), page.count("<strong>Carried out</strong>")) == (1, 1)
+    assert page.count(f">request {asked.pk}</a>") == 2
+    newest = StaffAction.objects.latest("pk")
+    shown = client.get(reverse("admin:gateway_admin_staffaction_change", args=[newest.pk])).content.decode()
+    assert f"{asker} (support): paid twice" in shown
+    assert f"Carried out: {second}. checked" in shown
+    posted = f"{reverse('admin:credits_creditentry_changelist')}?q=approval:{asked.pk}"
+    assert posted in shown
+    assert len(client.get(posted).context["cl"].result_list) == 1

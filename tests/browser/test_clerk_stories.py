@@ -1,0 +1,150 @@
+"""What clerks do in a day, as docs/staff.md tells it: each story with its clicks, in the roles that it takes."""
+
+import re
+import secrets
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pyotp
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Locator, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from credits.queries import balance_of
+from payments.models import PayoutRate, Refund
+from payments.services import events, refunds
+from payments.stripe import set_billing_client
+from tests.browser.admin_client import AdminClient, AdminClientIn, colleague, look_up
+from tests.docs.pages import DOCS
+from tests.factories import UserFactory
+from tests.fakes.billing import FakeBilling
+from tests.payments.payers import Payer
+from tests.payments.webhook_events import receive_event
+from users.models import RecoveryCodes, User
+from users.services import second_factors
+
+
+class Clicks:
+    """Counts the clicks of a story; a search counts as one."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.count = page, 0
+
+    def on(self, what: Locator) -> None:
+        self.count += 1
+        what.click()
+        self.page.wait_for_load_state("networkidle")
+
+    def search(self, term: str) -> None:
+        self.count += 1
+        look_up(self.page, term)
+        self.page.wait_for_load_state("networkidle")
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name)
+
+    def link(self, name: str) -> Locator:
+        return self.page.get_by_role("link", name=name)
+
+
+def promised(story: str) -> int:
+    """Return the clicks that the page for staff promises for a story."""
+    found = re.search(rf"^\| {story} \|.*\| (\d+) \|$", (DOCS / "staff.md").read_text(), re.MULTILINE)
+    assert found, story
+    return int(found[1])
+
+
+@pytest.fixture
+def payer(live_server: LiveServer, settings: Any) -> Iterator[Payer]:
+    """Somebody whose first month is paid out."""
+    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}"]
+    begins = datetime(2020, 1, 1, tzinfo=UTC)
+    PayoutRate.objects.get_or_create(
+        currency="usd", valid_from=begins, defaults={"credits_per_major_unit": 1_000}
+    )
+    fake = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
+    set_billing_client(fake)
+    payer = Payer(fake, UserFactory.create()).with_card()
+    payer.upsert(1_000)
+    report(fake)
+    yield payer
+    set_billing_client(None)
+
+
+def report(fake: FakeBilling) -> None:
+    for event in fake.events:
+        events.process(event_id=receive_event(event, now=fake.now()).pk, now=fake.now())
+
+
+def test_a_refund_shows_what_it_takes_back_and_a_note_says_what_was_promised(
+    admin: AdminClient, payer: Payer
+) -> None:
+    page, before = admin.log_in(colleague("support")), balance_of(payer.user).available
+    clicks = Clicks(page)
+    clicks.search(str(payer.user.profile_address))
+    clicks.on(clicks.link(payer.payout.stripe_invoice_id).first)
+    clicks.on(clicks.link("Refund").and_(page.locator("[data-staff-actions] a")))
+    expect(page.locator("#credits")).to_have_text(f"{payer.payout.credits:,}")
+    expect(page.locator("#available-after")).to_have_text(f"{before - payer.payout.credits:,}")
+    page.locator("[name=reason]").fill("paid by mistake")
+    admin.picture("refund")
+    clicks.on(clicks.button("Refund $10.00"))
+    expect(page.get_by_text("is on its way to Stripe").first).to_be_visible()
+    assert clicks.count == promised("refund a payment")
+
+    assert refunds.send_pending(now=timezone.now()) == 1
+    report(payer.account)  # type: ignore[arg-type]
+    assert Refund.objects.get().status == "done"
+    assert balance_of(payer.user).available == before - payer.payout.credits
+
+    clicks = Clicks(page)
+    clicks.search(str(payer.user.profile_address))
+    page.locator("[name=text]").fill("was told that the money takes days")
+    clicks.on(clicks.button("Keep the note"))
+    expect(page.locator("#notes .note")).to_contain_text("was told that the money takes days")
+    admin.picture("notes", whole=False)
+    assert clicks.count == promised("write a note")
+
+
+def test_a_paused_relay_is_the_first_thing_that_the_next_one_sees(
+    admin: AdminClient, admin_in: AdminClientIn, live_server: LiveServer
+) -> None:
+    page = admin.log_in(colleague("operations"))
+    clicks = Clicks(page)
+    clicks.on(page.locator("#nav-sidebar").get_by_role("link", name="Pauses"))
+    clicks.on(clicks.link("Pause the whole relay"))
+    page.locator("[name=reason]").fill("the node is replaced")
+    clicks.on(clicks.button("Pause the whole relay"))
+    assert clicks.count == promised("pause the relay")
+    other = admin_in("dark")
+    seen = other.log_in(colleague("support"))
+    expect(seen.get_by_label("Needs you now")).to_contain_text("the node is replaced")
+    other.picture("attention", whole=False)
+
+
+def test_a_colleague_sets_up_the_phone_at_the_first_login(
+    admin: AdminClient, live_server: LiveServer
+) -> None:
+    person = colleague("support").user
+    second_factors.reset(person)
+    password = secrets.token_urlsafe(16)
+    User.objects.filter(pk=person.pk).update(is_active=True)
+    person.set_password(password)
+    person.save()
+    page = admin.open("/admin/")
+    clicks = Clicks(page)
+    page.get_by_label("Username").fill(person.username)
+    page.locator("#id_password").fill(password)
+    clicks.on(clicks.button("Log in"))
+    admin.picture("enrol")
+    key = page.locator("#key").inner_text()
+    page.locator("[name=token]").fill(pyotp.TOTP(key).now())
+    clicks.on(clicks.button("Set up this phone"))
+    expect(page.locator("#codes li")).to_have_count(10)
+    admin.picture("recovery-codes")
+    clicks.on(clicks.link("I have them"))
+    expect(page).to_have_url(f"{admin.base_url}/admin/")
+    assert len(RecoveryCodes.objects.get(user=person).hashes) == 10
+    assert clicks.count == promised("log in for the first time")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient, Scheme, employ
 from tests.factories import UserFactory
 
@@ -46,3 +47,20 @@ def test_the_scheme_is_chosen_in_the_menu_and_kept(admin: AdminClient) -> None:
     admin.open("/admin/relay/attempt/")
 
     assert page.evaluate("document.documentElement.classList.contains('dark')")
+
+
+def test_a_filtered_list_is_saved_under_a_name_and_forgotten(admin: AdminClient) -> None:
+    page = admin.log_in(employ(), path="/admin/users/user/?is_staff__exact=1")
+    saved = page.get_by_role("navigation", name="Saved lists")
+    saved.get_by_label("A name for this list").fill("Colleagues <b>")
+    saved.get_by_role("button", name="Save").click()
+
+    admin.open("/admin/users/user/")
+    assert violations(page) == []
+    saved.get_by_role("link", name="Colleagues <b>").click()
+    page.wait_for_url("**/user/?is_staff__exact=1")
+
+    saved.get_by_role("button", name="Forget Colleagues <b>").click()
+    expect(saved.get_by_role("link")).to_have_count(0)
+    admin.open("/admin/users/user/")
+    expect(saved).to_have_count(0)

@@ -72,9 +72,9 @@ function makeOperable() {
 
 // The heading of a column of numbers is to the right, like the numbers.
 function alignHeadings() {
-  for (const table of document.querySelectorAll("table:has(td .number)")) {
+  for (const table of document.querySelectorAll("table:has(td span.number)")) {
     for (const row of table.querySelectorAll("tbody tr")) {
-      for (const number of row.querySelectorAll(":scope > * > .number, :scope > td p > .number")) {
+      for (const number of row.querySelectorAll(":scope > * > span.number, :scope > * > a > span.number")) {
         table.tHead?.rows[0].cells[number.closest("td, th").cellIndex]?.classList.add("numeric");
       }
     }

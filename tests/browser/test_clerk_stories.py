@@ -16,6 +16,7 @@ from credits.queries import balance_of
 from payments.models import PayoutRate, Refund
 from payments.services import events, refunds
 from payments.stripe import set_billing_client
+from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient, AdminClientIn, colleague, look_up
 from tests.docs.pages import DOCS
 from tests.factories import UserFactory
@@ -90,6 +91,7 @@ def test_a_refund_shows_what_it_takes_back_and_a_note_says_what_was_promised(
     expect(page.locator("#available-after")).to_have_text(f"{before - payer.payout.credits:,}")
     page.locator("[name=reason]").fill("paid by mistake")
     admin.picture("refund")
+    assert violations(page) == []
     clicks.on(clicks.button("Refund $10.00"))
     expect(page.get_by_text("is on its way to Stripe").first).to_be_visible()
     assert clicks.count == promised("refund a payment")
@@ -105,7 +107,13 @@ def test_a_refund_shows_what_it_takes_back_and_a_note_says_what_was_promised(
     clicks.on(clicks.button("Keep the note"))
     expect(page.locator("#notes .note")).to_contain_text("was told that the money takes days")
     admin.picture("notes", whole=False)
+    assert violations(page) == []
     assert clicks.count == promised("write a note")
+
+    admin.open("/admin/gateway_admin/staffaction/")
+    admin.picture("audit-log", whole=False)
+    wide = "() => { const table = document.querySelector('#result_list'); return table.scrollWidth - innerWidth; }"
+    assert page.evaluate(wide) <= 0
 
 
 def test_a_paused_relay_is_the_first_thing_that_the_next_one_sees(
@@ -139,12 +147,15 @@ def test_a_colleague_sets_up_the_phone_at_the_first_login(
     page.locator("#id_password").fill(password)
     clicks.on(clicks.button("Log in"))
     admin.picture("enrol")
+    assert violations(page) == []
     key = page.locator("#key").inner_text()
     page.locator("[name=token]").fill(pyotp.TOTP(key).now())
     clicks.on(clicks.button("Set up this phone"))
     expect(page.locator("#codes li")).to_have_count(10)
     admin.picture("recovery-codes")
+    assert violations(page) == []
     clicks.on(clicks.link("I have them"))
     expect(page).to_have_url(f"{admin.base_url}/admin/")
     assert len(RecoveryCodes.objects.get(user=person).hashes) == 10
     assert clicks.count == promised("log in for the first time")
+    assert violations(admin.open("/admin/second-factor/")) == []

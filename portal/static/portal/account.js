@@ -20,6 +20,7 @@ const SECTIONS = {
 const at = (id) => document.getElementById(id);
 let service;
 let session = null;
+let latest = null;
 
 /** Say what happened; a failure stays until the next thing is done. */
 function report(outcome) {
@@ -37,7 +38,7 @@ function explain(error) {
 }
 
 function signedOut(text) {
-  session = null;
+  session = latest = null;
   Session.forget();
   report(text ?? "");
   at("sections").hidden = true;
@@ -84,9 +85,14 @@ async function open(section, { focus }) {
   document.title = `${title} – Credit relay`;
   at("content").setAttribute("aria-busy", "true");
   const again = () => open(section, { focus: false });
+  // Whoever goes on to another section while this one loads sees the other one, whichever is ready first.
+  const turn = (latest = {});
   try {
-    show(h("h2", { class: "visually-hidden" }, title), await render({ session, service, report, again, signedOut }));
+    const content = await render({ session, service, report, again, signedOut });
+    if (turn !== latest) return;
+    show(h("h2", { class: "visually-hidden" }, title), content);
   } catch (error) {
+    if (turn !== latest) return;
     show();
     report(error);
   }

@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--port", type=_port, help="port of the web server (default: a free one)")
     run.add_argument("--block-time", type=float, default=2, help="seconds between blocks (default: 2)")
+    run.add_argument("--signer", action="store_true", help="keys in a signer of its own, as in production")
     run.set_defaults(action=_run)
     prepare = commands.add_parser(
         "prepare", help="make what the first start needs: chain node, database template"
@@ -118,7 +119,9 @@ def _run_stack(options: argparse.Namespace) -> int:
     from devstack.run import Options, run
 
     directory = options.data.resolve()
-    return run(Options(directory, options.once, options.load, options.port, options.block_time))
+    return run(
+        Options(directory, options.once, options.load, options.port, options.block_time, options.signer)
+    )
 
 
 def _prepare(_: argparse.Namespace) -> int:

@@ -2,7 +2,7 @@
 
 import time
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -13,6 +13,7 @@ from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, Eraser, RelayWorker, Web, Worker
 from devstack.services.server import Server, free_port, require_free_port, stop_all
 from devstack.services.stack import Services, alone_in, start_services
+from devstack.signing import make_signer, signing_elsewhere
 from devstack.stack_file import write_stack_file
 from devstack.stand_in import write_stand_in
 from devstack.supervisor import supervise
@@ -29,6 +30,7 @@ class Options:
     load: bool = False
     port: int | None = None
     block_time: float = 2
+    signer: bool = False
 
     @property
     def stack_file(self) -> Path:
@@ -56,10 +58,15 @@ def run(options: Options) -> int:
         start_services(options.data, block_time=options.block_time) as services,
     ):
         prepared = prepare(services, options.data, options.plan, port=port, block_time=options.block_time)
+        if options.signer:
+            signer = make_signer(services, prepared.secrets, options.data, prepared.settings)
+            prepared = replace(prepared, settings=signing_elsewhere(prepared.settings, options.data))
+            with signer.running():
+                return _serve(services, prepared, options, started, signer)
         return _serve(services, prepared, options, started)
 
 
-def _serve(services: Services, prepared: Prepared, options: Options, started: float) -> int:
+def _serve(services: Services, prepared: Prepared, options: Options, started: float, *others: Server) -> int:
     logs = options.data / "log"
     if not options.load:
         stand_in = write_stand_in(options.data / "dev-extension.js", services, prepared.profiles[0])
@@ -82,7 +89,9 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
         seconds = f"{time.monotonic() - started:.1f}"
         say(f"Ready in {seconds} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs")
         say(f"  logs in {logs}; addresses, keys and passwords in {options.stack_file}")
-        return supervise([*services.servers, *processes], lambda: _play(prepared, options), logs_of=processes)
+        return supervise(
+            [*services.servers, *others, *processes], lambda: _play(prepared, options), logs_of=processes
+        )
     except RuntimeError as error:  # before it is silent here
         complain(f"✗ {error}")
         return 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from signer.client import Certificates
 from signer.journal import Journal
-from signer.keys import read_keystore
+from signer.keys import RELAYERS, SPARE, TREASURY, Keyring, read_keystore
 from signer.policy import Limits
 from signer.service import Policy, SigningService
 from signer.targets import NodeTargets
@@ -58,11 +58,43 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
         key_managers=read.listing("SIGNER_TRUSTED_KEY_MANAGERS", KEY_MANAGERS),
         profiles=read.listing("SIGNER_TRUSTED_PROFILES", PROFILES),
     )
-    keys = read_keystore(Path(read.text("SIGNER_KEYSTORE")), read.secret("SIGNER_KEYSTORE_PASSWORD"))
+    keys = _from_keystore(read) | _from_token(read) | _from_aws(read)
     if not keys.for_calls:
-        raise Misconfigured("SIGNER_KEYSTORE has no relayer's key.")
+        raise Misconfigured("Neither a keystore nor a token nor AWS has a relayer's key.")
     service = SigningService(keys, policy, Journal(read.text("SIGNER_JOURNAL")), targets)
     return Configuration(read.text("SIGNER_LISTEN"), read.certificates(), service)
+
+
+def _from_keystore(read: "_Reader") -> Keyring:
+    directory = read.text("SIGNER_KEYSTORE", "")
+    if not directory:
+        return Keyring.of([])
+    return read_keystore(Path(directory), read.secret("SIGNER_KEYSTORE_PASSWORD"))
+
+
+def _from_token(read: "_Reader") -> Keyring:
+    module = read.text("SIGNER_PKCS11_MODULE", "")
+    if not module:
+        return Keyring.of([])
+    from signer.tokens import Token  # Only those who have a device load the library.
+
+    token = Token(module, label=read.text("SIGNER_PKCS11_TOKEN"), pin=read.secret("SIGNER_PKCS11_PIN"))
+    return Keyring.of(token.keys(RELAYERS), token.keys(SPARE), next(iter(token.keys(TREASURY)), None))
+
+
+def _from_aws(read: "_Reader") -> Keyring:
+    relayers, spare = read.listing("SIGNER_AWS_RELAYERS", ""), read.listing("SIGNER_AWS_SPARE", "")
+    treasury = read.text("SIGNER_AWS_TREASURY", "")
+    if not (relayers or spare or treasury):
+        return Keyring.of([])
+    from signer.aws import KmsKey, kms_client
+
+    client = kms_client(endpoint=read.text("SIGNER_AWS_ENDPOINT", ""))
+    return Keyring.of(
+        [KmsKey(client, name) for name in relayers],
+        [KmsKey(client, name) for name in spare],
+        KmsKey(client, treasury) if treasury else None,
+    )
 
 
 class _Reader:

@@ -64,6 +64,12 @@ class Keyring:
         """Return a ring of these keys."""
         return cls({key.address: key for key in relayers}, {key.address: key for key in spare}, treasury)
 
+    def __or__(self, other: "Keyring") -> "Keyring":
+        """Return the keys of both; of two treasuries, this one."""
+        return Keyring(
+            self.relayers | other.relayers, self.spare | other.spare, self.treasury or other.treasury
+        )
+
     @property
     def for_calls(self) -> dict[str, Key]:
         """Those of relayers, in service or not."""

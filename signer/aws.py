@@ -1,0 +1,64 @@
+"""Keys in AWS KMS (`ECC_SECG_P256K1`), which signs digests and never shows a key."""
+
+from typing import Any
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from coincurve import PublicKey
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
+
+from signer.keys import KeyUnusable
+from signer.transactions import address_of, recoverable
+
+_ALGORITHM = "ECDSA_SHA_256"
+
+
+class KmsKey:
+    """One key, by its id or ARN. Its public key is asked for once."""
+
+    def __init__(self, client: Any, key_id: str) -> None:
+        """
+        Ask for the public key.
+
+        Raises:
+            KeyUnusable: there is no such key of this curve.
+        """
+        self._client, self._key_id = client, key_id
+        try:
+            spki = load_der_public_key(client.get_public_key(KeyId=key_id)["PublicKey"])
+            point = spki.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+            self._public_key = PublicKey(point)
+        except (BotoCoreError, ClientError, ValueError) as error:
+            raise _unusable(key_id, error) from error
+        self.address = address_of(self._public_key)
+
+    def __repr__(self) -> str:
+        return f"KmsKey({self.address})"
+
+    def sign(self, digest: bytes) -> bytes:
+        """See `signer.keys.Key`. The digest is signed as it is: by default KMS would hash it once more."""
+        try:
+            answer = self._client.sign(
+                KeyId=self._key_id, Message=digest, MessageType="DIGEST", SigningAlgorithm=_ALGORITHM
+            )
+            r, s = decode_dss_signature(answer["Signature"])
+            return recoverable(digest, r, s, self._public_key)
+        except (BotoCoreError, ClientError, ValueError) as error:
+            raise _unusable(self._key_id, error) from error
+
+
+def _unusable(key_id: str, error: Exception) -> KeyUnusable:
+    return KeyUnusable(f"AWS KMS, key {key_id}: {type(error).__name__}")
+
+
+def kms_client(*, endpoint: str = "", seconds: float = 3) -> Any:
+    """Return a client that waits no longer; region and credentials come from AWS' own variables or the host's role."""
+    config = Config(
+        connect_timeout=seconds,
+        read_timeout=seconds,
+        retries={"total_max_attempts": 2},
+        max_pool_connections=32,
+    )
+    return boto3.client("kms", endpoint_url=endpoint or None, config=config)

@@ -15,9 +15,10 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from devstack.processes import Web
+from signer.configuration import Misconfigured, configure
 from tests.gateway.test_wiring import settings_with
 
-SIGNING = {"web", "worker-relay"}
+ASKING = {"web", "worker-relay"}
 SILENT = {"worker-default", "beat", "migrate", "eraser"}
 
 
@@ -29,22 +30,40 @@ def services() -> dict[str, Any]:
 
 
 def test_every_process_of_ours_is_known_here(services: dict[str, Any]) -> None:
-    assert {name for name, part in services.items() if part.get("build")} == SIGNING | SILENT
+    assert {name for name, part in services.items() if part.get("build")} == ASKING | SILENT | {"signer"}
 
 
-@pytest.mark.parametrize("name", sorted(SIGNING))
-def test_who_signs_gets_the_relayer_keys(services: dict[str, Any], name: str) -> None:
-    environment = services[name]["environment"]
-    assert environment["RELAY_SIGNER"] == "local"
-    assert environment["RELAY_RELAYER_KEYS_FILE"] == "/run/secrets/relayer_keys"
-    assert "relayer_keys" in services[name]["secrets"]
+@pytest.mark.parametrize("name", sorted(ASKING))
+def test_who_needs_signatures_asks_the_signer_at_its_socket(services: dict[str, Any], name: str) -> None:
+    environment, signer = services[name]["environment"], services["signer"]
+    assert environment["RELAY_SIGNER"] == "remote"
+    assert environment["SIGNER_URL"] == signer["environment"]["SIGNER_LISTEN"]
+    assert services[name]["volumes"] == ["signer_socket:/run/signer"]
+    assert "signer_socket:/run/signer" in signer["volumes"]
 
 
 @pytest.mark.parametrize("name", sorted(SILENT))
-def test_nobody_else_gets_the_relayer_keys(services: dict[str, Any], name: str) -> None:
+def test_nobody_else_reaches_the_signer(services: dict[str, Any], name: str) -> None:
     assert services[name]["environment"]["RELAY_SIGNER"] == "none"
-    assert "RELAY_RELAYER_KEYS" not in str(services[name]["environment"])
-    assert "relayer_keys" not in services[name].get("secrets", ())
+    assert "volumes" not in services[name]
+
+
+@pytest.mark.parametrize("name", sorted(ASKING | SILENT))
+def test_no_process_but_the_signer_gets_a_key(services: dict[str, Any], name: str) -> None:
+    text = str(services[name])
+    assert not any(word in text for word in ("RELAY_RELAYER", "RELAY_TREASURY_KEY", "keystore"))
+
+
+def test_the_signer_gets_its_keys_and_nothing_of_the_others(services: dict[str, Any]) -> None:
+    signer = services["signer"]
+    assert all(name.startswith("SIGNER_") for name in signer["environment"])
+    assert signer["secrets"] == ["keystore_password"]
+    assert "env_file" not in signer
+    given = {
+        name: text if text.startswith(("/", "unix:")) else "" for name, text in signer["environment"].items()
+    }
+    with pytest.raises(Misconfigured, match="Set SIGNER_CHAIN_ID"):
+        configure(given)
 
 
 # What a process uses of the secrets of .env and secrets/; SECRET_KEY is Django's, and everybody's.
@@ -109,7 +128,7 @@ def _environment(services: dict[str, Any], name: str) -> dict[str, str]:
     return {key: environment[key] for key in (*SECRETS, "WITHHELD_SECRETS") if key in environment}
 
 
-@pytest.mark.parametrize("name", sorted(SIGNING | SILENT))
+@pytest.mark.parametrize("name", sorted(ASKING | SILENT | {"signer"}))
 def test_every_process_runs_read_only_and_without_capabilities(services: dict[str, Any], name: str) -> None:
     part = services[name]
     assert (part["read_only"], part["cap_drop"]) == (True, ["ALL"])

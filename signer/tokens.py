@@ -1,6 +1,7 @@
 """Keys in a device behind PKCS#11: a hardware security module, or SoftHSM."""
 
 import threading
+from typing import Any
 
 import pkcs11
 from coincurve import PublicKey
@@ -15,7 +16,7 @@ _POINT_BYTES = 65
 class TokenKey:
     """One key pair of a token. The session is shared, and used by one thread at a time."""
 
-    def __init__(self, session: pkcs11.Session, lock: threading.Lock, private: pkcs11.PrivateKey) -> None:
+    def __init__(self, session: pkcs11.Session, lock: threading.Lock, private: Any) -> None:
         """
         Read the public half.
 

@@ -189,7 +189,9 @@ def test_an_account_nonce_carries_one_call_again_only_at_a_higher_fee_and_self_t
     more_gas = dearer._replace(
         transaction=replace(dearer.transaction, gas_limit=300_000, max_fee_per_gas_wei=9 * 10**9)
     )
-    assert [_refusal(_one(service, wrong)) for wrong in (cheaper, other, more_gas)] == ["nonce-used"] * 3
+    same_fee = dearer._replace(transaction=replace(dearer.transaction, max_priority_fee_per_gas_wei=1))
+    wrong = (cheaper, same_fee, other, more_gas)
+    assert [_refusal(_one(service, request)) for request in wrong] == ["nonce-used"] * 4
     assert _hash(_one(service, self_transfer(relayer)))
     dearest = call._replace(transaction=replace(call.transaction, max_fee_per_gas_wei=9 * 10**9))
     assert _hash(_one(service, dearest))

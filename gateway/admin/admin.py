@@ -125,8 +125,9 @@ def _request_of(entry: LogEntry) -> int | None:
 
 
 def _approval_of(entry: LogEntry) -> ApprovalRequest | None:
+    number = _request_of(entry)
     rows = ApprovalRequest.objects.select_related("requested_by", "decided_by")
-    return rows.filter(pk=_request_of(entry)).first()
+    return None if number is None else rows.filter(pk=number).first()
 
 
 def _page_of(request: int) -> str:

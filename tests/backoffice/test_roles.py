@@ -14,6 +14,8 @@ _OF_USERS = {
     "add_trustedimplementation",
     "change_trustedimplementation",
     "decide_trustedimplementation",
+    # Words about a person.
+    "add_note",
     # These ask and decide; nobody makes staff alone.
     "manage_staff",
     "decide_staff",

@@ -15,7 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.admin import approvals, audit, navigation, pauses
+from gateway.admin import approval_kinds, approvals, audit, navigation, pauses
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_kinds import CREDITS
 from gateway.admin.approval_pages import ApprovalRequestAdmin
@@ -173,7 +173,11 @@ class AuditLogAdmin(ReadOnlyAdmin):
         if _request_of(entry) is None or stage not in _STAGES:
             name, stage = audit.sentence_of(entry), ""
         name = name.removesuffix(" carried")
-        return _wrapped(name, format_html("<strong>{}</strong>", _STAGES[stage]) if stage else "")
+        titles = {kind.name: kind.title for kind in approval_kinds.kinds()}
+        return _wrapped(
+            titles.get(name, name.replace("_", " ")),
+            format_html("<strong>{}</strong>", _STAGES[stage]) if stage else "",
+        )
 
     @admin.display(description="about")
     def row(self, entry: LogEntry) -> str | SafeString:

@@ -119,7 +119,7 @@ def test_a_request_and_what_came_of_it_are_told_apart_and_lead_to_one_another(cl
     approvals.approve(request_id=asked.pk, actor=second, reason="checked")
     page = client.get(reverse(LIST)).content.decode()
     assert (page.count("<strong>Asked for</strong>"), page.count("<strong>Carried out</strong>")) == (1, 1)
-    assert page.count(f">request {asked.pk}</a>") == 2
+    assert page.count(f">request {asked.pk}</a>") == page.count(">Adjust credits</div>") == 2
     newest = StaffAction.objects.latest("pk")
     shown = client.get(reverse("admin:gateway_admin_staffaction_change", args=[newest.pk])).content.decode()
     assert f"{asker} (support): paid twice" in shown

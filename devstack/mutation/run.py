@@ -23,6 +23,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import urllib3
 from _pytest.runner import runtestprotocol
@@ -69,6 +70,7 @@ TESTS = (
     "tests/checkin/services",
 )
 _KILLED, _SURVIVED, _ENDLESS, _INVALID = "killed", "survived", "endless", "invalid"
+_OWNER = "postgres"
 # After so many mutants, the tests of one are run without it: they must still pass.
 _CONTROL = 20
 _STATUSES = {0: _SURVIVED, 1: _KILLED, 3: _INVALID}
@@ -297,14 +299,19 @@ def _functions_of(app: str) -> str:
 
 
 def _put_in_database(mutant: Mutant) -> bool:
-    text = str(mutant.other)
-    with connection.cursor() as cursor:
-        cursor.execute(text.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"))
+    _execute_as_owner(str(mutant.other))
     connections.close_all()
     return True
 
 
 def _replace_functions(file: str) -> None:
-    text = _functions_of(file.partition("/")[0])
-    with connection.cursor() as cursor:
-        cursor.execute(text.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"))
+    _execute_as_owner(_functions_of(file.partition("/")[0]))
+
+
+def _execute_as_owner(functions: str) -> None:
+    """The application's role, as which tests are connected, may change no function."""
+    database = connection.settings_dict
+    with psycopg.connect(
+        host=database["HOST"], port=database["PORT"] or None, dbname=database["NAME"], user=_OWNER
+    ) as owner:
+        owner.execute(functions.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION").encode())

@@ -90,7 +90,7 @@ def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
         counts.append(len(statements))
     # Pauses; approvals; ledger, reconciliations; postbacks, networks; calls, ended calls, relayers, treasury,
     # top-ups, losses, reorganisations, unsigned calls, loops, stalls; payments; deletions.
-    assert counts == [18, 18]
+    assert counts == [19, 19]
 
 
 @pytest.mark.django_db

@@ -233,7 +233,9 @@ def _columns(hours: list[figures.Hour], now: datetime) -> list[tuple[str, dict[s
     for age in range(24, -1, -1):
         begins_at = newest - timedelta(hours=age)
         hour = by_begin.get(begins_at)
-        shown.append((f"{begins_at:%d %b %H:%M}", dict(zip(_SERIES, hour[1:], strict=True)) if hour else {}))
+        shown.append(
+            (f"{begins_at:%d %b %H:%M} UTC", dict(zip(_SERIES, hour[1:], strict=True)) if hour else {})
+        )
     return shown
 
 

@@ -88,7 +88,7 @@ def person_of(*, user: User, now: datetime) -> Person:
         badges=_badges(rewards),
         entries=newest[:_NEWEST],
         balance_line=cards.line(
-            [(f"{entry.created_at:%d %b %H:%M}", entry.balance_after) for entry in reversed(newest)],
+            [(f"{entry.created_at:%d %b %H:%M} UTC", entry.balance_after) for entry in reversed(newest)],
             "credits",
         ),
         spent_by_day=cards.columns(_spent_by_day(user, now), ["spent"]),

@@ -6,14 +6,13 @@ The program is Debian's: one that is installed, or its packages, fetched by `apt
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote
 
 import psycopg
 
-from devstack.console import step
+from devstack.debian import unpacked
 from devstack.files import DATA
 from devstack.process_lifetime import unprivileged
 from devstack.services.postgres import APPLICATION_ROLE, Postgres
@@ -87,20 +86,7 @@ class PgBouncer(Server):
 
 def _program() -> Path:
     installed = shutil.which("pgbouncer")
-    if installed:
-        return Path(installed)
-    folder = DATA / "pgbouncer"
-    if not (folder / _PROGRAM).exists():
-        with step("fetching PgBouncer"):
-            _unpack(folder)
-    return folder / _PROGRAM
-
-
-def _unpack(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["apt-get", "download", *_PACKAGES], cwd=folder, check=True, capture_output=True)
-    for package in folder.glob("*.deb"):
-        subprocess.run(["dpkg-deb", "--extract", package, folder], check=True)
+    return Path(installed) if installed else unpacked("pgbouncer", *_PACKAGES) / _PROGRAM
 
 
 def _libraries() -> str:

@@ -104,16 +104,16 @@ def test_an_answer_that_comes_in_drops_is_cut_off() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_drip, args=(server, b"HTTP/1.1 "), daemon=True).start()
         began = time.monotonic()
-        with pytest.raises(NoAnswer, match=r"No answer within 0\.3 seconds"):
-            post(_url(server), body=b"{}", headers={}, seconds=0.3, allowed=_LOCAL)
-        assert time.monotonic() - began < 3
+        with pytest.raises(NoAnswer, match=r"No answer within 3 seconds"):
+            post(_url(server), body=b"{}", headers={}, seconds=3, allowed=_LOCAL)
+        assert time.monotonic() - began < 30
 
 
 def test_a_status_counts_though_what_follows_comes_in_drops() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         head = b"HTTP/1.1 201 Created\r\nX-Slow: "
         threading.Thread(target=_drip, args=(server, head), daemon=True).start()
-        assert post(_url(server), body=b"{}", headers={}, seconds=0.3, allowed=_LOCAL).status == 201
+        assert post(_url(server), body=b"{}", headers={}, seconds=3, allowed=_LOCAL).status == 201
 
 
 def test_of_a_long_answer_only_the_beginning_is_read() -> None:

@@ -27,6 +27,7 @@ from rewards.admin import grant_modifier
 from users import admin as users_admin
 from users.admin import as_address
 from users.models import Note, SignInSession, User
+from users.services.profile_cards import card_of
 
 
 def _itself(row: User) -> User:
@@ -115,13 +116,18 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         if obj is None:
             return ((None, {"fields": ("username", "groups")}),)
         if obj.profile_address:
-            return ((None, {"fields": ("profile_address", "is_active", "date_joined")}),)
+            return ((None, {"fields": ("profile_address", "shown_name", "is_active", "date_joined")}),)
         # Nobody has single permissions, and nobody is shown even the hash of a password.
         shown = ("username", "is_active", "is_staff", "is_superuser", "groups", "date_joined", "last_login")
         return ((None, {"fields": shown}),)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        return ("profile_address", "date_joined", "last_login")
+        return ("profile_address", "shown_name", "date_joined", "last_login")
+
+    @admin.display(description="name it shows of itself", empty_value="none read")
+    def shown_name(self, row: User) -> str | None:
+        card = card_of(row)
+        return (card and card.name) or None
 
     def takes_approval(self, row: User | None) -> bool:
         return row is None or row.profile_address is None

@@ -7,7 +7,9 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Model, QuerySet
+from django.db.models import F, Model, QuerySet
+from django.db.models.functions import Lower
+from django.db.models.lookups import StartsWith
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -17,7 +19,7 @@ from gateway.admin.models import StaffAction
 from gateway.admin.search import address_like
 from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
 from relay.models import Attempt, RelayTransaction
-from users.models import User
+from users.models import ProfileCard, User
 
 MOST = 20
 _HASH = re.compile(r"0x[0-9a-f]{64}")
@@ -27,7 +29,8 @@ MayView = Callable[[type[Model]], bool]
 
 WHAT_IS_FOUND = (
     "A profile's address, whole or four or more of the characters it begins or ends with, in any casing",
-    "A profile as name#1234: the digits are the first of its address; the name, which anybody may take, finds nothing",
+    "A profile as name#1234: the digits are the first of its address, and it is they that find it",
+    "The name that a profile shows of itself, or its beginning: anybody may take any name, so compare the address",
     "The hash of a relay transaction or of any of its attempts, whole or six or more of the characters it begins with",
     "The number of an invoice, as its payer has it",
     "An id of Stripe's: cus_…, sub_…, si_…, in_…, pi_…, evt_…, and seti_…, re_… or du_… of an event about it",
@@ -108,10 +111,16 @@ def _places(term: str) -> Iterator[QuerySet[Any]]:
         yield User.objects.filter(profile_address=lowered)
     elif (part := address_like(lowered)) is not None:
         yield User.objects.filter(part).order_by("pk")
+    yield _called(lowered)
     yield from _at_stripe(term)
     yield from _invoiced(term)
     yield from _of_request(term)
     yield from _of_networks(term)
+
+
+def _called(name: str) -> QuerySet[User]:
+    cards = ProfileCard.objects.alias(lowered=Lower("name")).filter(StartsWith(F("lowered"), name))
+    return User.objects.filter(pk__in=cards.values("user_id")).order_by("pk")
 
 
 def _at_stripe(term: str) -> Iterator[QuerySet[Any]]:

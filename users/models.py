@@ -206,6 +206,11 @@ class ProfileCard(models.Model):
     picture_type = models.CharField(max_length=10, blank=True, default="")
     refreshed_at = models.DateTimeField()
 
+    class Meta:
+        indexes = [
+            models.Index(OpClass(Lower("name"), "text_pattern_ops"), name="profilecard_name_begin"),
+        ]
+
     def __str__(self) -> str:
         return self.name or f"user {self.user_id}"
 

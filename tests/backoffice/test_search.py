@@ -23,7 +23,7 @@ from tests.factories import UserFactory
 from tests.gateway.admin.sample_rows import make
 from tests.portal.history_rows import relayed
 from tests.staff import log_in_staff
-from users.models import User
+from users.models import ProfileCard, User
 
 pytestmark = pytest.mark.django_db
 
@@ -100,6 +100,16 @@ def test_a_person_is_found_as_people_see_the_profile(staff: Client) -> None:
         sessions = staff.get("/admin/users/signinsession/", {"q": term})
         assert not sessions.context["cl"].result_list
     assert searched(staff, f"anna#{digits[:3]}") == []
+
+
+def test_people_are_found_by_the_name_that_their_profiles_show(staff: Client) -> None:
+    word = secrets.token_hex(5)
+    people = [UserFactory.create() for _ in range(3)]
+    for user, name in zip(people, (f"{word} Lena", f"{word.upper()}a", f"Not {word}"), strict=True):
+        ProfileCard.objects.create(user=user, name=name, refreshed_at=timezone.now())
+    assert searched(staff, word) == [page_of(user) for user in people[:2]]
+    assert searched(staff, f"{word} l") == [page_of(people[0])]
+    assert f"{word} Lena" in staff.get(page_of(people[0])).content.decode()
 
 
 def test_several_people_are_listed_to_choose_from(staff: Client) -> None:

@@ -455,6 +455,15 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
+            model_name="profilecard",
+            index=models.Index(
+                django.contrib.postgres.indexes.OpClass(
+                    django.db.models.functions.text.Lower("name"), "text_pattern_ops"
+                ),
+                name="profilecard_name_begin",
+            ),
+        ),
+        migrations.AddIndex(
             model_name="accountdeletion",
             index=models.Index(
                 condition=models.Q(("status", "erased"), _negated=True),

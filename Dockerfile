@@ -7,9 +7,9 @@ RUN /venv/bin/pip install --require-hashes -r /tmp/base.txt
 
 FROM python:3.11-slim-bookworm
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DJANGO_SETTINGS_MODULE=gateway.settings
-RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin gateway
-# New volumes of these places belong to the user as they do.
-RUN install -d -o 10001 -g 10001 -m 750 /run/signer /var/lib/signer
+# New volumes of the signer's places belong to the user as they do.
+RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin gateway \
+    && install -d -o 10001 -g 10001 -m 750 /run/signer /var/lib/signer
 WORKDIR /app
 COPY --from=build /venv /venv
 COPY manage.py ./

@@ -113,6 +113,12 @@ class StaffAdmin(Audited, _Admin[_Row]):
         changes.result_list = changes.result_list.defer(*self.list_defer)
         return changes
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields of a row's page; of one that is being added, only those that can be filled in."""
+        fields = super().get_fields(request, obj)
+        computed = set(self.get_readonly_fields(request)) if obj is None else set()
+        return [name for name in fields if name not in computed]
+
     def find_rows(self, rows: QuerySet[_Row], term: str) -> QuerySet[_Row] | None:
         """Return those of the rows that the term finds; None leaves the search to `search_fields`."""
         return None

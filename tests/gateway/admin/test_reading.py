@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from credits.models import ReconciliationRun
+from gateway.admin.base import ReadOnlyAdmin
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
 from tests.factories import UserFactory
@@ -23,6 +24,7 @@ from tests.staff import log_in_staff
 
 pytestmark = pytest.mark.django_db
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
+ADDED = [model for model in MODELS if not issubclass(type(admin.site._registry[model]), ReadOnlyAdmin)]
 _MOMENT = datetime(2026, 3, 7, 17, 4, 9, tzinfo=UTC)
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2})?(?: *[ap]\.?m\b)?(?![\d:]| UTC)", re.IGNORECASE)
 
@@ -65,6 +67,16 @@ def test_every_time_in_a_list_and_on_a_row_is_of_24_hours_and_names_its_zone(
     row = make(model)
     for path in (list_of(model), page_of(row)):
         assert vague_times(read(client, path)) == []
+
+
+@pytest.mark.parametrize("model", ADDED, ids=lambda model: model._meta.label)
+def test_a_form_to_add_a_row_has_nothing_that_is_not_filled_in(
+    client: Client, model: type[models.Model]
+) -> None:
+    log_in_staff(client)
+    answer = client.get(reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add"))
+    fields = [name for _, part in answer.context["adminform"].fieldsets for name in part["fields"]]
+    assert sorted(fields) == sorted(answer.context["adminform"].form.fields)
 
 
 def test_a_moment_reads_the_same_in_the_list_and_on_the_page(client: Client) -> None:

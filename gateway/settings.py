@@ -423,9 +423,9 @@ RELAY_TIP_CAP_WEI = env.integer("RELAY_TIP_CAP_WEI", default=2 * 10**9, minimum=
 # The most gas, in wei, that the service may lose within an hour: through all users together, and through each.
 RELAY_LOSS_PER_HOUR_WEI = env.integer("RELAY_LOSS_PER_HOUR_WEI", default=5 * 10**16)
 RELAY_USER_LOSS_PER_HOUR_WEI = env.integer("RELAY_USER_LOSS_PER_HOUR_WEI", default=10**15)
-# How long an accepted call waits for the chain to become cheap enough.
 # How long a quote of `prepare` is good; what the service may lose by it grows with that.
 RELAY_QUOTE_SECONDS = env.integer("RELAY_QUOTE_SECONDS", default=60, minimum=5, maximum=60)
+# How long an accepted call waits for the chain to become cheap enough.
 RELAY_DEADLINE_SECONDS = env.integer("RELAY_DEADLINE_SECONDS", default=3600, minimum=60)
 # With less time an accepted call would expire unsent, and the service would pay for its account nonce.
 RELAY_MIN_VALIDITY_SECONDS = env.integer(

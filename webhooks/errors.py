@@ -18,4 +18,4 @@ class EndpointDisabled(DomainError):
 class WebhooksNotConfigured(DomainError):
     """No key is set that the secrets of endpoints could be encrypted with."""
 
-    code, title, status = "webhooks-not-configured", "Webhooks are not configured", 503
+    code, title, status = "webhooks-not-configured", "Webhooks are not configured", 409

@@ -157,7 +157,7 @@ def test_a_modifier_that_support_grants_shows_in_the_wallet_until_they_end_it(
     [shown] = relaying.modifiers()
     assert (shown["modifier_type"], shown["value"]) == ("BONUS_SURVEYS_CREDITS", 0.15)
 
-    page.get_by_role("link", name="BONUS_SURVEYS_CREDITS").click()
+    page.get_by_role("link", name="Bonus on surveys").click()
     begin(page, "End modifier", reason="it was meant for somebody else")
     admin.picture("end-modifier")
     page.locator("form[method=post]").get_by_role("button", name="End modifier", exact=True).click()

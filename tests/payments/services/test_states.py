@@ -123,7 +123,10 @@ def _look(case: Case, now: datetime, staff: Client) -> dict[str, str]:
     rewards = current_rewards(user=user, now=now)
     page = staff.get(reverse("admin:users_user_change", args=[user.pk])).content.decode()
     line = page.split(report.subscription.stripe_subscription_id)[1].split("</tr>")[0]
-    status, *_amount_and_end, then = re.findall(r"<td[^>]*>([^<]*)</td>", line)
+    cells = [
+        re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", line, re.DOTALL)
+    ]
+    status, *_amount_and_end, then = cells
     return {
         "the dashboard says": "subscriber" if rewards.is_subscriber else "no subscriber",
         "`status`, `nextStep`": f"{report.subscription.status}, `{report.next_step}`",

@@ -62,6 +62,7 @@ def test_verify_names_every_way_of_being_refused(description: Any) -> None:
         "nonce-foreign",
         "signature-not-by-controller",
         "account-inactive",
+        "account-deleted",
     }
     assert _codes(operation, 403) == {"untrusted-code", "sign-permission-missing", "https-required"}
     assert _codes(operation, 422) == {"profile-not-deployed"}

@@ -17,6 +17,7 @@ from credits.queries import balance_of
 from credits.services import entries
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
+from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
 from relay.errors import RelayShareUsed, TooManyCancelledCalls
@@ -38,6 +39,8 @@ _SELF_TRANSFER_GAS = 21_000
 @pytest.fixture
 def meter(services: Services, user: User, chain: Chain) -> LossMeter:
     chain.set_base_fee(GWEI)
+    # A client keeps the price of a block for a while; this one's must not be that of the test before.
+    set_chain_client(None)
     return LossMeter(services)
 
 

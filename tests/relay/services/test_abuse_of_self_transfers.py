@@ -39,8 +39,6 @@ _SELF_TRANSFER_GAS = 21_000
 @pytest.fixture
 def meter(services: Services, user: User, chain: Chain) -> LossMeter:
     chain.set_base_fee(GWEI)
-    # A client keeps the price of a block for a while; this one's must not be that of the test before.
-    set_chain_client(None)
     return LossMeter(services)
 
 
@@ -205,6 +203,8 @@ def test_the_spike_that_once_cost_7942_credits_costs_what_the_limits_allow(
     """A call of 458,000 gas was held at 1,217 credits, sent again at a base fee 20 times as high, and cost 9,159."""
     settings.RELAY_USER_LOSS_PER_HOUR_WEI = spike.user_limit_wei
     settings.RELAY_LOSS_PER_HOUR_WEI = spike.service_limit_wei
+    # A client keeps the price of a block for a while; this one's must not be that of the test before.
+    set_chain_client(None)
     row = accept(payload=set_data_payload(secrets.token_bytes(480), key=secrets.token_bytes(32)))
     held = row.hold.amount
     broadcast_all()

@@ -182,14 +182,16 @@ def test_an_account_nonce_carries_one_call_again_only_at_a_higher_fee_and_self_t
     call = relay_call(relayer, targets.key_manager())
     first = _hash(_one(service, call))
     assert _hash(_one(service, call)) == first
-    dearer = call._replace(transaction=replace(call.transaction, max_fee_per_gas_wei=3 * 10**9))
-    assert _hash(_one(service, dearer)) != first
+    replacement = call._replace(transaction=replace(call.transaction, max_fee_per_gas_wei=3 * 10**9))
+    assert _hash(_one(service, replacement)) != first
     cheaper = call._replace(transaction=replace(call.transaction, max_fee_per_gas_wei=10**9))
     other = relay_call(relayer, call.transaction.to, max_fee_per_gas_wei=9 * 10**9)
-    more_gas = dearer._replace(
-        transaction=replace(dearer.transaction, gas_limit=300_000, max_fee_per_gas_wei=9 * 10**9)
+    more_gas = replacement._replace(
+        transaction=replace(replacement.transaction, gas_limit=300_000, max_fee_per_gas_wei=9 * 10**9)
     )
-    same_fee = dearer._replace(transaction=replace(dearer.transaction, max_priority_fee_per_gas_wei=1))
+    same_fee = replacement._replace(
+        transaction=replace(replacement.transaction, max_priority_fee_per_gas_wei=1)
+    )
     wrong = (cheaper, same_fee, other, more_gas)
     assert [_refusal(_one(service, request)) for request in wrong] == ["nonce-used"] * 4
     assert _hash(_one(service, self_transfer(relayer)))
@@ -240,8 +242,8 @@ def test_an_hour_of_gas_is_kept_for_each_relayer_and_self_transfers_have_a_tenth
     ]
     assert _refusal(outcomes[2]) == "used-up"
     # A replacement takes no more gas than what it replaces.
-    dearer = calls[1]._replace(transaction=replace(calls[1].transaction, max_fee_per_gas_wei=FEE_CAP))
-    assert _hash(_one(service, dearer))
+    replacement = calls[1]._replace(transaction=replace(calls[1].transaction, max_fee_per_gas_wei=FEE_CAP))
+    assert _hash(_one(service, replacement))
     signed = [_one(service, self_transfer(relayer, account_nonce=2 + nonce)) for nonce in range(10)]
     assert sum(isinstance(outcome, SignedTransaction) for outcome in signed) == 150_000 // 21_000
     clock.now += 3700

@@ -15,7 +15,7 @@ from gateway.common.waiting import Wait
 from tests.settings import *  # noqa: F403
 
 ROOT_URLCONF = __name__
-WEB_THREADS, WEB_MAX_WAITING_REQUESTS, WEB_BODY_SECONDS = 2, 1, 1
+WEB_THREADS, WEB_MAX_WAITING_REQUESTS, WEB_BODY_SECONDS = 2, 3, 1
 WEB_MAX_LONG_POLLS, WEB_MAX_LONG_POLLS_PER_USER = 5, 4
 
 

@@ -16,7 +16,7 @@ from kombu.exceptions import OperationalError
 from kombu.transport import redis as redis_transport
 from kombu.transport import virtual
 
-from gateway.common import tasks
+from gateway.common import durations, tasks
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
@@ -67,6 +67,12 @@ def keep_one_connection(**_: object) -> None:
     for wrapper in connections.all():
         wrapper.settings_dict["OPTIONS"].pop("pool", None)
         wrapper.settings_dict |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
+
+
+@signals.worker_process_init.connect
+def report_durations(**_: object) -> None:
+    """Begin to report, in each process of a pool that forks; the relay worker begins with its loops."""
+    durations.reporter().start()
 
 
 @signals.task_prerun.connect

@@ -32,7 +32,7 @@ from django.http import StreamingHttpResponse
 from django.urls import get_resolver
 
 from gateway.chain.client import node_checks
-from gateway.common import errors
+from gateway.common import durations, errors
 from gateway.common.waiting import Limits, Wait, Waiters
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ class Application:
         """Import what the first request would import, and keep the garbage collector from looking at it again."""
         _ = get_resolver().url_patterns
         node_checks().start()
+        durations.reporter().start()
         gc.collect()
         gc.freeze()
         # Once the loop runs, the server has set its own handlers.

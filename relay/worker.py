@@ -26,7 +26,7 @@ from django.utils import timezone
 
 from gateway.chain.client import node_checks
 from gateway.chain.config import get_chain
-from gateway.common import tasks
+from gateway.common import durations, tasks
 from gateway.common.db import LeaseLost, Listener
 from gateway.common.errors import DomainError
 from relay.services import broadcasting, funding, tracking, unsigned
@@ -285,6 +285,7 @@ class RelayLoops(bootsteps.StartStopStep):
             self._loops.append(Funding(owner=worker.hostname))
         self._node_checks = node_checks()
         self._node_checks.start()
+        durations.reporter().start()
         signals.worker_shutting_down.connect(self._end_soon)
         self._watchdog = Watchdog(self._loops)
         for thread in (*self._loops, self._watchdog):
@@ -297,6 +298,7 @@ class RelayLoops(bootsteps.StartStopStep):
         deadline = time.monotonic() + _ENDING_SECONDS
         for thread in (*self._loops, self._watchdog):
             thread.join(max(0.0, deadline - time.monotonic()))
+        durations.reporter().stop()
 
     def terminate(self, worker: Any) -> None:
         """End as `stop` does: a turn that is cut off is repeated by the next worker."""

@@ -21,6 +21,7 @@ from gateway.chain.connection import HttpFault, NodeConnection
 from gateway.chain.errors import NodeUnavailable, no_answer
 from gateway.chain.rpc import Call, NodeFault, RpcError
 from gateway.chain.types import Head, NodeHealth
+from gateway.common import durations
 from gateway.common.guards import Guard, NotLetThrough
 
 logger = logging.getLogger(__name__)
@@ -111,7 +112,8 @@ class Node:
             NodeFault: it did not. That says nothing about the node: it stays where it is in the rotation.
         """
         try:
-            body = self._connection(timeout_seconds).post(rpc.request_body(calls))
+            with durations.CHAIN_REQUEST.timed(self.name):
+                body = self._connection(timeout_seconds).post(rpc.request_body(calls))
         except HttpFault as error:
             raise NodeFault(str(error)) from error
         return rpc.replies(body, len(calls), _never)
@@ -182,7 +184,8 @@ class Node:
 
     def _post(self, body: bytes, *, timeout_seconds: float) -> bytes:
         try:
-            answer = self._connection(timeout_seconds).post(body)
+            with durations.CHAIN_REQUEST.timed(self.name):
+                answer = self._connection(timeout_seconds).post(body)
         except HttpFault as error:
             self.guard.failed()
             raise NodeFault(str(error)) from error

@@ -12,5 +12,6 @@ class GatewayCommonConfig(AppConfig):
     label = "gateway_common"
 
     def ready(self) -> None:
-        """Register the checks, which need the settings."""
+        """Register the checks and the histograms, which need the settings."""
         import_module("gateway.common.checks")
+        import_module("gateway.common.durations").time_statements()

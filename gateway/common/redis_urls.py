@@ -4,6 +4,7 @@ One Redis, or the one that Sentinels name at the moment, for the broker, rate li
 `redis+sentinel://:password@host:26379,host:26379/service` names Sentinels; the password, if any, is theirs and Redis's.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -52,6 +53,12 @@ def sentinels(url: str) -> Sentinels | None:
 def client(url: str, **options: Any) -> Any:
     """Return a client of the Redis that takes writes now."""
     return Redis(connection_pool=Pool.from_url(url, **options))
+
+
+@functools.cache
+def text_client(url: str) -> Any:
+    """Return the process's client for small texts, which gives up soon."""
+    return client(url, decode_responses=True, socket_timeout=0.5, socket_connect_timeout=0.5)
 
 
 class Pool(ConnectionPool):

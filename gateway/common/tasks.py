@@ -9,7 +9,6 @@ Heartbeats are the times at which each periodic task last ended. They are kept i
 monitoring; nothing depends on them, and each task's next run writes them again.
 """
 
-import functools
 import logging
 import time
 from collections.abc import Iterable
@@ -85,7 +84,7 @@ def record_heartbeat(*, task: str, state: str) -> None:
     if state == states.SUCCESS:
         times[f"{_SUCCEEDED} {task}"] = now
     try:
-        _text_redis(settings.REDIS_URL).hset(_HEARTBEATS_KEY, mapping=times)
+        redis_urls.text_client(settings.REDIS_URL).hset(_HEARTBEATS_KEY, mapping=times)
     except RedisError as error:
         logger.warning("the end of %s cannot be recorded: %s", task, type(error).__name__)
 
@@ -93,7 +92,7 @@ def record_heartbeat(*, task: str, state: str) -> None:
 def read_heartbeats(*, queues: Iterable[str]) -> Heartbeats | None:
     """Return the heartbeats, in one round trip; None while Redis is away."""
     names = list(queues)
-    pipeline = _text_redis(settings.REDIS_URL).pipeline(transaction=False)
+    pipeline = redis_urls.text_client(settings.REDIS_URL).pipeline(transaction=False)
     pipeline.hgetall(_HEARTBEATS_KEY)
     for name in names:
         pipeline.llen(name)
@@ -121,8 +120,3 @@ def _times_of(what: str, recorded: dict[str, str]) -> dict[str, float]:
         for task in sorted(scheduled_tasks())
         if (key := f"{what} {task}") in recorded
     }
-
-
-@functools.cache
-def _text_redis(url: str) -> Any:
-    return redis_urls.client(url, decode_responses=True, socket_timeout=0.5, socket_connect_timeout=0.5)

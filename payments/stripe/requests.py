@@ -12,6 +12,7 @@ from typing import Any
 
 import stripe
 
+from gateway.common import durations
 from gateway.common.errors import DomainError
 from gateway.common.guards import Guard, NotLetThrough
 from payments.errors import BillingRefused, BillingUnavailable, CardDeclined, PaymentMethodRequired
@@ -44,7 +45,7 @@ class GuardedClient(stripe.RequestsClient):
         """
         started = time.monotonic()
         try:
-            with self._guard.place():
+            with self._guard.place(), durations.STRIPE_REQUEST.timed():
                 answer = super().request(*arguments, **options)
         except NotLetThrough as error:
             message = "Stripe has not answered lately."

@@ -18,7 +18,7 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import SendKind, SendOutcome
-from gateway.common import db
+from gateway.common import db, durations
 from gateway.common.db import isolated
 from relay.models import PREDECESSOR_FAILED, Attempt, RelayTransaction, sql_values
 from relay.services import cancellation, replacement
@@ -241,7 +241,9 @@ def _mark_sent(attempts: Sequence[_Signed], now: datetime) -> None:
             "transactions": [attempt.relay_transaction_id for attempt in attempts],
             "now": now,
         }
-        db.all_rows(_MARK_SENT, params)
+        for (waited_seconds,) in db.all_rows(_MARK_SENT, params):
+            if waited_seconds is not None:
+                durations.BROADCAST.observe(waited_seconds)
 
 
 _MESSAGE_LENGTH = 500
@@ -337,7 +339,7 @@ WHERE call.id = ANY(%(ids)s::bigint[]) AND call.is_follower AND NOT EXISTS (
 """  # noqa: S608 - constants of our own
 
 # Update conditionally: what the tracker or a newer attempt has written meanwhile stays. The count is read first, so
-# calls are locked before attempts, as everywhere.
+# calls are locked before attempts, as everywhere. Returns how long attempts had waited that were never sent before.
 _MARK_SENT = f"""
 WITH submitted AS (
     UPDATE relay_relaytransaction SET status = '{_Status.SUBMITTED}'
@@ -348,5 +350,6 @@ UPDATE relay_attempt AS attempt
 SET status = '{_SENT}', sent_at = %(now)s, first_sent_at = coalesce(first_sent_at, %(now)s)
 FROM (SELECT count(*) FROM submitted) AS done
 WHERE attempt.id = ANY(%(attempts)s::bigint[]) AND attempt.status IN ('{_SIGNED}', '{_SENT}')
-RETURNING attempt.id
+RETURNING CASE WHEN attempt.first_sent_at = %(now)s
+          THEN extract(epoch FROM attempt.first_sent_at - attempt.created_at)::float END
 """  # noqa: S608 - constants of our own

@@ -22,7 +22,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
-from gateway.common import db
+from gateway.common import db, durations
 from gateway.common.db import isolated
 from relay.models import Attempt, RelayTransaction, sql_values
 from relay.pricing import cost_in_credits
@@ -226,15 +226,18 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
     # Last, because accounts are what requests wait for.
     if settled:
         cashback.settle(
-            costs={hold_id: cost for hold_id, cost, _ in settled},
+            costs={hold_id: cost for hold_id, cost, *_ in settled},
             now=now,
             capped=True,
-            unrewarded={hold_id for hold_id, _, status in settled if status != _Status.SUCCESS},
+            unrewarded={hold_id for hold_id, _, status, _ in settled if status != _Status.SUCCESS},
         )
+    for *_, seconds in settled:
+        durations.SETTLED.observe(seconds)
     return len(settled)
 
 
-# Lock the calls in the order of rows and write how those in progress ended. Returns their holds, with the costs.
+# Lock the calls in the order of rows and write how those in progress ended. Returns their holds,
+# with the costs, and how long they took.
 _SETTLE_CALLS = f"""
 WITH due AS (
     SELECT call.id
@@ -251,5 +254,5 @@ FROM due JOIN unnest(
     %(hashes)s::text[]
 ) AS outcome (id, status, cost, code, detail, hash) ON outcome.id = due.id
 WHERE call.id = due.id
-RETURNING call.hold_id, outcome.cost, outcome.status
+RETURNING call.hold_id, outcome.cost, outcome.status, extract(epoch FROM call.settled_at - call.created_at)::float
 """  # noqa: S608 - constants of our own

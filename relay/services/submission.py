@@ -6,9 +6,11 @@ batch of one. Looking: one statement reads what the rows say, and one trip to th
 the very transaction that would be signed. Accepting: `relay.services.acceptance`.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from uuid import UUID
 
 from django.conf import settings
@@ -21,6 +23,7 @@ from gateway.chain.lsp25 import RelayCall, relay_digest
 from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery, RelayState
+from gateway.common import durations
 from gateway.common.batching import Patience, Together
 from gateway.common.errors import DomainError
 from gateway.common.logging import request_id
@@ -52,6 +55,19 @@ def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | 
         NotAuthenticated: the session or the account has ended.
         DomainError: the call was refused; nothing is stored, held or sent.
     """
+    started, outcome = time.perf_counter(), "failed"
+    try:
+        transaction_hash = _execute(caller, call, now, quote_id)
+        outcome = "accepted"
+    except DomainError as error:
+        outcome = "unavailable" if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "refused"
+        raise
+    finally:
+        durations.ACCEPTANCE.observe(time.perf_counter() - started, outcome)
+    return transaction_hash
+
+
+def _execute(caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | None) -> str:
     call, identity = identify(call=call)
     request = CallRequest(caller, call, identity, now, quote_id)
     try:

@@ -17,7 +17,7 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import ChainView, Head
-from gateway.common import db
+from gateway.common import db, durations
 from gateway.common.db import isolated
 from relay.models import Attempt, Relayer, RelayTransaction, sql_values
 from relay.services import cancellation, gaps, losses, relayers, reorganisations, replacement, settlement
@@ -253,6 +253,9 @@ def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetim
         "now": now,
     }
     db.all_rows(_UPDATE_RECEIPTS, params)
+    for attempt in changed.values():
+        if attempt.status == Attempt.Status.MINED and not attempt.block_hash and attempt.first_sent_at:
+            durations.MINED.observe((now - attempt.first_sent_at).total_seconds())
     return [changed.get(attempt.id, attempt) for attempt in attempts]
 
 

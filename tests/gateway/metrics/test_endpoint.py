@@ -20,6 +20,14 @@ from tests.gateway.metrics.conftest import Scrape
 from tests.gateway.test_wiring import settings_with
 from tests.portal.history_rows import earned, relayed
 
+HISTOGRAMS = {
+    f"gateway_{name}_seconds"
+    for name in (
+        *(f"relay_{stage}" for stage in ("acceptance", "broadcast", "mined", "settled")),
+        *("chain_request", "stripe_request", "sql"),
+    )
+}
+
 
 def asked(authorization: str = "", method: str = "get", path: str = "/metrics") -> tuple[int, str]:
     headers = {"authorization": authorization} if authorization else {}
@@ -72,7 +80,7 @@ def test_names_and_explanations_are_as_prometheus_wants_them(token: str, client:
         assert family.name.startswith("gateway_")
         assert family.documentation.endswith(".")
         # What is counted from rows at each scrape is a gauge; _total is for counters.
-        assert family.type == "gauge"
+        assert family.type == ("histogram" if family.name in HISTOGRAMS else "gauge")
         assert not family.name.endswith("_total")
 
 

@@ -1,0 +1,210 @@
+"""
+How long things take, over all processes: histograms that each process counts and Redis adds up.
+
+A process counts in its memory. One that has started its `reporter` adds what it has counted to one hash in Redis every
+few seconds, so whichever process answers `/metrics` answers for all of them, also for those that have ended. If Redis
+forgets, the histograms begin at 0 again, as Prometheus expects of counters.
+"""
+
+import functools
+import itertools
+import logging
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.db.backends.signals import connection_created
+from prometheus_client.core import HistogramMetricFamily, Metric
+from redis.exceptions import RedisError
+
+from gateway.common.metrics import PREFIX, register
+from gateway.common.redis_urls import text_client
+
+logger = logging.getLogger(__name__)
+
+_KEY = "gateway:durations"
+_REPORT_SECONDS = 10.0
+_INFINITE, _SUM = "+Inf", "sum"
+# Upper bounds in seconds: of what a request waits for, and of the way of a call through the chain.
+SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+LONG = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 45, 60, 120, 300, 600, 1800, 3600)
+
+# For a few additions at a time. A worker forks before it has threads that could hold it.
+_lock = threading.Lock()
+_histograms: "list[Histogram]" = []
+
+
+class Histogram:
+    """Durations of one kind, in seconds, with at most one label. For any thread."""
+
+    def __init__(
+        self, name: str, documentation: str, *, label: str = "", bounds: tuple[float, ...] = SHORT
+    ) -> None:
+        self.name, self.documentation, self.label = name, documentation, label
+        self.bounds = bounds
+        self.limits = [*(str(float(bound)) for bound in bounds), _INFINITE]
+        # Of each value of the label how many fell below each bound and above the one before; and the sum.
+        self._counted: dict[str, list[float]] = {}
+        _histograms.append(self)
+
+    def observe(self, seconds: float, label_value: str = "") -> None:
+        """Count one duration."""
+        with _lock:
+            counts = self._counted.get(label_value)
+            if counts is None:
+                counts = self._counted[label_value] = [0.0] * (len(self.bounds) + 2)
+            counts[bisect_left(self.bounds, seconds)] += 1
+            counts[-1] += seconds
+
+    @contextmanager
+    def timed(self, label_value: str = "") -> Iterator[None]:
+        """Count how long the block takes, however it ends."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.observe(time.perf_counter() - started, label_value)
+
+    def take(self) -> dict[str, float]:
+        """Return what was counted since the last time, by field of the hash in Redis, and forget it."""
+        with _lock:
+            counted, self._counted = self._counted, {}
+        return {
+            f"{self.name} {limit} {label_value}": count
+            for label_value, counts in counted.items()
+            for limit, count in zip([*self.limits, _SUM], counts, strict=True)
+            if count
+        }
+
+    def family(self, hash_in_redis: dict[str, str]) -> Metric:
+        """Return the histogram as Prometheus reads it."""
+        family = HistogramMetricFamily(
+            PREFIX + self.name, self.documentation, labels=[self.label] if self.label else []
+        )
+        stored: dict[str, dict[str, float]] = {}
+        for field, count in hash_in_redis.items():
+            name, limit, label_value = field.split(" ", 2)
+            if name == self.name:
+                stored.setdefault(label_value, {})[limit] = float(count)
+        for label_value, counts in sorted(stored.items()):
+            totals = itertools.accumulate(counts.get(limit, 0) for limit in self.limits)
+            buckets = list(zip(self.limits, totals, strict=True))
+            family.add_metric([label_value] if self.label else [], buckets, counts.get(_SUM, 0))
+        return family
+
+
+# All of them here, so that each process answers all of them, whatever it has imported.
+ACCEPTANCE = Histogram(
+    "relay_acceptance_seconds", "From a relay call's arrival to its hash or refusal.", label="outcome"
+)
+BROADCAST = Histogram(
+    "relay_broadcast_seconds", "From the signature of an attempt to when a node first took it.", bounds=LONG
+)
+MINED = Histogram(
+    "relay_mined_seconds",
+    "From when a node first took an attempt to when it was seen in a block.",
+    bounds=LONG,
+)
+SETTLED = Histogram("relay_settled_seconds", "From a call's acceptance to its settlement.", bounds=LONG)
+CHAIN_REQUEST = Histogram(
+    "chain_request_seconds", "Time of one request to a node, of one or many calls.", label="node"
+)
+STRIPE_REQUEST = Histogram(
+    "stripe_request_seconds", "Time of one request to Stripe, with the pauses and repeats of its library."
+)
+SQL = Histogram("sql_seconds", "Time of a statement, from sending it to having its rows.")
+
+
+@register
+def histograms() -> Iterator[Metric]:
+    """Yield every histogram, in one round trip to Redis; while that is away, without values."""
+    try:
+        stored = text_client(settings.REDIS_URL).hgetall(_KEY)
+    except RedisError as error:
+        logger.warning("the durations cannot be read: %s", type(error).__name__)
+        stored = {}
+    for histogram in _histograms:
+        yield histogram.family(stored)
+
+
+class Reporter:
+    """Adds what this process has counted to Redis every few seconds, once it is started."""
+
+    def __init__(self) -> None:
+        # What was taken and not yet reported.
+        self._due: dict[str, float] = {}
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_out = False
+
+    def start(self) -> None:
+        """Begin, in a thread that dies with the process; harmless where it has begun."""
+        if self._thread is None:
+            self._stopping.clear()
+            self._thread = threading.Thread(target=self._run, name="durations", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Report what is left, and end."""
+        if self._thread is not None:
+            self._stopping.set()
+            self._thread.join()
+            self._thread = None
+
+    def report(self) -> None:
+        """
+        Add to Redis what was counted; while it is away, that waits here.
+
+        An answer that is lost on its way makes the process add the same twice.
+        """
+        for histogram in _histograms:
+            for field, count in histogram.take().items():
+                self._due[field] = self._due.get(field, 0) + count
+        if not self._due:
+            return
+        pipeline = text_client(settings.REDIS_URL).pipeline()
+        for field, count in self._due.items():
+            pipeline.hincrbyfloat(_KEY, field, count)
+        try:
+            pipeline.execute()
+        except RedisError as error:
+            if not self._is_out:
+                logger.warning("durations wait to be reported: %s", type(error).__name__)
+            self._is_out = True
+        else:
+            self._due.clear()
+            self._is_out = False
+
+    def _run(self) -> None:
+        while not self._stopping.wait(_REPORT_SECONDS):
+            self.report()
+        self.report()
+
+
+@functools.cache
+def reporter() -> Reporter:
+    """Return the process's reporter."""
+    return Reporter()
+
+
+def time_statements() -> None:
+    """Count the statements of every session that this process opens from now on."""
+    connection_created.connect(_time_session, dispatch_uid="durations")
+
+
+def _time_session(*, connection: Any, **_: object) -> None:
+    # First, because a block that adds another one takes the last away again.
+    if _timed not in connection.execute_wrappers:
+        connection.execute_wrappers.insert(0, _timed)
+
+
+def _timed(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    started = time.perf_counter()
+    try:
+        return execute(sql, params, many, context)
+    finally:
+        SQL.observe(time.perf_counter() - started)

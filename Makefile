@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos soak fuzz mutation manage clean lock schema format structure bundle packages generators
+.PHONY: help run test lint bench chaos signers soak fuzz mutation manage clean lock schema format structure bundle packages generators
 
 help: ## Show the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -28,8 +28,8 @@ $(PREPARED): $(INSTALLED)
 	@$(BIN)/python -m devstack prepare
 	@touch $@
 
-run: $(PREPARED) ## Start everything, run the wallet journey, keep serving (ONCE=1, PORT=, LOAD=1, PGBOUNCER=1, SIGNER=1)
-	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(LOAD),--load) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME)) $(if $(SIGNER),--signer)
+run: $(PREPARED) ## Start everything, run the wallet journey, keep serving (ONCE=1, PORT=, LOAD=1, PGBOUNCER=1, SIGNER=1 or pkcs11 or kms)
+	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(LOAD),--load) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME)) $(if $(SIGNER),--signer $(filter-out 1,$(SIGNER)))
 
 # Each of the workers has its own servers. The journeys stay on one of them and mostly wait, so three suit two processors.
 WORKERS ?= 3
@@ -74,6 +74,9 @@ bench: $(PREPARED) ## Measure relaying under load (ARGS=, such as ARGS="--agains
 
 chaos: $(PREPARED) ## Cause faults under load and compare what was promised (MINUTES=60, FAULTS= their first words, TIMES= of each)
 	@$(BIN)/python -m devstack chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES))
+
+signers: $(PREPARED) ## Kill and stall what signs, with keys in each place (CALLS=2000, KEYS=local,keystore,pkcs11,kms)
+	@$(BIN)/python -m devstack signers $(if $(CALLS),--calls $(CALLS)) $(if $(KEYS),--keys $(KEYS))
 
 soak: $(PREPARED) ## Keep the stack busy without any fault; nothing may grow or fail (MINUTES=30)
 	@$(BIN)/python -m devstack soak $(if $(MINUTES),--minutes $(MINUTES))

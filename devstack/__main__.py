@@ -15,6 +15,8 @@ from devstack.process_lifetime import run_guarded, unwind_on_signals
 
 # Management commands that alter tables, or rows that nobody else may alter.
 _OWNERS_COMMANDS = {"migrate"}
+# Where a signer's keys may lie; `devstack.signing.KeyPlace` has them too, and takes a second to import.
+_PLACES = ("keystore", "pkcs11", "kms")
 
 
 def main() -> int:
@@ -39,7 +41,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--port", type=_port, help="port of the web server (default: a free one)")
     run.add_argument("--block-time", type=float, default=2, help="seconds between blocks (default: 2)")
-    run.add_argument("--signer", action="store_true", help="keys in a signer of its own, as in production")
+    run.add_argument(
+        "--signer",
+        nargs="?",
+        choices=_PLACES,
+        const=_PLACES[0],
+        help=f"keys with a signer of its own, as in production: {', '.join(_PLACES)} (default: {_PLACES[0]})",
+    )
     run.set_defaults(action=_run)
     prepare = commands.add_parser(
         "prepare", help="make what the first start needs: chain node, database template"
@@ -67,6 +75,20 @@ def _parser() -> argparse.ArgumentParser:
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "results.json", help="the file to add to"
     )
     chaos.set_defaults(action=_chaos)
+    signers = commands.add_parser(
+        "signers", help="kill and stall what signs, wherever the keys lie, and compare what was promised"
+    )
+    signers.add_argument("--calls", type=int, default=2_000, help="with keys in each place (default: 2,000)")
+    signers.add_argument(
+        "--keys",
+        type=lambda text: text.split(","),
+        default=["local", *_PLACES],
+        help=f"where they lie, with commas (default: local,{','.join(_PLACES)})",
+    )
+    signers.add_argument(
+        "--results", type=Path, default=PROJECT / "docs" / "chaos" / "signers.json", help="the file to write"
+    )
+    signers.set_defaults(action=_signers)
     soak = commands.add_parser("soak", help="load without any fault: what grows, what fails, what is wrong")
     soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
     soak.add_argument(
@@ -117,11 +139,10 @@ def _run(options: argparse.Namespace) -> int:
 
 def _run_stack(options: argparse.Namespace) -> int:
     from devstack.run import Options, run
+    from devstack.signing import KeyPlace
 
-    directory = options.data.resolve()
-    return run(
-        Options(directory, options.once, options.load, options.port, options.block_time, options.signer)
-    )
+    directory, keys = options.data.resolve(), KeyPlace(options.signer or "local")
+    return run(Options(directory, options.once, options.load, options.port, options.block_time, keys))
 
 
 def _prepare(_: argparse.Namespace) -> int:
@@ -174,6 +195,18 @@ def _run_chaos(options: argparse.Namespace) -> int:
     from devstack.chaos.run import Options, run
 
     return run(Options(options.faults, options.minutes, options.times, options.results))
+
+
+def _signers(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    return run_guarded(lambda: _run_signers(options))
+
+
+def _run_signers(options: argparse.Namespace) -> int:
+    from devstack.chaos.signers import Options, run
+    from devstack.signing import KeyPlace
+
+    return run(Options([KeyPlace(name) for name in options.keys], options.calls, options.results))
 
 
 def _soak(options: argparse.Namespace) -> int:

@@ -1,7 +1,7 @@
 """`python -m devstack run`: the whole service on one machine, from nothing to served."""
 
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, Eraser, RelayWorker, Web, Worker
 from devstack.services.server import Server, free_port, require_free_port, stop_all
 from devstack.services.stack import Services, alone_in, start_services
-from devstack.signing import make_signer, signing_elsewhere
+from devstack.signing import KeyPlace, signing_at
 from devstack.stack_file import write_stack_file
 from devstack.stand_in import write_stand_in
 from devstack.supervisor import supervise
@@ -30,7 +30,7 @@ class Options:
     load: bool = False
     port: int | None = None
     block_time: float = 2
-    signer: bool = False
+    keys: KeyPlace = KeyPlace.LOCAL
 
     @property
     def stack_file(self) -> Path:
@@ -58,12 +58,12 @@ def run(options: Options) -> int:
         start_services(options.data, block_time=options.block_time) as services,
     ):
         prepared = prepare(services, options.data, options.plan, port=port, block_time=options.block_time)
-        if options.signer:
-            signer = make_signer(services, prepared.secrets, options.data, prepared.settings)
-            prepared = replace(prepared, settings=signing_elsewhere(prepared.settings, options.data))
-            with signer.running():
-                return _serve(services, prepared, options, started, signer)
-        return _serve(services, prepared, options, started)
+        signing = signing_at(options.keys, services, prepared.secrets, options.data, prepared.settings)
+        prepared = replace(prepared, settings=signing.settings)
+        with ExitStack() as running:
+            for process in signing.processes:
+                running.enter_context(process.running())
+            return _serve(services, prepared, options, started, *signing.processes)
 
 
 def _serve(services: Services, prepared: Prepared, options: Options, started: float, *others: Server) -> int:

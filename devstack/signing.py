@@ -1,13 +1,22 @@
 """A signer of its own beside the stack, as `compose.yaml` runs one: then no process of the service has a key."""
 
+import secrets
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
+import urllib3
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
 from devstack.environment import Secrets, process_environment
-from devstack.files import PROJECT
-from devstack.services.server import Server
+from devstack.files import PROJECT, write_json
+from devstack.services.server import Server, free_port
+from devstack.services.softhsm import softhsm
 from devstack.services.stack import Services
 from gateway.chain.signing import derive_keys
 from signer.client import SignerAway, SignerClient
@@ -17,10 +26,20 @@ _KEYS = ("RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY")
 _SPARE = 4
 # scrypt's cost: the keys of a dev stack lie beside their password.
 _WORK = 2
+_TOKEN = "signer"
+
+
+class KeyPlace(StrEnum):
+    """Where the keys of a stack lie."""
+
+    LOCAL = "local"  # in web and the relay worker
+    KEYSTORE = "keystore"
+    PKCS11 = "pkcs11"
+    KMS = "kms"
 
 
 class Signer(Server):
-    """The signer, with its keystore, journal and socket in the stack's folder."""
+    """The signer, with its journal and socket in the stack's folder."""
 
     name: ClassVar[str] = "signer"
 
@@ -40,38 +59,135 @@ class Signer(Server):
             return False
 
 
-def make_signer(services: Services, secrets: Secrets, directory: Path, settings: Mapping[str, str]) -> Signer:
-    """Write the keystore where there is none, and return the signer; its limits are those of `settings`."""
+class KmsStub(Server):
+    """The stub of AWS KMS, with the keys of a file."""
+
+    name: ClassVar[str] = "kms"
+
+    def __init__(self, log_directory: Path, keys: Path) -> None:
+        super().__init__(PROJECT, log_directory)
+        self._port, self._keys = free_port(), keys
+
+    def command(self) -> list[str]:
+        """Return the foreground stub."""
+        return [sys.executable, "-m", "devstack.kms", str(self._port), str(self._keys)]
+
+    def answers(self) -> bool:
+        """Say whether it takes requests."""
+        try:
+            # It knows no such method, and says so.
+            return urllib3.request("GET", self.url, timeout=2, retries=False).status == 501
+        except urllib3.exceptions.HTTPError:
+            return False
+
+    @property
+    def url(self) -> str:
+        """Its endpoint."""
+        return f"http://127.0.0.1:{self._port}"
+
+
+@dataclass(frozen=True)
+class Signing:
+    """What signs for a stack: its processes in the order of their start, and the settings of those who ask it."""
+
+    processes: Sequence[Server]
+    settings: dict[str, str]
+    # None where web and the relay worker have the keys.
+    journal: Path | None = None
+
+
+def signing_at(
+    place: KeyPlace, services: Services, kept: Secrets, directory: Path, settings: Mapping[str, str]
+) -> Signing:
+    """Put the keys where they shall lie, unless they do; the limits of the signer are those of `settings`."""
+    if place == KeyPlace.LOCAL:
+        return Signing([], dict(settings))
     folder = directory / "signer"
-    if not folder.exists():
-        keys = {
-            RELAYERS: secrets.relayer_keys,
-            SPARE: derive_keys(secrets.mnemonic, count=_SPARE),
-            TREASURY: [secrets.treasury_key],
-        }
-        for kind, texts in keys.items():
-            for text in texts:
-                write_keystore(folder, kind, bytes.fromhex(text[2:]), secrets.derived("keystore"), work=_WORK)
+    keys = {
+        RELAYERS: kept.relayer_keys,
+        SPARE: derive_keys(kept.mnemonic, count=_SPARE),
+        TREASURY: [kept.treasury_key],
+    }
+    before: list[Server] = []
+    if place == KeyPlace.KEYSTORE:
+        of_keys = _in_keystore(folder, keys, password=kept.derived("keystore"))
+    elif place == KeyPlace.PKCS11:
+        of_keys = _in_token(folder, keys, pin=kept.derived("token")[:16])
+    else:
+        stub = KmsStub(directory / "log", folder / "kms.json")
+        of_keys, before = _in_cloud(folder, keys, stub), [stub]
     implementations = services.world.implementations
     environment = {
         "SIGNER_LISTEN": _url(directory),
         "SIGNER_CHAIN_ID": str(services.chain_id),
         "SIGNER_RPC_URL": services.rpc_url,
-        "SIGNER_KEYSTORE": str(folder),
-        "SIGNER_KEYSTORE_PASSWORD": secrets.derived("keystore"),
         "SIGNER_JOURNAL": str(folder / "journal"),
         "SIGNER_GAS_PER_HOUR": str(10**13),
         "SIGNER_MAX_GAS": settings.get("RELAY_MAX_GAS", "3000000"),
         "SIGNER_TRUSTED_KEY_MANAGERS": implementations.key_manager,
         "SIGNER_TRUSTED_PROFILES": implementations.universal_profile,
     }
-    return Signer(directory / "log", process_environment(environment))
-
-
-def signing_elsewhere(settings: Mapping[str, str], directory: Path) -> dict[str, str]:
-    """Return the settings of a service without keys, which asks that signer."""
+    signer = Signer(directory / "log", process_environment(environment | of_keys))
     without_keys = {name: text for name, text in settings.items() if name not in _KEYS}
-    return {**without_keys, "RELAY_SIGNER": "remote", "SIGNER_URL": _url(directory)}
+    asking = {**without_keys, "RELAY_SIGNER": "remote", "SIGNER_URL": _url(directory)}
+    return Signing([*before, signer], asking, folder / "journal")
+
+
+def _in_keystore(folder: Path, keys: Mapping[str, Sequence[str]], *, password: str) -> dict[str, str]:
+    if not folder.exists():
+        for kind, texts in keys.items():
+            for text in texts:
+                write_keystore(folder, kind, bytes.fromhex(text[2:]), password, work=_WORK)
+    return {"SIGNER_KEYSTORE": str(folder), "SIGNER_KEYSTORE_PASSWORD": password}
+
+
+def _in_token(folder: Path, keys: Mapping[str, Sequence[str]], *, pin: str) -> dict[str, str]:
+    module, utility = softhsm()
+    tokens, configuration = folder / "tokens", folder / "softhsm.conf"
+    environment = {"SOFTHSM2_CONF": str(configuration)}
+    if not tokens.exists():
+        tokens.mkdir(parents=True)
+        configuration.write_text(
+            f"directories.tokendir = {tokens}\nobjectstore.backend = file\nlog.level = ERROR\n"
+        )
+
+        def tell(*arguments: str) -> None:
+            command = [str(utility), "--module", str(module), *arguments, "--pin", pin]
+            subprocess.run(command, check=True, capture_output=True, env=process_environment(environment))
+
+        tell("--init-token", "--free", "--label", _TOKEN, "--so-pin", pin)
+        file = folder / "key.pem"
+        for kind, texts in keys.items():
+            for text in texts:
+                file.write_bytes(_pem(text))
+                place = ["--label", kind, "--id", secrets.token_hex(8)]
+                tell("--import", str(file), "--token", _TOKEN, *place)
+        file.unlink()
+    return environment | {
+        "SIGNER_PKCS11_MODULE": str(module),
+        "SIGNER_PKCS11_TOKEN": _TOKEN,
+        "SIGNER_PKCS11_PIN": pin,
+    }
+
+
+def _in_cloud(folder: Path, keys: Mapping[str, Sequence[str]], stub: KmsStub) -> dict[str, str]:
+    ids = {kind: [f"{kind}-{number}" for number in range(len(texts))] for kind, texts in keys.items()}
+    write_json(
+        folder / "kms.json",
+        {name: text for kind, texts in keys.items() for name, text in zip(ids[kind], texts, strict=True)},
+    )
+    return {
+        "SIGNER_AWS_ENDPOINT": stub.url,
+        "AWS_ACCESS_KEY_ID": "stub",
+        "AWS_SECRET_ACCESS_KEY": "stub",
+        "AWS_DEFAULT_REGION": "eu-central-1",
+        **{f"SIGNER_AWS_{kind.upper()}": ",".join(names) for kind, names in ids.items()},
+    }
+
+
+def _pem(key: str) -> bytes:
+    private = ec.derive_private_key(int(key, 16), ec.SECP256K1())
+    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
 def _url(directory: Path) -> str:

@@ -3,15 +3,13 @@
 import time
 from collections.abc import Mapping, Sequence
 
-import psycopg
-
 from devstack.chaos.faults import Fault, NeverCame
 from devstack.chaos.income import Income
 from devstack.chaos.probes import health_probe, sign_in_probe
 from devstack.chaos.results import Row, shared
 from devstack.chaos.stack import Stack
 from devstack.chaos.traffic import Traffic
-from devstack.chaos.verifier import Verifier, paid_out, verify_income
+from devstack.chaos.verifier import Verifier, drained, in_progress, paid_out, verify_income
 from devstack.console import complain
 from devstack.environment import CREDIT_WEI, CREDITS_PER_MAJOR_UNIT
 from devstack.journey.earnings import networks_of
@@ -19,9 +17,8 @@ from devstack.stripe_account import StripeAccount
 from devstack.wallet import Wallet
 
 _WARM_UP_SECONDS, _AFTER_SECONDS = 1.5, 1.0
-_DRAIN_SECONDS, _POLL_SECONDS = 120, 0.1
+_DRAIN_SECONDS = 120
 _REPEATED = 5
-_IN_PROGRESS = "SELECT count(*) FROM relay_relaytransaction WHERE settled_at IS NULL"
 
 
 class Arena:
@@ -65,7 +62,7 @@ class Arena:
                 in_flight = self._in_flight_at_each(faults)
                 ended = time.monotonic()
                 time.sleep(_AFTER_SECONDS)
-            is_drained = self._drain()
+            is_drained = drained(self._database, seconds=_DRAIN_SECONDS)
             recovery = time.monotonic() - ended
             self._stack.wait()
         is_paid_out = self._income.until_paid_out(lambda invoices: paid_out(self._database, invoices))
@@ -118,22 +115,8 @@ class Arena:
             + [f"two hashes for one call: {call.answers}" for call in calls if len(call.answers) > 1],
         )
 
-    def _drain(self) -> bool:
-        """Return whether every call was settled in time."""
-        deadline = time.monotonic() + _DRAIN_SECONDS
-        while self._in_progress():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_POLL_SECONDS)
-        return True
-
     def _in_progress(self) -> int:
-        try:
-            with psycopg.connect(self._database, autocommit=True) as connection:
-                row = connection.execute(_IN_PROGRESS).fetchone()
-        except psycopg.OperationalError:
-            return 0
-        return int(row[0]) if row else 0
+        return in_progress(self._database)
 
     @property
     def _database(self) -> str:

@@ -20,6 +20,7 @@ from devstack.processes import Beat, DefaultWorker, RelayWorker, Web
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.server import Server, ServerFailed, free_port, stop_all
 from devstack.services.stack import Services, start_services
+from devstack.signing import KeyPlace, Signing, signing_at
 from devstack.stack_file import described, described_networks
 from devstack.world.profiles import ProfilePlan
 
@@ -82,6 +83,8 @@ class Stack:
     web: Web
     processes: Mapping[str, Server]
     networks: Mapping[str, Any] = field(default_factory=dict)
+    # The signer's, where the keys lie with one.
+    journal: Path | None = None
 
     @property
     def profiles(self) -> list[dict[str, Any]]:
@@ -135,24 +138,37 @@ class Stack:
 
 
 @contextmanager
-def running_stack(directory: Path, *, nodes: int = 1) -> Iterator[Stack]:
+def running_stack(
+    directory: Path,
+    *,
+    nodes: int = 1,
+    keys: KeyPlace = KeyPlace.LOCAL,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Stack]:
     """
     Run the stack with its data under `directory`; nothing of it is left behind.
 
     With more than one of `nodes`, the service knows as many addresses of the one chain, each behind a proxy.
+    `settings` differ from the usual ones.
     """
     loop = Loop()
     with start_services(directory, block_time=BLOCK_SECONDS) as services:
         proxies = _proxies(loop, services, nodes)
-        prepared = _prepared(services, proxies, directory)
-        processes = _processes(prepared, directory / "log")
+        prepared = _prepared(services, proxies, directory, settings or {})
+        signing = signing_at(keys, services, prepared.secrets, directory, prepared.settings)
+        prepared = replace(prepared, settings=signing.settings)
+        processes = _processes(prepared, signing, directory / "log")
         keeper = Keeper({server.name: server for server in (*services.servers, *processes.values())})
         try:
             with step("tables, profiles with credits, web, workers and clock"):
-                prepared.seed()
-                for process in processes.values():
+                for process in signing.processes:
                     process.start()
-                for process in processes.values():
+                    process.wait(_START_SECONDS)
+                prepared.seed()
+                others = [process for process in processes.values() if process not in signing.processes]
+                for process in others:
+                    process.start()
+                for process in others:
                     process.wait(_START_SECONDS)
             keeper.start()
             web = processes["web"]
@@ -160,7 +176,7 @@ def running_stack(directory: Path, *, nodes: int = 1) -> Iterator[Stack]:
             networks = described_networks(
                 prepared.networks, base_url=web.url, admob_key=services.google.private_key
             )
-            yield Stack(services, proxies, prepared, web, processes, networks)
+            yield Stack(services, proxies, prepared, web, processes, networks, signing.journal)
         finally:
             keeper.finish() if keeper.is_alive() else None
             stop_all(list(processes.values()))
@@ -181,9 +197,12 @@ def _postgres(services: Services) -> Connect:
     return lambda: asyncio.open_unix_connection(str(services.postgres.socket_directory / _POSTGRES_SOCKET))
 
 
-def _prepared(services: Services, proxies: Proxies, directory: Path) -> Prepared:
+def _prepared(services: Services, proxies: Proxies, directory: Path, settings: Mapping[str, str]) -> Prepared:
     plan = Plan(
-        [ProfilePlan() for _ in range(_PROFILES)], credits=_CREDITS, relayers=_RELAYERS, settings=_SETTINGS
+        [ProfilePlan() for _ in range(_PROFILES)],
+        credits=_CREDITS,
+        relayers=_RELAYERS,
+        settings=_SETTINGS | dict(settings),
     )
     prepared = prepare(services, directory, plan, port=free_port(), block_time=BLOCK_SECONDS)
     # Clients that ask for encryption first would begin with another message.
@@ -197,9 +216,10 @@ def _prepared(services: Services, proxies: Proxies, directory: Path) -> Prepared
     return replace(prepared, settings=prepared.settings | behind)
 
 
-def _processes(prepared: Prepared, logs: Path) -> dict[str, Server]:
+def _processes(prepared: Prepared, signing: Signing, logs: Path) -> dict[str, Server]:
     environment = prepared.environment
     processes = [
+        *signing.processes,
         Web(logs, environment, port=prepared.port, processes=WEB_PROCESSES),
         RelayWorker(logs, environment),
         DefaultWorker(logs, environment),

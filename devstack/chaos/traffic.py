@@ -41,6 +41,10 @@ class Call:
     transaction_hash: str | None = None
     refusal: str = ""
     answers: set[str] = field(default_factory=set)
+    # When it was handed in first, and how long the request took that gave its hash; of the monotonic clock.
+    began_at: float = 0.0
+    answered_at: float = 0.0
+    seconds: float = 0.0
 
     @property
     def is_answered(self) -> bool:
@@ -132,12 +136,14 @@ class Traffic:
         return Call(wallet, nonce, payload, json.dumps(body).encode())
 
     def _hand_in(self, pool: urllib3.PoolManager, call: Call) -> None:
+        call.began_at = time.monotonic()
         while not call.is_answered and time.monotonic() < self._gives_up_at:
             if not self._send(pool, call):
                 time.sleep(_REPEAT_SECONDS)
 
     def _send(self, pool: urllib3.PoolManager, call: Call) -> bool:
         """Send the call once; return whether there is a final answer."""
+        began = time.monotonic()
         headers = {
             "content-type": "application/json",
             "authorization": f"Bearer {call.wallet.token}",
@@ -150,6 +156,9 @@ class Traffic:
         except (urllib3.exceptions.HTTPError, ValueError):
             return False
         if response.status == 200:
+            if call.transaction_hash is None:
+                call.answered_at = time.monotonic()
+                call.seconds = call.answered_at - began
             call.transaction_hash = call.transaction_hash or answer["transactionHash"]
             call.answers.add(answer["transactionHash"])
         elif response.status < 500:

@@ -5,6 +5,7 @@ A call that was answered with a hash must be on the chain exactly once, or have 
 It costs its gas, rounded up, exactly once. Totals are the sums of their rows, and every account nonce is used.
 """
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from devstack.rpc import Rpc
 _EXECUTE = keccak(text="executeRelayCall(bytes,uint256,uint256,bytes)")[:4]
 _BLOCKS_AT_ONCE = 50
 _LONGEST_HOLD_SECONDS = 120
+_POLL_SECONDS = 0.1
 
 Key = tuple[str, int, bytes]
 
@@ -121,15 +123,15 @@ class Verifier:
     """Compares what was answered with chain and rows."""
 
     def __init__(self, rpc: Rpc, *, credit_wei: int) -> None:
-        self._chain = Chain(rpc)
+        self.chain = Chain(rpc)
         self._credit_wei = credit_wei
 
     def verify(self, database_url: str, calls: Sequence[Acknowledged], *, since: float) -> Verdict:
         """Return the verdict on calls, and on the whole ledger; holds count that were open after `since` (unix)."""
         with psycopg.connect(database_url, row_factory=dict_row) as connection:
             relayers = connection.execute(_RELAYERS).fetchall()
-            self._chain.read(row["address"] for row in relayers)
-            rows = connection.execute(_CALLS, [_hashes_of(calls, self._chain)]).fetchall()
+            self.chain.read(row["address"] for row in relayers)
+            rows = connection.execute(_CALLS, [_hashes_of(calls, self.chain)]).fetchall()
             sums = connection.execute(_LEDGER).fetchone() or {}
             longest = connection.execute(_LONGEST_HOLD, [since]).fetchone() or {}
         verdict = Verdict(
@@ -139,9 +141,9 @@ class Verifier:
         )
         by_hash = {row["transaction_hash"].lower(): row for row in rows}
         for call in calls:
-            judge(call, self._chain, by_hash, verdict, credit_wei=self._credit_wei)
+            judge(call, self.chain, by_hash, verdict, credit_wei=self._credit_wei)
         for row in relayers:
-            used, taken = self._chain.account_nonce(row["address"]), row["next_account_nonce"]
+            used, taken = self.chain.account_nonce(row["address"]), row["next_account_nonce"]
             if used != taken:
                 verdict.nonce_gaps.append(
                     f"{row['address']}: {taken} account nonces are taken, {used} are used"
@@ -178,6 +180,26 @@ def judge(
         verdict.charged_wrongly.append(
             f"{name} costs {wanted}, {charged} is charged in {row['entries']} entries"
         )
+
+
+def in_progress(database_url: str) -> int:
+    """Return how many calls are not settled yet, or not even signed; 0 while the database is away."""
+    try:
+        with psycopg.connect(database_url, autocommit=True) as connection:
+            row = connection.execute(_IN_PROGRESS).fetchone()
+    except psycopg.OperationalError:
+        return 0
+    return int(row[0]) if row else 0
+
+
+def drained(database_url: str, *, seconds: float) -> bool:
+    """Wait until no call is in progress; return whether that came in time."""
+    deadline = time.monotonic() + seconds
+    while in_progress(database_url):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
 
 
 def verify_income(
@@ -236,6 +258,11 @@ def _hashes_of(calls: Sequence[Acknowledged], chain: Chain) -> list[str]:
     mined = (one.transaction_hash for call in calls for one in chain.calls.get(call.key, []))
     return [*{call.transaction_hash.lower() for call in calls if call.transaction_hash}, *mined]
 
+
+_IN_PROGRESS = """
+SELECT (SELECT count(*) FROM relay_relaytransaction WHERE settled_at IS NULL)
+     + (SELECT count(*) FROM relay_unsignedcall)
+"""
 
 _RELAYERS = "SELECT address, next_account_nonce FROM relay_relayer"
 

@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pkcs11 import Attribute, KeyType
 from pkcs11.util.ec import encode_named_curve_parameters
 
+from devstack.kms import Kms, kms
 from devstack.services.softhsm import softhsm
 from signer.aws import KmsKey, kms_client
 from signer.configuration import Misconfigured, configure
@@ -22,7 +23,6 @@ from signer.messages import KeyList
 from signer.tokens import Token
 from signer.transactions import CURVE_ORDER, SignedTransaction, address_of
 from tests.fakes.pool import read_transaction
-from tests.signer.kms import Kms, kms
 from tests.signer.parts import SaidTargets, new_key, new_service, relay_call
 
 _PIN = secrets.token_hex(4)

@@ -1,12 +1,18 @@
-"""A stub of AWS KMS: its default is to hash the message, as the real one's is, and half of its s are high."""
+"""
+A stub of AWS KMS: its default is to hash the message, as the real one's is, and half of its s are high.
+
+`python -m devstack.kms PORT FILE` serves the keys of a JSON file, secrets in hex by their ids.
+"""
 
 import base64
 import json
 import secrets
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -19,6 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from devstack.files import read_json
 from signer.transactions import CURVE_ORDER
 
 
@@ -27,8 +34,8 @@ class Kms(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
         self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
         self.is_broken = False
         self.asked: list[str] = []
@@ -60,6 +67,9 @@ class Kms(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    # Without it, the second packet of an answer would wait for an acknowledgement.
+    wbufsize = -1
     server: Kms
 
     def do_POST(self) -> None:
@@ -82,9 +92,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def kms() -> Iterator[Kms]:
+def kms(port: int = 0) -> Iterator[Kms]:
     """Run the stub."""
-    with Kms() as server:
+    with Kms(port) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -92,3 +102,14 @@ def kms() -> Iterator[Kms]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def _serve(port: int, keys: Path) -> None:
+    with Kms(port) as server:
+        for name, secret in read_json(keys).items():
+            server.keys[name] = ec.derive_private_key(int(secret, 16), ec.SECP256K1())
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    _serve(int(sys.argv[1]), Path(sys.argv[2]))

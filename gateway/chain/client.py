@@ -34,8 +34,9 @@ from gateway.chain.types import (
     RelayState,
     SendKind,
     SendOutcome,
+    SentTransaction,
 )
-from gateway.chain.views import Read, is_answer, view_of
+from gateway.chain.views import Read, is_answer, sent_by, view_of
 
 _LATEST, _PENDING = "latest", "pending"
 # How old the newest block and the tip of a relay call may be, where blocks take longer.
@@ -44,6 +45,8 @@ _PRICE_SECONDS = 3
 _VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
 _LOG_BLOCKS = 1_000
 _SENT_TOGETHER = 100
+# With all their transactions; a whole block may have megabytes.
+_BLOCKS_TOGETHER = 20
 _GLANCE_SECONDS = 0.5
 _ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 _WORD = 32
@@ -189,6 +192,13 @@ class JsonRpcChainClient:
         return find_external_executions(
             self._nodes, key_manager=key_manager, controller=controller, windows=windows
         )
+
+    def read_sent(self, *, senders: Sequence[str], from_block: int, to_block: int) -> list[SentTransaction]:
+        sent: list[SentTransaction] = []
+        for first in range(from_block, to_block + 1, _BLOCKS_TOGETHER):
+            blocks = range(first, min(first + _BLOCKS_TOGETHER, to_block + 1))
+            sent += sent_by(self._read_view, senders=senders, blocks=blocks)
+        return sent
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
         sent: list[SendOutcome] = []

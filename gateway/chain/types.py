@@ -273,6 +273,18 @@ class ExternalExecution:
     block_number: int
 
 
+@dataclass(frozen=True, slots=True)
+class SentTransaction:
+    """A mined transaction of one of our accounts: where it is, what it carried and cost."""
+
+    transaction_hash: str
+    sender: str
+    account_nonce: int
+    to: str | None
+    calldata: bytes
+    receipt: Receipt
+
+
 class ChainClient(Protocol):
     """
     What the service asks a chain node.
@@ -367,6 +379,10 @@ class ChainClient(Protocol):
         self, *, key_manager: str, controller: str, from_block: int, to_block: int
     ) -> list[ExternalExecution]:
         """Return the transactions, both blocks included, in which calls of the controller were verified."""
+        ...
+
+    def read_sent(self, *, senders: Sequence[str], from_block: int, to_block: int) -> list[SentTransaction]:
+        """Return what these accounts have sent in these blocks, both included, as one node has them."""
         ...
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:

@@ -1,4 +1,4 @@
-"""One node's view of the chain: its newest block, receipts, accounts and final block, in two requests."""
+"""One node's view of the chain: its newest block, receipts, accounts and final block, and what is in its blocks."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,7 +6,16 @@ from typing import Any
 from gateway.chain import rpc
 from gateway.chain.nodes import NEWEST_BLOCK, head_of
 from gateway.chain.rpc import Call, RpcError
-from gateway.chain.types import AccountState, BlockId, ChainView, Finality, Head, Receipt
+from gateway.chain.types import (
+    AccountState,
+    BlockId,
+    ChainView,
+    Finality,
+    Head,
+    Receipt,
+    SentTransaction,
+)
+from gateway.common.fields import checksum
 
 _LATEST = "latest"
 # Sends a batch of calls to one node and returns what it answered.
@@ -50,6 +59,36 @@ def view_of(
         accounts=_account_states(accounts, replies[: len(account_calls)]),
         block_hashes={found.number: found.block_hash for found in map(_block_id, blocks) if found},
         final=next(filter(None, map(_block_id, replies[len(account_calls) :])), None),
+    )
+
+
+def sent_by(read: Read, *, senders: Sequence[str], blocks: Sequence[int]) -> list[SentTransaction]:
+    """
+    Return the transactions of these accounts in the blocks, in their order.
+
+    Raises:
+        NodeUnavailable: it gave no usable answer, or does not have one of the blocks.
+    """
+    lower = {sender.lower() for sender in senders}
+    bodies = read(*(("eth_getBlockByNumber", [hex(number), True]) for number in blocks))
+    ours = [one for body in bodies for one in rpc.member(body, "transactions") if _text(one, "from") in lower]
+    receipts = read(*(("eth_getTransactionReceipt", [_text(one, "hash")]) for one in ours)) if ours else []
+    return [
+        _sent(one, receipt)
+        for one, receipt in zip(ours, map(_receipt, receipts), strict=True)
+        if receipt is not None
+    ]
+
+
+def _sent(body: Any, receipt: Receipt) -> SentTransaction:
+    to = rpc.member(body, "to")
+    return SentTransaction(
+        transaction_hash=_text(body, "hash"),
+        sender=checksum(_text(body, "from")),
+        account_nonce=rpc.quantity(rpc.member(body, "nonce")),
+        to=None if to is None else checksum(str(to)),
+        calldata=rpc.octets(rpc.member(body, "input")),
+        receipt=receipt,
     )
 
 

@@ -28,6 +28,7 @@ from gateway.chain.types import (
     RelayState,
     SendKind,
     SendOutcome,
+    SentTransaction,
     Trial,
 )
 from signer.contracts import code_name
@@ -184,6 +185,22 @@ class FakeChain(FakeWorld):
             for block in self._blocks[from_block : to_block + 1]
             for manager, signer, execution in block.executions
             if (manager, signer) == (key_manager, controller)
+        ]
+
+    def read_sent(self, *, senders: Sequence[str], from_block: int, to_block: int) -> list[SentTransaction]:
+        self._ask("read_sent")
+        return [
+            SentTransaction(
+                one.transaction_hash,
+                one.sender,
+                one.account_nonce,
+                one.to,
+                one.data,
+                block.receipts[one.transaction_hash],
+            )
+            for block in self._blocks[from_block : to_block + 1]
+            for one in block.transactions
+            if one.sender in senders
         ]
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:

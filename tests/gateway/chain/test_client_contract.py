@@ -520,6 +520,21 @@ class TestExternalExecutions:
         assert execution.block_number == receipt.block_number - 1
         assert _relay_nonce(chain, profile) == 1
 
+    def test_what_an_account_has_sent_is_read_from_the_blocks(self, chain: Setting) -> None:
+        profile = chain.world.create_profile()
+        call = chain.call(profile, set_data())
+        signed = chain.execute(call)
+        receipt = _receipt(chain, signed.transaction_hash)
+        chain.world.mine(25)
+        asked = {"from_block": receipt.block_number - 1, "to_block": receipt.block_number + 25}
+        (sent,) = chain.client.read_sent(senders=[chain.relayer], **asked)
+        assert (sent.transaction_hash, sent.sender) == (signed.transaction_hash, chain.relayer)
+        assert (sent.account_nonce, sent.to) == (0, profile.key_manager_address)
+        assert (sent.calldata, sent.receipt) == (calldata_of(call), receipt)
+        assert chain.client.read_sent(senders=[random_address()], **asked) == []
+        later = {**asked, "from_block": receipt.block_number + 1}
+        assert chain.client.read_sent(senders=[chain.relayer], **later) == []
+
     def test_only_the_blocks_asked_for_are_searched(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         chain.execute(chain.call(profile, set_data()))

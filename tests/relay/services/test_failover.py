@@ -1,8 +1,11 @@
 """After a fail-over the rows may be older than the nodes' pools: no account nonce is used for a second call."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from io import StringIO
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -108,3 +111,34 @@ def test_a_node_cannot_claim_more_than_may_be_in_flight(
     relay_relayers.catch_up(relayers=relayers, now=timezone.now())
     for row in Relayer.objects.all():
         assert row.next_account_nonce == row.mined_account_nonce + settings.RELAY_MAX_IN_FLIGHT
+
+
+def test_what_a_restore_has_lost_is_listed_with_whose_call_it_is(
+    accept: Callable[..., RelayTransaction],
+    another_call: Callable[[], RelayTransaction],
+    settle: Callable[[], int],
+    user: User,
+) -> None:
+    another_call()
+    settle()
+    assert "explain every account nonce" in printed(fails_with=None)
+    lost, kept = accept(), another_call()
+    assert settle() == 2
+    lost.refresh_from_db()
+    fail_over(losing=lost)
+    for _ in range(2):
+        listed = printed(fails_with=1)
+        assert lost.transaction_hash in listed
+        assert f"call of {user.profile_address} (user {user.pk}), {lost.real_cost} credits" in listed
+        assert kept.transaction_hash not in listed
+        # The same once the rows have caught up with the chain.
+        track()
+
+
+def printed(*, fails_with: int | None) -> str:
+    """Return what `list_unrecorded` prints; it exits with this status."""
+    out = StringIO()
+    with pytest.raises(CommandError) if fails_with else nullcontext() as refusal:
+        call_command("list_unrecorded", stdout=out)
+    assert fails_with is None or (refusal and refusal.value.returncode == fails_with)
+    return out.getvalue()

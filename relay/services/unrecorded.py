@@ -1,0 +1,158 @@
+"""
+What our accounts have on the chain and no row knows, as after a restore or a fail-over that lost rows.
+
+The chain tells no transaction by its sender and account nonce, so whole blocks are read, from the block in which the
+rows last explain a relayer's account nonces.
+"""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import connection, transaction
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.contracts import decode_execute_relay_call
+from gateway.chain.types import SentTransaction
+from relay.models import Attempt, GapFiller, Relayer, RelayTransaction, TopUp, Treasury
+from relay.pricing import cost_in_credits
+from users.models import User
+
+
+class Unrecorded(NamedTuple):
+    """A transaction that no row knows; for a relay call with whose it is, as far as that can be read."""
+
+    sent: SentTransaction
+    profile_address: str | None = None
+    user_id: int | None = None
+    # A row of the same relay call under another hash: the row of a replacement is missing.
+    relay_transaction_id: int | None = None
+
+    @property
+    def credits(self) -> int:
+        """What a relay call would have cost, at today's `CREDIT_WEI`."""
+        receipt, price = self.sent.receipt, self.sent.receipt.effective_gas_price_wei
+        return cost_in_credits(gas=receipt.gas_used, price_wei=price, credit_wei=settings.CREDIT_WEI)
+
+
+class BlockUnknown(Exception):
+    """The rows do not say which blocks to read."""
+
+
+class Report(NamedTuple):
+    """The blocks that were read, both included, and what in them no row knows; no blocks where none is in question."""
+
+    from_block: int | None
+    to_block: int
+    transactions: list[Unrecorded]
+
+
+def report(*, from_block: int | None = None) -> Report:
+    """
+    Read the blocks from the one in which the rows last explain all account nonces, or from the one given.
+
+    Raises:
+        NodeUnavailable: no node answered, or none has all of the blocks.
+        BlockUnknown: see there.
+    """
+    chain = get_chain()
+    relayers = list(Relayer.objects.filter(chain_id=chain.id).order_by("pk"))
+    view = get_chain_client().read_chain(
+        transaction_hashes=[],
+        accounts=[relayer.address for relayer in relayers],
+        confirmations=chain.confirmations,
+    )
+    counts = {relayer.pk: view.accounts[relayer.address].latest_nonce for relayer in relayers}
+    first = _first_unexplained(counts) if from_block is None else from_block
+    if first is None:
+        return Report(None, view.head.number, [])
+    treasuries = Treasury.objects.filter(chain_id=chain.id).values_list("address", flat=True)
+    senders = [*(relayer.address for relayer in relayers), *treasuries]
+    sent = get_chain_client().read_sent(senders=senders, from_block=first, to_block=view.head.number)
+    recorded = _recorded([one.transaction_hash for one in sent])
+    unrecorded = [_explained(one) for one in sent if one.transaction_hash not in recorded]
+    return Report(first, view.head.number, unrecorded)
+
+
+def _first_unexplained(counts: dict[int, int]) -> int | None:
+    """
+    Return the block from which on the chain has more of a relayer than the rows; None where they explain all.
+
+    Raises:
+        BlockUnknown: no call was mined before the first one in question.
+    """
+    params = {"relayers": list(counts), "counts": list(counts.values())}
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Reading all attempts may take longer than any request may.
+        cursor.execute("SET LOCAL statement_timeout = '30min'")
+        cursor.execute(_FIRST_UNEXPLAINED, params)
+        [(block, relayers, known)] = cursor.fetchall()
+    if known < relayers:
+        raise BlockUnknown("The rows do not say in which block to begin; name one.")
+    return block
+
+
+def _recorded(hashes: Collection[str]) -> set[str]:
+    chain_id = get_chain().id
+    return {
+        *Attempt.objects.filter(chain_id=chain_id, transaction_hash__in=hashes).values_list(
+            "transaction_hash", flat=True
+        ),
+        *GapFiller.objects.filter(relayer__chain_id=chain_id, transaction_hash__in=hashes).values_list(
+            "transaction_hash", flat=True
+        ),
+        *TopUp.objects.filter(chain_id=chain_id, transaction_hash__in=hashes).values_list(
+            "transaction_hash", flat=True
+        ),
+    }
+
+
+def _explained(sent: SentTransaction) -> Unrecorded:
+    call = decode_execute_relay_call(sent.calldata)
+    if call is None or sent.to is None:
+        return Unrecorded(sent)
+    rows = RelayTransaction.objects.filter(chain_id=get_chain().id, key_manager_address=sent.to)
+    profile = get_chain_client().read_key_manager(key_manager=sent.to).target
+    user = User.objects.filter(profile_address=profile).first()
+    same = rows.filter(relay_nonce=call[1]).first()
+    return Unrecorded(sent, profile, user and user.pk, same and same.pk)
+
+
+# Of each relayer the lowest account nonce, from its first attempt on, that the chain has used and no mined attempt and
+# no self-transfer of ours has. One without any attempt is in question if the chain is ahead of it, or was. The block is
+# that of the newest attempt before that account nonce, or of the newest that was mined before that time.
+_FIRST_UNEXPLAINED = f"""
+SELECT min(block.number), count(*), count(block.number)
+FROM unnest(%(relayers)s::bigint[], %(counts)s::bigint[]) AS account (relayer_id, used)
+JOIN relay_relayer AS relayer ON relayer.id = account.relayer_id
+LEFT JOIN LATERAL (
+    SELECT account_nonce, created_at FROM relay_attempt AS attempt WHERE attempt.relayer_id = account.relayer_id
+    ORDER BY account_nonce LIMIT 1
+) AS first ON true
+CROSS JOIN LATERAL (
+    SELECT used_nonce AS account_nonce FROM generate_series(coalesce(first.account_nonce, CASE
+        WHEN relayer.quarantined_at IS NOT NULL OR relayer.next_account_nonce < account.used THEN account.used - 1
+    END), account.used - 1) AS used_nonce
+    WHERE NOT EXISTS (
+        SELECT FROM relay_attempt AS attempt
+        WHERE attempt.relayer_id = account.relayer_id AND attempt.account_nonce = used_nonce
+          AND attempt.status = '{Attempt.Status.MINED}'
+    ) AND NOT EXISTS (
+        SELECT FROM relay_gapfiller AS filler
+        WHERE filler.relayer_id = account.relayer_id AND filler.account_nonce = used_nonce
+    )
+    ORDER BY used_nonce LIMIT 1
+) AS lowest
+CROSS JOIN LATERAL (
+    SELECT coalesce((
+        SELECT block_number FROM relay_attempt AS attempt
+        WHERE attempt.relayer_id = account.relayer_id AND attempt.account_nonce < lowest.account_nonce
+          AND attempt.status = '{Attempt.Status.MINED}'
+        ORDER BY account_nonce DESC LIMIT 1
+    ), (
+        SELECT max(block_number) FROM relay_attempt AS attempt
+        WHERE attempt.mined_at < coalesce(first.created_at, relayer.quarantined_at, now())
+    )) AS number
+) AS block
+"""  # noqa: S608 - constants of our own

@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos signers soak fuzz mutation manage clean lock schema format structure bundle packages generators
+.PHONY: help run test lint bench chaos cluster signers soak fuzz mutation manage clean lock schema format structure bundle packages generators
 
 help: ## Show the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -77,6 +77,9 @@ chaos: $(PREPARED) ## Cause faults under load and compare what was promised (MIN
 
 signers: $(PREPARED) ## Kill and stall what signs, with keys in each place (CALLS=2000, KEYS=local,keystore,pkcs11,kms)
 	@$(BIN)/python -m devstack signers $(if $(CALLS),--calls $(CALLS)) $(if $(KEYS),--keys $(KEYS))
+
+cluster: $(PREPARED) ## Start the service on many hosts, with network namespaces as hosts; takes root (ONCE=1)
+	@$(BIN)/python -m devstack cluster $(if $(ONCE),--once)
 
 soak: $(PREPARED) ## Keep the stack busy without any fault; nothing may grow or fail (MINUTES=30)
 	@$(BIN)/python -m devstack soak $(if $(MINUTES),--minutes $(MINUTES))

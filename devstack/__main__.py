@@ -89,6 +89,11 @@ def _parser() -> argparse.ArgumentParser:
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "signers.json", help="the file to write"
     )
     signers.set_defaults(action=_signers)
+    cluster = commands.add_parser(
+        "cluster", help="the service on many hosts, all of them on this machine (root)"
+    )
+    cluster.add_argument("--once", action="store_true", help="end after a first relay call")
+    cluster.set_defaults(action=_cluster)
     soak = commands.add_parser("soak", help="load without any fault: what grows, what fails, what is wrong")
     soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
     soak.add_argument(
@@ -207,6 +212,17 @@ def _run_signers(options: argparse.Namespace) -> int:
     from devstack.signing import KeyPlace
 
     return run(Options([KeyPlace(name) for name in options.keys], options.calls, options.results))
+
+
+def _cluster(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    return run_guarded(lambda: _run_cluster(options))
+
+
+def _run_cluster(options: argparse.Namespace) -> int:
+    from devstack.cluster.run import run
+
+    return run(options.data.resolve() / "cluster", once=options.once)
 
 
 def _soak(options: argparse.Namespace) -> int:

@@ -25,6 +25,11 @@ def unpacked(name: str, *packages: str) -> Path:
     return root
 
 
+def libraries(root: Path) -> str:
+    """Return where the libraries lie that came with a program, for LD_LIBRARY_PATH."""
+    return ":".join({str(path.parent) for path in root.glob("usr/lib/*/*.so*")})
+
+
 def _unpack(root: Path, packages: tuple[str, ...]) -> None:
     try:
         _run(root, "apt-get", "download", *packages)

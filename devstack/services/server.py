@@ -35,6 +35,8 @@ class Server(ABC):
         self.directory = directory
         self.environment = environment
         self.log_path = log_directory / f"{self.name}.log"
+        # Words in front of the command, such as those that enter another host's network.
+        self.prefix: Sequence[str] = ()
         self._process: subprocess.Popen[bytes] | None = None
 
     @abstractmethod
@@ -59,7 +61,7 @@ class Server(ABC):
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         with self.log_path.open("wb") as log:
             self._process = subprocess.Popen(
-                self.launch(),
+                [*self.prefix, *self.launch()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -54,6 +54,11 @@ class Services:
         """The same, past a pooler."""
         return self.postgres.url(role=APPLICATION_ROLE)
 
+    @property
+    def pools_transactions(self) -> bool:
+        """Whether a pooler of transactions stands in front of PostgreSQL."""
+        return self.pooler is not None
+
     def empty_database(self) -> None:
         """Drop the database and create it anew, with all tables."""
         self.postgres.drop_database()

@@ -19,15 +19,23 @@ class StripeDouble(Server):
 
     name: ClassVar[str] = "stripe"
 
-    def __init__(self, directory: Path, log_directory: Path, *, webhook_url: str | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        log_directory: Path,
+        *,
+        webhook_url: str | None = None,
+        host: str = "127.0.0.1",
+    ) -> None:
         """Every event is sent to `webhook_url`; `controls.set_webhook_endpoint` can name it later."""
         super().__init__(directory, log_directory, {**os.environ, "PYTHONPATH": str(PROJECT)})
         self.webhook_url = webhook_url
+        self._host = host
         self._port = free_port()
 
     def command(self) -> list[str]:
         """Return the foreground server."""
-        place = ["--port", str(self._port), "--data", str(self.directory)]
+        place = ["--host", self._host, "--port", str(self._port), "--data", str(self.directory)]
         keys = ["--secret-key", self.secret_key]
         hook = (
             ["--webhook-url", self.webhook_url, "--webhook-secret", self.webhook_secret]
@@ -46,7 +54,7 @@ class StripeDouble(Server):
     @property
     def url(self) -> str:
         """The base address to give to Stripe's SDK."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://{self._host}:{self._port}"
 
     @property
     def secret_key(self) -> str:

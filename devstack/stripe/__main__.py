@@ -29,7 +29,7 @@ def main() -> None:
         with account.transaction():
             set_endpoint(account, options.webhook_url, options.webhook_secret)
     scheduler = Scheduler(account)
-    server = HttpServer(options.port, _application(account, scheduler, options.secret_key))
+    server = HttpServer(options.host, options.port, _application(account, scheduler, options.secret_key))
     account.url = server.url
     scheduler.start()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -59,7 +59,8 @@ def _application(account: Account, scheduler: Scheduler, secret_key: str) -> App
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m devstack.stripe", description="A double of Stripe.")
-    parser.add_argument("--port", type=int, required=True, help="loopback port to listen on")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback)")
+    parser.add_argument("--port", type=int, required=True, help="port to listen on")
     parser.add_argument("--data", type=Path, required=True, help="folder that keeps the account")
     parser.add_argument("--secret-key", required=True, help="the account's key, sk_test_…")
     parser.add_argument("--webhook-url", help="where every event is sent")

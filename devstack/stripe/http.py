@@ -125,16 +125,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class HttpServer(ThreadingHTTPServer):
-    """Listens on a loopback port."""
+    """Listens on a port."""
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int, application: Application) -> None:
+    def __init__(self, host: str, port: int, application: Application) -> None:
         handler = type("Handler", (_Handler,), {"application": staticmethod(application)})
-        super().__init__(("127.0.0.1", port), handler)
+        super().__init__((host, port), handler)
 
     @property
     def url(self) -> str:
         """The base URL for clients."""
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        host, port = self.server_address[:2]
+        return f"http://{host!s}:{port}"

@@ -45,11 +45,6 @@ class SecondBeat(Beat):
 
     name: ClassVar[str] = "beat-2"
 
-    def command(self) -> list[str]:
-        """Return the foreground clock with a schedule of its own."""
-        first = str(self.log_path.with_name("beat-schedule"))
-        return [word.replace(first, f"{first}-2") for word in super().command()]
-
 
 @dataclass
 class Stack:

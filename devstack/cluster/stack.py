@@ -1,0 +1,224 @@
+"""The whole cluster: started in order, watched, and removed again."""
+
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from devstack.ad_networks.demo import VerifierKeys, serve_verifier_keys
+from devstack.cluster import layout, programs, settings
+from devstack.cluster.certificates import Authority
+from devstack.cluster.network import OUTSIDE, Host, network_of
+from devstack.cluster.outside import ClusterOutside, owner_url
+from devstack.cluster.servers import (
+    Balancer,
+    Etcd,
+    Patroni,
+    Pooler,
+    ReplicatedRedis,
+    Sentinel,
+    is_reachable,
+    on,
+)
+from devstack.console import step
+from devstack.preparation import Plan, Prepared, prepare
+from devstack.processes import Beat, DefaultWorker, RelayWorker, Web
+from devstack.rpc import Rpc
+from devstack.services.anvil import Anvil
+from devstack.services.pgbouncer import pgbouncer_program
+from devstack.services.server import Server, ServerFailed
+from devstack.services.stripe_double import StripeDouble
+from devstack.services.template import copy_template
+from devstack.signing import Door, KeyPlace, signing_at
+from devstack.stack_file import described
+from devstack.world.profiles import ProfilePlan
+from devstack.world.world import load_world
+
+BLOCK_SECONDS = 2
+_PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
+_START_SECONDS, _POLL_SECONDS = 240, 0.2
+_BASE_URL = f"http://{layout.FRONT.address}:{settings.WEB_PORT}"
+# Tokens outlast a run, and no limit keeps wallets from calling on that have failed often.
+_SETTINGS = {
+    "PUBLIC_URL": _BASE_URL,
+    "AUTH_DOMAIN": f"{layout.FRONT.address}:{settings.WEB_PORT}",
+    "ALLOWED_HOSTS": ",".join(host.address for host in (layout.FRONT, *layout.WEBS)),
+    "TRUSTED_PROXY_COUNT": "1",
+    "DATABASE_SYNCHRONOUS_STANDBY": "True",
+    "AUTH_ACCESS_SECONDS": "86400",
+    "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
+    "RELAY_CANCELLED_CALLS_PER_DAY": "1000000",
+    "RELAY_LOSS_PER_HOUR_WEI": str(10**20),
+    "RELAY_USER_LOSS_PER_HOUR_WEI": str(10**20),
+    # A process for each part, and few threads: everything shares the processors of one machine.
+    "WEB_THREADS": "8",
+}
+
+
+class SmallDefaultWorker(DefaultWorker):
+    """The worker of everything else, in one process."""
+
+    pool = "threads"
+    concurrency = 2
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Everything that runs; servers by their host and kind, such as `web1-web` and `db2-patroni`."""
+
+    outside: ClusterOutside
+    servers: Mapping[str, Server]
+    prepared: Prepared
+    base_url: str = _BASE_URL
+
+    @property
+    def profiles(self) -> list[dict[str, Any]]:
+        """The profiles with credits, as a load generator wants them."""
+        return described(self.prepared.profiles)
+
+    def patroni(self, host: Host) -> Patroni:
+        """Return a host's Patroni."""
+        server = self.servers[f"{host.name}-patroni"]
+        assert isinstance(server, Patroni)  # noqa: S101 - for the type checker
+        return server
+
+    def redis(self, host: Host) -> ReplicatedRedis:
+        """Return a host's Redis."""
+        server = self.servers[f"{host.name}-redis"]
+        assert isinstance(server, ReplicatedRedis)  # noqa: S101 - for the type checker
+        return server
+
+
+@contextmanager
+def running_cluster(directory: Path) -> Iterator[Cluster]:
+    """Run the cluster with its data under `directory`; neither hosts nor data are left behind."""
+    directory = directory.resolve()
+    shutil.rmtree(directory, ignore_errors=True)
+    with step("programs of the cluster"):
+        programs.etcd(), programs.haproxy(), programs.patroni(), pgbouncer_program()
+    password = secrets.token_hex(16)
+    started: dict[str, Server] = {}
+    try:
+        with network_of(layout.ALL), serve_verifier_keys(OUTSIDE) as google:
+            try:
+                outside = _start_outside(directory, google, password, started)
+                yield Cluster(outside, started, _start_service(outside, directory, started))
+            finally:
+                # None of the data is kept, so nothing ends in good order. PostgreSQL, which Patroni leaves behind, goes
+                # with its host.
+                for server in started.values():
+                    server.stop(patience=0)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _start_outside(
+    directory: Path, google: VerifierKeys, password: str, started: dict[str, Server]
+) -> ClusterOutside:
+    logs = directory / "log"
+    anvil = Anvil(directory / "anvil", logs, block_time=BLOCK_SECONDS, host=OUTSIDE)
+    stripe = StripeDouble(directory / "stripe", logs, host=OUTSIDE)
+    with step("PostgreSQL under Patroni, etcd, Redis with Sentinels, the chain, the Stripe double"):
+        _start({_name(server): server for server in (anvil, stripe)}, started)
+        _start_databases(directory, password, started)
+    outside = ClusterOutside(
+        anvil, stripe, google, load_world(Rpc(anvil.url), directory / "world.json"), password
+    )
+    outside.empty_database()
+    return outside
+
+
+def _start_databases(directory: Path, password: str, started: dict[str, Server]) -> None:
+    hosts = layout.DATABASES
+    logs, first = directory / "log", hosts[0]
+    template = directory / "template"
+    copy_template(template)
+    balancer = on(
+        layout.FRONT, Balancer(layout.FRONT, hosts, directory / layout.FRONT.name, logs, webs=layout.WEBS)
+    )
+    servers = [
+        on(host, server)
+        for host in hosts
+        for folder in [directory / host.name]
+        for server in (
+            Etcd(host, hosts, folder, logs),
+            ReplicatedRedis(host, first, folder, logs),
+            Sentinel(host, first, folder, logs),
+        )
+    ]
+    _start({_name(server): server for server in (*servers, balancer)}, started)
+    patronis = [
+        on(host, Patroni(host, hosts, directory / host.name, logs, template=template, password=password))
+        for host in hosts
+    ]
+    _start({_name(server): server for server in patronis}, started)
+    _wait(lambda: is_reachable(owner_url(password, "postgres")), "PostgreSQL has no primary")
+    _wait(lambda: any(server.is_synchronous for server in patronis), "PostgreSQL has no synchronous standby")
+
+
+def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, Server]) -> Prepared:
+    logs = directory / "log"
+    plan = Plan(
+        [ProfilePlan() for _ in range(_PROFILES)], credits=_CREDITS, relayers=_RELAYERS, settings=_SETTINGS
+    )
+    prepared = prepare(outside, directory, plan, port=settings.WEB_PORT, block_time=BLOCK_SECONDS)
+    door = _door(directory / "certificates")
+    signing = signing_at(KeyPlace.KEYSTORE, outside, prepared.secrets, directory, prepared.settings, door)
+    prepared = replace(prepared, settings=signing.settings)
+    signer = on(layout.SIGNER, signing.processes[0])
+    with step("signer, tables, profiles with credits"):
+        _start({_name(signer): signer}, started)
+        prepared.seed()
+    environment = prepared.environment
+    servers: list[Server] = []
+    for host in (*layout.WEBS, *layout.WORKERS):
+        folder = directory / host.name
+        servers.append(on(host, Balancer(host, layout.DATABASES, folder, logs)))
+        servers.append(on(host, Pooler(folder, logs, password=outside.password)))
+    servers += [
+        on(host, Web(logs, environment, port=settings.WEB_PORT, processes=1, host=host.address))
+        for host in layout.WEBS
+    ]
+    for host in layout.WORKERS:
+        servers.append(on(host, RelayWorker(logs, environment)))
+        servers.append(on(host, Beat(logs, environment)))
+    servers.append(on(layout.WORKERS[0], SmallDefaultWorker(logs, environment)))
+    with step("web, workers and clocks"):
+        _start({_name(server): server for server in servers}, started)
+    return prepared
+
+
+def _door(folder: Path) -> Door:
+    place = f"{layout.SIGNER.address}:{settings.SIGNER_PORT}"
+    authority = Authority(folder)
+    signers, services = (
+        authority.vouch_for("signer", layout.SIGNER.address),
+        authority.vouch_for("service", OUTSIDE),
+    )
+    return Door(f"tls://{place}", f"https://{place}", signers, services)
+
+
+def _name(server: Server) -> str:
+    return server.log_path.stem
+
+
+def _start(servers: Mapping[str, Server], started: dict[str, Server]) -> None:
+    """Start servers together and wait for all; `started` has each from its first moment."""
+    for name, server in servers.items():
+        started[name] = server
+        server.start()
+    for server in servers.values():
+        if not isinstance(server, Patroni):
+            server.wait(_START_SECONDS)
+
+
+def _wait(is_so: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise ServerFailed(otherwise)
+        time.sleep(_POLL_SECONDS)

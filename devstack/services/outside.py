@@ -1,0 +1,54 @@
+"""What a stack has around the service, whether its servers run on one host or on many."""
+
+from typing import Protocol
+
+from devstack.ad_networks.demo import VerifierKeys
+from devstack.services.stripe_double import StripeDouble
+from devstack.world.world import World
+
+
+class Outside(Protocol):
+    """Addresses of servers, and the contracts on the chain: what the service is configured with."""
+
+    @property
+    def database_url(self) -> str:
+        """URL of the database for the owner of its tables."""
+
+    @property
+    def application_database_url(self) -> str:
+        """URL of the database for the service's processes."""
+
+    @property
+    def direct_database_url(self) -> str:
+        """The same, past a pooler."""
+
+    @property
+    def pools_transactions(self) -> bool:
+        """Whether a pooler of transactions stands in front of PostgreSQL."""
+
+    @property
+    def redis_url(self) -> str:
+        """URL of Redis."""
+
+    @property
+    def rpc_url(self) -> str:
+        """URL of the chain's JSON-RPC."""
+
+    @property
+    def chain_id(self) -> int:
+        """The chain's id."""
+
+    @property
+    def stripe(self) -> StripeDouble:
+        """The payment provider."""
+
+    @property
+    def google(self) -> VerifierKeys:
+        """The list of AdMob's keys."""
+
+    @property
+    def world(self) -> World:
+        """The contracts on the chain."""
+
+    def empty_database(self) -> None:
+        """Have a database with all tables and no rows."""

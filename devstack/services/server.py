@@ -59,7 +59,8 @@ class Server(ABC):
         """Start the process; `wait` tells when it is ready."""
         self.prepare()
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
-        with self.log_path.open("wb") as log:
+        # What was written before a restart tells why there was one.
+        with self.log_path.open("wb" if self._process is None else "ab") as log:
             self._process = subprocess.Popen(
                 [*self.prefix, *self.launch()],
                 stdin=subprocess.DEVNULL,

@@ -11,10 +11,10 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos cluster signers soak fuzz mutation manage clean lock schema format structure bundle packages generators
+.PHONY: help run test lint bench chaos cluster signers restore-drill soak fuzz mutation manage clean lock schema format structure bundle packages generators
 
 help: ## Show the commands
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
 
 $(INSTALLED): requirements/dev.txt clients/python/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
@@ -80,6 +80,9 @@ signers: $(PREPARED) ## Kill and stall what signs, with keys in each place (CALL
 
 cluster: $(PREPARED) ## Start the service on many hosts, with network namespaces as hosts; takes root (ONCE=1)
 	@$(BIN)/python -m devstack cluster $(if $(ONCE),--once)
+
+restore-drill: $(PREPARED) ## Lose PostgreSQL under load, restore it, compare the books with the chain (ARGS=--help)
+	@$(BIN)/python -m devstack restore-drill $(ARGS)
 
 soak: $(PREPARED) ## Keep the stack busy without any fault; nothing may grow or fail (MINUTES=30)
 	@$(BIN)/python -m devstack soak $(if $(MINUTES),--minutes $(MINUTES))

@@ -100,6 +100,17 @@ def _parser() -> argparse.ArgumentParser:
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "soak.json", help="the file to add to"
     )
     soak.set_defaults(action=_soak)
+    restore = commands.add_parser(
+        "restore-drill", help="lose PostgreSQL under load, restore it, and compare the books with the chain"
+    )
+    restore.add_argument("--before", type=float, default=30, help="seconds of load before the base backup")
+    restore.add_argument("--after", type=float, default=60, help="seconds of load after it (default: 60)")
+    restore.add_argument(
+        "--back",
+        type=float,
+        help="restore to so many seconds before the loss (default: to the last archived segment)",
+    )
+    restore.set_defaults(action=_restore_drill)
     mutation = commands.add_parser(
         "mutation", help="change the code that moves money; each change must fail a test"
     )
@@ -234,6 +245,17 @@ def _run_soak(options: argparse.Namespace) -> int:
     from devstack.chaos.soak import Options, run
 
     return run(Options(options.minutes, options.results))
+
+
+def _restore_drill(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    return run_guarded(lambda: _run_restore_drill(options))
+
+
+def _run_restore_drill(options: argparse.Namespace) -> int:
+    from devstack.rehearsals.restore import Options, run
+
+    return run(Options(options.before, options.after, options.back))
 
 
 def _mutation(options: argparse.Namespace) -> int:

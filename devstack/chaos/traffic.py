@@ -83,8 +83,10 @@ class Traffic:
             wallet.sign_in()
 
     @contextmanager
-    def running(self, *, validity_seconds: int | None = None) -> Iterator[None]:
-        """Make calls for the length of the block; at its end wait until each has an answer, or for a minute."""
+    def running(
+        self, *, validity_seconds: int | None = None, patience: float = _GIVE_UP_SECONDS
+    ) -> Iterator[None]:
+        """Make calls for the length of the block; at its end wait until each has an answer, or so many seconds."""
         self.calls = []
         self._validity_seconds = validity_seconds
         self._ends.clear()
@@ -95,7 +97,7 @@ class Traffic:
         try:
             yield
         finally:
-            self._gives_up_at = time.monotonic() + _GIVE_UP_SECONDS
+            self._gives_up_at = time.monotonic() + patience
             self._ends.set()
             for thread in threads:
                 thread.join()

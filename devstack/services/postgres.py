@@ -5,7 +5,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import quote
@@ -36,9 +36,15 @@ class Postgres(Server):
         *,
         durable: bool = True,
         make_cluster: Callable[[Path], None] | None = None,
+        settings: Sequence[str] = (),
     ) -> None:
-        """`durable=False` trades the data's safety after a power cut for speed; `make_cluster` replaces initdb."""
+        """
+        `durable=False` trades the data's safety after a power cut for speed; `make_cluster` replaces initdb.
+
+        Further `settings` are as `postgresql.conf` has them, without quotes.
+        """
         super().__init__(directory, log_directory)
+        self._settings = settings
         self._durable = durable
         self._make_cluster = make_cluster or _initialise
         # The path of a unix socket holds 107 bytes, which a deep folder exceeds.
@@ -50,18 +56,18 @@ class Postgres(Server):
         self._remove_socket_directory()
         self._socket_directory = Path(tempfile.mkdtemp(prefix="gateway-", dir=_short_temporary_folder()))
         self._socket_link.symlink_to(self._socket_directory)
-        if not self._cluster.exists():
+        if not self.cluster.exists():
             draft = self.directory / "draft"
             shutil.rmtree(draft, ignore_errors=True)
             self._make_cluster(draft)
-            draft.rename(self._cluster)
+            draft.rename(self.cluster)
 
     def command(self) -> list[str]:
         """Return the foreground server; it listens on no network address."""
         settings = ["listen_addresses=", "max_connections=200", "timezone=UTC"]
-        settings += [] if self._durable else _HASTE
+        settings += [*([] if self._durable else _HASTE), *self._settings]
         options = [word for setting in settings for word in ("-c", setting)]
-        program = [str(BINARIES / "postgres"), "-D", str(self._cluster), "-k", str(self._socket_directory)]
+        program = [str(BINARIES / "postgres"), "-D", str(self.cluster), "-k", str(self._socket_directory)]
         return [*program, *options]
 
     def launch(self) -> list[str]:
@@ -113,7 +119,8 @@ class Postgres(Server):
             connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
 
     @property
-    def _cluster(self) -> Path:
+    def cluster(self) -> Path:
+        """The folder of its data."""
         return self.directory / "cluster"
 
     @property

@@ -113,6 +113,12 @@ class Server(ABC):
         self.terminate()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(patience)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process and its children as a power cut would."""
+        if self._process is None:
+            return
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

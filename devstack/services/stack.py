@@ -1,7 +1,7 @@
 """PostgreSQL, Redis, the chain with its contracts and the Stripe double, started and stopped together."""
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +87,12 @@ class Services:
 
 @contextmanager
 def start_services(
-    directory: Path, *, block_time: float | None = 1, durable: bool = True, log_directory: Path | None = None
+    directory: Path,
+    *,
+    block_time: float | None = 1,
+    durable: bool = True,
+    log_directory: Path | None = None,
+    postgres_settings: Sequence[str] = (),
 ) -> Iterator[Services]:
     """
     Run PostgreSQL, Redis, the chain and the Stripe double with their data under `directory`; list AdMob's keys.
@@ -99,7 +104,13 @@ def start_services(
     """
     directory = directory.resolve()
     logs = log_directory or directory / "log"
-    postgres = Postgres(directory / "postgres", logs, durable=durable, make_cluster=copy_template)
+    postgres = Postgres(
+        directory / "postgres",
+        logs,
+        durable=durable,
+        make_cluster=copy_template,
+        settings=postgres_settings,
+    )
     redis = Redis(directory / "redis", logs)
     anvil = Anvil(directory / "anvil", logs, block_time=block_time)
     stripe = StripeDouble(directory / "stripe", logs)

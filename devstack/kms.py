@@ -38,6 +38,7 @@ class Kms(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
         self.is_broken = False
+        self.has_ended = False
         self.asked: list[str] = []
 
     def new_key(self, curve: ec.EllipticCurve | None = None) -> str:
@@ -74,7 +75,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.server.is_broken:
+        if self.server.has_ended:
+            # A connection outlives the listening socket.
+            self.close_connection = True
+        elif self.server.is_broken:
             self._send(400, {"__type": "KMSInternalException"})
         else:
             self._send(200, self.server.answer(self.headers["X-Amz-Target"], body))
@@ -100,6 +104,7 @@ def kms(port: int = 0) -> Iterator[Kms]:
         try:
             yield server
         finally:
+            server.has_ended = True
             server.shutdown()
             thread.join()
 

@@ -15,6 +15,7 @@ from signer.client import SignerAway, SignerClient
 from signer.configuration import Misconfigured, configure
 from signer.journal import JournalInUse
 from signer.keys import RELAYERS, SPARE, TREASURY, KeyUnusable, write_keystore
+from signer.pruning import Pruning
 from signer.server import Server
 
 logger = logging.getLogger("signer")
@@ -43,6 +44,7 @@ def main(arguments: list[str]) -> int:
 
 def _serve() -> int:
     configuration = configure()
+    Pruning(configuration.service, days=configuration.journal_days).start()
     with Server(
         configuration.listen, configuration.service, certificates=configuration.certificates
     ) as server:

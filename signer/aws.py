@@ -53,8 +53,12 @@ def _unusable(key_id: str, error: Exception) -> KeyUnusable:
     return KeyUnusable(f"AWS KMS, key {key_id}: {type(error).__name__}")
 
 
-def kms_client(*, endpoint: str = "", seconds: float = 3) -> Any:
-    """Return a client that waits no longer; region and credentials come from AWS' own variables or the host's role."""
+def kms_client(*, endpoint: str = "", seconds: float = 1.5) -> Any:
+    """
+    Return a client that tries twice and waits so long each time, together less than the service waits for the signer.
+
+    Region and credentials come from AWS' own variables or the host's role.
+    """
     config = Config(
         connect_timeout=seconds,
         read_timeout=seconds,

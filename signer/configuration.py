@@ -16,6 +16,9 @@ from signer.targets import NodeTargets
 KEY_MANAGERS = "0x2Fe3AeD98684E7351aD2D408A43cE09a738BF8a4,0xa75684d7D048704a2DB851D05Ba0c3cbe226264C"
 PROFILES = "0x3024D38EA2434BA6635003Dc1BDC0daB5882ED4F,0x52c90985AF970D4E0DC26Cb5D052505278aF32A9"
 
+# The limits of an hour and a day are read from the journal after a restart.
+_LEAST_JOURNAL_DAYS = 2
+
 
 class Misconfigured(Exception):
     """A variable is missing or malformed; the text names it and shows no secret."""
@@ -28,6 +31,8 @@ class Configuration:
     listen: str
     certificates: Certificates | None
     service: SigningService
+    # How long the journal keeps what is final on the chain.
+    journal_days: int
 
 
 def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
@@ -41,6 +46,9 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
     """
     read = _Reader(environment)
     chain_id = read.number("SIGNER_CHAIN_ID")
+    days = read.number("SIGNER_JOURNAL_DAYS", 30)
+    if days < _LEAST_JOURNAL_DAYS:
+        raise Misconfigured(f"SIGNER_JOURNAL_DAYS must be at least {_LEAST_JOURNAL_DAYS}.")
     policy = Policy(
         Limits(
             chain_id=chain_id,
@@ -62,7 +70,7 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
     if not keys.for_calls:
         raise Misconfigured("Neither a keystore nor a token nor AWS has a relayer's key.")
     service = SigningService(keys, policy, Journal(read.text("SIGNER_JOURNAL")), targets)
-    return Configuration(read.text("SIGNER_LISTEN"), read.certificates(), service)
+    return Configuration(read.text("SIGNER_LISTEN"), read.certificates(), service, days)
 
 
 def _from_keystore(read: "_Reader") -> Keyring:

@@ -1,7 +1,8 @@
 """
 What was signed, kept in one SQLite file: an entry is on the disk before its signature leaves the process.
 
-The file is locked by the process that has opened it, so that no second signer can sign with another memory.
+The file is locked by the process that has opened it, so that no second signer can sign with another memory. Of account
+nonces that were used up long ago, all that it keeps is that they are.
 """
 
 import sqlite3
@@ -9,6 +10,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from signer.policy import Entry, Kind
+
+
+class Account(NamedTuple):
+    """An account on a chain."""
+
+    address: str
+    chain_id: int
 
 
 class Slot(NamedTuple):
@@ -34,6 +42,8 @@ class Journal:
         except sqlite3.OperationalError as error:
             self._file.close()
             raise JournalInUse(str(error)) from error
+        # Of each account, the first account nonce that is not forgotten.
+        self._forgotten = {Account(*account): below for *account, below in self._file.execute(_FORGOTTEN)}
 
     def close(self) -> None:
         """Let another process open it."""
@@ -67,6 +77,44 @@ class Journal:
             largest[address, nonce] = signed_at, max(before, int(amount))
         return [(address, signed_at, amount) for (address, _), (signed_at, amount) in largest.items()]
 
+    def has_forgotten(self, slot: Slot) -> bool:
+        """Return whether the account nonce is one of those of which nothing else is known any more."""
+        return slot.account_nonce < self._forgotten.get(Account(slot.address, slot.chain_id), 0)
+
+    def forget(self, account: Account, *, below: int, signed_before: float) -> tuple[int, bool]:
+        """
+        Forget account nonces in their order: those below this one, up to the first with something younger.
+
+        Does a limited number; return how many entries are gone, and whether that was all.
+        """
+        rows = self._file.execute(_OLDEST, (*account, below, _MOST_AT_ONCE)).fetchall()
+        is_done = len(rows) < _MOST_AT_ONCE
+        young = next((nonce for nonce, signed_at in rows if signed_at >= signed_before), None)
+        if young is not None:
+            below, is_done = young, True
+        elif not is_done:
+            # More may be signed on the last of them.
+            below, _ = rows[-1]
+        gone = sum(nonce < below for nonce, _ in rows)
+        if gone:
+            self._file.execute("BEGIN IMMEDIATE")
+            try:
+                self._file.execute(_REMEMBER_FORGOTTEN, (*account, below))
+                self._file.execute(_FORGET, (*account, below))
+            except BaseException:
+                self._file.execute("ROLLBACK")
+                raise
+            self._file.execute("COMMIT")
+            self._forgotten[account] = below
+        return gone, is_done
+
+    def size(self) -> int:
+        """Return how large the file is; what was forgotten leaves room in it for what comes."""
+        (pages,), (size,) = (
+            self._file.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size")
+        )
+        return int(pages) * int(size)
+
     def count(self) -> int:
         """Return how many transactions were ever signed."""
         (count,) = self._file.execute("SELECT coalesce(max(rowid), 0) FROM signed").fetchone()
@@ -85,9 +133,29 @@ _OPENING = (
         UNIQUE (address, chain_id, account_nonce, digest)
     ) STRICT""",
     "CREATE INDEX IF NOT EXISTS signed_by_time ON signed (signed_at)",
+    """CREATE TABLE IF NOT EXISTS forgotten (
+        address TEXT NOT NULL, chain_id INTEGER NOT NULL, below INTEGER NOT NULL, PRIMARY KEY (address, chain_id)
+    ) STRICT""",
     "BEGIN IMMEDIATE",
     "COMMIT",
 )
+# More than is ever signed on one account nonce.
+_MOST_AT_ONCE = 5_000
+_FORGOTTEN = "SELECT address, chain_id, below FROM forgotten"
+# The newest row stays, because its number is how many there were.
+_OLDEST = """
+SELECT account_nonce, signed_at FROM signed
+WHERE address = ? AND chain_id = ? AND account_nonce < ? AND rowid < (SELECT max(rowid) FROM signed)
+ORDER BY account_nonce LIMIT ?
+"""
+_REMEMBER_FORGOTTEN = """
+INSERT INTO forgotten VALUES (?, ?, ?)
+ON CONFLICT (address, chain_id) DO UPDATE SET below = max(below, excluded.below)
+"""
+_FORGET = """
+DELETE FROM signed WHERE address = ? AND chain_id = ? AND account_nonce < ?
+AND rowid < (SELECT max(rowid) FROM signed)
+"""
 _SELECT = """
 SELECT kind, digest, content, max_fee_wei, amount, signature, transaction_hash FROM signed
 WHERE address = ? AND chain_id = ? AND account_nonce = ? ORDER BY rowid

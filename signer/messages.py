@@ -1,10 +1,13 @@
 """What travels between the service and the signer: JSON in both directions."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from signer.transactions import PolicyViolation, Refusal, SignedTransaction, UnsignedTransaction
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 class SigningRequest(NamedTuple):
@@ -63,7 +66,7 @@ def read_requests(body: bytes) -> list[SigningRequest]:
 
 def _request(item: dict[str, Any]) -> SigningRequest:
     to, address = _text(item["to"]), _text(item["address"])
-    if len(to) != 42 or len(bytes.fromhex(to.removeprefix("0x"))) != 20:
+    if not _ADDRESS.fullmatch(to):
         raise ValueError("not an address")
     transaction = UnsignedTransaction(
         chain_id=_number(item["chain_id"]),

@@ -12,6 +12,10 @@ from typing import NamedTuple
 from signer.contracts import is_execute_relay_call
 from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTransaction
 
+# More than fees can be raised by an eighth from one wei to the cap, and what the journal keeps of one account nonce.
+MOST_ON_ONE_NONCE = 256
+_MOST_ACCOUNT_NONCE = 2**63 - 1
+
 
 class Kind(StrEnum):
     """What a transaction does."""
@@ -54,8 +58,8 @@ def check_relayed(
         PolicyViolation: it is neither, is of another chain, or exceeds a limit.
     """
     _check_terms(transaction, limits)
-    if not 0 < transaction.gas_limit <= limits.max_gas:
-        raise PolicyViolation("gas limit above the cap")
+    if not SELF_TRANSFER_GAS <= transaction.gas_limit <= limits.max_gas:
+        raise PolicyViolation("gas limit above the cap, or below what any transaction takes")
     if transaction.to == relayer:
         if transaction.data or transaction.gas_limit != SELF_TRANSFER_GAS:
             raise PolicyViolation("a self-transfer carries no data and 21,000 gas")
@@ -94,6 +98,8 @@ def check_transfer(
 def _check_terms(transaction: UnsignedTransaction, limits: Limits) -> None:
     if transaction.chain_id != limits.chain_id:
         raise PolicyViolation("another chain id than the configured one")
+    if transaction.account_nonce > _MOST_ACCOUNT_NONCE:
+        raise PolicyViolation("no account nonce")
     tip, fee = transaction.max_priority_fee_per_gas_wei, transaction.max_fee_per_gas_wei
     if not 0 <= tip <= fee <= limits.fee_cap_wei:
         raise PolicyViolation("fees above the cap, or a tip above the fee")
@@ -108,8 +114,10 @@ def check_nonce(signed: Sequence[Entry], entry: Entry) -> None:
     chain takes one, so it may be another one than before.
 
     Raises:
-        PolicyViolation: the account nonce is another's.
+        PolicyViolation: the account nonce is another's, or too much was signed on it.
     """
+    if len(signed) >= MOST_ON_ONE_NONCE:
+        raise PolicyViolation("too many transactions are signed on this account nonce")
     if entry.kind != Kind.CALL or not signed:
         return
     calls = [earlier for earlier in signed if earlier.kind == Kind.CALL]

@@ -8,6 +8,7 @@ The signer's door: HTTP on a unix socket, or over TLS for those who show a certi
 """
 
 import logging
+import select
 import socket
 import ssl
 from http.server import BaseHTTPRequestHandler
@@ -45,7 +46,13 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             self._answer(400, b"")
             return
-        self._answer(200, write_outcomes(self.server.service.sign(requests)))
+        self._answer(200, write_outcomes(self.server.service.sign(requests, is_wanted=self._is_there)))
+
+    def _is_there(self) -> bool:
+        """Say whether the caller still waits: it sends one request after the other, so what comes now is its end."""
+        events = select.poll()
+        events.register(self.connection, select.POLLIN)
+        return not events.poll(0)
 
     def do_GET(self) -> None:
         service = self.server.service
@@ -129,4 +136,5 @@ def _metrics(service: SigningService) -> str:
     lines.append("# TYPE signer_spent gauge")
     lines += [f'signer_spent{{address="{address}"}} {amount}' for address, amount in service.spent().items()]
     lines += ["# TYPE signer_journal_entries gauge", f"signer_journal_entries {service.signed_ever()}"]
+    lines += ["# TYPE signer_journal_bytes gauge", f"signer_journal_bytes {service.journal_bytes()}"]
     return "\n".join(lines) + "\n"

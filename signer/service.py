@@ -2,7 +2,8 @@
 Sign what the policy allows, at most once for each purpose, and remember it.
 
 A batch is one step: its targets are read from the chain, then each transaction is checked and signed, and all of them
-are in the journal before any signature is returned. Batches come one after the other.
+are in the journal before any signature is returned. Batches come one after the other; one whose caller has hung up
+meanwhile is not signed, because its calls may be given up and signed on other account nonces.
 """
 
 import threading
@@ -17,7 +18,7 @@ from typing import NamedTuple
 from eth_hash.auto import keccak
 
 from signer.budget import Budget
-from signer.journal import Journal, Slot
+from signer.journal import Account, Journal, Slot
 from signer.keys import Key, Keyring, KeyUnusable, MemoryKey
 from signer.messages import KeyList, Outcome, SigningRequest
 from signer.policy import Entry, Kind, Limits, check_nonce, check_relayed, check_transfer
@@ -109,8 +110,40 @@ class SigningService:
         with self._lock:
             return self._journal.count()
 
-    def sign(self, requests: Sequence[SigningRequest]) -> list[Outcome]:
-        """Return for each request the signed transaction, why it is refused, or None where nothing can be said now."""
+    def journal_bytes(self) -> int:
+        """Return how large the journal's file is."""
+        with self._lock:
+            return self._journal.size()
+
+    def prune(self, *, days: int) -> int:
+        """
+        Forget account nonces that the chain has used for good, and on which nothing was signed for so many days.
+
+        Nothing is signed on them again. Return how many entries are gone.
+
+        Raises:
+            NodeAway: nobody says what is used.
+        """
+        used, before = self._targets.used_nonces(self._own), self._clock() - days * _DAY
+        gone = 0
+        for address, below in used.items():
+            account = Account(address, self._policy.limits.chain_id)
+            is_done = False
+            while not is_done:
+                # Signing waits for one step at most.
+                with self._lock:
+                    forgotten, is_done = self._journal.forget(account, below=below, signed_before=before)
+                gone += forgotten
+        return gone
+
+    def sign(
+        self, requests: Sequence[SigningRequest], *, is_wanted: Callable[[], bool] = lambda: True
+    ) -> list[Outcome]:
+        """
+        Return for each request the signed transaction, why it is refused, or None where nothing can be said now.
+
+        `is_wanted` says whether the caller still waits, once it is this batch's turn.
+        """
         wanted = [self._checked(request) for request in requests]
         trusts = self._trusts(item for item in wanted if isinstance(item, _Wanted))
         outcomes: list[Outcome] = [
@@ -125,8 +158,9 @@ class SigningService:
             and outcomes[place] is None
         ]
         with self._lock:
-            for place, outcome in self._sign_allowed(allowed):
-                outcomes[place] = outcome
+            if is_wanted():
+                for place, outcome in self._sign_allowed(allowed):
+                    outcomes[place] = outcome
         for outcome in outcomes:
             self.counts[_name(outcome)] += 1
         return outcomes
@@ -190,6 +224,10 @@ class SigningService:
                 signature=b"",
                 transaction_hash="",
             )
+            if self._journal.has_forgotten(item.slot):
+                forgotten = PolicyViolation("the account nonce was used long ago", refusal="nonce-used")
+                outcomes.append((place, forgotten))
+                continue
             before = self._journal.signed_on(item.slot)
             before += [other for _, wanted, other in begun if wanted.slot == item.slot]
             repeated = next((other for other in before if other.digest == entry.digest), None)

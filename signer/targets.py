@@ -1,4 +1,4 @@
-"""Which contracts are key managers of trusted code, read from the chain through the signer's own node."""
+"""Which contracts are key managers of trusted code, and what is final, read through the signer's own node."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -37,6 +37,15 @@ class Targets(Protocol):
         """
         ...
 
+    def used_nonces(self, addresses: Collection[str]) -> dict[str, int]:
+        """
+        Return for each account how many account nonces the chain has used for good.
+
+        Raises:
+            NodeAway: see there.
+        """
+        ...
+
 
 class NodeTargets:
     """
@@ -65,6 +74,22 @@ class NodeTargets:
         known = {address: Trust.TRUSTED for address in addresses if address in self._trusted}
         return known | self._read(sorted(set(addresses) - known.keys()))
 
+    def used_nonces(self, addresses: Collection[str]) -> dict[str, int]:
+        """Return what the newest final block has of each account."""
+        names = sorted(addresses)
+        calls: list[tuple[str, list[Any]]] = [("eth_chainId", [])]
+        calls += [("eth_getTransactionCount", [address, "finalized"]) for address in names]
+        chain_id, *counts = self._ask(calls)
+        self._check_chain(chain_id)
+        try:
+            return {address: int(count, 16) for address, count in zip(names, counts, strict=True)}
+        except (TypeError, ValueError) as error:
+            raise NodeAway("the node knows no final block") from error
+
+    def _check_chain(self, answer: Any) -> None:
+        if not isinstance(answer, str) or int(answer, 16) != self._chain_id:
+            raise NodeAway("the node is of another chain")
+
     def _read(self, addresses: Sequence[str]) -> dict[str, Trust]:
         if not addresses:
             return {}
@@ -74,8 +99,7 @@ class NodeTargets:
             ("eth_call", [{"to": address, "data": "0x" + TARGET.hex()}, "latest"]) for address in addresses
         ]
         chain_id, *answers = self._ask(calls)
-        if not isinstance(chain_id, str) or int(chain_id, 16) != self._chain_id:
-            raise NodeAway("the node is of another chain")
+        self._check_chain(chain_id)
         codes, profiles = (
             answers[: len(addresses)],
             [_address(answer) for answer in answers[len(addresses) :]],

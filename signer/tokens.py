@@ -1,6 +1,7 @@
 """Keys in a device behind PKCS#11: a hardware security module, or SoftHSM."""
 
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pkcs11
@@ -11,28 +12,22 @@ from signer.keys import KeyUnusable
 from signer.transactions import address_of, recoverable
 
 _POINT_BYTES = 65
+# After too many wrong PINs a device locks its user out.
+_WRONG_PIN = (pkcs11.PinIncorrect, pkcs11.PinLocked, pkcs11.PinExpired)
 
 
 class TokenKey:
-    """One key pair of a token. The session is shared, and used by one thread at a time."""
+    """One key pair of a token."""
 
-    def __init__(self, session: pkcs11.Session, lock: threading.Lock, private: Any) -> None:
+    def __init__(self, token: "Token", key_id: bytes) -> None:
         """
         Read the public half.
 
         Raises:
             KeyUnusable: it is missing, or of another curve.
         """
-        self._lock, self._private = lock, private
-        wanted = {Attribute.CLASS: ObjectClass.PUBLIC_KEY, Attribute.ID: private[Attribute.ID]}
-        public = next(iter(session.get_objects(wanted)), None)
-        try:
-            if public is None:
-                raise ValueError("no public key")
-            # A DER octet string around the uncompressed point; some devices leave the wrapping out.
-            self._public_key = PublicKey(bytes(public[Attribute.EC_POINT])[-_POINT_BYTES:])
-        except ValueError as error:
-            raise KeyUnusable(f"PKCS#11, key {private[Attribute.ID].hex()}: no key of secp256k1") from error
+        self._token, self._key_id = token, key_id
+        self._public_key = token.public_key(key_id)
         self.address = address_of(self._public_key)
 
     def __repr__(self) -> str:
@@ -41,8 +36,7 @@ class TokenKey:
     def sign(self, digest: bytes) -> bytes:
         """See `signer.keys.Key`."""
         try:
-            with self._lock:
-                signature = bytes(self._private.sign(digest, mechanism=Mechanism.ECDSA))
+            signature = self._token.sign(self._key_id, digest)
             r, s = (int.from_bytes(signature[at : at + 32], "big") for at in (0, 32))
             return recoverable(digest, r, s, self._public_key)
         except (pkcs11.PKCS11Error, ValueError) as error:
@@ -50,7 +44,12 @@ class TokenKey:
 
 
 class Token:
-    """A token that its user has logged in to; a process may do that once at a time."""
+    """
+    A token that its user has logged in to; a process may do that once at a time.
+
+    The session is used by one thread at a time. One that the device has ended, because it was reset or away, is
+    replaced by a new one.
+    """
 
     def __init__(self, module: str, *, label: str, pin: str) -> None:
         """
@@ -59,9 +58,11 @@ class Token:
         Raises:
             KeyUnusable: the module, the token or its PIN is wrong.
         """
-        self._label, self._lock = label, threading.Lock()
+        self._label, self._pin, self._lock = label, pin, threading.Lock()
+        self._handles: dict[bytes, Any] = {}
         try:
-            self._session = pkcs11.lib(module).get_token(token_label=label).open(user_pin=pin)
+            self._library = pkcs11.lib(module)
+            self._session: Any = self._open()
         except (pkcs11.PKCS11Error, RuntimeError) as error:
             raise KeyUnusable(f"PKCS#11, token {label}: {type(error).__name__}") from error
 
@@ -77,9 +78,80 @@ class Token:
             Attribute.KEY_TYPE: KeyType.EC,
             Attribute.LABEL: label,
         }
-        found = sorted(self._session.get_objects(wanted), key=lambda key: bytes(key[Attribute.ID]))
-        return [TokenKey(self._session, self._lock, key) for key in found]
+        ids = sorted(bytes(key[Attribute.ID]) for key in self._objects(wanted))
+        return [TokenKey(self, key_id) for key_id in ids]
+
+    def public_key(self, key_id: bytes) -> PublicKey:
+        """
+        Return the public half of a key pair.
+
+        Raises:
+            KeyUnusable: it is missing, or of another curve.
+        """
+        public_keys = self._objects({Attribute.CLASS: ObjectClass.PUBLIC_KEY, Attribute.ID: key_id})
+        try:
+            if not public_keys:
+                raise ValueError("no public key")
+            # A DER octet string around the uncompressed point; some devices leave the wrapping out.
+            return PublicKey(bytes(public_keys[0][Attribute.EC_POINT])[-_POINT_BYTES:])
+        except ValueError as error:
+            raise KeyUnusable(f"PKCS#11, key {key_id.hex()}: no key of secp256k1") from error
+
+    def sign(self, key_id: bytes, digest: bytes) -> bytes:
+        """
+        Return r and s, in a new session if the present one is of no use.
+
+        Raises:
+            PKCS11Error: the device does not sign.
+        """
+        with self._lock:
+            if self._session is not None:
+                with suppress(pkcs11.PKCS11Error):
+                    return self._signed(key_id, digest)
+            self._reopen()
+            return self._signed(key_id, digest)
 
     def close(self) -> None:
-        """Log out; its keys sign no more."""
-        self._session.close()
+        """Log out."""
+        self._handles.clear()
+        session, self._session = self._session, None
+        if session is not None:
+            with suppress(pkcs11.PKCS11Error):
+                session.close()
+
+    def _signed(self, key_id: bytes, digest: bytes) -> bytes:
+        if key_id not in self._handles:
+            wanted = {
+                Attribute.CLASS: ObjectClass.PRIVATE_KEY,
+                Attribute.KEY_TYPE: KeyType.EC,
+                Attribute.ID: key_id,
+            }
+            private_keys = self._objects(wanted)
+            if not private_keys:
+                raise pkcs11.NoSuchKey
+            self._handles[key_id] = private_keys[0]
+        return bytes(self._handles[key_id].sign(digest, mechanism=Mechanism.ECDSA))
+
+    def _objects(self, wanted: dict[Attribute, Any]) -> list[Any]:
+        # All of them: a search that is not gone through stays open.
+        return list(self._session.get_objects(wanted))
+
+    def _reopen(self) -> None:
+        """
+        Begin anew with the library too, which may not see a device that was gone.
+
+        Raises:
+            PKCS11Error: the device is still away, or has another PIN, which is tried once.
+        """
+        if not self._pin:
+            raise pkcs11.PinIncorrect
+        self.close()
+        self._library.reinitialize()
+        try:
+            self._session = self._open()
+        except _WRONG_PIN:
+            self._pin = ""
+            raise
+
+    def _open(self) -> Any:
+        return self._library.get_token(token_label=self._label).open(user_pin=self._pin)

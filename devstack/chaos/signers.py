@@ -156,12 +156,12 @@ def _until(traffic: Traffic, number: float) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _faults(stack: Stack) -> dict[str, Callable[[], None]]:
+def _faults(stack: Stack) -> Mapping[str, Callable[[], None]]:
     """Return what goes wrong, by name: with keys in the service's processes, it is one of the web's."""
     is_local = stack.journal is None
     what = "web process" if is_local else "signer"
     one = partial(_web_process, stack) if is_local else partial(_process, stack, "signer")
-    faults = {
+    faults: dict[str, Callable[[], None]] = {
         f"{what} killed": partial(_kill, stack, one),
         f"{what} stalled for {_STALLED_SECONDS} s": partial(_stall, one, _STALLED_SECONDS),
         f"{what} stalled for {_AWAY_SECONDS} s": partial(_stall, one, _AWAY_SECONDS),

@@ -1,7 +1,8 @@
 """A signer made of parts: random keys, contracts that are said to be trusted, and a clock that tests move."""
 
 import secrets
-from collections.abc import Collection, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from threading import Thread
 from typing import Any
 
 from gateway.chain.contracts import encode_execute_relay_call
-from signer.client import SignerClient
+from signer.client import Certificates, SignerClient
 from signer.journal import Journal
 from signer.keys import Key, Keyring, MemoryKey
 from signer.messages import SigningRequest
@@ -36,6 +37,7 @@ class SaidTargets:
     def __init__(self) -> None:
         self.trusts: dict[str, Trust] = {}
         self.is_away = False
+        self.used: dict[str, int] = {}
 
     def key_manager(self, trust: Trust = Trust.TRUSTED) -> str:
         """Return a new contract."""
@@ -48,6 +50,12 @@ class SaidTargets:
         if self.is_away:
             raise NodeAway("as a test wants it")
         return {address: self.trusts.get(address, Trust.NONE) for address in addresses}
+
+    def used_nonces(self, addresses: Collection[str]) -> dict[str, int]:
+        """See `Targets`."""
+        if self.is_away:
+            raise NodeAway("as a test wants it")
+        return {address: self.used.get(address, 0) for address in addresses}
 
 
 class Clock:
@@ -94,10 +102,16 @@ def self_transfer(address: str, **changed: Any) -> SigningRequest:
 
 
 @contextmanager
-def serving(folder: Path, service: SigningService) -> Iterator[str]:
-    """Serve on a socket in this folder; give its URL."""
-    url = f"unix://{folder / 'signer.sock'}"
-    with Server(url, service) as server:
+def serving(
+    folder: Path,
+    service: SigningService,
+    *,
+    port: int | None = None,
+    certificates: Certificates | None = None,
+) -> Iterator[str]:
+    """Serve on a socket in this folder, or on a port to those who show a certificate; give the URL for clients."""
+    url = f"https://127.0.0.1:{port}" if port else f"unix://{folder / 'signer.sock'}"
+    with Server(url.replace("https", "tls"), service, certificates=certificates) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -105,6 +119,14 @@ def serving(folder: Path, service: SigningService) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Return once it is; fail if that takes long."""
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def client_of(url: str) -> SignerClient:

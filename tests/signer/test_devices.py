@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import patch
 
 import pkcs11
 import pytest
@@ -92,7 +93,7 @@ def test_signatures_are_of_the_key_and_have_the_lower_s(key: Key) -> None:
     for _ in range(8):
         digest = secrets.token_bytes(32)
         signature = key.sign(digest)
-        assert address_of(PublicKey.from_signature_and_message(signature, digest, hasher=None)) == key.address
+        assert _is_of(key, signature, digest)
         assert int.from_bytes(signature[32:64], "big") <= CURVE_ORDER // 2
 
 
@@ -135,6 +136,54 @@ def test_a_wrong_pin_is_refused_and_shown_nowhere(module: str) -> None:
     assert str(refusal.value) == "PKCS#11, token signer: PinIncorrect"
 
 
+# The library's own clean-up of what it began in a session that is gone.
+@pytest.mark.filterwarnings("ignore:Exception ignored in. 'pkcs11:pytest.PytestUnraisableExceptionWarning")
+def test_a_device_that_was_reset_or_away_signs_again(module: str, token: Token, tmp_path: Path) -> None:
+    key = token.keys(TREASURY)[0]
+    # Every session and handle is of no use any more.
+    pkcs11.lib(module).reinitialize()
+    digest = secrets.token_bytes(32)
+    assert _is_of(key, key.sign(digest), digest)
+    tokens = Path(os.environ["SOFTHSM2_CONF"]).with_name("tokens")
+    tokens.rename(tmp_path / "away")
+    tokens.mkdir()
+    pkcs11.lib(module).reinitialize()
+    for _ in range(2):
+        with pytest.raises(KeyUnusable, match="NoSuchToken"):
+            key.sign(digest)
+    tokens.rmdir()
+    (tmp_path / "away").rename(tokens)
+    assert _is_of(key, key.sign(digest), digest)
+
+
+def test_a_pin_that_became_wrong_is_tried_once(module: str, token: Token) -> None:
+    key = token.keys(TREASURY)[0]
+    token._pin = _PIN + "0"
+    token.close()
+    with patch.object(token, "_open", side_effect=token._open) as opened:
+        for _ in range(3):
+            with pytest.raises(KeyUnusable, match="PinIncorrect"):
+                key.sign(bytes(32))
+    assert opened.call_count == 1
+
+
+def test_a_key_service_that_was_away_signs_again(cloud: Kms) -> None:
+    with kms() as first:
+        name, port = first.new_key(), first.server_port
+        kept = first.keys[name]
+        key = KmsKey(kms_client(endpoint=first.url), name)
+        key.sign(bytes(32))
+    with pytest.raises(KeyUnusable, match="EndpointConnectionError"):
+        key.sign(bytes(32))
+    with kms(port) as again:
+        again.keys[name] = kept
+        assert _is_of(key, key.sign(bytes(32)), bytes(32))
+
+
+def _is_of(key: Key, signature: bytes, digest: bytes) -> bool:
+    return address_of(PublicKey.from_signature_and_message(signature, digest, hasher=None)) == key.address
+
+
 def test_a_signer_has_the_keys_of_its_keystore_its_token_and_its_cloud(
     cloud: Kms, module: str, tmp_path: Path
 ) -> None:
@@ -166,6 +215,8 @@ def test_a_signer_has_the_keys_of_its_keystore_its_token_and_its_cloud(
     with pytest.raises(KeyUnusable) as refusal:
         configure({**environment, "SIGNER_KEYSTORE_PASSWORD": secrets.token_hex(8)})
     assert password not in str(refusal.value)
+    with pytest.raises(Misconfigured, match="SIGNER_JOURNAL_DAYS"):
+        configure({**environment, "SIGNER_JOURNAL_DAYS": "1"})
     with pytest.raises(Misconfigured, match="SIGNER_CHAIN_ID"):
         configure({**environment, "SIGNER_CHAIN_ID": ""})
     with pytest.raises(Misconfigured, match="relayer's key"):

@@ -12,6 +12,7 @@ import pytest
 from signer.journal import Journal, JournalInUse
 from signer.keys import Key, KeyUnusable
 from signer.messages import Outcome, SigningRequest
+from signer.policy import MOST_ON_ONE_NONCE
 from signer.service import SigningService
 from signer.targets import Trust
 from signer.transactions import PolicyViolation, SignedTransaction
@@ -114,6 +115,8 @@ def at_the_socket(
         {"max_fee_per_gas_wei": FEE_CAP + 1},
         {"max_priority_fee_per_gas_wei": 2 * 10**9 + 1},
         {"gas_limit": MAX_GAS + 1},
+        {"gas_limit": 20_999},
+        {"account_nonce": 2**63},
         {"data": b""},
         {"data": b"", "gas_limit": 21_000},
         {"data": bytes.fromhex("a9059cbb") + bytes(64)},
@@ -200,6 +203,18 @@ def test_an_account_nonce_carries_one_call_again_only_at_a_higher_fee_and_self_t
     assert _hash(_one(service, self_transfer(relayer, account_nonce=1)))
     late = relay_call(relayer, call.transaction.to, account_nonce=1)
     assert _refusal(_one(service, late)) == "nonce-used"
+
+
+def test_an_account_nonce_has_room_for_so_many_transactions(
+    service: SigningService, targets: SaidTargets, relayer: str
+) -> None:
+    call = relay_call(relayer, targets.key_manager())
+    tips = range(MOST_ON_ONE_NONCE)
+    signed = service.sign([self_transfer(relayer, max_priority_fee_per_gas_wei=tip) for tip in tips])
+    assert all(isinstance(outcome, SignedTransaction) for outcome in signed)
+    assert _refusal(_one(service, self_transfer(relayer, max_fee_per_gas_wei=FEE_CAP))) == "policy"
+    assert _refusal(_one(service, call)) == "policy"
+    assert _one(service, self_transfer(relayer, max_priority_fee_per_gas_wei=0)) == signed[0]
 
 
 def test_of_two_calls_on_one_account_nonce_in_a_batch_one_is_signed(

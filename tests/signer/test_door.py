@@ -1,0 +1,136 @@
+"""Who may ask the signer over TCP, and what becomes of those who hang up."""
+
+import ssl
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+from devstack.services.server import free_port
+from signer.client import Certificates, SignerAway, SignerClient
+from signer.service import SigningService
+from signer.transactions import SignedTransaction
+from tests.signer.parts import (
+    SaidTargets,
+    client_of,
+    new_keys,
+    new_service,
+    relay_call,
+    serving,
+    wait_until,
+)
+
+
+class Authority:
+    """One that vouches for whom it is asked to."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder, self._name = folder, x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self.file = str(folder / f"{name}.pem")
+        Path(self.file).write_bytes(
+            self._issue(self._name, self._key, is_authority=True).public_bytes(Encoding.PEM)
+        )
+
+    def vouch(self, name: str, *, trusting: str = "") -> Certificates:
+        """Return the files of somebody who trusts this authority, or another one."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        certificate, secret = self._folder / f"{name}.crt", self._folder / f"{name}.key"
+        certificate.write_bytes(self._issue(subject, key, is_authority=False).public_bytes(Encoding.PEM))
+        secret.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        return Certificates(str(certificate), str(secret), trusting or self.file)
+
+    def _issue(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_authority: bool
+    ) -> x509.Certificate:
+        now = datetime.now(UTC)
+        usage = x509.KeyUsage(True, False, False, False, False, is_authority, is_authority, False, False)
+        local = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+        builder = x509.CertificateBuilder(self._name, subject, key.public_key(), x509.random_serial_number())
+        builder = builder.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(days=1))
+        authority_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        return (
+            builder.add_extension(x509.BasicConstraints(is_authority, None), critical=True)
+            .add_extension(usage, critical=True)
+            .add_extension(local, critical=False)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(authority_key, critical=False)
+            .sign(self._key, SHA256())
+        )
+
+
+@pytest.fixture
+def targets() -> SaidTargets:
+    return SaidTargets()
+
+
+@pytest.fixture
+def service(tmp_path: Path, targets: SaidTargets) -> SigningService:
+    return new_service(tmp_path, new_keys(), targets)
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Authority:
+    return Authority(tmp_path, "ours")
+
+
+@pytest.fixture
+def tls_url(tmp_path: Path, service: SigningService, ours: Authority) -> Iterator[str]:
+    with serving(tmp_path, service, port=free_port(), certificates=ours.vouch("signer")) as url:
+        yield url
+
+
+def test_over_tcp_only_those_are_answered_whom_the_authority_vouches_for(
+    tls_url: str, service: SigningService, targets: SaidTargets, ours: Authority, tmp_path: Path
+) -> None:
+    call = relay_call(service.keys().relayers[0], targets.key_manager())
+    web = SignerClient(tls_url, timeout_seconds=10, certificates=ours.vouch("web"))
+    assert isinstance(web.sign([call])[0], SignedTransaction)
+    foreign = Authority(tmp_path, "foreign")
+    strangers = {
+        "foreign certificate": SignerClient(
+            tls_url, timeout_seconds=10, certificates=foreign.vouch("mallory", trusting=ours.file)
+        ),
+        "no certificate": SignerClient(tls_url, timeout_seconds=10),
+        # Nor does the service believe a signer whom its own authority does not know.
+        "foreign signer": SignerClient(
+            tls_url, timeout_seconds=10, certificates=ours.vouch("worker", trusting=foreign.file)
+        ),
+    }
+    strangers["no certificate"]._tls = ssl.create_default_context(cafile=ours.file)
+    other = relay_call(call.address, call.transaction.to, account_nonce=1)
+    for client in strangers.values():
+        with pytest.raises(SignerAway):
+            client.sign([other])
+        with pytest.raises(SignerAway):
+            client.keys()
+    assert service.signed_ever() == 1
+    assert isinstance(web.sign([other])[0], SignedTransaction)
+
+
+def test_who_hangs_up_while_others_are_served_gets_nothing_signed(
+    tmp_path: Path, service: SigningService, targets: SaidTargets
+) -> None:
+    call = relay_call(service.keys().relayers[0], targets.key_manager())
+    with serving(tmp_path, service) as url:
+        patient, hasty = client_of(url), SignerClient(url, timeout_seconds=0.2)
+        answers: list[object] = []
+        waiting = threading.Thread(target=lambda: answers.append(patient.sign([call])))
+        with service._lock:
+            with pytest.raises(SignerAway):
+                hasty.sign([relay_call(service.keys().relayers[0], call.transaction.to, account_nonce=1)])
+            waiting.start()
+        waiting.join()
+        (signed,) = patient.sign([call])
+        assert answers == [[signed]]
+        wait_until(lambda: service.counts["undecided"] == 1)
+    assert service.signed_ever() == 1

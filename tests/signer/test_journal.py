@@ -1,0 +1,99 @@
+"""The journal stays small: what the chain has used long ago is forgotten, and nothing is signed on it again."""
+
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from signer import journal as journals
+from signer.messages import Outcome
+from signer.pruning import Pruning
+from signer.service import SigningService
+from signer.targets import NodeAway, NodeTargets
+from signer.transactions import PolicyViolation, SignedTransaction
+from tests.signer.parts import (
+    CHAIN_ID,
+    Clock,
+    SaidTargets,
+    new_keys,
+    new_service,
+    relay_call,
+    self_transfer,
+)
+
+_DAY = 86_400
+
+
+@pytest.fixture
+def targets() -> SaidTargets:
+    return SaidTargets()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def service(tmp_path: Path, targets: SaidTargets, clock: Clock) -> SigningService:
+    return new_service(tmp_path, new_keys(), targets, clock=clock)
+
+
+def _is_refused(outcome: Outcome) -> bool:
+    return isinstance(outcome, PolicyViolation) and outcome.refusal == "nonce-used"
+
+
+def test_what_is_final_for_long_goes_and_its_account_nonces_stay_closed(
+    tmp_path: Path, service: SigningService, targets: SaidTargets, clock: Clock
+) -> None:
+    relayer, other, _ = service.keys().relayers
+    target = targets.key_manager()
+    calls = [relay_call(relayer, target, account_nonce=nonce) for nonce in range(6)]
+    kept = relay_call(other, target)
+    service.sign([*calls[:4], kept])
+    clock.now += 31 * _DAY
+    # Account nonce 2 has something young, and of the others nothing is on the chain.
+    service.sign([self_transfer(relayer, account_nonce=2), *calls[4:]])
+    targets.used = {relayer: 6}
+    assert service.prune(days=30) == 2
+    assert service.prune(days=30) == 0
+    assert service.signed_ever() == 8
+    journal = service._journal
+    journal.close()
+    again = new_service(tmp_path, service._keys, targets, clock=clock)
+    replayed = again.sign([*calls[:2], self_transfer(relayer, account_nonce=1)])
+    assert all(map(_is_refused, replayed))
+    for known in (calls[2], calls[5], kept):
+        assert isinstance(again.sign([known])[0], SignedTransaction)
+    assert again.signed_ever() == 8
+
+
+def test_many_entries_go_step_by_step_and_the_file_grows_no_further(
+    service: SigningService, targets: SaidTargets, clock: Clock
+) -> None:
+    relayer = service.keys().relayers[0]
+    target, sizes = targets.key_manager(), []
+    with patch.object(journals, "_MOST_AT_ONCE", 10):
+        for begin in range(0, 200, 50):
+            calls = [relay_call(relayer, target, account_nonce=begin + nonce) for nonce in range(50)]
+            service.sign(calls)
+            clock.now += 31 * _DAY
+            targets.used = {relayer: begin + 50}
+            # The newest entry stays until the next time.
+            assert service.prune(days=30) == (49 if begin == 0 else 50)
+            sizes.append(service.journal_bytes())
+    assert sizes[1] == sizes[-1]
+
+
+def test_without_a_node_nothing_is_forgotten_and_signing_goes_on(
+    service: SigningService, targets: SaidTargets
+) -> None:
+    targets.is_away = True
+    Pruning(service, days=30).look()
+    assert isinstance(service.sign([self_transfer(service.keys().relayers[0])])[0], SignedTransaction)
+
+
+def test_a_node_that_knows_no_final_block_says_nothing() -> None:
+    targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
+    with patch.object(NodeTargets, "_ask", return_value=[hex(CHAIN_ID), None]), pytest.raises(NodeAway):
+        targets.used_nonces(["0x" + "aa" * 20])

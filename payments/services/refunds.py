@@ -79,10 +79,12 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
         raise NotRefundable("No payment at Stripe brought this money.", left=0)
     returned = get_billing_client().returned_money(payment_intent_id=payout.stripe_payment_intent_id)
     left = payout.charged_minor - returned.total_minor
+    if left <= 0:
+        raise NotRefundable("All of this payment has been returned.", left=0)
     amount = left if amount_minor is None else amount_minor
     if not 0 < amount <= left:
-        shown = display_amount(amount_minor=max(0, left), currency=payout.currency)
-        raise NotRefundable(f"Of this payment {shown} is left to refund.", left=max(0, left))
+        shown = display_amount(amount_minor=left, currency=payout.currency)
+        raise NotRefundable(f"Of this payment {shown} is left to refund.", left=left)
     after = replace(returned, refunded_minor=returned.refunded_minor + amount)
     taken_before = payout.credits_taken_back()
     return Preview(

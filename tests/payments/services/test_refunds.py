@@ -90,7 +90,7 @@ def test_what_was_shown_is_what_happens_once_stripe_reports_it(
     assert (balance_of(payer.user).available, shown.owed_after) == (-spent, spent)
     assert fake.calls["create_refund"] == 2
     assert find_differences() == []
-    with pytest.raises(NotRefundable):
+    with pytest.raises(NotRefundable, match="All of this payment has been returned"):
         preview(fake, payer)
 
 

@@ -3,14 +3,17 @@
 import fcntl
 import subprocess
 from pathlib import Path
+from typing import IO
 
 from devstack.console import step
 from devstack.files import DATA
 
 
-def unpacked(name: str, *packages: str) -> Path:
+def unpacked(name: str, *packages: str, only: str = "*") -> Path:
     """
     Return the folder that holds the files of the packages as `/` would, fetched there once under this name.
+
+    `only` is a pattern of their paths, such as `./usr/bin/*`.
 
     Raises:
         CalledProcessError: `apt-get` or `dpkg-deb` is missing, or the packages cannot be fetched.
@@ -21,7 +24,7 @@ def unpacked(name: str, *packages: str) -> Path:
         fcntl.flock(guard, fcntl.LOCK_EX)
         if not (root / "complete").exists():
             with step(f"fetching {name}"):
-                _unpack(root, packages)
+                _unpack(root, packages, only)
     return root
 
 
@@ -30,7 +33,7 @@ def libraries(root: Path) -> str:
     return ":".join({str(path.parent) for path in root.glob("usr/lib/*/*.so*")})
 
 
-def _unpack(root: Path, packages: tuple[str, ...]) -> None:
+def _unpack(root: Path, packages: tuple[str, ...], only: str) -> None:
     try:
         _run(root, "apt-get", "download", *packages)
     except subprocess.CalledProcessError:
@@ -38,10 +41,13 @@ def _unpack(root: Path, packages: tuple[str, ...]) -> None:
         _run(root, "apt-get", "update")
         _run(root, "apt-get", "download", *packages)
     for package in sorted(root.glob("*.deb")):
-        _run(root, "dpkg-deb", "--extract", str(package), str(root))
+        with subprocess.Popen(
+            ["dpkg-deb", "--fsys-tarfile", str(package)], stdout=subprocess.PIPE
+        ) as archive:
+            _run(root, "tar", "--extract", "--wildcards", only, stdin=archive.stdout)
         package.unlink()
     (root / "complete").touch()
 
 
-def _run(root: Path, *command: str) -> None:
-    subprocess.run(command, cwd=root, check=True, capture_output=True)
+def _run(root: Path, *command: str, stdin: IO[bytes] | None = None) -> None:
+    subprocess.run(command, cwd=root, stdin=stdin, check=True, capture_output=True)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
+from typing import Literal
 from uuid import UUID
 
 from django.conf import settings
@@ -42,6 +43,9 @@ from relay.services.acceptance import (
 )
 from users.queries import require_active_state
 
+# How a request ends: `refused` is the caller's doing, `unavailable` that of what the service depends on.
+Outcome = Literal["accepted", "refused", "unavailable", "failed"]
+
 
 def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | None = None) -> str:
     """
@@ -55,7 +59,8 @@ def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | 
         NotAuthenticated: the session or the account has ended.
         DomainError: the call was refused; nothing is stored, held or sent.
     """
-    started, outcome = time.perf_counter(), "failed"
+    started = time.perf_counter()
+    outcome: Outcome = "failed"
     try:
         transaction_hash = _execute(caller, call, now, quote_id)
         outcome = "accepted"

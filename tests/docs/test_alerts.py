@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
@@ -12,7 +12,9 @@ from pytest_django import Settings
 
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services
+from gateway.common import durations
 from gateway.metrics import exposition
+from relay.services import submission
 from tests.docs.pages import DOCS, ROOT, code_spans
 from tests.docs.test_links import anchors
 
@@ -21,8 +23,8 @@ RULES = [
     for group in yaml.safe_load((DOCS / "alerts/gateway.rules.yml").read_text())["groups"]
     for rule in group["rules"]
 ]
-_METRIC = re.compile(r"\bgateway_[a-z_]+")
-_MATCHER = re.compile(r'(gateway_[a-z_]+)\{([a-z]+)=~?"([^"]+)"\}')
+METRIC = re.compile(r"\bgateway_[a-z_]+?(?=_(?:bucket|count|sum)\b|[^a-z_]|$)")
+_MATCHER = re.compile(r'(gateway_[a-z_]+?)(?:_bucket|_count|_sum)?\{([a-z]+)=~?"([^"]+)"\}')
 
 by_name = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 
@@ -31,6 +33,9 @@ by_name = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 def offered(db: None, services: Services, settings: Settings) -> dict[str, set[str]]:
     """The figures of a service with everything set up, each with the values that its label may have."""
     settings.STRIPE_SECRET_KEY = "sk_test_something"
+    for outcome in get_args(submission.Outcome):
+        durations.ACCEPTANCE.observe(0, outcome)
+    durations.Reporter().report()
     return {
         family.name: {value for sample in family.samples for value in sample.labels.values()}
         for family in text_string_to_metric_families(exposition().decode())
@@ -43,7 +48,7 @@ def _alternatives(values: str) -> Iterator[str]:
 
 @by_name
 def test_every_metric_of_a_rule_is_offered(rule: dict[str, Any], offered: dict[str, set[str]]) -> None:
-    queried = set(_METRIC.findall(rule["expr"]))
+    queried = set(METRIC.findall(rule["expr"]))
     assert queried <= set(offered)
     assert queried or rule["expr"].startswith("up{")
 
@@ -81,6 +86,6 @@ def test_every_comparison_has_an_alert_and_every_periodic_task_is_measured(
 
 @pytest.mark.parametrize("page", ["deployment.md", "runbook.md"])
 def test_the_pages_name_metrics_that_are_offered(page: str, offered: dict[str, set[str]]) -> None:
-    named = {name for span in code_spans((DOCS / page).read_text()) for name in _METRIC.findall(span)}
+    named = {name for span in code_spans((DOCS / page).read_text()) for name in METRIC.findall(span)}
     assert named
     assert named - {APPLICATION_ROLE} <= set(offered)

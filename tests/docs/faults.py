@@ -1,0 +1,495 @@
+"""
+A service where all is well, and one fault for each alert: rows, settings and parts as they are while the fault lasts.
+
+`FAULTS` has a function for each alert. Alerts that come with it name themselves in `also`.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from celery import states
+from django.conf import settings
+from django.contrib.contenttypes.models import ContentType
+from django.utils import timezone
+
+from credits.models import LedgerRoot, ReconciliationRun
+from credits.services import holds
+from earnings.models import AdNetwork, Postback
+from gateway.admin.models import ApprovalRequest
+from gateway.admin.pauses import switch
+from gateway.chain.client import get_chain_client
+from gateway.chain.types import NodeHealth
+from gateway.common import durations, tasks
+from gateway.common.redis_urls import text_client
+from payments.models import BillingOperation
+from relay.models import (
+    FinalBlock,
+    GapFiller,
+    Loss,
+    Relayer,
+    RelayTransaction,
+    ReversedSettlement,
+    TopUp,
+    Treasury,
+    UnsignedCall,
+    WorkerLoop,
+)
+from tests.database import tamper
+from tests.earnings.ad_networks import set_up
+from tests.factories import UserFactory, random_address
+from tests.gateway.metrics.test_figures import ago, attempt, calls, run_of, stripe_event
+from users.models import AccountDeletion
+from webhooks.models import Endpoint, Message
+
+_TASK = "payments.process_due_events"
+Status = RelayTransaction.Status
+
+
+Cause = Callable[[pytest.MonkeyPatch], object]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """How a fault is caused, for which alert, and all that fire while it lasts."""
+
+    alert: str
+    cause: Cause
+    alerts: frozenset[str]
+
+
+FAULTS: list[Fault] = []
+NODES = [NodeHealth(name, "", 7, 3.0) for name in ("one", "two")]
+
+
+def fault(alert: str, *also: str) -> Callable[[Cause], object]:
+    """Decorator: this function causes the fault that the alert is for."""
+
+    def add(cause: Cause) -> object:
+        FAULTS.append(Fault(alert, cause, frozenset({alert, *also})))
+        return cause
+
+    return add
+
+
+def all_well(patch: pytest.MonkeyPatch) -> None:
+    """Make the rows of a service that works."""
+    patch.setattr(settings, "STRIPE_SECRET_KEY", "sk_test_something")
+    nodes_are(patch, NODES)
+    for _ in range(2):
+        Relayer.objects.create(
+            address=random_address(),
+            next_account_nonce=101,
+            mined_account_nonce=100,
+            balance_wei=10**18,
+            synced_at=timezone.now(),
+        )
+    Treasury.objects.create(address=random_address(), balance_wei=10**20, synced_at=timezone.now())
+    for name in ("broadcasting", "tracking"):
+        WorkerLoop.objects.create(
+            name=name, ended_at=timezone.now(), succeeded_at=timezone.now(), moved_at=ago(500)
+        )
+    for kind in ("ledger", "roots", "chain", "stripe"):
+        run_of(kind, age=3600, findings=0)
+    all_tasks_ended()
+    LedgerRoot.objects.create(
+        number=1,
+        closed_at=ago(60),
+        last_entry_id=0,
+        entry_count=0,
+        tree="",
+        previous="",
+        key_id="",
+        signature="",
+    )
+    answered(60, 0.05, "accepted")
+    set_up("bitlabs")
+    call(Status.SUCCESS, count=25)
+
+
+def nodes_are(patch: pytest.MonkeyPatch, nodes: list[NodeHealth]) -> None:
+    patch.setattr(get_chain_client(), "nodes", lambda: nodes)
+
+
+def all_tasks_ended() -> None:
+    """Let each periodic task end well just now."""
+    for task in tasks.scheduled_tasks():
+        tasks.record_heartbeat(task=task, state=states.SUCCESS)
+
+
+def call(status: Status, *, count: int = 1, age: float = 30) -> RelayTransaction:
+    """Make calls, whose relayers are retired, and return one of them."""
+    is_open = status in RelayTransaction.IN_PROGRESS
+    made = calls(count, status=status, created_at=ago(age), settled_at=None if is_open else ago(1))
+    Relayer.objects.filter(synced_at=None).update(is_active=False, retired_at=timezone.now())
+    return made[0]
+
+
+@fault("GatewayCallsNotSent")
+def _(patch: pytest.MonkeyPatch) -> None:
+    attempt(call(Status.PENDING, age=300), age=300, node_message="connection refused")
+
+
+@fault("GatewayCallsNotMined")
+def _(patch: pytest.MonkeyPatch) -> None:
+    attempt(call(Status.SUBMITTED, age=900), age=900, status="sent", first_sent_at=ago(900))
+
+
+@fault("GatewayCallsNotSettled")
+def _(patch: pytest.MonkeyPatch) -> None:
+    call(Status.PENDING, age=2000)
+
+
+@fault("GatewayChainNotRead")
+def _(patch: pytest.MonkeyPatch) -> None:
+    Relayer.objects.update(synced_at=ago(300))
+
+
+@fault("GatewayNodesTooFew")
+def _(patch: pytest.MonkeyPatch) -> None:
+    nodes_are(patch, [replace(node, fault="no answer") for node in NODES])
+
+
+@fault("GatewayNodeUnfit")
+def _(patch: pytest.MonkeyPatch) -> None:
+    nodes_are(patch, [replace(NODES[0], fault="lags"), NODES[1]])
+
+
+@fault("GatewayNoRelayer")
+def _(patch: pytest.MonkeyPatch) -> None:
+    Relayer.objects.update(is_active=False)
+
+
+@fault("GatewayRelayerPoor")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _one_relayer(balance_wei=10**15)
+
+
+@fault("GatewayRelayerQuarantined")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _one_relayer(quarantined_at=timezone.now(), is_active=False)
+
+
+@fault("GatewayRelayerLeftPaused")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _one_relayer(is_active=False)
+
+
+@fault("GatewayRelayerFull")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _one_relayer(next_account_nonce=116)
+
+
+def _one_relayer(**values: object) -> None:
+    Relayer.objects.filter(pk=Relayer.objects.filter(retired_at=None).earliest("pk").pk).update(**values)
+
+
+@fault("GatewayTreasuryPoor")
+def _(patch: pytest.MonkeyPatch) -> None:
+    Treasury.objects.update(balance_wei=10**17)
+
+
+@fault("GatewayTopUpStuck")
+def _(patch: pytest.MonkeyPatch) -> None:
+    TopUp.objects.create(
+        relayer=Relayer.objects.earliest("pk"),
+        treasury_address=Treasury.objects.get().address,
+        account_nonce=0,
+        amount_wei=1,
+        max_fee_per_gas_wei=1,
+        max_priority_fee_per_gas_wei=1,
+        transaction_hash="0x" + secrets.token_hex(32),
+        raw=b"",
+        status="sent",
+        created_at=ago(1000),
+    )
+
+
+def _lost(percent: int) -> None:
+    limit = settings.RELAY_LOSS_PER_HOUR_WEI
+    Loss.objects.create(
+        key="x", kind="gap", reserved_wei=limit * percent // 100, lost_wei=None, reserved_at=ago(60)
+    )
+
+
+@fault("GatewayLossLimitNear")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _lost(60)
+
+
+@fault("GatewayLossLimitReached", "GatewayLossLimitNear")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _lost(80)
+
+
+@fault("GatewayFinalBlockReplaced")
+def _(patch: pytest.MonkeyPatch) -> None:
+    FinalBlock.objects.create(number=7, block_hash="0x1", replaced_at=ago(1))
+
+
+@fault("GatewaySettlementsReversed")
+def _(patch: pytest.MonkeyPatch) -> None:
+    ReversedSettlement.objects.create(
+        relay_transaction=call(Status.SUCCESS),
+        number=0,
+        status=Status.SUCCESS,
+        real_cost=1,
+        transaction_hash="0x1",
+        block_number=1,
+        block_hash="0x1",
+        settled_at=ago(9),
+        reversed_at=ago(5),
+    )
+
+
+@fault("GatewayGapFilled")
+def _(patch: pytest.MonkeyPatch) -> None:
+    GapFiller.objects.create(
+        relayer=Relayer.objects.earliest("pk"),
+        account_nonce=1,
+        transaction_hash="0x1",
+        raw=b"",
+        max_fee_per_gas_wei=1,
+        max_priority_fee_per_gas_wei=1,
+        created_at=ago(5),
+    )
+
+
+@fault("GatewayCallsUnsigned")
+def _(patch: pytest.MonkeyPatch) -> None:
+    UnsignedCall.objects.create(
+        relayer=Relayer.objects.earliest("pk"),
+        account_nonce=1,
+        hold_id=_hold(age=60),
+        key_manager_address=random_address(),
+        controller_address=random_address(),
+        relay_nonce=1,
+        worst_cost_wei=1,
+        call={},
+        taken_at=ago(60),
+    )
+
+
+@fault("GatewayCallsFail")
+def _(patch: pytest.MonkeyPatch) -> None:
+    call(Status.FAILED, count=10)
+
+
+@fault("GatewayCallsTurnedAway")
+def _(patch: pytest.MonkeyPatch) -> None:
+    answered(60, 0.01, "accepted")
+    answered(20, 0.9, "unavailable")
+
+
+@fault("GatewayCallsAnsweredSlowly")
+def _(patch: pytest.MonkeyPatch) -> None:
+    answered(60, 4.0, "accepted")
+
+
+def answered(count: int, seconds: float, outcome: str) -> None:
+    """Count calls; a test of rules takes each sample of a histogram as what happened in one minute."""
+    for _ in range(count):
+        durations.ACCEPTANCE.observe(seconds, outcome)
+    durations.Reporter().report()
+
+
+@fault("GatewayAway", "GatewayRelayWorkerStopped")
+def _(patch: pytest.MonkeyPatch) -> None:
+    """Have the test scrape nothing."""
+
+
+@fault("GatewayRedisAway")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
+
+
+@fault("GatewayRelayWorkerStopped")
+def _(patch: pytest.MonkeyPatch) -> None:
+    WorkerLoop.objects.filter(name="tracking").update(succeeded_at=ago(300))
+
+
+@fault("GatewayRelayWorkerStalled", "GatewayCallsNotSent")
+def _(patch: pytest.MonkeyPatch) -> None:
+    attempt(call(Status.PENDING, age=400), age=400)
+
+
+def _task(*, ended: float, succeeded: float) -> None:
+    now = timezone.now().timestamp()
+    times = {f"ended {_TASK}": now - ended, f"succeeded {_TASK}": now - succeeded}
+    redis().hset(tasks._HEARTBEATS_KEY, mapping=times)
+
+
+def redis() -> Any:
+    return text_client(settings.REDIS_URL)
+
+
+@fault("GatewayTaskLate")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _task(ended=200, succeeded=200)
+
+
+@fault("GatewayTaskFails")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _task(ended=1, succeeded=1000)
+
+
+@fault("GatewayTaskNeverRan")
+def _(patch: pytest.MonkeyPatch) -> None:
+    redis().hdel(tasks._HEARTBEATS_KEY, f"ended {_TASK}", f"succeeded {_TASK}")
+
+
+@fault("GatewayLedgerDiffers")
+def _(patch: pytest.MonkeyPatch) -> None:
+    run_of("ledger", age=60, findings=1)
+
+
+@fault("GatewayRootsDiffer")
+def _(patch: pytest.MonkeyPatch) -> None:
+    run_of("roots", age=60, findings=1)
+
+
+@fault("GatewayChainDiffers")
+def _(patch: pytest.MonkeyPatch) -> None:
+    run_of("chain", age=60, findings=1)
+
+
+@fault("GatewayStripeDiffers")
+def _(patch: pytest.MonkeyPatch) -> None:
+    run_of("stripe", age=60, findings=1)
+
+
+@fault("GatewayComparisonMissing")
+def _(patch: pytest.MonkeyPatch) -> None:
+    ReconciliationRun.objects.filter(kind="chain").update(started_at=ago(180_000), finished_at=ago(170_000))
+
+
+@fault("GatewayRootLate")
+def _(patch: pytest.MonkeyPatch) -> None:
+    tamper("UPDATE credits_root SET closed_at = closed_at - interval '2 hours'")
+
+
+@fault("GatewayHoldLeftOpen")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _hold(age=4000)
+
+
+def _hold(*, age: float) -> int:
+    user = UserFactory.create()
+    hold_id = holds.hold(user=user, credits=1, key=secrets.token_hex(8), debt_limit=1).hold.pk
+    tamper(f"UPDATE credits_hold SET created_at = created_at - {age} * interval '1 second'")  # noqa: S608 - a number
+    return int(hold_id)
+
+
+@fault("GatewayApprovalWaits")
+def _(patch: pytest.MonkeyPatch) -> None:
+    ApprovalRequest.objects.create(
+        kind="credits",
+        content_type=ContentType.objects.get_for_model(Relayer),
+        subject="somebody",
+        payload={},
+        changes={},
+        reason="a test",
+        key="x",
+        requested_by=UserFactory.create(is_staff=True),
+        requested_roles=[],
+        needs_second_person=True,
+        created_at=ago(90_000),
+        expires_at=ago(-90_000),
+    )
+
+
+@fault("GatewayStripeEventsFailed")
+def _(patch: pytest.MonkeyPatch) -> None:
+    stripe_event("failed", age=1000)
+
+
+@fault("GatewayStripeEventsWait")
+def _(patch: pytest.MonkeyPatch) -> None:
+    stripe_event("received", age=1000)
+
+
+@fault("GatewayBillingOperationUnfinished")
+def _(patch: pytest.MonkeyPatch) -> None:
+    BillingOperation.objects.create(
+        user=UserFactory.create(),
+        kind="create-customer",
+        parameters={},
+        status="pending",
+        created_at=ago(1000),
+    )
+
+
+@fault("GatewayAccountDeletionLate")
+def _(patch: pytest.MonkeyPatch) -> None:
+    AccountDeletion.objects.create(user=UserFactory.create(), requested_at=ago(1000))
+
+
+@fault("GatewayAccountErasureLate")
+def _(patch: pytest.MonkeyPatch) -> None:
+    AccountDeletion.objects.create(
+        user=UserFactory.create(),
+        status="billing-ended",
+        requested_at=ago(11_000),
+        billing_ended_at=ago(9000),
+    )
+
+
+@fault("GatewayEarningsLate")
+def _(patch: pytest.MonkeyPatch) -> None:
+    network = set_up("theoremreach", hold_hours=5)
+    network.send(network.reward(UserFactory.create()))
+    Postback.objects.update(available_at=ago(1000))
+
+
+def _endpoint(**values: object) -> Endpoint:
+    return Endpoint.objects.create(
+        name="wallet",
+        url="https://x.example",
+        origins=["https://x.example"],
+        event_types=[],
+        current_secret="x",
+        **values,
+    )
+
+
+def _message(**values: object) -> None:
+    Message.objects.create(
+        endpoint=_endpoint(), type="webhook.test", key="x", ordering_key="x", body="{}", **values
+    )
+
+
+@fault("GatewayWebhooksLate")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _message(next_attempt_at=ago(700))
+
+
+@fault("GatewayWebhookEndpointDisabled")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _endpoint(disabled_at=ago(9), disabled_by="gone")
+
+
+@fault("GatewayWebhooksGivenUp")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _message(status="given-up", finished_at=ago(9))
+
+
+def _pause(name: str) -> None:
+    actor = UserFactory.create(profile_address=None, is_staff=True)
+    switch(name, is_paused=True, reason="a test", actor=actor)
+
+
+@fault("GatewayRelayPaused")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _pause("relay")
+
+
+@fault("GatewayCheckInsPaused")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _pause("check_ins")
+
+
+@fault("GatewayAdNetworkPaused")
+def _(patch: pytest.MonkeyPatch) -> None:
+    AdNetwork.objects.update(is_enabled=False)

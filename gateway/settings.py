@@ -31,6 +31,8 @@ DEBUG = env.flag("DEBUG", default=False)
 ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
 # Where callers reach the service; https switches on everything that depends on it.
 PUBLIC_URL = env.base_url("PUBLIC_URL")
+# What this web process answers; the admin may run as a process of its own, with a host name and secrets of its own.
+WEB_SERVES = env.choice("WEB_SERVES", allowed=("all", "service", "admin"), default="all")
 ROOT_URLCONF = "gateway.urls"
 USE_TZ = True
 TIME_ZONE = "UTC"

@@ -1,16 +1,16 @@
 """Every route of the service. API paths work with and without a trailing slash."""
 
+from django.conf import settings
 from django.contrib import admin
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from gateway.metrics import MetricsView
 
-urlpatterns = [
-    # Patterns are tried one after the other, so those that are asked for most come first.
-    path("", include("relay.api.urls")),
-    path("admin/", admin.site.urls),
-    path("admin", RedirectView.as_view(url="/admin/")),
+# Patterns are tried one after the other, so those that are asked for most come first.
+_CALLS = [path("", include("relay.api.urls"))]
+_ADMIN = [path("admin/", admin.site.urls), path("admin", RedirectView.as_view(url="/admin/"))]
+_SERVICE = [
     path("", include("users.api.views")),
     path("", include("payments.api.views")),
     path("", include("checkin.api.views")),
@@ -21,6 +21,11 @@ urlpatterns = [
     path("", include("gateway.docs")),
     re_path(r"^metrics/?$", MetricsView.as_view()),
 ]
+urlpatterns = {
+    "all": [*_CALLS, *_ADMIN, *_SERVICE],
+    "service": [*_CALLS, *_SERVICE],
+    "admin": [*_ADMIN, path("", RedirectView.as_view(url="/admin/"))],
+}[settings.WEB_SERVES]
 
 handler400 = "gateway.common.problems.malformed"
 handler403 = "gateway.admin.error_pages.forbidden"

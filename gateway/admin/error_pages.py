@@ -58,7 +58,7 @@ def locked_out(
 
 
 def _answer(request: HttpRequest, problem: DomainError, title: str, text: str) -> HttpResponse:
-    if request.path.startswith(reverse("admin:index")):
+    if settings.WEB_SERVES != "service" and request.path.startswith(reverse("admin:index")):
         return _page(request, problem.status, title, text)
     return json_problem(problem)
 

@@ -18,7 +18,7 @@ from devstack.processes import Web
 from signer.configuration import Misconfigured, configure
 from tests.gateway.test_wiring import settings_with
 
-ASKING = {"web", "worker-relay"}
+ASKING = {"web", "admin", "worker-relay"}
 SILENT = {"worker-default", "beat", "migrate", "eraser"}
 
 
@@ -68,6 +68,7 @@ def test_the_signer_gets_its_keys_and_nothing_of_the_others(services: dict[str, 
 
 # What a process uses of the secrets of .env and secrets/; SECRET_KEY is Django's, and everybody's.
 USES = {
+    "admin": {"AD_NETWORK_SECRET_KEYS", "WEBHOOK_SECRET_KEYS", "STRIPE_SECRET_KEY"},
     "worker-relay": set[str](),
     "worker-default": {
         "STRIPE_SECRET_KEY",
@@ -107,11 +108,8 @@ def test_a_process_gets_no_secret_that_it_does_not_use(services: dict[str, Any],
 @pytest.mark.parametrize("name", sorted(USES))
 def test_a_process_starts_without_what_it_is_not_given(services: dict[str, Any], name: str) -> None:
     loaded = settings_with(**_environment(services, name), AUTH_SIGNING_KEYS="", LEDGER_SIGNING_KEY="")
-    assert (loaded.AUTH_SIGNING_KEYS, loaded.AUTH_REFRESH_SECRET, loaded.AD_NETWORK_SECRET_KEYS) == (
-        "",
-        "",
-        [],
-    )
+    assert (loaded.AUTH_SIGNING_KEYS, loaded.AUTH_REFRESH_SECRET) == ("", "")
+    assert bool(loaded.AD_NETWORK_SECRET_KEYS) is ("AD_NETWORK_SECRET_KEYS" in USES[name])
     assert bool(loaded.CHECKIN_SEED_SECRETS) is ("CHECKIN_SEED_SECRETS" in USES[name])
 
 

@@ -115,7 +115,10 @@ def _parser() -> argparse.ArgumentParser:
         "mutation", help="change the code that moves money; each change must fail a test"
     )
     mutation.add_argument(
-        "--minutes", type=float, default=60, help="begin no further mutant after them (default: 60)"
+        "--minutes",
+        type=float,
+        default=60,
+        help="begin no further mutant after them; 0 only prints the table (default: 60)",
     )
     mutation.add_argument(
         "--count", type=int, default=450, help="how many results there shall be (default: 450)"

@@ -3,7 +3,8 @@
 
 One process starts the servers and collects the tests. For each mutant it forks; the child changes its own code, or
 the function in the database, runs tests until one fails, and says whether one did. So a mutant costs no more than its
-tests. Results are added to a file, and a mutant that is in it is not tried again.
+tests. Results are added to a file, and a mutant that is in it is not tried again. Results of code that has changed
+since are taken out first.
 """
 
 import gc
@@ -70,6 +71,8 @@ TESTS = (
     "tests/checkin/services",
 )
 _KILLED, _SURVIVED, _ENDLESS, _INVALID = "killed", "survived", "endless", "invalid"
+# Written by people, with the reason behind a colon.
+_EQUIVALENT = "equivalent"
 _OWNER = "postgres"
 # After so many mutants, the tests of one are run without it: they must still pass.
 _CONTROL = 20
@@ -123,8 +126,25 @@ class _Runner:
         self._leave_no_connection()
 
     def run(self) -> None:
-        """Learn what the tests call, then try mutants."""
+        """Take out what is of the past, learn what the tests call, try mutants, and print the table of all results."""
         began = time.monotonic()
+        self._forget_changed_code()
+        if self._options.minutes > 0:
+            self._try_mutants(began)
+        print(_table(self._results))
+
+    def _forget_changed_code(self) -> None:
+        names = {name for mutants in _all_mutants().values() for name, _ in mutants}
+        for name in sorted(self._results.keys() - names):
+            print(f"forgotten, for the code is another now: {name}")
+            del self._results[name]
+        self._write()
+
+    def _write(self) -> None:
+        write_json(self._options.results, dict(sorted(self._results.items())))
+        self._options.results.chmod(0o644)
+
+    def _try_mutants(self, began: float) -> None:
         self._fork(lambda: self._map.learn({name: self._passes(name) for name in self._items}), seconds=7_200)
         self._map = TestMap()
         texts = {name: f"{name} {inspect.getsource(item.function)}" for name, item in self._items.items()}
@@ -145,14 +165,12 @@ class _Runner:
             outcome = self._try(mutant, tests) if tests else _SURVIVED
             if outcome != _INVALID:
                 self._results[name] = outcome
-                write_json(self._options.results, dict(sorted(self._results.items())))
-                self._options.results.chmod(0o644)
+                self._write()
             where = f"{mutant.file}:{mutant.line}"
             print(
                 f"{outcome} {time.monotonic() - moment:.1f} s, {len(tests)} tests, {where} | {name}",
                 flush=True,
             )
-        print(dict(Counter(outcome.partition(":")[0] for outcome in self._results.values())))
 
     def _chosen(self) -> Iterator[tuple[str, Mutant]]:
         """Yield mutants in an order that the seed tells, of each area in turn."""
@@ -281,6 +299,18 @@ def _all_mutants() -> dict[str, list[tuple[str, Mutant]]]:
             seen[name] += 1
             mutants[area].append((name if seen[name] == 1 else f"{name} ({seen[name]})", mutant))
     return mutants
+
+
+def _table(results: dict[str, str]) -> str:
+    """Return the results of each area and of all, as `docs/reliability.md` has them; one without an end has failed."""
+    areas = {area: [name for name, _ in mutants] for area, mutants in _all_mutants().items()}
+    areas["all"] = [name for names in areas.values() for name in names]
+    lines = ["| area | mutants | a test fails | no difference | no test failed |", "|---|---|---|---|---|"]
+    for area, names in areas.items():
+        count = Counter(results[name].partition(":")[0] for name in names if name in results)
+        figures = (count.total(), count[_KILLED] + count[_ENDLESS], count[_EQUIVALENT], count[_SURVIVED])
+        lines.append(f"| {area} | {' | '.join(map(str, figures))} |")
+    return "\n".join(lines)
 
 
 def _of_sql(path: Path) -> list[Mutant]:

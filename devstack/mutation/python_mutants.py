@@ -233,7 +233,8 @@ def _functions_by_file() -> dict[str, list[types.FunctionType]]:
     """Return the functions of this process, by the file that they are written in."""
     by_file: dict[str, list[types.FunctionType]] = defaultdict(list)
     for thing in gc.get_objects():
-        if isinstance(thing, types.FunctionType) and thing.__code__.co_filename.startswith(str(PROJECT)):
+        # isinstance() asks lazy objects what they are, which some cannot work out any more.
+        if type(thing) is types.FunctionType and thing.__code__.co_filename.startswith(str(PROJECT)):
             by_file[thing.__code__.co_filename].append(thing)
     return by_file
 

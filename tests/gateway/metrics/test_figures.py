@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from credits.models import EntrySource, ReconciliationRun
+from credits.models import CreditHold, EntrySource, ReconciliationRun
 from credits.services import entries, holds
 from earnings.models import AdNetwork, Postback
 from gateway.admin.pauses import switch
@@ -261,13 +261,15 @@ def test_the_ledger_is_summed(scrape: Scrape) -> None:
     held = [random.randint(1, 99) for _ in range(3)]
     for amount in held:
         holds.hold(user=rich, credits=amount, key=secrets.token_hex(8))
+    age = random.randint(1_000, 90_000)
+    CreditHold.objects.filter(pk=random.choice(CreditHold.objects.all()).pk).update(created_at=ago(age))
     holds.release(hold_id=holds.hold(user=rich, credits=7, key=secrets.token_hex(8)).hold.pk)
     gauges = scrape()
     assert gauges["credit_accounts",] == 3
     assert (gauges["credits_outstanding",], gauges["credits_owed",]) == (owned + more, debt)
     assert gauges["credits_held",] == gauges["credit_holds_open_credits",] == sum(held)
     assert gauges["credit_holds_open",] == 3
-    assert gauges["credit_holds_oldest_age_seconds",] == about(0)
+    assert gauges["credit_holds_oldest_age_seconds",] == about(age)
 
 
 def test_earnings_that_wait_or_were_refused_show(scrape: Scrape) -> None:

@@ -218,6 +218,7 @@ def test_an_invoice_is_paid_out_without_any_other_event(double: DoubleAccount, s
     row = receive_event(webhook_body(event), now=double.now())
     assert events.process(event_id=row.pk, now=double.now())
     assert subscriber.payout.subscription.status == "active"
+    assert Allowance.objects.get().credits == subscriber.payout.credits
 
 
 @pytest.mark.django_db

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -131,8 +132,10 @@ def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
 def test_account_nonces_that_are_left_go_to_as_many_calls(
     services: Services, party: Party, settings: Settings
 ) -> None:
-    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 100
-    room = Relayer.objects.count()
+    settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 100
+    idle = random.choice(Relayer.objects.all())
+    Relayer.objects.exclude(pk=idle.pk).update(next_account_nonce=F("next_account_nonce") + 1)
+    room = Relayer.objects.count() + 1
     outcomes = _together(party, _calls(services, party))
     assert sum(isinstance(outcome, str) for outcome in outcomes) == room < len(party)
     assert sum(isinstance(outcome, RelayersBusy) for outcome in outcomes) == len(party) - room

@@ -83,15 +83,16 @@ def test_another_controller_or_key_manager_has_channels_of_its_own(accept: Accep
     assert ask(row, **place)["outcome"] == "nonce-taken"
 
 
-def test_calls_that_are_mined_and_not_settled_do_not_make_the_share_larger(
-    accept: Accept, settings: Settings
+@pytest.mark.parametrize(("percent", "outcome", "maximum"), [(66, "share-used", 1), (67, "taken", None)])
+def test_calls_that_are_mined_and_not_settled_make_the_share_neither_larger_nor_smaller(
+    accept: Accept, settings: Settings, percent: int, outcome: str, maximum: int | None
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT = 1
     row = accept()
     Relayer.objects.update(mined_account_nonce=F("next_account_nonce"))
     assert Relayer.objects.count() == 3
-    answer = ask(row, policy={"share_percent": 50})
-    assert (answer["outcome"], answer["number"]) == ("share-used", 1)
+    answer = ask(row, policy={"share_percent": percent})
+    assert (answer["outcome"], answer["number"]) == (outcome, maximum)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,9 @@ def test_who_waits_for_a_relayer_waits_for_one_that_takes_calls(
     relayers: list[Relayer], accept: Accept
 ) -> None:
     row = accept()
-    paused, *others = relayers
+    # Of those with nothing in flight, the first would be chosen.
+    paused = next(relayer for relayer in relayers if relayer.pk != row.relayer_id)
+    others = [relayer for relayer in relayers if relayer.pk != paused.pk]
     Relayer.objects.filter(pk=paused.pk).update(is_active=False)
 
     def take() -> dict[str, object]:

@@ -7,6 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils.timezone import now
+from rest_framework.request import Request
+from rest_framework.test import APIRequestFactory
 
 from credits.models import CreditAccount
 from gateway.common.errors import NotAuthenticated
@@ -17,7 +19,9 @@ from tests.users.external_issuer import ExternalIssuer
 from tests.users.forged_tokens import ODD_EXPIRIES
 from tests.users.private_keys import ec_key
 from users import errors
+from users.api.authentication import VerifiedTokenAuthentication
 from users.models import IssuerKeySet, SignInSession, User
+from users.tokens import TokenHolder
 
 pytestmark = pytest.mark.django_db
 
@@ -56,6 +60,15 @@ def test_a_known_user_costs_two_queries(issuer: ExternalIssuer) -> None:
     with CaptureQueriesContext(connection) as queries:
         authenticate(token)
     assert len(queries) == 2
+
+
+def test_whoever_reads_the_session_late_gets_the_user_and_no_session(issuer: ExternalIssuer) -> None:
+    address = random_address()
+
+    request = APIRequestFactory().get("/", HTTP_AUTHORIZATION=f"Bearer {issuer.token(address=address)}")
+    authenticated: Any = VerifiedTokenAuthentication().authenticate(Request(request))
+
+    assert authenticated[0] == TokenHolder(User.objects.get().pk, address, None)
 
 
 def test_the_address_claim_may_have_another_name(issuer: ExternalIssuer, settings: Any) -> None:

@@ -356,6 +356,12 @@ def test_the_runbook_says_what_to_do_about_every_rule() -> None:
     assert set(Rule.values) <= explained
 
 
+def test_a_lost_invoice_tells_what_it_would_have_paid_out(scene: Scene) -> None:
+    _lost_invoice(scene)
+    (finding,) = scene.findings()
+    assert finding["have"] == f"no payout of {scene.first.credits} credits"
+
+
 def test_a_finding_names_the_ids_it_is_about(scene: Scene) -> None:
     wanted = {
         "payment": scene.payer.payout.stripe_payment_intent_id,

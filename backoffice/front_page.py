@@ -96,7 +96,7 @@ def _relay_cards(outcomes: figures.Outcomes, now: datetime) -> list[Card]:
     rate = outcomes.success_rate
     by_status = [
         Card(
-            title=str(status.label),
+            title=word_of(status, str(status.label)),
             value=f"{outcomes.by_status.get(status, 0):,}",
             detail="calls in 24 hours",
             link=rows_of("relay_relaytransaction", status__exact=status.value, created_at__gte=since),

@@ -79,7 +79,7 @@ class Subscription(models.Model):
     stripe_subscription_id = models.CharField(max_length=255, unique=True)
     stripe_item_id = models.CharField(max_length=255, db_index=True)
     status = models.CharField(max_length=20, choices=Status)
-    amount_minor = models.BigIntegerField(help_text="Monthly amount in minor units of the currency.")
+    amount_minor = models.BigIntegerField(help_text="What is due every month.")
     currency = models.CharField(max_length=3)
     current_period_start = models.DateTimeField()
     current_period_end = models.DateTimeField()
@@ -280,9 +280,7 @@ class Payout(models.Model):
     invoice_number = models.CharField(max_length=64, blank=True, default="", help_text="As its payer has it.")
     # Kept so that a refund or dispute, which names the payment alone, finds its invoice.
     stripe_payment_intent_id = models.CharField(max_length=255, blank=True, default="", db_index=True)
-    amount_minor = models.BigIntegerField(
-        help_text="Money collected for the period without tax, in minor units."
-    )
+    amount_minor = models.BigIntegerField(help_text="Money collected for the period, without tax.")
     tax_minor = models.BigIntegerField(default=0, help_text="Tax that was collected with it.")
     currency = models.CharField(max_length=3)
     period_start = models.DateTimeField()
@@ -368,7 +366,7 @@ class Refund(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="refunds")
-    amount_minor = models.BigIntegerField(help_text="In minor units of the payout's currency.")
+    amount_minor = models.BigIntegerField(help_text="In the payout's currency.")
     # Who asked, why and who agreed.
     approval = models.OneToOneField("gateway_admin.ApprovalRequest", models.PROTECT, related_name="+")
     status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)

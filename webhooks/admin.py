@@ -4,7 +4,7 @@ The admin of webhooks: the endpoints of wallet apps, what they are told, and eac
 A secret is shown once, on the page that follows its making, and no page shows it again.
 """
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from django import forms
@@ -147,7 +147,11 @@ class EndpointForm(forms.ModelForm[Endpoint]):
         help_text="The app's origins such as https://wallet.example, separated by commas. It hears of those "
         "who are signed in from there.",
     )
-    event_types = forms.MultipleChoiceField(choices=OFFERED, widget=UnfoldAdminCheckboxSelectMultipleWidget)
+    event_types = forms.MultipleChoiceField(
+        choices=OFFERED,
+        initial=[code for code, _ in OFFERED],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+    )
 
     class Meta:
         model = Endpoint
@@ -220,13 +224,17 @@ class MessageAdmin(ReasonedActions, ReadOnlyAdmin):
     search_help_text = "The id that the receiver was sent, or an ordering key such as call:17."
     ordering = ("-id",)
     list_defer = ("body",)
-    exclude = ("event_id",)
-    readonly_fields = ("public_id",)
+    exclude = ("event_id", "next_attempt_at")
+    readonly_fields = ("public_id", "next_attempt")
 
     def find_rows(self, rows: QuerySet[Message], term: str) -> QuerySet[Message] | None:
         digits = term.removeprefix("msg_")
         is_id = len(digits) == 32 and all(digit in "0123456789abcdef" for digit in digits)
         return rows.filter(event_id=digits) if is_id else None
+
+    @admin.display(description="next attempt at")
+    def next_attempt(self, row: Message) -> datetime | None:
+        return row.next_attempt_at if row.status == Message.Status.WAITING else None
 
     @admin.display(description="webhook-id")
     def public_id(self, row: Message) -> str:

@@ -53,7 +53,7 @@ class Endpoint(models.Model):
         FAILING = "failing", "failing for days"
 
     name = models.CharField(max_length=80, unique=True, help_text="Whose it is, for staff.")
-    url = models.CharField(max_length=2000, help_text="An https address; messages are posted to it.")
+    url = models.CharField("address", max_length=2000, help_text="With https; messages are posted to it.")
     origins = ArrayField(
         models.CharField(max_length=200),
         help_text="The app's origins, such as https://wallet.example. It hears of those who are signed in from there.",
@@ -215,7 +215,7 @@ class Delivery(models.Model):
         verbose_name_plural = "deliveries"
 
     def __str__(self) -> str:
-        return f"delivery {self.number} of {self.message_id}"
+        return f"attempt {self.number}"
 
 
 class Cursor(models.Model):

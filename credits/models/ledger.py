@@ -147,7 +147,7 @@ class CreditEntry(models.Model):
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY, never_emptied("the ledger")]
 
     def __str__(self) -> str:
-        return f"entry {self.pk}: {self.amount:+d} {self.source}"
+        return f"entry {self.pk}: {self.amount:+,} credits"
 
 
 class HoldStatus(models.TextChoices):

@@ -1,5 +1,6 @@
 """The queue of decisions: what waits for a second person, with what it changes, and what became of the rest."""
 
+import re
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -41,10 +42,18 @@ def _summary(asked: ApprovalRequest) -> SafeString:
 
 
 def _lines(asked: ApprovalRequest) -> SafeString:
-    lines = (
-        (name, before or "(empty)", after or "(empty)") for name, (before, after) in asked.changes.items()
-    )
-    return format_html_join("", '<div class="whitespace-nowrap">{}: {} → {}</div>', lines)
+    lines = ((name.replace("_", " "), _change(*pair)) for name, pair in asked.changes.items())
+    return format_html_join("", "<div>{}: {}</div>", lines)
+
+
+def _change(before: str, after: str) -> str:
+    before, after = map(_separated, (before, after))
+    return f"{before} → {after or 'nothing'}" if before else after
+
+
+def _separated(value: str) -> str:
+    is_whole = value.lstrip("+-").isdecimal()
+    return re.sub(r"(?<=\d)(?=(\d{3})+$)", ",", value) if is_whole else value
 
 
 def _approve(asked: ApprovalRequest, decision: Decision) -> str:

@@ -58,9 +58,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "amount_minor",
-                    models.BigIntegerField(
-                        help_text="Money collected for the period without tax, in minor units."
-                    ),
+                    models.BigIntegerField(help_text="Money collected for the period, without tax."),
                 ),
                 ("tax_minor", models.BigIntegerField(default=0, help_text="Tax that was collected with it.")),
                 ("currency", models.CharField(max_length=3)),
@@ -168,10 +166,7 @@ class Migration(migrations.Migration):
                     "id",
                     models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
                 ),
-                (
-                    "amount_minor",
-                    models.BigIntegerField(help_text="In minor units of the payout's currency."),
-                ),
+                ("amount_minor", models.BigIntegerField(help_text="In the payout's currency.")),
                 (
                     "status",
                     models.CharField(
@@ -308,10 +303,7 @@ class Migration(migrations.Migration):
                         max_length=20,
                     ),
                 ),
-                (
-                    "amount_minor",
-                    models.BigIntegerField(help_text="Monthly amount in minor units of the currency."),
-                ),
+                ("amount_minor", models.BigIntegerField(help_text="What is due every month.")),
                 ("currency", models.CharField(max_length=3)),
                 ("current_period_start", models.DateTimeField()),
                 ("current_period_end", models.DateTimeField()),

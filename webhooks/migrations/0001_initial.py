@@ -41,7 +41,9 @@ class Migration(migrations.Migration):
                 (
                     "url",
                     models.CharField(
-                        help_text="An https address; messages are posted to it.", max_length=2000
+                        help_text="With https; messages are posted to it.",
+                        max_length=2000,
+                        verbose_name="address",
                     ),
                 ),
                 (

@@ -11,6 +11,7 @@ from django.urls import reverse
 from checkin.draw import odds_of, probabilities_of
 from checkin.models import DropTable
 from checkin.queries import items_of
+from gateway.admin.columns import word_of
 from gateway.admin.models import ApprovalRequest
 from rewards.models import BadgeTrack
 from tests.checkin.admin.pages import form_of, percent, plain, publish, review
@@ -56,7 +57,7 @@ def test_the_page_shows_what_is_approved(approver: User, draft: DropTable) -> No
     page, _ = review(browser_of(approver), draft)
     items = items_of([draft])
     for one, chance in zip(items, probabilities_of(items), strict=True):
-        assert one.drop_type in page
+        assert word_of(one.drop_type) in page
         assert f">{percent(chance)}<" in page
         assert f">{one.minutes or ''}<" in page
     for odds in odds_of(items):

@@ -1,10 +1,12 @@
-"""Templates of the theme that we replace are still the ones that we replaced."""
+"""Templates of the theme that we replace are still the ones that we replaced, and its classes are there."""
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
 import unfold
+from django.conf import settings
 
 # After an upgrade of the theme: compare the original with ours under templates/, then put its new sum here.
 _ORIGINALS = {
@@ -19,9 +21,33 @@ _ORIGINALS = {
     "admin/login.html": "13deb7765ce36659",
 }
 
+# Where staff look; the theme's stylesheet is compiled and has only the classes that the theme itself uses.
+_PAGES = ("admin", "backoffice", "checkin", "earnings", "payments", "relay", "rewards", "unfold")
+# Classes that name something and change nothing.
+_MARKS = {"person", "books", "submit-row", "group/button"}
+
 
 @pytest.mark.parametrize("name", _ORIGINALS)
 def test_the_original_has_not_changed(name: str) -> None:
     original = Path(unfold.__file__).parent / "templates" / name
 
     assert hashlib.sha256(original.read_bytes()).hexdigest()[:16] == _ORIGINALS[name]
+
+
+def test_every_class_of_our_pages_has_a_rule() -> None:
+    own, ours = Path(unfold.__file__).parent, Path(settings.BASE_DIR)
+    sheets = [own / "static/unfold/css/styles.css", *(ours / "gateway/admin/static/staff").glob("*.css")]
+    rules = {
+        re.sub(r"\\(.)", r"\1", name)
+        for sheet in sheets
+        for name in re.findall(r"\.((?:[\w-]|\\.)+)", sheet.read_text())
+    }
+    pages = [page for folder in _PAGES for page in (ours / "templates" / folder).rglob("*.html")]
+    used = {
+        name
+        for page in pages
+        for names in re.findall(r'class="([^"{}%]*)"', page.read_text())
+        for name in names.split()
+    }
+    assert len(used) > 100
+    assert used - rules == _MARKS

@@ -39,6 +39,7 @@ GRANT_MODIFIER = grant_modifier(_itself)
 
 
 _MOST_NOTES = 50
+_HELP = {"is_active": "Without it, nobody signs in as this person."}
 
 
 class NoteForm(forms.Form):
@@ -120,6 +121,9 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         # Nobody has single permissions, and nobody is shown even the hash of a password.
         shown = ("username", "is_active", "is_staff", "is_superuser", "groups", "date_joined", "last_login")
         return ((None, {"fields": shown}),)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        return super().get_form(request, obj, change, help_texts=_HELP, **kwargs)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("profile_address", "shown_name", "date_joined", "last_login")

@@ -21,7 +21,7 @@ from checkin.errors import DropTableNotADraft
 from checkin.models import CheckIn, DailySeed, DropItem, DropTable
 from checkin.services import drop_tables
 from credits.admin import OwnedAdmin
-from gateway.admin import approvals, navigation
+from gateway.admin import approvals, columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.admin import offer_pause
 from gateway.admin.audit import staff_of
@@ -156,6 +156,12 @@ class DropItemInline(StaffInline[DropItem, DropTable]):
     formset = DropItemFormSet
     fields = ("drop_type", "weight", "value_min", "value_max", "minutes")
     ordering = ("id",)
+
+    def formfield_for_choice_field(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        words = [(code, columns.word_of(code, label)) for code, label in db_field.choices]
+        return super().formfield_for_choice_field(
+            db_field, request, choices=[("", "---------"), *words], **kwargs
+        )
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_add_permission(request, obj) and _may_write(request, obj)

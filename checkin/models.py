@@ -154,7 +154,7 @@ class DropItem(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.drop_type} {self.value_min.normalize():f}–{self.value_max.normalize():f}"
+        return f"{self.get_drop_type_display()} {self.value_min.normalize():f}–{self.value_max.normalize():f}"
 
 
 class DailySeed(models.Model):

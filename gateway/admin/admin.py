@@ -15,7 +15,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.admin import approval_kinds, approvals, audit, navigation, pauses
+from gateway.admin import approval_kinds, approvals, audit, columns, navigation, pauses
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_kinds import CREDITS
 from gateway.admin.approval_pages import ApprovalRequestAdmin
@@ -175,7 +175,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
         name = name.removesuffix(" carried")
         titles = {kind.name: kind.title for kind in approval_kinds.kinds()}
         return _wrapped(
-            titles.get(name, name.replace("_", " ")),
+            titles.get(name, name[:1].upper() + name[1:].replace("_", " ")),
             format_html("<strong>{}</strong>", _STAGES[stage]) if stage else "",
         )
 
@@ -198,9 +198,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
     def changes(self, entry: LogEntry) -> SafeString:
         pairs: dict[str, list[Any]] = audit.details_of(entry).get("changes", {})
         request = _request_of(entry)
-        lines = [
-            f"{name}: {before} → {after}" for name, (before, after) in pairs.items() if name != "request"
-        ]
+        lines = [f"{name}: {columns.change(*pair)}" for name, pair in pairs.items() if name != "request"]
         link = format_html('<a href="{}">request {}</a>', _page_of(request), request) if request else ""
         return _wrapped(*lines, link)
 

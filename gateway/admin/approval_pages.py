@@ -1,6 +1,5 @@
 """The queue of decisions: what waits for a second person, with what it changes, and what became of the rest."""
 
-import re
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -11,7 +10,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from gateway.admin import approval_kinds, approvals
+from gateway.admin import approval_kinds, approvals, columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin, one_of
@@ -42,18 +41,8 @@ def _summary(asked: ApprovalRequest) -> SafeString:
 
 
 def _lines(asked: ApprovalRequest) -> SafeString:
-    lines = ((name.replace("_", " "), _change(*pair)) for name, pair in asked.changes.items())
+    lines = ((name.replace("_", " "), columns.change(*pair)) for name, pair in asked.changes.items())
     return format_html_join("", "<div>{}: {}</div>", lines)
-
-
-def _change(before: str, after: str) -> str:
-    before, after = map(_separated, (before, after))
-    return f"{before} → {after or 'nothing'}" if before else after
-
-
-def _separated(value: str) -> str:
-    is_whole = value.lstrip("+-").isdecimal()
-    return re.sub(r"(?<=\d)(?=(\d{3})+$)", ",", value) if is_whole else value
 
 
 def _approve(asked: ApprovalRequest, decision: Decision) -> str:

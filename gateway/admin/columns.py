@@ -4,6 +4,7 @@ How values look in lists and on rows: numbers to the right with separators, coin
 Apps name the words and the tones of their codes here; a page then shows any field by what it is.
 """
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Literal
@@ -81,6 +82,17 @@ def money(amount_minor: int | None, currency: str) -> SafeString | str:
         return NOTHING
     shown = f"{Decimal(amount_minor) / 100:,.2f} {currency.upper()}"
     return format_html('<span class="number">{}</span>', shown)
+
+
+def change(before: object, after: object) -> str:
+    """Return what a change did, in one line; where nothing was before, only what is now."""
+    old, new = (_separated(str(value)) for value in (before, after))
+    return f"{old} → {new or 'nothing'}" if old else new
+
+
+def _separated(text: str) -> str:
+    is_whole = text.lstrip("+-").isdecimal()
+    return re.sub(r"(?<=\d)(?=(\d{3})+$)", ",", text) if is_whole else text
 
 
 def short(text: str) -> SafeString | str:

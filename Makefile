@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos cluster signers restore-drill soak fuzz mutation manage clean lock schema format structure bundle packages generators
+.PHONY: help run test lint bench chaos cluster cluster-test signers restore-drill soak fuzz mutation manage clean lock schema format structure bundle packages generators
 
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -83,6 +83,9 @@ cluster: $(PREPARED) ## Start the service on many hosts, with network namespaces
 
 restore-drill: $(PREPARED) ## Lose PostgreSQL under load, restore it, compare the books with the chain (ARGS=--help)
 	@$(BIN)/python -m devstack restore-drill $(ARGS)
+
+cluster-test: $(PREPARED) ## Kill, stop and cut off hosts and processes of a cluster (MINUTES=60, FAULTS= their first words, TIMES= of each, ASYNCHRONOUS=1)
+	@$(BIN)/python -m devstack cluster-test $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES)) $(if $(ASYNCHRONOUS),--asynchronous)
 
 soak: $(PREPARED) ## Keep the stack busy without any fault; nothing may grow or fail (MINUTES=30)
 	@$(BIN)/python -m devstack soak $(if $(MINUTES),--minutes $(MINUTES))

@@ -94,6 +94,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     cluster.add_argument("--once", action="store_true", help="end after a first relay call")
     cluster.set_defaults(action=_cluster)
+    trials = commands.add_parser(
+        "cluster-test", help="kill, stop and cut off what runs in a cluster, and compare what was promised"
+    )
+    trials.add_argument(
+        "--minutes", type=float, default=60, help="begin no further fault after them (default: 60)"
+    )
+    trials.add_argument(
+        "--faults", type=lambda text: text.split(","), default=[""], help="how their names begin, with commas"
+    )
+    trials.add_argument("--times", type=int, default=10, help="how often each is tried in all (default: 10)")
+    trials.add_argument("--asynchronous", action="store_true", help="with standbys that no commit waits for")
+    trials.add_argument(
+        "--results", type=Path, default=PROJECT / "docs" / "chaos" / "cluster.json", help="the file to add to"
+    )
+    trials.set_defaults(action=_cluster_test)
     soak = commands.add_parser("soak", help="load without any fault: what grows, what fails, what is wrong")
     soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
     soak.add_argument(
@@ -237,6 +252,26 @@ def _run_cluster(options: argparse.Namespace) -> int:
     from devstack.cluster.run import run
 
     return run(options.data.resolve() / "cluster", once=options.once)
+
+
+def _cluster_test(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    return run_guarded(lambda: _run_cluster_test(options))
+
+
+def _run_cluster_test(options: argparse.Namespace) -> int:
+    from devstack.cluster.trials import Options, run
+
+    return run(
+        Options(
+            options.faults,
+            options.minutes,
+            options.times,
+            options.results,
+            options.data.resolve() / "cluster",
+            synchronous=not options.asynchronous,
+        )
+    )
 
 
 def _soak(options: argparse.Namespace) -> int:

@@ -14,9 +14,15 @@ _ANSWER_SECONDS, _AGAIN_SECONDS = 10.0, 0.02
 class Probe:
     """Asks at intervals, again at once where the connection is refused or cut; keeps the longest wait."""
 
-    def __init__(self, ask: Callable[[urllib3.PoolManager], int], *, every_seconds: float) -> None:
+    def __init__(
+        self,
+        ask: Callable[[urllib3.PoolManager], int],
+        *,
+        every_seconds: float,
+        again_seconds: float = _AGAIN_SECONDS,
+    ) -> None:
         """`ask` returns the status of an answer; a 5xx counts as none."""
-        self._ask, self._every_seconds = ask, every_seconds
+        self._ask, self._every_seconds, self._again_seconds = ask, every_seconds, again_seconds
         self.longest = 0.0
 
     @contextmanager
@@ -36,7 +42,7 @@ class Probe:
         pool = urllib3.PoolManager(retries=False, timeout=_ANSWER_SECONDS)
         while not ends.wait(self._every_seconds):
             started = time.monotonic()
-            while not self._is_answered(pool) and not ends.wait(_AGAIN_SECONDS):
+            while not self._is_answered(pool) and not ends.wait(self._again_seconds):
                 pass
             self.longest = max(self.longest, time.monotonic() - started)
 
@@ -51,11 +57,12 @@ def health_probe(base_url: str) -> Probe:
     return Probe(lambda pool: pool.request("GET", f"{base_url}/healthz").status, every_seconds=0.1)
 
 
-def sign_in_probe(base_url: str, profile_address: str) -> Probe:
+def sign_in_probe(base_url: str, profile_address: str, *, again_seconds: float = _AGAIN_SECONDS) -> Probe:
     """Begin to sign in once a second; that needs the database and not the node."""
     body = json.dumps({"address": profile_address})
     headers = {"content-type": "application/json"}
     return Probe(
         lambda pool: pool.request("POST", f"{base_url}/api/auth/nonce", body=body, headers=headers).status,
         every_seconds=1,
+        again_seconds=again_seconds,
     )

@@ -59,12 +59,14 @@ class Keeper(threading.Thread):
         super().__init__(name="keeper", daemon=True)
         self._servers = servers
         self._ends = threading.Event()
+        # Names of those that stay ended for now.
+        self.resting: set[str] = set()
 
     def run(self) -> None:
         """Look again and again."""
         while not self._ends.wait(_POLL_SECONDS):
-            for server in self._servers.values():
-                if server.has_ended:
+            for name, server in self._servers.items():
+                if server.has_ended and name not in self.resting:
                     server.start()
 
     def finish(self) -> None:

@@ -59,8 +59,17 @@ class Call:
 class Traffic:
     """The wallets of a stack, and the calls that they have handed in during the last run."""
 
-    def __init__(self, base_url: str, rpc: Rpc, profiles: Sequence[dict[str, Any]]) -> None:
-        self._base_url = base_url
+    def __init__(
+        self,
+        base_url: str,
+        rpc: Rpc,
+        profiles: Sequence[dict[str, Any]],
+        *,
+        clients: int = _CLIENTS,
+        calls_url: str = "",
+    ) -> None:
+        """Wallets sign in at `base_url`, and hand in their calls there or at `calls_url`."""
+        self._calls_url, self._clients = calls_url or base_url, clients
         self.wallets = [
             Wallet(
                 profile["profile_address"],
@@ -91,7 +100,7 @@ class Traffic:
         self._validity_seconds = validity_seconds
         self._ends.clear()
         self._gives_up_at = float("inf")
-        threads = [threading.Thread(target=self._client, daemon=True) for _ in range(_CLIENTS)]
+        threads = [threading.Thread(target=self._client, daemon=True) for _ in range(self._clients)]
         for thread in threads:
             thread.start()
         try:
@@ -152,7 +161,7 @@ class Traffic:
         }
         try:
             response = pool.request(
-                "POST", f"{self._base_url}/api/relay/execute", body=call.body, headers=headers
+                "POST", f"{self._calls_url}/api/relay/execute", body=call.body, headers=headers
             )
             answer = response.json()
         except (urllib3.exceptions.HTTPError, ValueError):

@@ -1,8 +1,11 @@
 """
 Hosts on one machine: a network namespace each, on a bridge with an address that is never routed.
 
-The machine itself is the world outside: clients, the node, the payment provider. A part of the hosts can be moved to
-a second bridge, where they reach each other and the world outside, and nobody else: a partition.
+The machine itself is the world outside: clients, the node, the payment provider, and the signer, which both sides of a
+partition reach as they would a cloud's.
+
+Some hosts can be moved to a second bridge, where they reach each other and the world outside, and nobody else: a
+partition.
 """
 
 import fcntl

@@ -15,7 +15,6 @@ from devstack.cluster import programs, settings
 from devstack.cluster.network import Host
 from devstack.process_lifetime import unprivileged
 from devstack.services.pgbouncer import pgbouncer_program
-from devstack.services.postgres import BINARIES
 from devstack.services.server import Server
 
 _Server = TypeVar("_Server", bound=Server)
@@ -55,26 +54,16 @@ class Patroni(Server):
     name: ClassVar[str] = "patroni"
     ending: ClassVar[signal.Signals] = signal.SIGTERM
 
-    def __init__(
-        self, host: Host, hosts: Sequence[Host], folder: Path, logs: Path, *, template: Path, password: str
-    ):
+    def __init__(self, host: Host, configuration: str, folder: Path, logs: Path) -> None:
         super().__init__(folder / "postgres", logs)
-        self._host, self._hosts, self._template, self._password = host, hosts, template, password
+        self._host, self._configuration = host, configuration
 
     def prepare(self) -> None:
         """Write its configuration, into a folder for the account that PostgreSQL runs as."""
         super().prepare()
-        text = settings.patroni(
-            self._host,
-            self._hosts,
-            folder=self.directory,
-            binaries=BINARIES,
-            template=self._template,
-            password=self._password,
-        )
         path = self.directory / "patroni.json"
         path.touch(0o600)
-        path.write_text(text)
+        path.write_text(self._configuration)
 
     def command(self) -> list[str]:
         """Return the foreground server."""
@@ -97,6 +86,16 @@ class Patroni(Server):
     def is_synchronous(self) -> bool:
         """Whether a commit may be answered because this host has it."""
         return self._is("quorum")
+
+    @property
+    def is_standby(self) -> bool:
+        """Whether it copies the primary."""
+        return self._is("replica")
+
+    @property
+    def postmaster(self) -> int:
+        """The process id of its PostgreSQL."""
+        return int((self.directory / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
 
     def _is(self, role: str) -> bool:
         return _status(f"http://{self._host.address}:{settings.PATRONI_PORT}/{role}") == 200
@@ -121,10 +120,10 @@ class ReplicatedRedis(Server):
         return _pings(self._host, settings.REDIS_PORT)
 
     @property
-    def is_master(self) -> bool:
-        """Whether it takes writes."""
+    def copies(self) -> int:
+        """How many others copy it."""
         with redis.Redis(self._host.address, settings.REDIS_PORT, socket_timeout=2) as client:
-            return bool(client.info("replication")["role"] == "master")
+            return int(client.info("replication")["connected_slaves"])
 
 
 class Sentinel(Server):

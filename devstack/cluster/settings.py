@@ -31,13 +31,20 @@ def etcd_arguments(host: Host, hosts: Sequence[Host], data: Path) -> list[str]:
 
 
 def patroni(
-    host: Host, hosts: Sequence[Host], *, folder: Path, binaries: Path, template: Path, password: str
+    host: Host,
+    hosts: Sequence[Host],
+    *,
+    folder: Path,
+    binaries: Path,
+    template: Path,
+    password: str,
+    synchronous: bool = True,
 ) -> str:
     """
     Return Patroni's configuration, as JSON, which is YAML.
 
-    A commit is on a second host before it is answered, whatever happens (`strict`). A primary whose PostgreSQL has died
-    gives its place up at once.
+    A `synchronous` commit is on a second host before it is answered, whatever happens (`strict`). A primary whose
+    PostgreSQL has died gives its place up at once.
     """
     login = {"password": password}
     network = f"{host.address.rsplit('.', 1)[0]}.0/24"
@@ -51,8 +58,8 @@ def patroni(
         "retry_timeout": 4,
         "maximum_lag_on_failover": 2**20,
         "primary_start_timeout": 0,
-        "synchronous_mode": "quorum",
-        "synchronous_mode_strict": True,
+        "synchronous_mode": "quorum" if synchronous else "off",
+        "synchronous_mode_strict": synchronous,
         "synchronous_node_count": 1,
         "postgresql": {
             "use_pg_rewind": True,

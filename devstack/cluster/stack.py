@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from devstack.ad_networks.demo import VerifierKeys, serve_verifier_keys
-from devstack.cluster import layout, programs, settings
+from devstack.cluster import layout, orphans, programs, settings
 from devstack.cluster.certificates import Authority
 from devstack.cluster.network import OUTSIDE, Host, network_of
 from devstack.cluster.outside import ClusterOutside, owner_url
@@ -30,6 +30,7 @@ from devstack.processes import Beat, DefaultWorker, RelayWorker, Web
 from devstack.rpc import Rpc
 from devstack.services.anvil import Anvil
 from devstack.services.pgbouncer import pgbouncer_program
+from devstack.services.postgres import BINARIES
 from devstack.services.server import Server, ServerFailed
 from devstack.services.stripe_double import StripeDouble
 from devstack.services.template import copy_template
@@ -48,7 +49,6 @@ _SETTINGS = {
     "AUTH_DOMAIN": f"{layout.FRONT.address}:{settings.WEB_PORT}",
     "ALLOWED_HOSTS": ",".join(host.address for host in (layout.FRONT, *layout.WEBS)),
     "TRUSTED_PROXY_COUNT": "1",
-    "DATABASE_SYNCHRONOUS_STANDBY": "True",
     "AUTH_ACCESS_SECONDS": "86400",
     "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
     "RELAY_CANCELLED_CALLS_PER_DAY": "1000000",
@@ -73,6 +73,9 @@ class Cluster:
     outside: ClusterOutside
     servers: Mapping[str, Server]
     prepared: Prepared
+    # The signer's.
+    journal: Path
+    synchronous: bool = True
     base_url: str = _BASE_URL
 
     @property
@@ -94,8 +97,12 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(directory: Path) -> Iterator[Cluster]:
-    """Run the cluster with its data under `directory`; neither hosts nor data are left behind."""
+def running_cluster(directory: Path, *, synchronous: bool = True) -> Iterator[Cluster]:
+    """
+    Run the cluster with its data under `directory`; neither hosts nor data are left behind.
+
+    Without `synchronous`, a commit is answered before any standby has it.
+    """
     directory = directory.resolve()
     shutil.rmtree(directory, ignore_errors=True)
     with step("programs of the cluster"):
@@ -103,10 +110,11 @@ def running_cluster(directory: Path) -> Iterator[Cluster]:
     password = secrets.token_hex(16)
     started: dict[str, Server] = {}
     try:
-        with network_of(layout.ALL), serve_verifier_keys(OUTSIDE) as google:
+        with network_of(layout.ALL), orphans.noted(), serve_verifier_keys(OUTSIDE) as google:
             try:
-                outside = _start_outside(directory, google, password, started)
-                yield Cluster(outside, started, _start_service(outside, directory, started))
+                outside = _start_outside(directory, google, password, started, synchronous=synchronous)
+                cluster = _start_service(outside, directory, started)
+                yield replace(cluster, synchronous=synchronous)
             finally:
                 # None of the data is kept, so nothing ends in good order. PostgreSQL, which Patroni leaves behind, goes
                 # with its host.
@@ -117,14 +125,19 @@ def running_cluster(directory: Path) -> Iterator[Cluster]:
 
 
 def _start_outside(
-    directory: Path, google: VerifierKeys, password: str, started: dict[str, Server]
+    directory: Path,
+    google: VerifierKeys,
+    password: str,
+    started: dict[str, Server],
+    *,
+    synchronous: bool,
 ) -> ClusterOutside:
     logs = directory / "log"
     anvil = Anvil(directory / "anvil", logs, block_time=BLOCK_SECONDS, host=OUTSIDE)
     stripe = StripeDouble(directory / "stripe", logs, host=OUTSIDE)
     with step("PostgreSQL under Patroni, etcd, Redis with Sentinels, the chain, the Stripe double"):
         _start({_name(server): server for server in (anvil, stripe)}, started)
-        _start_databases(directory, password, started)
+        _start_databases(directory, password, started, synchronous=synchronous)
     outside = ClusterOutside(
         anvil, stripe, google, load_world(Rpc(anvil.url), directory / "world.json"), password
     )
@@ -132,7 +145,9 @@ def _start_outside(
     return outside
 
 
-def _start_databases(directory: Path, password: str, started: dict[str, Server]) -> None:
+def _start_databases(
+    directory: Path, password: str, started: dict[str, Server], *, synchronous: bool
+) -> None:
     hosts = layout.DATABASES
     logs, first = directory / "log", hosts[0]
     template = directory / "template"
@@ -151,16 +166,28 @@ def _start_databases(directory: Path, password: str, started: dict[str, Server])
         )
     ]
     _start({_name(server): server for server in (*servers, balancer)}, started)
-    patronis = [
-        on(host, Patroni(host, hosts, directory / host.name, logs, template=template, password=password))
-        for host in hosts
-    ]
+    patronis = []
+    for host in hosts:
+        folder = directory / host.name
+        configuration = settings.patroni(
+            host,
+            hosts,
+            folder=folder / "postgres",
+            binaries=BINARIES,
+            template=template,
+            password=password,
+            synchronous=synchronous,
+        )
+        patronis.append(on(host, Patroni(host, configuration, folder, logs)))
     _start({_name(server): server for server in patronis}, started)
     _wait(lambda: is_reachable(owner_url(password, "postgres")), "PostgreSQL has no primary")
-    _wait(lambda: any(server.is_synchronous for server in patronis), "PostgreSQL has no synchronous standby")
+    _wait(
+        lambda: any(server.is_synchronous if synchronous else server.is_standby for server in patronis),
+        "PostgreSQL has no standby",
+    )
 
 
-def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, Server]) -> Prepared:
+def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, Server]) -> Cluster:
     logs = directory / "log"
     plan = Plan(
         [ProfilePlan() for _ in range(_PROFILES)], credits=_CREDITS, relayers=_RELAYERS, settings=_SETTINGS
@@ -169,7 +196,7 @@ def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, 
     door = _door(directory / "certificates")
     signing = signing_at(KeyPlace.KEYSTORE, outside, prepared.secrets, directory, prepared.settings, door)
     prepared = replace(prepared, settings=signing.settings)
-    signer = on(layout.SIGNER, signing.processes[0])
+    (signer,) = signing.processes
     with step("signer, tables, profiles with credits"):
         _start({_name(signer): signer}, started)
         prepared.seed()
@@ -189,16 +216,14 @@ def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, 
     servers.append(on(layout.WORKERS[0], SmallDefaultWorker(logs, environment)))
     with step("web, workers and clocks"):
         _start({_name(server): server for server in servers}, started)
-    return prepared
+    assert signing.journal is not None  # noqa: S101 - for the type checker
+    return Cluster(outside, started, prepared, signing.journal)
 
 
 def _door(folder: Path) -> Door:
-    place = f"{layout.SIGNER.address}:{settings.SIGNER_PORT}"
+    place = f"{OUTSIDE}:{settings.SIGNER_PORT}"
     authority = Authority(folder)
-    signers, services = (
-        authority.vouch_for("signer", layout.SIGNER.address),
-        authority.vouch_for("service", OUTSIDE),
-    )
+    signers, services = authority.vouch_for("signer", OUTSIDE), authority.vouch_for("service", OUTSIDE)
     return Door(f"tls://{place}", f"https://{place}", signers, services)
 
 

@@ -1,0 +1,103 @@
+"""What each fault of a cluster has led to, trial by trial, in a file that is kept, and the table of it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+_HEAD = (
+    "fault",
+    "times",
+    "calls",
+    "accepted",
+    "calls per second",
+    "unanswered",
+    "lost",
+    "account nonces reused",
+    "doubled",
+    "ledger difference",
+    "no call accepted for (median)",
+    "sign-in refused for",
+    "settled after, longest (median)",
+)
+_MOST_KEPT = 8
+
+
+@dataclass
+class Trial:
+    """One fault, under load from before it began until after it ended."""
+
+    began: str
+    calls: int = 0
+    accepted: int = 0
+    calls_per_second: float = 0.0
+    unanswered: int = 0
+    lost: int = 0
+    nonces_reused: int = 0
+    doubled: int = 0
+    charged_wrongly: int = 0
+    ledger_difference: int = 0
+    nonce_gaps: int = 0
+    silence_seconds: float = 0.0
+    """The longest time without an accepted call, of clients whom HAProxy leads."""
+    sign_in_seconds: float = 0.0
+    """The longest wait for an answer other than 5xx."""
+    settled_seconds: float = 0.0
+    """From the end of the fault until every call was settled."""
+    wrong: list[str] = field(default_factory=list)
+
+    def shortened(self) -> "Trial":
+        """Return it with few of what was wrong in words; the numbers stay."""
+        self.wrong = self.wrong[:_MOST_KEPT]
+        return self
+
+
+class Results:
+    """The trials of all faults so far; each is written at once, so that a round may end at any time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        content = json.loads(path.read_text()) if path.exists() else {}
+        self.trials = {name: [Trial(**trial) for trial in trials] for name, trials in content.items()}
+
+    def times(self, fault: str) -> int:
+        """Return how often a fault was tried."""
+        return len(self.trials.get(fault, []))
+
+    def add(self, fault: str, trial: Trial) -> None:
+        """Add a trial and write the file."""
+        self.trials.setdefault(fault, []).append(trial.shortened())
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        content = {name: [asdict(each) for each in self.trials[name]] for name in sorted(self.trials)}
+        self._path.write_text(json.dumps(content, indent=1) + "\n")
+
+    def table(self, faults: Sequence[str]) -> str:
+        """Return the faults that were tried, as a Markdown table."""
+        lines = [_cells(name, self.trials[name]) for name in faults if name in self.trials]
+        return "\n".join(["| " + " | ".join(_HEAD) + " |", "|---|" + "---:|" * (len(_HEAD) - 1), *lines])
+
+
+def _cells(name: str, trials: Sequence[Trial]) -> str:
+    silences = sorted(trial.silence_seconds for trial in trials)
+    settled = sorted(trial.settled_seconds for trial in trials)
+    rate = sum(trial.calls_per_second for trial in trials) / len(trials)
+    cells = [
+        name,
+        len(trials),
+        sum(trial.calls for trial in trials),
+        sum(trial.accepted for trial in trials),
+        f"{rate:.0f}",
+        sum(trial.unanswered for trial in trials),
+        sum(trial.lost for trial in trials),
+        sum(trial.nonces_reused for trial in trials),
+        sum(trial.doubled for trial in trials),
+        sum(trial.ledger_difference for trial in trials),
+        _longest(silences),
+        f"{max(trial.sign_in_seconds for trial in trials):.1f} s",
+        _longest(settled),
+    ]
+    return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def _longest(seconds: Sequence[float]) -> str:
+    return f"{seconds[-1]:.1f} s ({seconds[len(seconds) // 2]:.1f} s)"

@@ -41,7 +41,8 @@ class Web(GatewayProcess):
         size = ["--workers", str(self._processes), "--http", "1", "--no-ws", "--backpressure", "2048"]
         # Without it, the server waits for as long as its workers are busy.
         ending = ["--workers-kill-timeout", "5", "--respawn-failed-workers"]
-        options = ["--interface", "rsgi", *address, *size, *ending]
+        logs = ["--log-config", "gateway/server-logging.json"]
+        options = ["--interface", "rsgi", *address, *size, *ending, *logs]
         return [sys.executable, "-m", "granian", *options, "gateway.rsgi:application"]
 
     def answers(self) -> bool:

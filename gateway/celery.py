@@ -17,6 +17,7 @@ from kombu.transport import redis as redis_transport
 from kombu.transport import virtual
 
 from gateway.common import durations, tasks
+from gateway.common.logging import log_uncaught
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 
@@ -53,6 +54,7 @@ redis_transport.Channel.QoS = QoS
 @signals.setup_logging.connect
 def leave_logging_alone(**_: object) -> None:
     """Keep the logging of the settings; without a receiver Celery would replace it with its own."""
+    log_uncaught()
 
 
 @signals.worker_init.connect

@@ -33,6 +33,7 @@ from django.urls import get_resolver
 
 from gateway.chain.client import node_checks
 from gateway.common import durations, errors
+from gateway.common.logging import log_uncaught
 from gateway.common.waiting import Limits, Wait, Waiters
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ class Application:
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Import what the first request would import, and keep the garbage collector from looking at it again."""
+        log_uncaught()
         _ = get_resolver().url_patterns
         node_checks().start()
         durations.reporter().start()
@@ -156,7 +158,14 @@ class Application:
             signal.signal(number, lambda *_: loop.call_soon_threadsafe(self._waiters.end))
 
     async def __rsgi__(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
-        """Answer one request."""
+        """Answer one request. What goes wrong is logged here: the server would print it."""
+        try:
+            await self._route(scope, protocol)
+        except Exception:
+            logger.exception("a request was not answered")
+            protocol.response_empty(500, [])
+
+    async def _route(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
         if scope.path == "/healthz":
             protocol.response_bytes(200, _JSON, b'{"status": "ok"}')
         elif scope.path == "/readyz":
@@ -375,4 +384,9 @@ def _key_of(name: str) -> str | None:
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
-application = Application()
+try:
+    application = Application()
+except Exception as error:
+    # The server would print the traceback and go on to the next process.
+    logger.critical("the service cannot start", exc_info=True)
+    raise SystemExit(1) from error

@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from gateway.admin.theme import NAME, THEME
 from gateway.common import env, redis_urls
-from gateway.common.logging import expected_errors_are_warnings, without_path_tokens
+from gateway.common.logging import expected_errors_are_warnings, json_formatter
 
 # Allows annotations such as ModelAdmin[Relayer] at run time.
 django_stubs_ext.monkeypatch()
@@ -593,23 +593,7 @@ _QUIET_LEVEL = {"DEBUG": "INFO", "INFO": "WARNING"}.get(_LOG_LEVEL, _LOG_LEVEL)
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {
-        "json": {
-            "()": structlog.stdlib.ProcessorFormatter,
-            "processors": [
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(),
-                without_path_tokens,
-            ],
-            "foreign_pre_chain": [
-                structlog.contextvars.merge_contextvars,
-                structlog.processors.TimeStamper(fmt="iso"),
-                structlog.stdlib.add_logger_name,
-                structlog.stdlib.add_log_level,
-                structlog.processors.format_exc_info,
-            ],
-        }
-    },
+    "formatters": {"json": {"()": json_formatter}},
     "filters": {
         "expected_errors_are_warnings": {
             "()": "django.utils.log.CallbackFilter",

@@ -1,11 +1,13 @@
 """
-Keep secrets out of log lines, and log expected errors as warnings.
+Log JSON lines: whatever a process says, without secrets, and with expected errors as warnings.
 
 The id of the running request, which is in its answer and in every log line about it.
 """
 
 import logging
 import re
+import sys
+import threading
 from http import HTTPStatus
 from typing import Any
 
@@ -18,6 +20,34 @@ _POSTBACK = re.compile(r'(/api/postbacks/[^/\s"\\]+/)[^\s"\\]+')
 def without_path_tokens(logger: Any, name: str, line: str) -> str:
     """Cut the path of a postback after the network; a structlog processor for rendered lines."""
     return _POSTBACK.sub(r"\1…", line)
+
+
+def json_formatter() -> structlog.stdlib.ProcessorFormatter:
+    """Return the formatter of every process's lines, of structlog's loggers and of all others."""
+    return structlog.stdlib.ProcessorFormatter(
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.JSONRenderer(),
+            without_path_tokens,
+        ],
+        foreign_pre_chain=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.add_log_level,
+            structlog.processors.format_exc_info,
+        ],
+    )
+
+
+def log_uncaught() -> None:
+    """Log what nobody catches, in threads and finalizers too, where Python would print its traceback."""
+    log = logging.getLogger("gateway.uncaught")
+    sys.excepthook = lambda *error: log.critical("the process ends by an error", exc_info=error)
+    sys.unraisablehook = lambda unraisable: log.error(
+        unraisable.err_msg or "an error could not be raised", exc_info=unraisable.exc_value
+    )
+    threading.excepthook = lambda ended: log.error("a thread ends by an error", exc_info=ended.exc_value)
 
 
 def expected_errors_are_warnings(record: logging.LogRecord) -> bool:

@@ -215,8 +215,7 @@ def test_too_many_postbacks_get_429(settings: Any) -> None:
 def test_no_log_line_holds_a_path_token_or_a_query() -> None:
     network = set_up("tapjoy")
     token, query = network.token, "id=1&verifier=abcdef0123456789"
-    parts: dict[str, Any] = {**cast("Any", django_settings.LOGGING)["formatters"]["json"]}
-    formatter = parts.pop("()")(**parts)
+    formatter = cast("Any", django_settings.LOGGING)["formatters"]["json"]["()"]()
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(formatter)

@@ -16,6 +16,8 @@ from tests.settings import *  # noqa: F403
 
 ROOT_URLCONF = __name__
 WEB_THREADS, WEB_MAX_WAITING_REQUESTS, WEB_BODY_SECONDS = 2, 3, 1
+# As in service, where the tests' own settings leave it to pytest.
+LOGGING["root"] = {"handlers": ["console"], "level": "INFO"}  # noqa: F405
 WEB_MAX_LONG_POLLS, WEB_MAX_LONG_POLLS_PER_USER = 5, 4
 
 
@@ -64,6 +66,13 @@ def poll(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def broken(request: HttpRequest) -> HttpResponse:
+    """Answer what the event loop cannot deal with, once the thread is done."""
+    response = HttpResponse()
+    response.wait = "no wait"  # type: ignore[attr-defined]
+    return response
+
+
 def _held() -> str:
     return Path(os.environ["POLLED_FILE"]).read_text()
 
@@ -76,6 +85,7 @@ def _changes(shown: Set[str]) -> dict[str, bytes]:
 
 urlpatterns = [
     path("poll", poll),
+    path("broken", broken),
     path("wait", wait),
     path("pieces", pieces),
     path("fail", fail),

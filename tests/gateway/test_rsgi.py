@@ -5,6 +5,7 @@ import os
 import re
 import select
 import socket
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from devstack.files import PROJECT
 from devstack.processes import Web
 from devstack.services.server import free_port
 
@@ -283,6 +285,27 @@ def answered(connections: list[socket.socket], number: int) -> list[socket.socke
     while len(ready := select.select(connections, [], [], 1)[0]) < number and time.monotonic() < deadline:
         time.sleep(0.01)
     return ready
+
+
+def test_whatever_the_server_and_the_service_say_is_json(web: SlowWeb) -> None:
+    assert web.ask("GET /broken").status == 500
+    # And half of an answer.
+    web.ask("GET /fail")
+    lines = [json.loads(line) for line in web.log_path.read_text().splitlines()]
+    failures = [line["exception"].splitlines()[-1] for line in lines if "exception" in line]
+    assert any(failure.startswith("AttributeError: 'str' object") for failure in failures)
+    assert {line["logger"] for line in lines} >= {"_granian", "gateway.rsgi", "gateway.requests"}
+    assert all(line["timestamp"] and line["level"] and line["event"] for line in lines)
+
+
+def test_a_service_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
+    command = Web(tmp_path, {}, port=free_port(), processes=1).command()
+    command.remove("--respawn-failed-workers")
+    said = subprocess.run(command, env={}, cwd=PROJECT, capture_output=True, check=False, timeout=60)
+    lines = [json.loads(line) for line in (said.stdout + said.stderr).splitlines()]
+    (failure,) = (line for line in lines if "exception" in line)
+    assert failure["level"] == "critical"
+    assert "ImproperlyConfigured: Set the environment variable SECRET_KEY" in failure["exception"]
 
 
 def test_a_process_that_ends_lets_all_go_at_once(web: SlowWeb, polled: Path) -> None:

@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos cluster cluster-test signers restore-drill soak fuzz mutation manage clean lock schema format structure bundle packages generators
+.PHONY: help run test lint bench chaos cluster cluster-test signers restore-drill soak fuzz mutation manage clean lock chart schema format structure bundle packages generators
 
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -50,6 +50,9 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 	$(NPM) run check
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+
+chart: $(INSTALLED) ## Render deploy/chart with Helm for each file of values, validate, and keep it in deploy/rendered
+	@$(BIN)/python -m devstack chart
 
 schema: $(INSTALLED) ## Write docs/openapi.yaml, and what the clients take from it
 	$(CHECK) spectacular --validate --fail-on-warn --file docs/openapi.yaml
@@ -108,6 +111,7 @@ lock: $(INSTALLED) ## Resolve requirements/*.in to hashed *.txt without any addr
 	$(BIN)/uv pip compile $(LOCK) requirements/lock.in -o requirements/lock.txt
 	$(BIN)/uv pip compile $(LOCK) requirements/dev.in -o requirements/dev.txt
 	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/base.in -o requirements/base.txt
+	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/chart.in -o requirements/chart.txt
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock"

@@ -126,6 +126,8 @@ def _parser() -> argparse.ArgumentParser:
         help="restore to so many seconds before the loss (default: to the last archived segment)",
     )
     restore.set_defaults(action=_restore_drill)
+    chart = commands.add_parser("chart", help="render the Helm chart, validate it, and keep what comes out")
+    chart.set_defaults(action=_chart)
     mutation = commands.add_parser(
         "mutation", help="change the code that moves money; each change must fail a test"
     )
@@ -294,6 +296,12 @@ def _run_restore_drill(options: argparse.Namespace) -> int:
     from devstack.rehearsals.restore import Options, run
 
     return run(Options(options.before, options.after, options.back))
+
+
+def _chart(_: argparse.Namespace) -> int:
+    from devstack.chart import render_chart
+
+    return render_chart()
 
 
 def _mutation(options: argparse.Namespace) -> int:

@@ -61,8 +61,8 @@ def _drill(services: Services, archive: Archive, options: Options) -> int:
     recorded = _recorded(services.database_url, calls)
     lost = [call for call in calls if call.transaction_hash and call.transaction_hash not in recorded]
     status, listed = rehearsal.manage("list_unrecorded")
-    lines = [line for line in listed.splitlines() if line.startswith(("0x", "Command", "The rows"))]
-    say("\n".join(f"    {line}" for line in [*lines[:_MOST_SHOWN], "…", *lines[-1:]]))
+    found = [line for line in listed.splitlines() if line.startswith("0x")]
+    say("\n".join(f"    {line}" for line in [*found[:_MOST_SHOWN], "…", *listed.splitlines()[-1:]]))
     on_chain = [call for call in lost if _is_mined(services, call)]
     wrong = _differences(listed, on_chain)
     wrong += [f"list_unrecorded exits {status}"] if status != bool(on_chain) else []

@@ -1,0 +1,183 @@
+{{/* What each process uses of the secrets. A name that it does not use is withheld from it, and it refuses to start with it. */}}
+{{- define "gateway.uses" -}}
+web: [AUTH_SIGNING_KEYS, AUTH_REFRESH_SECRET, CHECKIN_SEED_SECRETS, AD_NETWORK_SECRET_KEYS, WEBHOOK_SECRET_KEYS, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRETS, METRICS_TOKEN]
+admin: [AD_NETWORK_SECRET_KEYS, WEBHOOK_SECRET_KEYS, STRIPE_SECRET_KEY]
+worker-relay: []
+worker-default: [STRIPE_SECRET_KEY, CHECKIN_SEED_SECRETS, LEDGER_SIGNING_KEY, WEBHOOK_SECRET_KEYS]
+beat: [STRIPE_SECRET_KEY]
+eraser: []
+migrate: [AUTH_SIGNING_KEYS, AUTH_REFRESH_SECRET, CHECKIN_SEED_SECRETS, AD_NETWORK_SECRET_KEYS, WEBHOOK_SECRET_KEYS, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRETS, METRICS_TOKEN]
+{{- end -}}
+{{- define "gateway.secrets" -}}
+names: [AUTH_SIGNING_KEYS, AUTH_REFRESH_SECRET, CHECKIN_SEED_SECRETS, AD_NETWORK_SECRET_KEYS, WEBHOOK_SECRET_KEYS, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRETS, METRICS_TOKEN, LEDGER_SIGNING_KEY]
+{{- end -}}
+
+{{- define "gateway.image" -}}
+{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- end -}}
+
+{{- define "gateway.labels" -}}
+app.kubernetes.io/name: {{ .root.Chart.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end -}}
+
+{{- define "gateway.asks" -}}
+{{ has .component (list "web" "admin" "worker-relay") }}
+{{- end -}}
+
+{{/* The environment of a process of the service: plain settings, the two connections, the signer, and its secrets. */}}
+{{- define "gateway.environment" -}}
+{{- $component := .component -}}
+{{- $values := .root.Values -}}
+{{- $uses := index (fromYaml (include "gateway.uses" .)) $component -}}
+{{- $owns := has $component (list "eraser" "migrate") -}}
+{{- $config := deepCopy $values.config -}}
+{{- if eq $component "admin" }}{{- $config = merge (dict "ALLOWED_HOSTS" (join "," $values.admin.hosts)) $config }}{{- end -}}
+{{- range $name, $text := $config }}
+- { name: {{ $name }}, value: {{ $text | quote }} }
+{{- end }}
+- { name: ALIVE_FILE, value: /tmp/alive }
+{{- if has $component (list "web" "admin") }}
+- { name: WEB_SERVES, value: {{ if eq $component "admin" }}admin{{ else if $values.admin.enabled }}service{{ else }}all{{ end }} }
+{{- end }}
+{{- if eq $component "migrate" }}
+- { name: DATABASE_APPLICATION_ROLE, value: {{ $values.applicationRole | quote }} }
+{{- end }}
+- name: DATABASE_URL
+  valueFrom: { secretKeyRef: { name: {{ if $owns }}{{ $values.ownerSecretName }}{{ else }}{{ $values.secretName }}{{ end }}, key: DATABASE_URL } }
+{{- range list "REDIS_URL" "SECRET_KEY" }}
+- name: {{ . }}
+  valueFrom: { secretKeyRef: { name: {{ $values.secretName }}, key: {{ . }} } }
+{{- end }}
+{{- if and (eq $component "worker-relay") (eq (get $values.config "DATABASE_POOLING") "transaction") }}
+- name: DATABASE_DIRECT_URL
+  valueFrom: { secretKeyRef: { name: {{ $values.secretName }}, key: DATABASE_DIRECT_URL } }
+{{- end }}
+{{- if eq (include "gateway.asks" .) "true" }}
+- { name: RELAY_SIGNER, value: remote }
+- { name: SIGNER_URL, value: {{ if eq $values.signer.kind "external" }}{{ $values.signer.url | quote }}{{ else }}{{ printf "https://%s-signer:8443" .root.Release.Name | quote }}{{ end }} }
+- { name: SIGNER_TLS_CERTIFICATE, value: /run/signer-tls/tls.crt }
+- { name: SIGNER_TLS_KEY, value: /run/signer-tls/tls.key }
+- { name: SIGNER_TLS_AUTHORITY, value: /run/signer-tls/ca.crt }
+{{- else }}
+- { name: RELAY_SIGNER, value: none }
+{{- end }}
+{{- range $uses }}
+{{- if not (has . $values.absentSecrets) }}
+- name: {{ . }}
+  valueFrom: { secretKeyRef: { name: {{ $values.secretName }}, key: {{ . }} } }
+{{- end }}
+{{- end }}
+{{- if has $component (list "web" "admin" "worker-default" "migrate") }}
+- name: LEDGER_PUBLIC_KEYS
+  valueFrom: { secretKeyRef: { name: {{ $values.secretName }}, key: LEDGER_PUBLIC_KEYS, optional: true } }
+{{- end }}
+{{- if has $component (list "admin" "worker-relay" "worker-default" "beat" "eraser") }}
+{{- $withheld := list }}
+{{- range (fromYaml (include "gateway.secrets" .)).names }}{{- if not (has . $uses) }}{{- $withheld = append $withheld . }}{{- end }}{{- end }}
+- { name: WITHHELD_SECRETS, value: {{ join "," $withheld | quote }} }
+{{- end }}
+{{- end -}}
+
+{{- define "gateway.confined" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end -}}
+
+{{- define "gateway.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+seccompProfile: { type: RuntimeDefault }
+{{- end -}}
+
+{{/* The pod of a process of the service: root, component, command (empty for the image's), resources, seconds to end. */}}
+{{- define "gateway.pod" -}}
+{{- $values := .root.Values -}}
+metadata:
+  labels:
+    {{- include "gateway.labels" . | nindent 4 }}
+spec:
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: {{ .ending }}
+  {{- with $values.imagePullSecrets }}
+  imagePullSecrets: {{ toJson . }}
+  {{- end }}
+  {{- if .restartPolicy }}
+  restartPolicy: {{ .restartPolicy }}
+  {{- end }}
+  securityContext:
+    {{- include "gateway.podSecurity" . | nindent 4 }}
+  {{- if $values.spreadOverHosts }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "gateway.labels" . | nindent 10 }}
+  {{- end }}
+  containers:
+    - name: {{ .component }}
+      image: {{ include "gateway.image" .root | quote }}
+      imagePullPolicy: {{ $values.image.pullPolicy }}
+      {{- if .command }}
+      command: {{ toJson .command }}
+      {{- end }}
+      env:
+        {{- include "gateway.environment" . | trim | nindent 8 }}
+      resources: {{ toJson .resources }}
+      securityContext:
+        {{- include "gateway.confined" . | nindent 8 }}
+      {{- if has .component (list "web" "admin") }}
+      ports: [{ name: http, containerPort: 8000 }]
+      startupProbe: { httpGet: { path: /healthz, port: http }, periodSeconds: 2, failureThreshold: 60 }
+      livenessProbe: { httpGet: { path: /healthz, port: http }, timeoutSeconds: 3, failureThreshold: 6 }
+      readinessProbe: { httpGet: { path: /readyz, port: http }, periodSeconds: 3, timeoutSeconds: 3, failureThreshold: 2 }
+      # Until no request is sent here any more.
+      lifecycle: { preStop: { exec: { command: [sleep, "10"] } } }
+      {{- else if ne .component "migrate" }}
+      # It renews the file while it works.
+      livenessProbe:
+        exec: { command: [sh, -c, "find /tmp/alive -mmin -1 | grep -q ."] }
+        initialDelaySeconds: 60
+        periodSeconds: 10
+        timeoutSeconds: 5
+        failureThreshold: 3
+      {{- end }}
+      volumeMounts:
+        - { name: tmp, mountPath: /tmp }
+        {{- if eq (include "gateway.asks" .) "true" }}
+        - { name: signer-tls, mountPath: /run/signer-tls, readOnly: true }
+        {{- end }}
+  volumes:
+    - { name: tmp, emptyDir: { sizeLimit: 256Mi } }
+    {{- if eq (include "gateway.asks" .) "true" }}
+    - { name: signer-tls, secret: { secretName: {{ $values.signer.clientTlsSecretName }}, defaultMode: 0440 } }
+    {{- end }}
+{{- end -}}
+
+{{/* A Deployment around that pod; without replicas, where something else sets them. */}}
+{{- define "gateway.deployment" -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .root.Release.Name }}-{{ .component }}
+  labels:
+    {{- include "gateway.labels" . | nindent 4 }}
+spec:
+  {{- if .replicas }}
+  replicas: {{ .replicas }}
+  {{- end }}
+  revisionHistoryLimit: 5
+  # A new process is ready before an old one is asked to end.
+  strategy: { type: RollingUpdate, rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } }
+  selector:
+    matchLabels:
+      {{- include "gateway.labels" . | nindent 6 }}
+  template:
+    {{- include "gateway.pod" . | nindent 4 }}
+{{- end -}}

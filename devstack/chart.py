@@ -1,0 +1,104 @@
+"""
+`make chart`: render the Helm chart with each file of its values, validate what comes out, and keep it.
+
+Helm comes from a Python package that has its library, and the schemas of Kubernetes from another; both are large, so
+they have a folder of their own and no test needs them. The tests read what is kept, and that it is of this chart.
+"""
+
+import hashlib
+import importlib
+import subprocess
+import sys
+from typing import Any
+
+import yaml
+
+from devstack.console import complain, say
+from devstack.files import DATA, PROJECT
+
+CHART, RENDERED = PROJECT / "deploy" / "chart", PROJECT / "deploy" / "rendered"
+VALUES = ("small", "production", "kms", "external-signer")
+_REQUIREMENTS = PROJECT / "requirements" / "chart.txt"
+_NAME, _NAMESPACE, _KUBERNETES = "gateway", "gateway", "1.31"
+_WARNING = 2
+# Their definitions come with their operators.
+_OPERATORS = ("keda.sh/", "monitoring.coreos.com/")
+_DIGEST = "# Of the chart with the digest "
+
+
+def chart_digest() -> str:
+    """Return what the rendered files depend on, as a hash."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in CHART.rglob("*") if path.is_file()):
+        digest.update(f"\0{path.relative_to(CHART)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def digest_of(rendered: str) -> str:
+    """Return the digest of the chart that a rendered file is of."""
+    return next(line.removeprefix(_DIGEST) for line in rendered.splitlines() if line.startswith(_DIGEST))
+
+
+def render_chart() -> int:
+    """Write `deploy/rendered`; return 1, and write nothing, if Helm or a schema finds a mistake."""
+    _install()
+    texts = {name: _rendered(name) for name in VALUES}
+    wrong = [f"{name}: {one}" for name in VALUES for one in [*_lint(name), *_invalid(texts[name])]]
+    for complaint in wrong:
+        complain(f"✗ {complaint}")
+    if wrong:
+        return 1
+    RENDERED.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        (RENDERED / f"{name}.yaml").write_text(text)
+        say(f"✓ {name}: {sum(1 for one in yaml.safe_load_all(text) if one)} objects")
+    return 0
+
+
+def _install() -> None:
+    folder = DATA / f"chart-{hashlib.sha256(_REQUIREMENTS.read_bytes()).hexdigest()[:16]}"
+    if not folder.exists():
+        draft = folder.with_suffix(".draft")
+        options = ["--quiet", "--disable-pip-version-check", "--require-hashes", "--upgrade"]
+        command = [sys.executable, "-m", "pip", "install", *options, "--target", str(draft)]
+        subprocess.run([*command, "-r", str(_REQUIREMENTS)], check=True)
+        draft.rename(folder)
+    sys.path.append(str(folder))
+
+
+def _values(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((CHART / "values" / f"{name}.yaml").read_text())
+    return content
+
+
+def _rendered(name: str) -> str:
+    helm = importlib.import_module("helm_python.chart")
+    with helm.Chart.load(CHART) as chart:
+        parts: dict[str, str] = chart.render(_values(name), name=_NAME, namespace=_NAMESPACE)
+    bodies = [text.strip().removeprefix("---").strip() for _, text in sorted(parts.items())]
+    text = "\n---\n".join(body for body in bodies if body)
+    head = f"# Rendered by `make chart` from deploy/chart with values/{name}.yaml; not to be edited."
+    return f"{head}\n{_DIGEST}{chart_digest()}\n{text}\n"
+
+
+def _lint(name: str) -> list[str]:
+    helm = importlib.import_module("helm_python.chart")
+    outcome: dict[str, Any] = helm.lint(CHART, _values(name), strict=True, namespace=_NAMESPACE)
+    # Below 2 is advice, such as to have an icon.
+    found = [str(one["error"]) for one in outcome["messages"] if one["severity"] >= _WARNING]
+    return [*found, *map(str, outcome["errors"])]
+
+
+def _invalid(text: str) -> list[str]:
+    """Return what the schemas of Kubernetes refuse."""
+    schemas = importlib.import_module("kubernetes_validate.utils")
+    wrong = []
+    for one in filter(None, yaml.safe_load_all(text)):
+        if one["apiVersion"].startswith(_OPERATORS):
+            continue
+        try:
+            schemas.validate(one, _KUBERNETES, strict=True)
+        except schemas.ValidationError as error:
+            place = "/".join(map(str, error.absolute_path))
+            wrong.append(f"{one['kind']} {one['metadata']['name']} at {place}: {error.message[:300]}")
+    return wrong

@@ -1,0 +1,138 @@
+"""What the Helm chart gives to whom, read from what Helm has made of each file of values."""
+
+import shlex
+from typing import Any
+
+import pytest
+import yaml
+from django.db import connection
+
+from devstack.chart import RENDERED, VALUES, chart_digest, digest_of
+from devstack.files import PROJECT
+from tests.gateway.test_container_files import ASKING, SECRETS, SILENT, USES
+
+Objects = dict[tuple[str, str], dict[str, Any]]
+OURS = ASKING | SILENT
+
+
+@pytest.fixture(scope="module", params=VALUES)
+def rendered(request: pytest.FixtureRequest) -> Objects:
+    """The objects of a file of values, by kind and by name without that of the release."""
+    documents = yaml.load_all((RENDERED / f"{request.param}.yaml").read_text(), yaml.CSafeLoader)
+    return {(one["kind"], one["metadata"]["name"].removeprefix("gateway-")): one for one in documents if one}
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    """The services of compose.yaml."""
+    services: dict[str, Any] = yaml.safe_load((PROJECT / "compose.yaml").read_text())["services"]
+    return services
+
+
+def test_what_is_kept_is_of_this_chart() -> None:
+    """If not, run `make chart`."""
+    assert sorted(path.stem for path in (PROJECT / "deploy/chart/values").glob("*.yaml")) == sorted(VALUES)
+    for name in VALUES:
+        assert digest_of((RENDERED / f"{name}.yaml").read_text()) == chart_digest()
+
+
+def test_every_process_of_compose_is_there_with_its_command(
+    rendered: Objects, compose: dict[str, Any]
+) -> None:
+    assert set(_pods(rendered)) - {"signer"} == OURS
+    for name, pod in _pods(rendered).items():
+        command = compose[name].get("command")
+        assert pod["containers"][0].get("command") == (shlex.split(command) if command else None)
+
+
+def test_a_process_gets_the_secrets_that_it_uses_and_refuses_the_others(rendered: Objects) -> None:
+    absent = {"STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRETS", "METRICS_TOKEN"}
+    for name, uses in USES.items():
+        variables = _variables(rendered, name)
+        assert set(variables["WITHHELD_SECRETS"].split(",")) == SECRETS - uses
+        assert set(variables) & SECRETS in (uses, uses - absent)
+    for name in OURS:
+        given = _variables(rendered, name)
+        assert not any(word in str(given) for word in ("RELAY_RELAYER", "RELAY_TREASURY", "KEYSTORE"))
+        assert all(isinstance(given[secret], dict) for secret in (SECRETS | {"SECRET_KEY"}) & set(given))
+
+
+def test_only_migrations_and_erasures_connect_as_the_owner_of_the_tables(rendered: Objects) -> None:
+    sources = {name: _variables(rendered, name)["DATABASE_URL"]["name"] for name in OURS}
+    assert {name for name, source in sources.items() if source == "gateway-owner"} == {"migrate", "eraser"}
+
+
+def test_who_needs_signatures_asks_the_signer_over_tls_and_nobody_else_can(rendered: Objects) -> None:
+    for name in OURS:
+        variables = _variables(rendered, name)
+        asks = name in ASKING
+        assert variables["RELAY_SIGNER"] == ("remote" if asks else "none")
+        assert variables.get("SIGNER_URL", "").startswith("https://") is asks
+        volumes = {volume["name"] for volume in _pods(rendered)[name]["volumes"]}
+        assert volumes == ({"tmp", "signer-tls"} if asks else {"tmp"})
+    policy = rendered["NetworkPolicy", "signer"]["spec"]
+    (rule,) = policy["ingress"]
+    callers = {one["podSelector"]["matchLabels"]["app.kubernetes.io/component"] for one in rule["from"]}
+    assert callers == ASKING
+
+
+def test_the_signer_gets_nothing_of_the_others_and_there_is_one(rendered: Objects) -> None:
+    if ("StatefulSet", "signer") not in rendered:
+        assert "signer" not in _pods(rendered)
+        return
+    assert rendered["StatefulSet", "signer"]["spec"]["replicas"] == 1
+    assert all(name.startswith(("SIGNER_", "AWS_")) for name in _variables(rendered, "signer"))
+
+
+def test_the_admin_is_apart_and_web_has_none(rendered: Objects) -> None:
+    assert _variables(rendered, "admin")["WEB_SERVES"] == "admin"
+    assert _variables(rendered, "web")["WEB_SERVES"] == "service"
+    hosts = {name: _variables(rendered, name)["ALLOWED_HOSTS"] for name in ("admin", "web")}
+    assert len(set(hosts.values())) == 2
+
+
+def test_every_pod_is_confined_bounded_and_reaches_nothing_that_no_policy_names(rendered: Objects) -> None:
+    closed = rendered["NetworkPolicy", "closed"]["spec"]
+    assert closed["policyTypes"] == ["Ingress", "Egress"]
+    for name, pod in _pods(rendered).items():
+        assert ("NetworkPolicy", name) in rendered
+        (container,) = pod["containers"]
+        assert container["securityContext"]["readOnlyRootFilesystem"] is True
+        assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert (pod["securityContext"]["runAsUser"], pod["automountServiceAccountToken"]) == (10001, False)
+        assert set(container["resources"]) == {"requests", "limits"}
+        if name != "migrate":
+            assert "livenessProbe" in container
+
+
+def test_a_budget_leaves_one_where_there_are_several(rendered: Objects) -> None:
+    budgets = {name for kind, name in rendered if kind == "PodDisruptionBudget"}
+    for name in budgets:
+        replicas = rendered["Deployment", name]["spec"].get("replicas")
+        scaled = rendered.get(("ScaledObject", name), {}).get("spec", {}).get("minReplicaCount")
+        assert (replicas or scaled) > 1
+
+
+@pytest.mark.django_db
+def test_what_is_scaled_is_scaled_by_statements_that_the_database_answers(rendered: Objects) -> None:
+    scaled = [one for (kind, _), one in rendered.items() if kind == "ScaledObject"]
+    for one in scaled:
+        assert "replicas" not in rendered["Deployment", one["spec"]["scaleTargetRef"]["name"][8:]]["spec"]
+        (trigger,) = one["spec"]["triggers"]
+        with connection.cursor() as cursor:
+            cursor.execute(trigger["metadata"]["query"])
+            assert cursor.fetchall() == [(0,)]
+
+
+def _pods(rendered: Objects) -> dict[str, dict[str, Any]]:
+    kinds = ("Deployment", "StatefulSet", "Job")
+    return {name: one["spec"]["template"]["spec"] for (kind, name), one in rendered.items() if kind in kinds}
+
+
+def _variables(rendered: Objects, name: str) -> dict[str, Any]:
+    """Return the environment of a process; of what comes from a secret, where from."""
+    (container,) = _pods(rendered)[name]["containers"]
+    return {
+        one["name"]: one["value"] if "value" in one else one["valueFrom"]["secretKeyRef"]
+        for one in container["env"]
+    }

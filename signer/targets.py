@@ -61,7 +61,8 @@ class NodeTargets:
         chain_id: int,
         key_managers: Collection[str],
         profiles: Collection[str],
-        timeout_seconds: float = 5,
+        # Two trips may take less than the service waits for the signer.
+        timeout_seconds: float = 2,
     ) -> None:
         self._url, self._chain_id = url, chain_id
         self._key_managers = {name.lower() for name in key_managers}

@@ -9,6 +9,7 @@ nonce; on a second one only after its first was given up, and used up by a self-
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -46,7 +47,7 @@ class JournalVerdict:
 
 def read_journal(path: Path) -> list[Signed]:
     """Return what a journal has of relayers; its signer must have ended."""
-    with sqlite3.connect(path, timeout=0) as file:
+    with closing(sqlite3.connect(path, timeout=0)) as file:
         rows = file.execute("SELECT address, account_nonce, kind, content, transaction_hash FROM signed")
         return [signed for signed in map(Signed._make, rows) if signed.kind != "transfer"]
 

@@ -27,6 +27,8 @@ _Result = TypeVar("_Result")
 RETRY_AFTER_SECONDS = 2
 # How long the signer's addresses are known, and how long a failure to ask for them.
 _KEYS_SECONDS, _FAILURE_SECONDS = 30.0, 3.0
+# How long nobody asks a signer that did not answer; then one asks for its health, and waits so long.
+_PAUSE_SECONDS, _HEALTH_SECONDS = 1.0, 1.0
 # Rows may change between two runs, and ask for another signature each time.
 _MOST_RUNS = 4
 
@@ -69,12 +71,20 @@ def signed_outside(run: Callable[_Parameters, _Result]) -> Callable[_Parameters,
 
 
 class RemoteSigner:
-    """Asks a signer over its socket. What it holds is asked for again every half minute, so that keys may change."""
+    """
+    Asks a signer over its socket. What it holds is asked for again every half minute, so that keys may change.
+
+    While it is silent, callers are told so at once: only the first of them has waited for the whole time-out. `health`
+    asks the same signer, and waits for a moment.
+    """
 
     is_remote = True
 
-    def __init__(self, client: SignerClient) -> None:
-        self._client = client
+    def __init__(self, client: SignerClient, health: SignerClient) -> None:
+        self._client, self._health = client, health
+        self._is_silent = False
+        self._silent_until = 0.0
+        self._looking = threading.Lock()
         self._known: KeyList | None = None
         self._ask_at = 0.0
         self._asking = threading.Lock()
@@ -88,6 +98,19 @@ class RemoteSigner:
     def treasury_address(self) -> str:
         """Return the address of the treasury whose key the signer has; empty where it has none."""
         return self._keys().treasury
+
+    def require_answers(self) -> None:
+        if not self._is_silent:
+            return
+        if time.monotonic() < self._silent_until or not self._looking.acquire(blocking=False):
+            raise _away()
+        try:
+            self._health.read("/health")
+            self._is_silent = False
+        except SignerAway as error:
+            raise self._fell_silent() from error
+        finally:
+            self._looking.release()
 
     def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
         return self.sign_request(SigningRequest(relayer, transaction))
@@ -112,10 +135,16 @@ class RemoteSigner:
         return outcome
 
     def sign_together(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
+        self.require_answers()
         try:
             return [_away() if outcome is None else outcome for outcome in self._client.sign(requests)]
         except SignerAway as error:
-            raise _away() from error
+            raise self._fell_silent() from error
+
+    def _fell_silent(self) -> SignerUnavailable:
+        self._silent_until = time.monotonic() + _PAUSE_SECONDS
+        self._is_silent = True
+        return _away()
 
     def _keys(self) -> KeyList:
         if (self._known is None or time.monotonic() >= self._ask_at) and self._asking.acquire(
@@ -154,10 +183,10 @@ def remote_signer() -> RemoteSigner:
     """Return the signer at `SIGNER_URL`, made once."""
     files = settings.SIGNER_TLS_CERTIFICATE, settings.SIGNER_TLS_KEY, settings.SIGNER_TLS_AUTHORITY
     certificates = Certificates(*files) if all(files) else None
+    seconds: float = settings.SIGNER_TIMEOUT_SECONDS
     return RemoteSigner(
-        SignerClient(
-            settings.SIGNER_URL,
-            timeout_seconds=settings.SIGNER_TIMEOUT_SECONDS,
-            certificates=certificates,
+        *(
+            SignerClient(settings.SIGNER_URL, timeout_seconds=timeout, certificates=certificates)
+            for timeout in (seconds, min(seconds, _HEALTH_SECONDS))
         )
     )

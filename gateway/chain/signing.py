@@ -49,6 +49,15 @@ class Signer(Protocol):
         """Return those of `addresses` that take calls only once staff have added them."""
         ...
 
+    def require_answers(self) -> None:
+        """
+        Return unless a signer elsewhere is known not to answer.
+
+        Raises:
+            SignerUnavailable: see there.
+        """
+        ...
+
     def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
         """
         Sign for one relayer; the same transaction always gives the same bytes.
@@ -103,6 +112,9 @@ class LocalSigner:
 
     def spare_addresses(self) -> list[str]:
         return list(self._spare)
+
+    def require_answers(self) -> None:
+        """Nobody else is asked."""
 
     def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
         key = self._keys.get(relayer)

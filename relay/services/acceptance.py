@@ -20,6 +20,7 @@ from django.db import IntegrityError, transaction
 from credits.errors import InsufficientCredits, KeyConflict
 from credits.services.entries import open_account
 from gateway.chain.config import get_chain
+from gateway.chain.errors import SignerUnavailable
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import Signer, get_signer
 from gateway.chain.types import RelayQuery
@@ -148,7 +149,10 @@ class _AccountMissing(Exception):
 def accept_together(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
     """Accept the calls in one transaction; return for each its hash, or why it was refused."""
     signer = get_signer()
-    policy = _policy(signer)
+    try:
+        policy = _policy(signer)
+    except SignerUnavailable as away:
+        return [away] * len(batch)
     try:
         with transaction.atomic(durable=True):
             taken, outcomes = _take(batch, policy)
@@ -277,7 +281,13 @@ def _take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_
 
 
 def _policy(signer: Signer) -> dict[str, Any]:
-    """Return the limits by which slots are given. A remote signer may be asked, so this comes before a transaction."""
+    """
+    Return the limits by which slots are given. A remote signer may be asked, so this comes before a transaction.
+
+    Raises:
+        SignerUnavailable: it does not answer, so that nothing should be taken.
+    """
+    signer.require_answers()
     limits = losses.limits_for(Loss.Kind.UNTRUSTED)
     return {
         "chain": get_chain().id,

@@ -7,6 +7,7 @@ the same bytes, and the row is deleted by the one that stores them.
 """
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,6 +27,9 @@ from relay.models import UnsignedCall
 from signer.messages import SigningRequest
 from signer.transactions import PolicyViolation, SignedTransaction, UnsignedTransaction
 
+logger = logging.getLogger(__name__)
+# Only staff change what the signer refuses.
+_REFUSED_SECONDS = 60
 # As many as one request to the signer asks for.
 _MOST_TOGETHER = 32
 # A web process needs no longer to finish what it took.
@@ -110,9 +114,18 @@ def complete(calls: Sequence[Unsigned]) -> list[str | Exception]:
 
 
 def _error(outcome: object) -> Exception:
-    if isinstance(outcome, PolicyViolation) and outcome.refusal != "policy":
-        return used_up() if outcome.refusal == "used-up" else given_up()
+    if isinstance(outcome, PolicyViolation):
+        return _refused(outcome)
     return outcome if isinstance(outcome, Exception) else RuntimeError("a signed call has no outcome")
+
+
+def _refused(refusal: PolicyViolation) -> Exception:
+    if refusal.refusal == "used-up":
+        return used_up()
+    if refusal.refusal == "nonce-used":
+        return given_up()
+    logger.error("the signer refuses a call: %s", refusal)
+    return SignerUnavailable("The signer refuses this call.", retry_after=_REFUSED_SECONDS)
 
 
 def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, str | Exception]:

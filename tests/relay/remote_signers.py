@@ -1,14 +1,18 @@
 """A signer elsewhere with the keys of the settings, before which the relay's own tests can be run."""
 
 import secrets
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 from django.conf import settings as django_settings
 from pytest_django import Settings
 
 from devstack.services.stack import Services
+from gateway.chain import remote_signing as remote
+from gateway.chain.remote_signing import remote_signer
 from gateway.chain.signing import set_signer
 from gateway.chain.treasury import forget_treasury
 from signer.journal import Journal
@@ -45,8 +49,22 @@ class RemoteSigners:
             transfers_per_day_wei=10**19,
         )
         self.keys = Keyring.of(keys, [], MemoryKey(bytes.fromhex(treasury_key[2:])))
-        journal = Journal(str(folder / "journal"))
-        self.service = SigningService(self.keys, self.policy, journal, self.targets)
+        self.service = self._started()
+
+    def _started(self) -> SigningService:
+        return SigningService(self.keys, self.policy, Journal(str(self._folder / "journal")), self.targets)
+
+    @contextmanager
+    def restarted(self, keys: Keyring) -> Iterator[None]:
+        """Serve with other keys on the same journal, as after a restart."""
+        self.service._journal.close()
+        self.keys = keys
+        self.service = self._started()
+        with self.serving():
+            # A process that ends takes its connections along; half a minute later its keys are asked for again.
+            remote_signer()._client._kept = threading.local()
+            remote_signer()._ask_at = 0.0
+            yield
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -66,7 +84,9 @@ def remote_signing(services: Services, folder: Path, settings: Settings) -> Iter
     settings.RELAY_SIGNER, settings.SIGNER_URL = "remote", signers.url
     set_signer(None)
     forget_treasury()
-    yield signers
+    # Tests let it be silent and answer within the same moment.
+    with patch.object(remote, "_PAUSE_SECONDS", 0.0):
+        yield signers
     settings.RELAY_SIGNER = "local"
     set_signer(None)
     forget_treasury()

@@ -34,9 +34,9 @@ def _relay_call(**changed: Any) -> UnsignedTransaction:
 
 
 @given(
-    st.integers(0, 2**64 - 2),
+    st.integers(0, 2**63 - 1),
     st.integers(0, _CAP),
-    st.integers(1, _MAX_GAS),
+    st.integers(21_000, _MAX_GAS),
     st.binary(max_size=200),
     st.binary(max_size=65),
 )

@@ -1,5 +1,6 @@
 """Calls that are signed by another process: accepted in two transactions, with the signature in between."""
 
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,9 +13,11 @@ from pytest_django import Settings
 from credits.models import CreditHold
 from credits.queries import balance_of
 from credits.services.reconciliation import find_differences
+from gateway.chain import remote_signing
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import SignerUnavailable
 from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signing import get_signer, set_signer
 from gateway.chain.treasury import get_treasury
 from gateway.common import db
 from relay.errors import RelayNonceTaken
@@ -23,10 +26,12 @@ from relay.services import cancellation, funding, replacement, unsigned
 from relay.services import relayers as relay_relayers
 from relay.services.gaps import GapWatch
 from signer.client import SignerAway, SignerClient
+from signer.keys import Keyring, MemoryKey
 from tests.relay.callers import execute, execute_elsewhere
 from tests.relay.chain import Chain
 from tests.relay.remote_signers import RemoteSigners
 from tests.relay.workers import broadcast_all, bumped_fees, later
+from tests.signer.parts import wait_until
 from tests.threads import at_once
 from users.models import User
 
@@ -74,6 +79,8 @@ def test_an_accepted_call_has_the_signers_bytes_and_is_settled(
     row.refresh_from_db()
     assert row.status == "Success"
     _assert_no_gap()
+    addresses = get_signer().addresses()
+    assert signers.targets.used_nonces(addresses).keys() == set(addresses)
 
 
 def test_a_call_whose_signature_is_lost_keeps_its_hash_for_whoever_asks_next(
@@ -134,6 +141,108 @@ def test_what_cannot_be_signed_in_time_is_given_up_and_its_account_nonce_used_up
     assert (filler.relayer_id, filler.account_nonce) == (waiting.relayer_id, waiting.account_nonce)
     assert settle() == 1
     _assert_no_gap()
+
+
+def test_while_the_signer_is_known_to_be_silent_nothing_is_taken(
+    user: User, new_call: NewCall, accept: Accept
+) -> None:
+    with away(), patch.object(remote_signing, "_PAUSE_SECONDS", 1_000.0):
+        with pytest.raises(SignerUnavailable):
+            execute(user=user, call=new_call(), now=timezone.now())
+        before = list(Relayer.objects.order_by("pk").values()), CreditHold.objects.count()
+        with pytest.raises(SignerUnavailable):
+            execute(user=user, call=new_call(channel=7), now=timezone.now())
+        assert (list(Relayer.objects.order_by("pk").values()), CreditHold.objects.count()) == before
+        assert unsigned.waiting().calls == 1
+    remote_signing.remote_signer()._silent_until = 0.0
+    accept(channel=7)
+    # Its health is good, so the next one goes to it; that one fails again.
+    with away(), pytest.raises(SignerUnavailable):
+        execute(user=user, call=new_call(channel=8), now=timezone.now())
+    assert unsigned.waiting().calls == 2
+
+
+def test_a_signer_that_stands_still_for_longer_than_a_call_may_wait_signs_nothing_when_it_goes_on(
+    user: User,
+    new_call: NewCall,
+    chain: Chain,
+    signers: RemoteSigners,
+    settings: Settings,
+    settle: Callable[[], int],
+) -> None:
+    settings.SIGNER_TIMEOUT_SECONDS = 1
+    set_signer(None)
+    call, before = new_call(), balance_of(user)
+    get_signer().addresses()
+    with signers.service._lock:
+        with pytest.raises(SignerUnavailable):
+            execute(user=user, call=call, now=timezone.now())
+        (waiting,) = UnsignedCall.objects.all()
+        unsigned.sweep(now=later(settings.RELAY_UNSIGNED_SECONDS + 1))
+        assert not UnsignedCall.objects.exists()
+        assert (balance_of(user), CreditHold.objects.count()) == (before, 0)
+        with pytest.raises(SignerUnavailable):
+            execute(user=user, call=call, now=timezone.now())
+    wait_until(lambda: signers.service.counts["undecided"] >= 1)
+    assert signers.service.signed_ever() == 0
+    Relayer.objects.exclude(pk=waiting.relayer_id).update(is_active=False)
+    assert execute(user=user, call=call, now=timezone.now())
+    assert Attempt.objects.get().account_nonce == waiting.account_nonce + 1
+    watch, head = GapWatch(), get_chain_client().head()
+    assert [watch.fill(head=head, now=later(seconds)) for seconds in (0, 20)] == [0, 1]
+    assert settle() == 1
+    assert signers.service.signed_ever() == 2
+    _assert_no_gap()
+
+
+def test_a_key_is_replaced_without_a_lost_call(
+    user: User,
+    new_call: NewCall,
+    accept: Accept,
+    chain: Chain,
+    relayers: list[Relayer],
+    signers: RemoteSigners,
+    settle: Callable[[], int],
+) -> None:
+    old, left_out = relayers[0], relayers[1:]
+    Relayer.objects.filter(pk__in=[relayer.pk for relayer in left_out]).update(is_active=False)
+    sent, left_unsigned = accept(), new_call(channel=7)
+    with away(), pytest.raises(SignerUnavailable):
+        execute(user=user, call=left_unsigned, now=timezone.now())
+
+    new_key, treasury = MemoryKey(secrets.token_bytes(32)), signers.keys.treasury
+    with signers.restarted(Keyring.of([*signers.keys.relayers.values(), new_key], [], treasury)):
+        chain.fund(10**20, new_key.address)
+        relay_relayers.sync(now=timezone.now())
+        Relayer.objects.filter(pk=old.pk).update(is_active=False)
+        new = Relayer.objects.get(address=new_key.address)
+        assert accept(channel=8).attempts.get().relayer_id == new.pk
+        # What the old key has begun, it finishes.
+        finished = accept(left_unsigned)
+        assert {row.attempts.get().relayer_id for row in (sent, finished)} == {old.pk}
+        assert settle() == 3
+        old.refresh_from_db()
+        relay_relayers.sync(now=timezone.now())
+        old.refresh_from_db()
+        assert old.next_account_nonce == old.mined_account_nonce
+
+    with signers.restarted(Keyring.of([new_key], [], treasury)):
+        assert accept(channel=9).attempts.get().relayer_id == new.pk
+        assert settle() == 1
+    assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Success"}
+    _assert_no_gap()
+
+
+def test_a_call_that_the_signers_policy_refuses_gets_a_clear_answer_and_leaves_nothing(
+    user: User, new_call: NewCall, signers: RemoteSigners, caplog: pytest.LogCaptureFixture
+) -> None:
+    signers.service._policy = replace(signers.policy, limits=replace(signers.policy.limits, max_gas=21_000))
+    before = balance_of(user)
+    with pytest.raises(SignerUnavailable, match="refuses this call") as refusal:
+        execute(user=user, call=new_call(), now=timezone.now())
+    assert (refusal.value.status, refusal.value.retry_after) == (503, 60)
+    assert "gas limit above the cap" in caplog.text
+    assert (balance_of(user), CreditHold.objects.count(), UnsignedCall.objects.count()) == (before, 0, 0)
 
 
 def test_a_refused_call_leaves_nothing_and_the_next_one_gets_its_account_nonce(

@@ -9,12 +9,13 @@ from pathlib import Path
 
 _TICK = os.sysconf("SC_CLK_TCK")
 SERVICE = ("web", "relay worker", "other workers")
-COMPONENTS = (*SERVICE, "PostgreSQL", "node", "Redis")
+COMPONENTS = (*SERVICE, "signer", "PostgreSQL", "node", "Redis")
 # What a process is, by its command line; whatever it starts belongs to it.
 _KINDS = (
     ("web", re.compile(r"\bgranian\b")),
     ("relay worker", re.compile(r"celery\b.*\bworker\b.*(--queues relay(\s|$)|worker-relay)")),
     ("other workers", re.compile(r"celery\b.*\b(worker|beat)\b")),
+    ("signer", re.compile(r"-m signer(\s|$)")),
     ("PostgreSQL", re.compile(r"bin/postgres\s")),
     ("node", re.compile(r"bin/anvil\s")),
     ("Redis", re.compile(r"redis-server")),
@@ -47,7 +48,7 @@ class Reading:
     def per_call(self, calls: float) -> dict[str, float]:
         """Return milliseconds per call by component, with the sums that are compared."""
         each = {kind: self.seconds.get(kind, 0.0) / calls * 1e3 for kind in COMPONENTS}
-        service = sum(each[kind] for kind in SERVICE)
+        service = sum(each[kind] for kind in (*SERVICE, "signer"))
         return each | {
             "service": service,
             "service + PostgreSQL + node": service + each["PostgreSQL"] + each["node"],

@@ -51,8 +51,15 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
         default=4,
         help="how many addresses the calls pay; 0 is a new one each time (default: 4)",
     )
-    parser.add_argument(
+    beside = parser.add_mutually_exclusive_group()
+    beside.add_argument(
         "--against", metavar="COMMIT", help="measure this commit in turn, and print ratios to it"
+    )
+    beside.add_argument(
+        "--keys",
+        type=_keys,
+        default=["local"],
+        help="where they lie: local, keystore, pkcs11 or kms; of two, such as local,keystore, measure both in turn",
     )
     parser.add_argument(
         "--environment", type=Path, help="a virtual environment with the packages of that commit"
@@ -69,6 +76,13 @@ def _names(text: str) -> list[str]:
     from devstack.bench.scenarios import SCENARIOS
 
     return list(SCENARIOS) if text == "all" else text.split(",")
+
+
+def _keys(text: str) -> list[str]:
+    places = text.split(",")
+    if len(places) > 2 or not set(places) <= {"local", "keystore", "pkcs11", "kms"}:
+        raise argparse.ArgumentTypeError(f"{text} is not one or two of local, keystore, pkcs11 and kms")
+    return places
 
 
 def _numbers(text: str) -> list[int]:

@@ -18,7 +18,16 @@ _MEASURES: Mapping[str, tuple[str, ...]] = {
     "accept p99 ms": ("p99_ms",),
     **{
         f"CPU ms, {kind}": ("cpu_ms", kind)
-        for kind in ("web", "relay worker", "other workers", "service", "PostgreSQL", "node", "Redis")
+        for kind in (
+            "web",
+            "relay worker",
+            "other workers",
+            "signer",
+            "service",
+            "PostgreSQL",
+            "node",
+            "Redis",
+        )
     },
     "CPU ms, service + PostgreSQL + node": ("cpu_ms", "service + PostgreSQL + node"),
     "CPU ms, service, steady": ("steady", "cpu_ms", "service"),

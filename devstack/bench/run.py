@@ -27,6 +27,7 @@ class Options:
     size: Size = Size()  # noqa: RUF009 - it is frozen
     rounds: int = 1
     against: str | None = None
+    keys: Sequence[str] = ("local",)
     environment: Path | None = None
     results: Path | None = None
 
@@ -36,7 +37,15 @@ def bench(arguments: argparse.Namespace) -> int:
     names = arguments.scenarios or [f"many-{clients}" for clients in arguments.clients] or SHORT
     size = Size(arguments.seconds, arguments.calls, arguments.rate, arguments.targets)
     return run(
-        Options(names, size, arguments.rounds, arguments.against, arguments.environment, arguments.results)
+        Options(
+            names,
+            size,
+            arguments.rounds,
+            arguments.against,
+            arguments.keys,
+            arguments.environment,
+            arguments.results,
+        )
     )
 
 
@@ -47,14 +56,14 @@ def run(options: Options) -> int:
         rest = [_at_rest(site.stack) for site in sites]
         say_head()
         for site in sites:
-            say_round("warm-up", site.stack.checkout.commit, site.warm_up(_WARM_UP_CALLS))
+            say_round("warm-up", site.stack.checkout.title, site.warm_up(_WARM_UP_CALLS))
         for scenario in scenarios:
             for _ in range(1 if scenario.happens_once else options.rounds):
                 for site in sites:
                     _measure(scenario, site)
         memory = [site.stack.meter.memory() for site in sites]
-    commits = [site.stack.checkout.commit for site in sites]
-    say_summary([(site.stack.checkout.commit, site.rounds) for site in sites])
+    commits = [site.stack.checkout.title for site in sites]
+    say_summary([(site.stack.checkout.title, site.rounds) for site in sites])
     say_memory(commits, [memory_by_component(of) for of in memory])
     if options.results is not None:
         stacks = [
@@ -68,14 +77,14 @@ def run(options: Options) -> int:
 def _measure(scenario: Scenario, site: Site) -> None:
     figures = scenario.measure(site)
     site.rounds.setdefault(scenario.name, []).append(figures)
-    say_round(scenario.name, site.stack.checkout.commit, figures)
+    say_round(scenario.name, site.stack.checkout.title, figures)
 
 
 @contextmanager
 def _sites(options: Options) -> Iterator[list[Site]]:
-    """Start the other commit's stack, if there is one, then this one's."""
+    """Start the other commit's stack, if there is one, then this one's, with keys in each of the places."""
     with ExitStack() as running:
-        checkouts = [this_checkout()]
+        checkouts = [this_checkout(keys) for keys in options.keys]
         if options.against:
             other = checkout_of(options.against, environment=options.environment)
             checkouts.insert(0, running.enter_context(other))

@@ -36,6 +36,13 @@ class Checkout:
     commit: str
     folder: Path
     python: Path
+    # Where the keys lie: in web and the relay worker, or with a signer (`devstack.signing.KeyPlace`).
+    keys: str = "local"
+
+    @property
+    def title(self) -> str:
+        """What its figures are headed with."""
+        return self.commit if self.keys == "local" else f"{self.commit} {self.keys}"
 
     @property
     def has_load(self) -> bool:
@@ -87,11 +94,11 @@ class Stack:
         return command_of(pid).split()
 
 
-def this_checkout() -> Checkout:
+def this_checkout(keys: str = "local") -> Checkout:
     """Return the project as it is here; its commit ends with + where files have changed since."""
     is_changed = bool(_git("status", "--porcelain", "--untracked-files=no"))
     commit = _git("rev-parse", "--short", "HEAD") + ("+" if is_changed else "")
-    return Checkout("this", commit, PROJECT, Path(sys.executable))
+    return Checkout("this", commit, PROJECT, Path(sys.executable), keys)
 
 
 @contextmanager
@@ -129,7 +136,7 @@ def running_stack(checkout: Checkout) -> Iterator[Stack]:
         folder = Path(name)
         process = _started(checkout, folder)
         try:
-            with step(f"starting the stack of {checkout.commit}"):
+            with step(f"starting the stack of {checkout.title}"):
                 _wait(process, folder)
                 meter = Meter(process.pid)
                 _until_quiet(meter)
@@ -142,8 +149,9 @@ def running_stack(checkout: Checkout) -> Iterator[Stack]:
 def _started(checkout: Checkout, folder: Path) -> subprocess.Popen[bytes]:
     python = str(checkout.python)
     pace = ["--block-time", str(BLOCK_SECONDS)]
+    signer = [] if checkout.keys == "local" else ["--signer", checkout.keys]
     command = (
-        [python, "-m", "devstack", "--data", str(folder), "run", "--load", *pace]
+        [python, "-m", "devstack", "--data", str(folder), "run", "--load", *pace, *signer]
         if checkout.has_load
         else [python, "-P", str(_OLD_STACK), str(folder)]
     )

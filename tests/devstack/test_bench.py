@@ -1,6 +1,8 @@
 """The bench: its arithmetic, the client's reading of answers, what it signs, and one round on a real stack."""
 
+import argparse
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from devstack.bench.client import answer_in, retry_after
 from devstack.bench.hello import hello_command
 from devstack.bench.load import Answer, Load, Sent, percentile, send
 from devstack.bench.meter import Reading, kind_of, process_in
+from devstack.bench.options import add_bench_options
 from devstack.bench.report import ratios, spread, values_of
 from devstack.bench.rounds import Sample, steady_part
 from devstack.bench.run import Options, run
@@ -40,6 +43,22 @@ def test_processor_time_is_counted_per_call_and_summed_as_the_service() -> None:
     assert each["other workers"] == 0.0
     assert each["service"] == 3.0
     assert each["service + PostgreSQL + node"] == 8.0
+
+
+def test_what_a_signer_uses_is_the_services(capsys: pytest.CaptureFixture[str]) -> None:
+    assert kind_of(f"{sys.executable} -m signer ") == "signer"
+    assert Reading(1.0, {"web": 1.0, "signer": 1.0}, 2.0).per_call(1_000)["service"] == 2.0
+    parser = argparse.ArgumentParser()
+    add_bench_options(parser)
+    assert parser.parse_args(["--keys", "local,kms"]).keys == ["local", "kms"]
+    for wrong in (
+        ["--keys", "local,keystore,kms"],
+        ["--keys", "pocket"],
+        ["--keys", "kms", "--against", "x"],
+    ):
+        with pytest.raises(SystemExit):
+            parser.parse_args(wrong)
+    assert "--keys" in capsys.readouterr().err
 
 
 def test_a_percentile_is_one_of_the_values() -> None:

@@ -36,7 +36,8 @@ class QoS(redis_transport.QoS):
 
     Kombu's own class goes on counting a message whose acknowledgement did not reach Redis. After as many of them as
     the worker may hold, it would take nothing any more, though Redis is back. Here the message is let go, and after
-    the visibility timeout somebody gets it again.
+    the visibility timeout somebody gets it again. So it is with messages that cannot be given back because the
+    connection is closed already, for which Kombu's own class ends the worker.
     """
 
     def ack(self, delivery_tag: str) -> None:
@@ -46,6 +47,15 @@ class QoS(redis_transport.QoS):
         except Exception:
             virtual.QoS.ack(self, delivery_tag)
             raise
+
+    def restore_unacked(self, client: Any = None) -> None:
+        """Give back what was taken and not acknowledged, where there is a connection; it is not counted any more."""
+        transport = self.channel.connection
+        try:
+            if transport is not None and transport.client is not None:
+                super().restore_unacked(client)
+        finally:
+            self._delivered.clear()
 
 
 redis_transport.Channel.QoS = QoS

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from kombu import Connection
+from kombu.simple import SimpleQueue
 
 from devstack.services.redis import Redis
 
@@ -42,3 +43,17 @@ def test_a_message_that_could_not_be_acknowledged_does_not_block_the_next(
         taken.append(queue.get(timeout=5))
         taken[1].ack()
     assert [message.payload for message in taken] == [0, 1]
+
+
+def test_a_message_that_cannot_be_given_back_does_not_end_the_worker(redis: Redis) -> None:
+    broker = Connection(redis.url, transport_options={"socket_timeout": 0.2, "max_retries": 0})
+    queue = broker.SimpleQueue("one")
+    queue.put("once")
+    queue.get(timeout=5)
+    # As a worker does, it waits by two channels when the connection is lost, and lets go of it twice.
+    other = SimpleQueue(broker.channel(), "two")
+    with pytest.raises(other.Empty):
+        other.get(timeout=0.1)
+    redis.stop()
+    broker.collect()
+    broker.close()

@@ -104,8 +104,8 @@ def test_redis_may_be_absent_stand_still_or_be_killed(
     overtaker.join()
 
     began = time.monotonic()
-    relay_worker.stop(patience=20)
-    assert time.monotonic() - began < 8
+    relay_worker.stop(patience=60)
+    assert time.monotonic() - began < 30
     assert "Traceback" not in relay_worker.log_path.read_text()
     assert not Lease.objects.exists()
 

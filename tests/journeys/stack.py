@@ -1,5 +1,6 @@
 """The whole service as processes of its own, and the levers that break and mend it."""
 
+import logging
 import os
 import signal
 import subprocess
@@ -27,6 +28,8 @@ from tests.journeys.chain import BLOCK_SECONDS, Chain
 from tests.journeys.people import Person, sign_in
 from tests.journeys.records import Records
 from tests.journeys.waiting import side_by_side, until
+
+logger = logging.getLogger(__name__)
 
 _CROWD = 160
 # What one person may adjust alone; here somebody empties accounts.
@@ -164,11 +167,15 @@ class Stack:
         return not any(outcome.returncode for outcome in outcomes)
 
     def mend(self) -> None:
-        """Bring back whatever a test has stopped, and the pace of the chain."""
+        """Bring back whatever a test has stopped or what has ended by itself, and the pace of the chain."""
         servers = (self.node, self.redis, self.provider, self.web, self.worker, self.beat)
         for server in servers:
             thaw(server)
-        _start(*(server for server in servers if server.has_ended))
+        ended = [server for server in servers if server.has_ended]
+        for server in ended:
+            # pytest shows this below a test that failed.
+            logger.warning("%s had ended: %s", server.name, server.last_words())
+        _start(*ended)
         self.chain.resume()
         self.provider.controls.clear_faults()
         self.provider.controls.release()

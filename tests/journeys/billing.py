@@ -12,6 +12,7 @@ from urllib3.exceptions import HTTPError
 
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
 from devstack.services.stripe_double import StripeDouble
+from devstack.stripe.client import LoggedRequest
 from devstack.stripe_account import StripeAccount
 from tests.journeys.api import Answer
 from tests.journeys.billing_records import BillingRecords
@@ -21,7 +22,7 @@ from tests.journeys.waiting import until
 
 CUSTOMER = "/api/payments/createCustomer"
 UPSERT = "/api/payments/upsertSubscription"
-CUSTOMERS = "/v1/customers"
+CUSTOMERS, SUBSCRIPTIONS = "/v1/customers", "/v1/subscriptions"
 _VISA = "pm_card_visa"
 
 
@@ -33,6 +34,7 @@ class Payer:
     stack: Stack
     amount: int
     opening_balance: int = field(init=False)
+    remembered: list[LoggedRequest] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.opening_balance = self.records.account(self.profile).balance
@@ -102,11 +104,8 @@ class Payer:
         rows = self.v1.events.list({"types": [type], "limit": 100}).auto_paging_iter()
         return [row.id for row in rows if row.data.object.to_dict().get("customer") == customer.id]
 
-    def resumed(self) -> None:
-        """Let beat's sweep finish what was begun and abandoned."""
-        assert self.records.pending(self.profile)
-        self.records.age_operations()
-        self.stack.enqueue("payments.resume_operations")
+    def until_nothing_is_pending(self) -> None:
+        """Wait until what was begun is finished."""
         until("nothing is pending", lambda: not self.records.pending(self.profile))
 
     def assert_one_customer(self) -> None:
@@ -116,14 +115,7 @@ class Payer:
         answer = self.create_customer()
         assert (answer.status, answer.body["paymentsCustomerId"]) == (200, customer.id)
         assert [request.id for request in self.customers()] == [customer.id]
-        posts = [
-            request
-            for request in self.double.controls.requests("POST", CUSTOMERS)
-            if request.path == CUSTOMERS
-        ]
-        assert_one_key(
-            [request for request in posts if request.params["metadata"]["address"] == self.profile]
-        )
+        assert_one_key(self.orders(CUSTOMERS))
 
     def assert_one_subscription(self, *, amount: int | None = None) -> None:
         """There is one customer, one subscription, one item and one charge; the rows say the same."""
@@ -134,7 +126,7 @@ class Payer:
         assert (subscription.status, item.price.unit_amount) == ("active", wanted)
         (stored,) = self.records.subscriptions(self.profile)
         assert (stored.id, stored.status, stored.amount_minor) == (subscription.id, "active", wanted)
-        assert_one_key(self.orders("/v1/subscriptions"))
+        assert_one_key(self.orders(SUBSCRIPTIONS))
         charges = self.v1.charges.list({"customer": subscription.customer}).data
         assert [(charge.status, charge.amount) for charge in charges] == [("succeeded", self.amount)]
 
@@ -158,14 +150,26 @@ class Payer:
         self.assert_paid_out_once()
         assert not self.records.pending(self.profile)
 
-    def orders(self, path: str) -> list[Any]:
-        """Return the logged orders of exactly this path for this profile's customer."""
-        (customer,) = self.customers()
-        request = [request for request in self.double.controls.requests("POST", path) if request.path == path]
-        return [order for order in request if order.params.get("customer") == customer.id]
+    def remember_requests(self) -> None:
+        """Keep the provider's log, which its restart empties."""
+        self.remembered = self.double.controls.requests("POST")
+
+    def posts(self, path: str) -> list[LoggedRequest]:
+        """Return the logged orders of exactly this path."""
+        every = [*self.remembered, *self.double.controls.requests("POST", path)]
+        return [request for request in every if request.path == path]
+
+    def orders(self, path: str) -> list[LoggedRequest]:
+        """Return those of them that are about this profile or its customer."""
+        about = {self.profile, *(customer.id for customer in self.customers())}
+        return [request for request in self.posts(path) if not about.isdisjoint(_named_in(request))]
 
 
-def assert_one_key(orders: list[Any]) -> None:
+def _named_in(request: LoggedRequest) -> list[Any]:
+    return [request.params.get("customer"), request.params.get("metadata", {}).get("address")]
+
+
+def assert_one_key(orders: list[LoggedRequest]) -> None:
     """However often it was sent, it was one order: there is a key, and it is the id of an operation."""
     assert [len(str(key)) for key in {order.idempotency_key for order in orders}] == [36]
 

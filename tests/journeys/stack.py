@@ -37,6 +37,12 @@ _LIMITS = ("APPROVAL_CREDITS_PER_CLERK", "APPROVAL_CREDITS_PER_PERSON", "APPROVA
 _START_SECONDS = 300
 
 
+class FirstWorker(Worker):
+    """A worker in which several tasks can be stuck at the same time."""
+
+    concurrency: ClassVar[int] = 8
+
+
 class SecondWorker(Worker):
     """A worker beside the first one, as another container would run it."""
 
@@ -100,9 +106,9 @@ class Stack:
         os.killpg(server.pid, signal.SIGKILL)
         server.stop()
 
-    def restart(self, server: Server) -> None:
-        """Start a part that has ended, and wait until it is ready."""
-        _start(server)
+    def restart(self, *servers: Server) -> None:
+        """Start parts that have ended, and wait until they are ready."""
+        _start(*servers)
 
     @contextmanager
     def frozen(self, *servers: Server) -> Iterator[None]:
@@ -145,10 +151,6 @@ class Stack:
         """Correct a balance as staff does."""
         command = ("adjust_credits", profile_address, str(credits))
         self.manage(*command, "--reason", "A journey.", "--actor", "support").check_returncode()
-
-    def tasks_heard(self, task: str, worker: Worker | None = None) -> int:
-        """Return how many messages of a task a worker has taken since its start, by its log."""
-        return (worker or self.worker).log_path.read_text(errors="replace").count(f"Task {task}")
 
     def until_node_is_asked(self) -> None:
         """Wait until somebody asks the node, which stands still."""
@@ -196,7 +198,7 @@ def running_stack(directory: Path) -> Iterator[Stack]:
         prepared.seed()
         environment = prepared.environment
         web = Web(logs, environment, port=prepared.port)
-        worker, beat = Worker(logs, environment), Beat(logs, environment)
+        worker, beat = FirstWorker(logs, environment), Beat(logs, environment)
         stack = Stack(services, environment, logs, web, worker, beat, prepared.profiles, prepared.networks)
         parts: tuple[Server, ...] = (web, worker, beat)
         try:

@@ -1,161 +1,108 @@
-"""A web process that is killed between two steps of a payment request charges nobody twice and forgets nothing."""
+"""
+A web process that is killed between two steps of a payment request charges nobody twice and forgets nothing.
+
+One kill meets eight people, each at another step. To start the web server again takes longer than all that they do.
+"""
 
 import random
+from collections.abc import Callable, Generator, Iterator
+from functools import partial
 
 import pytest
 
-from tests.journeys.billing import Payer, unanswered
-from tests.journeys.people import Person
+from tests.journeys.billing import CUSTOMERS, SUBSCRIPTIONS, Payer, unanswered
+from tests.journeys.billing_records import BillingRecords
 from tests.journeys.stack import Stack
-from tests.journeys.waiting import until
+from tests.journeys.waiting import side_by_side, until
 
 pytestmark = pytest.mark.journey
 
-
-@pytest.fixture
-def newcomer(stack: Stack, person: Person) -> Payer:
-    """Somebody whom the provider does not know."""
-    return Payer(person, stack, amount=random.randint(500, 50_000))
-
-
-@pytest.fixture
-def payer(newcomer: Payer) -> Payer:
-    """Somebody with a card."""
-    return newcomer.with_card()
+Telling = Generator[None, None, None]
+# Up to its first `yield` a story comes to the step at which the web server is killed, up to the second one it looks at
+# what is left; after that everything runs again, and what was abandoned has been taken up.
+Story = Callable[[Payer], Telling]
+# Longer than all the stories take to come to their steps; the kill ends it.
+_STUCK_SECONDS = 50
 
 
-def test_a_customer_outlives_the_process_that_was_killed_before_it_asked(
-    stack: Stack, newcomer: Payer
-) -> None:
-    with stack.frozen(stack.provider), unanswered(newcomer.create_customer):
-        until("the order is written down", lambda: newcomer.records.pending(newcomer.profile))
-        stack.kill(stack.web)
-        # What it may have sent is gone with the other end.
-        stack.kill(stack.provider)
-    stack.restart(stack.provider)
-    assert newcomer.customers() == []
-
-    stack.restart(stack.web)
-    newcomer.resumed()
-
-    newcomer.assert_one_customer()
+def a_customer_before_it_was_asked_for(payer: Payer) -> Telling:
+    payer.double.controls.slow(_STUCK_SECONDS, method="POST", path=CUSTOMERS)
+    with unanswered(payer.create_customer):
+        until("the request is on its way", lambda: payer.orders(CUSTOMERS))
+        yield
+    assert payer.customers() == []
+    yield
+    payer.assert_one_customer()
 
 
-def test_a_customer_outlives_the_process_that_was_killed_before_it_heard_the_answer(
-    stack: Stack, newcomer: Payer
-) -> None:
-    stack.provider.controls.timeout_after_commit(6, method="POST", path="/v1/customers")
-    with unanswered(newcomer.create_customer):
-        until("the customer is made", newcomer.customers)
-        stack.kill(stack.web)
-    assert newcomer.records.customers(newcomer.profile) == []
-
-    stack.restart(stack.web)
-    newcomer.resumed()
-
-    newcomer.assert_one_customer()
+def a_customer_before_the_answer(payer: Payer) -> Telling:
+    payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="POST", path=CUSTOMERS)
+    with unanswered(payer.create_customer):
+        until("the customer is made", payer.customers)
+        yield
+    assert payer.records.customers(payer.profile) == []
+    yield
+    payer.assert_one_customer()
 
 
-def test_a_customer_outlives_the_process_that_was_killed_before_it_noted_the_answer(
-    stack: Stack, newcomer: Payer
-) -> None:
-    with newcomer.records.unwritable("payments_customer") as lock, unanswered(newcomer.create_customer):
+def a_customer_before_the_answer_was_noted(payer: Payer) -> Telling:
+    with payer.records.unwritable("payments_customer") as lock, unanswered(payer.create_customer):
         until("the row waits", lambda: lock.is_waited_for)
-        assert len(newcomer.customers()) == 1
-        stack.kill(stack.web)
-    assert newcomer.records.customers(newcomer.profile) == []
-
-    stack.restart(stack.web)
-    newcomer.resumed()
-
-    newcomer.assert_one_customer()
+        assert len(payer.customers()) == 1
+        yield
+    assert payer.records.customers(payer.profile) == []
+    yield
+    payer.assert_one_customer()
 
 
-def test_a_subscription_outlives_the_process_that_was_killed_before_it_asked(
-    stack: Stack, payer: Payer
-) -> None:
-    payer.hear_all()
-    (customer,) = payer.customers()
-    card, records = f"/v1/customers/{customer.id}", payer.records
-    stack.provider.controls.slow(6, method="GET", path=card)
+def a_subscription_before_it_was_asked_for(payer: Payer) -> Telling:
+    payer.double.controls.slow(_STUCK_SECONDS, method="POST", path=SUBSCRIPTIONS)
     with unanswered(payer.upsert):
-        until("it looks for the card", lambda: None in _statuses(stack, card))
-        with records.unreadable("payments_subscription") as lock:
-            until("the order is written down", lambda: records.pending(payer.profile) and lock.is_waited_for)
-            stack.kill(stack.web)
+        until("the request is on its way", lambda: payer.orders(SUBSCRIPTIONS))
+        yield
     assert payer.subscriptions() == []
-
-    stack.restart(stack.web)
-    payer.resumed()
-
+    yield
     payer.assert_settled()
 
 
-def _statuses(stack: Stack, path: str) -> list[int | None]:
-    return [request.status for request in stack.provider.controls.requests("GET", path)]
-
-
-def test_a_subscription_outlives_the_process_that_was_killed_before_it_heard_the_answer(
-    stack: Stack, payer: Payer
-) -> None:
-    stack.provider.controls.hold()
-    stack.provider.controls.timeout_after_commit(6, method="POST", path="/v1/subscriptions")
+def a_subscription_before_the_answer(payer: Payer) -> Telling:
+    payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="POST", path=SUBSCRIPTIONS)
     with unanswered(payer.upsert):
         until("the subscription is made", payer.subscriptions)
-        stack.kill(stack.web)
+        yield
     assert payer.records.subscriptions(payer.profile) == []
-
-    stack.restart(stack.web)
-    payer.resumed()
-
-    assert len(payer.orders("/v1/subscriptions")) >= 2
-    stack.provider.controls.release("shuffled")
+    yield
+    assert len(payer.orders(SUBSCRIPTIONS)) >= 2
     payer.assert_settled()
 
 
-def test_a_subscription_outlives_the_process_that_was_killed_before_it_noted_the_answer(
-    stack: Stack, payer: Payer
-) -> None:
-    stack.provider.controls.hold()
+def a_subscription_before_the_answer_was_noted(payer: Payer) -> Telling:
     with payer.records.locked_customer(payer.profile) as lock, unanswered(payer.upsert):
         until("the answer waits to be written", lambda: lock.is_waited_for)
         assert len(payer.subscriptions()) == 1
-        stack.kill(stack.web)
+        yield
     assert payer.records.subscriptions(payer.profile) == []
-
-    stack.restart(stack.web)
-    payer.resumed()
-
-    stack.provider.controls.release("reversed")
+    yield
     payer.assert_settled()
 
 
-def test_a_change_outlives_the_process_that_was_killed_before_it_heard_the_answer(
-    stack: Stack, payer: Payer
-) -> None:
-    payer.subscribed()
+def a_change_before_the_answer(payer: Payer) -> Telling:
     first, (subscription,) = payer.amount, payer.subscriptions()
-    stack.provider.controls.hold()
-    path = f"/v1/subscriptions/{subscription.id}"
-    stack.provider.controls.timeout_after_commit(6, method="POST", path=path)
+    path = f"{SUBSCRIPTIONS}/{subscription.id}"
+    payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="POST", path=path)
     payer.amount = 2 * first
     with unanswered(payer.upsert):
         until("the amount is changed", lambda: _amounts(payer) == [2 * first])
-        stack.kill(stack.web)
+        yield
     (stored,) = payer.records.subscriptions(payer.profile)
     assert stored.amount_minor == first
-
-    stack.restart(stack.web)
-    payer.resumed()
-
-    stack.provider.controls.release()
+    yield
     assert payer.upsert().status == 200
     payer.amount = first
     payer.assert_one_subscription(amount=2 * first)
     payer.assert_paid_out_once()
-    orders = [
-        request for request in stack.provider.controls.requests("POST", path) if "items" in request.params
-    ]
+    orders = [request for request in payer.posts(path) if "items" in request.params]
+    assert len(orders) >= 2
     assert len({order.idempotency_key for order in orders}) == 1
 
 
@@ -164,23 +111,90 @@ def _amounts(payer: Payer) -> list[int]:
     return [item.price.unit_amount for item in subscription["items"].data]
 
 
-def test_an_end_outlives_the_process_that_was_killed_before_it_heard_the_answer(
-    stack: Stack, payer: Payer
-) -> None:
-    payer.subscribed()
+def an_end_before_the_answer(payer: Payer) -> Telling:
     (subscription,) = payer.subscriptions()
-    stack.provider.controls.hold()
-    path = f"/v1/subscriptions/{subscription.id}"
-    stack.provider.controls.timeout_after_commit(6, method="DELETE", path=path)
+    path = f"{SUBSCRIPTIONS}/{subscription.id}"
+    payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="DELETE", path=path)
     with unanswered(payer.cancel):
         until("it has ended", lambda: payer.subscriptions()[0].status == "canceled")
-        stack.kill(stack.web)
+        yield
     assert payer.records.subscriptions(payer.profile)[0].status == "active"
-
-    stack.restart(stack.web)
-    payer.resumed()
-
+    yield
     assert [request.status for request in payer.records.subscriptions(payer.profile)] == ["canceled"]
     assert payer.cancel().status == 404
     assert [request.id for request in payer.subscriptions()] == [subscription.id]
     payer.assert_paid_out_once()
+
+
+def nothing(_payer: Payer) -> None:
+    """Have done nothing before."""
+
+
+def a_card(payer: Payer) -> None:
+    """Have given a card."""
+    payer.with_card()
+
+
+def a_subscription(payer: Payer) -> None:
+    """Have paid for a month."""
+    payer.with_card().subscribed()
+
+
+# Each story, and what its person has done before.
+STUCK_AT_THE_PROVIDER: dict[Story, Callable[[Payer], None]] = {
+    a_customer_before_it_was_asked_for: nothing,
+    a_customer_before_the_answer: nothing,
+    a_subscription_before_it_was_asked_for: a_card,
+    a_subscription_before_the_answer: a_card,
+    a_change_before_the_answer: a_subscription,
+    an_end_before_the_answer: a_subscription,
+}
+STUCK_AT_THE_DATABASE: dict[Story, Callable[[Payer], None]] = {
+    a_customer_before_the_answer_was_noted: nothing,
+    a_subscription_before_the_answer_was_noted: a_card,
+}
+STORIES = STUCK_AT_THE_PROVIDER | STUCK_AT_THE_DATABASE
+
+
+@pytest.fixture(scope="module")
+def told(started_stack: Stack) -> Iterator[dict[Story, Telling]]:
+    """Tell every story up to where everything runs again."""
+    stack = started_stack
+    payers = [Payer(person, stack, random.randint(500, 50_000)) for person in stack.newcomers(len(STORIES))]
+    for prepare, payer in zip(STORIES.values(), payers, strict=True):
+        prepare(payer)
+    stack.provider.controls.hold()
+    told = {story: story(payer) for story, payer in zip(STORIES, payers, strict=True)}
+    for story in STUCK_AT_THE_PROVIDER:
+        next(told[story])
+    # At last and at once, because the database lets nobody wait for long.
+    side_by_side([partial(next, told[story]) for story in STUCK_AT_THE_DATABASE], threads=2)
+    assert all(payer.records.pending(payer.profile) for payer in payers)
+
+    stack.kill(stack.web)
+
+    for payer in payers:
+        payer.remember_requests()
+    # What is still on its way is gone with the other end.
+    stack.kill(stack.provider)
+    stack.restart(stack.provider)
+    for story in told.values():
+        next(story)
+    stack.restart(stack.web)
+    _resume(stack, payers)
+    stack.provider.controls.release("shuffled")
+    yield told
+    stack.mend()
+
+
+def _resume(stack: Stack, payers: list[Payer]) -> None:
+    """Let beat's sweep finish what was begun and abandoned."""
+    BillingRecords(stack.services.database_url).age_operations()
+    stack.enqueue("payments.resume_operations")
+    for payer in payers:
+        payer.until_nothing_is_pending()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_an_order_outlives_the_web_process_that_was_killed(told: dict[Story, Telling], story: Story) -> None:
+    assert list(told[story]) == []

@@ -1,6 +1,10 @@
-"""A part that is killed at the worst moment loses no call, sends none twice and charges none twice."""
+"""
+A part that is killed at the worst moment loses no call, sends none twice and charges none twice.
 
-from collections.abc import Callable
+One kill of web server and worker meets four calls, each at another step.
+"""
+
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -14,11 +18,14 @@ from tests.journeys.waiting import until
 
 pytestmark = pytest.mark.journey
 
+Telling = Generator[None, None, None]
+# Up to its first `yield` a story comes to the step at which web server and worker are killed, up to the second one it
+# looks at what is left; after that everything runs again.
+Story = Callable[[Stack, Person], Telling]
 EndsOnce = Callable[[dict[str, Any], str], None]
 
 
-@pytest.fixture
-def ends_once(stack: Stack, person: Person) -> EndsOnce:
+def ending_once(stack: Stack, person: Person) -> EndsOnce:
     """Return a check: the person's only call was mined once and charged once, and nothing is held."""
     since = stack.chain.height
     profile = person.profile.profile_address
@@ -38,24 +45,97 @@ def ends_once(stack: Stack, person: Person) -> EndsOnce:
     return check
 
 
-def test_a_call_outlives_the_worker_that_was_killed_before_it_was_notified(
-    stack: Stack, person: Person, ends_once: EndsOnce
-) -> None:
-    body = person.new_call()
-    with stack.frozen(stack.worker):
-        transaction_hash = person.accepted(body)
-        assert not stack.chain.knows(transaction_hash)
-        stack.kill(stack.worker)
-
-    stack.restart(stack.worker)
-
+def the_tracker_between_receipt_and_settlement(stack: Stack, person: Person) -> Telling:
+    ends_once, body, profile = ending_once(stack, person), person.new_call(), person.profile.profile_address
+    transaction_hash = person.accepted(body)
+    (call,) = stack.records.calls(profile)
+    until("the call is sent", lambda: stack.records.attempts(call)[0].status == "sent")
+    with stack.records.locked_account(profile) as lock:
+        stack.chain.mine(3)
+        until("the settlement waits for the account", lambda: lock.is_waited_for)
+        assert stack.records.attempts(call)[0].status == "mined"
+        yield
+    (call,) = stack.records.calls(profile)
+    assert (call.status, call.hold) == ("Submitted", "HELD")
+    assert stack.records.charges(profile) == []
+    yield
     ends_once(body, transaction_hash)
 
 
+def the_worker_before_it_noted_the_broadcast(stack: Stack, person: Person) -> Telling:
+    ends_once, body = ending_once(stack, person), person.new_call()
+    with stack.frozen(stack.worker):
+        transaction_hash = person.accepted(body)
+        with stack.records.locked_attempt(transaction_hash) as lock:
+            thaw(stack.worker)
+            until("the worker waits for the row", lambda: lock.is_waited_for)
+            assert stack.chain.knows(transaction_hash)
+            yield
+    yield
+    ends_once(body, transaction_hash)
+
+
+def the_worker_before_it_was_notified(stack: Stack, person: Person) -> Telling:
+    ends_once, body = ending_once(stack, person), person.new_call()
+    with stack.frozen(stack.worker):
+        transaction_hash = person.accepted(body)
+        assert not stack.chain.knows(transaction_hash)
+        yield
+    assert not stack.chain.knows(transaction_hash)
+    yield
+    ends_once(body, transaction_hash)
+
+
+def the_web_process_between_commit_and_answer(stack: Stack, person: Person) -> Telling:
+    ends_once, body = ending_once(stack, person), person.new_call()
+    with ThreadPoolExecutor(1) as caller:
+        answer = caller.submit(person.execute, body)
+        (call,) = until("the call is stored", lambda: stack.records.calls(person.profile.profile_address))
+        yield
+        # Nothing keeps a request between commit and answer, so on some runs the answer was faster.
+        with suppress(HTTPError):
+            answer.result()
+    yield
+    assert person.accepted(body) == call.transaction_hash
+    ends_once(body, call.transaction_hash)
+
+
+# In this order: each may need what the next ones bring to a stop, and the last one must be killed at once.
+STORIES: list[Story] = [
+    the_tracker_between_receipt_and_settlement,
+    the_worker_before_it_noted_the_broadcast,
+    the_worker_before_it_was_notified,
+    the_web_process_between_commit_and_answer,
+]
+
+
+@pytest.fixture(scope="module")
+def told(started_stack: Stack) -> Iterator[dict[Story, Telling]]:
+    """Tell every story up to where everything runs again."""
+    stack = started_stack
+    people = stack.newcomers(len(STORIES))
+    told = {story: story(stack, person) for story, person in zip(STORIES, people, strict=True)}
+    with stack.chain.paused():
+        for telling in told.values():
+            next(telling)
+        stack.kill(stack.web)
+        stack.kill(stack.worker)
+        for telling in told.values():
+            next(telling)
+        stack.restart(stack.web, stack.worker)
+    yield told
+    stack.mend()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
+def test_a_call_outlives_a_kill_of(told: dict[Story, Telling], story: Story) -> None:
+    assert list(told[story]) == []
+
+
 def test_a_call_outlives_the_worker_that_was_killed_on_the_way_to_the_node(
-    stack: Stack, person: Person, ends_once: EndsOnce
+    stack: Stack, person: Person
 ) -> None:
-    body = person.new_call()
+    ends_once, body = ending_once(stack, person), person.new_call()
     with stack.frozen(stack.worker):
         transaction_hash = person.accepted(body)
         with stack.frozen(stack.node):
@@ -63,64 +143,6 @@ def test_a_call_outlives_the_worker_that_was_killed_on_the_way_to_the_node(
             stack.until_node_is_asked()
             stack.kill(stack.worker)
     assert not stack.chain.knows(transaction_hash)
-
-    stack.restart(stack.worker)
-
-    ends_once(body, transaction_hash)
-
-
-def test_a_call_outlives_the_worker_that_was_killed_before_it_noted_the_broadcast(
-    stack: Stack, person: Person, ends_once: EndsOnce
-) -> None:
-    body = person.new_call()
-    with stack.chain.paused():
-        with stack.frozen(stack.worker):
-            transaction_hash = person.accepted(body)
-            with stack.records.locked_attempt(transaction_hash) as lock:
-                thaw(stack.worker)
-                until("the worker waits for the row", lambda: lock.is_waited_for)
-                assert stack.chain.knows(transaction_hash)
-                stack.kill(stack.worker)
-
-        stack.restart(stack.worker)
-
-    ends_once(body, transaction_hash)
-
-
-def test_a_call_outlives_the_web_process_that_was_killed_between_commit_and_answer(
-    stack: Stack, person: Person, ends_once: EndsOnce
-) -> None:
-    body = person.new_call()
-    with ThreadPoolExecutor(1) as caller:
-        answer = caller.submit(person.execute, body)
-        (call,) = until("the call is stored", lambda: stack.records.calls(person.profile.profile_address))
-        stack.kill(stack.web)
-        # Nothing keeps a request between commit and answer, so on some runs the answer was faster.
-        with suppress(HTTPError):
-            answer.result()
-
-    stack.restart(stack.web)
-
-    assert person.accepted(body) == call.transaction_hash
-    ends_once(body, call.transaction_hash)
-
-
-def test_a_call_outlives_the_tracker_that_was_killed_between_receipt_and_settlement(
-    stack: Stack, person: Person, ends_once: EndsOnce
-) -> None:
-    body, profile = person.new_call(), person.profile.profile_address
-    with stack.chain.paused():
-        transaction_hash = person.accepted(body)
-        (call,) = stack.records.calls(profile)
-        until("the call is sent", lambda: stack.records.attempts(call)[0].status == "sent")
-        with stack.records.locked_account(profile) as lock:
-            stack.chain.mine(3)
-            until("the settlement waits for the account", lambda: lock.is_waited_for)
-            assert stack.records.attempts(call)[0].status == "mined"
-            stack.kill(stack.worker)
-    (call,) = stack.records.calls(profile)
-    assert (call.status, call.hold) == ("Submitted", "HELD")
-    assert stack.records.charges(profile) == []
 
     stack.restart(stack.worker)
 

@@ -51,11 +51,12 @@ class QoS(redis_transport.QoS):
     def restore_unacked(self, client: Any = None) -> None:
         """Give back what was taken and not acknowledged, where there is a connection; it is not counted any more."""
         transport = self.channel.connection
+        taken: dict[str, Any] = self._delivered or {}
         try:
             if transport is not None and transport.client is not None:
                 super().restore_unacked(client)
         finally:
-            self._delivered.clear()
+            taken.clear()
 
 
 redis_transport.Channel.QoS = QoS

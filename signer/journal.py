@@ -43,7 +43,9 @@ class Journal:
             self._file.close()
             raise JournalInUse(str(error)) from error
         # Of each account, the first account nonce that is not forgotten.
-        self._forgotten = {Account(*account): below for *account, below in self._file.execute(_FORGOTTEN)}
+        self._forgotten: dict[Account, int] = {
+            Account(*account): below for *account, below in self._file.execute(_FORGOTTEN)
+        }
 
     def close(self) -> None:
         """Let another process open it."""

@@ -108,8 +108,9 @@ def _calls_until_loss(
             lost_at = datetime.now(UTC)
             postgres.kill()
             say("  · PostgreSQL is killed, and its data with it")
-    until = None if options.back is None else lost_at - timedelta(seconds=options.back)
-    return list(traffic.calls), until and until.isoformat()
+    if options.back is None:
+        return list(traffic.calls), None
+    return list(traffic.calls), (lost_at - timedelta(seconds=options.back)).isoformat()
 
 
 def _recorded(database_url: str, calls: Sequence[Call]) -> set[str]:

@@ -17,7 +17,7 @@ import structlog
 _POSTBACK = re.compile(r'(/api/postbacks/[^/\s"\\]+/)[^\s"\\]+')
 
 
-def without_path_tokens(logger: Any, name: str, line: str) -> str:
+def without_path_tokens(logger: Any, name: str, line: Any) -> str:
     """Cut the path of a postback after the network; a structlog processor for rendered lines."""
     return _POSTBACK.sub(r"\1…", line)
 

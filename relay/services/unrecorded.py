@@ -87,10 +87,11 @@ def _first_unexplained(counts: dict[int, int]) -> int | None:
         # Reading all attempts may take longer than any request may.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         cursor.execute(_FIRST_UNEXPLAINED, params)
-        [(block, relayers, known)] = cursor.fetchall()
+        rows: list[tuple[int | None, int, int]] = cursor.fetchall()
+    [(first, relayers, known)] = rows
     if known < relayers:
         raise BlockUnknown("The rows do not say in which block to begin; name one.")
-    return block
+    return first
 
 
 def _recorded(hashes: Collection[str]) -> set[str]:
@@ -114,9 +115,9 @@ def _explained(sent: SentTransaction) -> Unrecorded:
         return Unrecorded(sent)
     rows = RelayTransaction.objects.filter(chain_id=get_chain().id, key_manager_address=sent.to)
     profile = get_chain_client().read_key_manager(key_manager=sent.to).target
-    user = User.objects.filter(profile_address=profile).first()
-    same = rows.filter(relay_nonce=call[1]).first()
-    return Unrecorded(sent, profile, user and user.pk, same and same.pk)
+    user_id = User.objects.filter(profile_address=profile).values_list("pk", flat=True).first()
+    same_id = rows.filter(relay_nonce=call[1]).values_list("pk", flat=True).first()
+    return Unrecorded(sent, profile, user_id, same_id)
 
 
 # Of each relayer the lowest account nonce, from its first attempt on, that the chain has used and no mined attempt and

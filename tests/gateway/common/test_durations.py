@@ -42,9 +42,9 @@ def answered(name: str) -> dict[tuple[str, ...], float]:
 
     class Collected:
         def collect(self) -> Iterator[Metric]:
-            return durations.histograms()
+            yield from durations.histograms()
 
-    registry.register(Collected())  # type: ignore[arg-type]
+    registry.register(Collected())
     families = text_string_to_metric_families(generate_latest(registry).decode())
     (family,) = (family for family in families if family.name == f"gateway_{name}")
     return {

@@ -2,8 +2,10 @@
 FROM python:3.11-slim-bookworm AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /venv
-COPY requirements/base.txt /tmp/base.txt
-RUN /venv/bin/pip install --require-hashes -r /tmp/base.txt
+# `watching` adds what traces and Sentry need.
+ARG REQUIREMENTS=base
+COPY requirements/base.txt requirements/watching.txt /tmp/
+RUN /venv/bin/pip install --require-hashes -r /tmp/${REQUIREMENTS}.txt
 
 FROM python:3.11-slim-bookworm
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DJANGO_SETTINGS_MODULE=gateway.settings

@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos cluster cluster-test signers restore-drill soak fuzz mutation manage clean lock chart schema format structure bundle packages generators
+.PHONY: help run test lint bench chaos cluster cluster-test signers restore-drill soak fuzz mutation manage clean lock chart schema format structure bundle packages generators release
 
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -106,12 +106,25 @@ structure: $(INSTALLED) ## Measure the code's structure (CHECKOUT= for another o
 manage: $(INSTALLED) ## Run a management command against the running stack (CMD="…")
 	@$(BIN)/python -m devstack manage $(CMD)
 
+RELEASE := var/release/bin
+release: ## Write the bill of materials of the locked packages, and look for known vulnerabilities of them (needs pypi.org)
+	@$(PYTHON) -m venv var/release
+	@$(RELEASE)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
+	@for name in base watching; do \
+		$(RELEASE)/cyclonedx-py requirements requirements/$$name.txt --output-reproducible -o var/release/$$name.cdx.json && \
+		echo "wrote var/release/$$name.cdx.json"; \
+	done
+	@# One that cannot be looked up is a failure, and not one that is safe.
+	$(RELEASE)/pip-audit --strict --disable-pip --require-hashes -r requirements/watching.txt
+
 lock: $(INSTALLED) ## Resolve requirements/*.in to hashed *.txt without any address
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
 	$(BIN)/uv pip compile $(LOCK) requirements/lock.in -o requirements/lock.txt
 	$(BIN)/uv pip compile $(LOCK) requirements/dev.in -o requirements/dev.txt
 	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/base.in -o requirements/base.txt
 	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/chart.in -o requirements/chart.txt
+	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/watching.in -o requirements/watching.txt
+	$(BIN)/uv pip compile $(LOCK) requirements/release.in -o requirements/release.txt
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock"

@@ -32,7 +32,7 @@ from django.http import StreamingHttpResponse
 from django.urls import get_resolver
 
 from gateway.chain.client import node_checks
-from gateway.common import durations, errors
+from gateway.common import durations, errors, tracing
 from gateway.common.logging import log_uncaught
 from gateway.common.waiting import Limits, Wait, Waiters
 
@@ -143,6 +143,7 @@ class Application:
         _ = get_resolver().url_patterns
         node_checks().start()
         durations.reporter().start()
+        tracing.start()
         gc.collect()
         gc.freeze()
         # Once the loop runs, the server has set its own handlers.

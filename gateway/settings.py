@@ -111,6 +111,12 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
+# Spans of relay calls go there, https://collector:4318/v1/traces, of so many calls in a hundred; empty for none.
+TRACING_OTLP_URL = env.url("TRACING_OTLP_URL", default="")
+TRACING_PERCENT = env.integer("TRACING_PERCENT", default=100, minimum=1, maximum=100)
+if TRACING_OTLP_URL:
+    MIDDLEWARE.insert(0, "gateway.middleware.requests_traced")
+
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -616,6 +622,8 @@ LOGGING = {
         },
     },
 }
+# Where errors are reported, as Sentry gives it; empty for nowhere.
+SENTRY_DSN = env.secret("SENTRY_DSN", default="")
 structlog.configure(
     processors=[
         structlog.contextvars.merge_contextvars,

@@ -26,7 +26,7 @@ from django.utils import timezone
 
 from gateway.chain.client import node_checks
 from gateway.chain.config import get_chain
-from gateway.common import durations, tasks
+from gateway.common import durations, tasks, tracing
 from gateway.common.db import LeaseLost, Listener
 from gateway.common.errors import DomainError
 from relay.services import broadcasting, funding, tracking, unsigned
@@ -286,6 +286,7 @@ class RelayLoops(bootsteps.StartStopStep):
         self._node_checks = node_checks()
         self._node_checks.start()
         durations.reporter().start()
+        tracing.start()
         signals.worker_shutting_down.connect(self._end_soon)
         self._watchdog = Watchdog(self._loops)
         for thread in (*self._loops, self._watchdog):

@@ -12,6 +12,7 @@ class GatewayCommonConfig(AppConfig):
     label = "gateway_common"
 
     def ready(self) -> None:
-        """Register the checks and the histograms, which need the settings."""
+        """Register the checks and the histograms, and report errors: all that needs the settings."""
         import_module("gateway.common.checks")
         import_module("gateway.common.durations").time_statements()
+        import_module("gateway.common.sentry").start()

@@ -22,11 +22,11 @@ from gateway.chain.config import get_chain
 from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
-from gateway.common import db, durations
+from gateway.common import db, durations, tracing
 from gateway.common.db import isolated
 from relay.models import Attempt, RelayTransaction, sql_values
 from relay.pricing import cost_in_credits
-from relay.services import reorganisations
+from relay.services import reorganisations, traces
 from rewards.services import cashback
 
 logger = logging.getLogger(__name__)
@@ -233,6 +233,9 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
         )
     for *_, seconds in settled:
         durations.SETTLED.observe(seconds)
+    if settled and tracing.is_on():
+        hold_ids = [hold_id for hold_id, *_ in settled]
+        transaction.on_commit(lambda: traces.send_settled(hold_ids), robust=True)
     return len(settled)
 
 

@@ -24,7 +24,7 @@ from gateway.chain.lsp25 import RelayCall, relay_digest
 from gateway.chain.signatures import normalise_signature, recover_address
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery, RelayState
-from gateway.common import durations
+from gateway.common import durations, tracing
 from gateway.common.batching import Patience, Together
 from gateway.common.errors import DomainError
 from gateway.common.logging import request_id
@@ -74,15 +74,19 @@ def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | 
 
 def _execute(caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | None) -> str:
     call, identity = identify(call=call)
+    tracing.identified(identity.digest)
     request = CallRequest(caller, call, identity, now, quote_id)
     try:
         with ROUND.caller(request):
             view = _look(request)
+            tracing.passed("rows and chain", is_last=view.rows.transaction_hash is not None)
             if view.rows.transaction_hash is not None:
                 return view.rows.transaction_hash
             approved = _approved(request, view)
             ROUND.came_to_second(request)
-            return accept(approved)
+            transaction_hash = accept(approved)
+            tracing.passed("hold, signature and rows", is_last=True)
+            return transaction_hash
     except DomainError:
         # An equal request may have been accepted meanwhile, and have taken this one's nonce or credits.
         accepted = queries.active_transaction(user_id=caller.user_id, identity=identity)

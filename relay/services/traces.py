@@ -1,0 +1,51 @@
+"""
+The trace of a relay call (`gateway.common.tracing`), sent when it is settled: its rows say when each stage was over.
+
+The web process has sent a span of the request before, which joins it by the call's digest.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gateway.common import tracing
+from gateway.common.tracing import Span, between
+from relay.models import Attempt, RelayTransaction
+
+
+def send_settled(hold_ids: Sequence[int]) -> None:
+    """Send the spans of the calls with these holds."""
+    settled = RelayTransaction.objects.filter(hold__in=hold_ids, settled_at__isnull=False)
+    for call in settled.prefetch_related("attempts").defer("payload", "signature"):
+        tracing.send(call.digest, [_span(call)])
+
+
+def _span(call: RelayTransaction) -> Span:
+    attempts = sorted(call.attempts.all(), key=lambda attempt: attempt.sequence)
+    settled_at = call.settled_at or call.created_at
+    mined_at = max((attempt.mined_at for attempt in attempts if attempt.mined_at), default=None)
+    span = between("relay call", call.created_at, settled_at)
+    span.id = tracing.call_span_id(call.digest)
+    span.failed = call.status != RelayTransaction.Status.SUCCESS
+    span.attributes = {
+        "relay.transaction_hash": call.transaction_hash,
+        "relay.status": call.status,
+        "relay.failure_code": call.failure_code,
+        "relay.generation": call.generation,
+        "relay.request_id": call.request_id,
+    }
+    span.children = [child for attempt in attempts for child in _of_attempt(attempt)]
+    if mined_at:
+        span.children.append(between("settlement", mined_at, settled_at))
+    return span
+
+
+def _of_attempt(attempt: Attempt) -> Iterator[Span]:
+    named: tracing.Attributes = {
+        "relay.transaction_hash": attempt.transaction_hash,
+        "relay.attempt": attempt.sequence,
+        "relay.kind": attempt.kind,
+        "relay.node_message": attempt.node_message,
+    }
+    if attempt.first_sent_at:
+        yield between("broadcast", attempt.created_at, attempt.first_sent_at, **named)
+        if attempt.mined_at:
+            yield between("block", attempt.first_sent_at, attempt.mined_at, **named)

@@ -1,0 +1,109 @@
+"""The spans of one relay call, from its request to its settlement, make one trace."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.test import RequestFactory
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from gateway.common import tracing
+from gateway.common.errors import DomainError
+from gateway.middleware import requests_traced
+from relay.models import RelayTransaction
+from tests.gateway.test_wiring import settings_with
+from tests.relay.chain import Chain
+from tests.relay.workers import broadcast_all, track
+
+Accept = Callable[..., RelayTransaction]
+
+
+@pytest.fixture
+def exporter() -> Iterator[InMemorySpanExporter]:
+    """What spans are sent to, in place of a collector."""
+    spans = InMemorySpanExporter()
+    tracing.use(SimpleSpanProcessor(spans))
+    yield spans
+    tracing.use(None)
+
+
+def requested(rf: RequestFactory, accept: Accept, **call: object) -> None:
+    """Hand in a call as the middleware sees it."""
+
+    def answer(request: HttpRequest) -> HttpResponse:
+        try:
+            accept(**call)
+        except DomainError as refusal:
+            return HttpResponse(status=refusal.status)
+        return HttpResponse()
+
+    requests_traced(answer)(rf.post("/api/relay/execute"))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_is_one_trace_in_all_processes(
+    exporter: InMemorySpanExporter, rf: RequestFactory, accept: Accept, chain: Chain
+) -> None:
+    requested(rf, accept)
+    row = RelayTransaction.objects.get()
+    broadcast_all()
+    chain.mine(settings.CONFIRMATIONS)
+    assert track() == 1
+
+    spans = {span.name: span for span in exporter.get_finished_spans()}
+    assert {span.context.trace_id for span in spans.values()} == {int(row.digest[2:34], 16)}
+    call, request = spans["relay call"], spans["POST /api/relay/execute"]
+    assert {name: span.parent and span.parent.span_id for name, span in spans.items()} == {
+        "relay call": None,
+        "POST /api/relay/execute": call.context.span_id,
+        "rows and chain": request.context.span_id,
+        "hold, signature and rows": request.context.span_id,
+        "broadcast": call.context.span_id,
+        "block": call.context.span_id,
+        "settlement": call.context.span_id,
+    }
+    assert (call.attributes or {})["relay.transaction_hash"] == row.transaction_hash
+    assert request.attributes == {"http.response.status_code": 200, "relay.request_id": ""}
+    for first, second in (("broadcast", "block"), ("block", "settlement")):
+        assert spans[first].end_time == spans[second].start_time
+    assert all(span.start_time <= span.end_time for span in spans.values())
+
+
+@pytest.mark.django_db
+def test_a_refused_request_is_a_failed_span_of_its_own(
+    exporter: InMemorySpanExporter, rf: RequestFactory, accept: Accept
+) -> None:
+    requested(rf, accept, ahead=3000)
+    spans = {span.name: span for span in exporter.get_finished_spans()}
+    assert set(spans) == {"POST /api/relay/execute", "rows and chain"}
+    request = spans["POST /api/relay/execute"]
+    assert (request.parent, request.status.is_ok) == (None, False)
+
+
+def test_other_requests_are_not_traced(exporter: InMemorySpanExporter, rf: RequestFactory) -> None:
+    requests_traced(lambda _: HttpResponse())(rf.get("/api/service"))
+    assert exporter.get_finished_spans() == ()
+
+
+def test_all_processes_choose_the_same_calls(
+    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(settings, "TRACING_PERCENT", 25)
+    digests = [f"0x{number:064x}" for number in range(1, 201)]
+    for _ in range(2):
+        for digest in digests:
+            tracing.send(digest, [tracing.Span("one", 1.0, 2.0)])
+    traces = [span.context.trace_id for span in exporter.get_finished_spans()]
+    assert len(traces) == 100
+    assert traces[:50] == traces[50:]
+
+
+def test_it_costs_nothing_while_it_is_off() -> None:
+    assert not tracing.is_on()
+    tracing.start()
+    assert not tracing.is_on()
+    middleware = "gateway.middleware.requests_traced"
+    assert middleware not in settings_with().MIDDLEWARE
+    assert settings_with(TRACING_OTLP_URL="http://collector:4318/v1/traces").MIDDLEWARE[0] == middleware

@@ -8,6 +8,7 @@ from django.forms import Form
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django_otp import devices_for_user
 from django_otp.admin import OTPAdminAuthenticationForm, OTPAdminSite
 from django_otp.plugins.otp_totp.models import TOTPDevice
@@ -92,6 +93,10 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
             path("second-factor/enrol/", second_factor.enrol, name="enrol"),
             *super().get_urls(),
         ]
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
+        """Return Django's list of all lists, made if a page shows it: every page has it, most show the sidebar."""
+        return SimpleLazyObject(lambda: super(StaffSite, self).get_app_list(request, app_label))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Log in; send whoever has nothing but a password to set up a phone."""

@@ -12,12 +12,14 @@ import pytest
 from celery import Celery
 from django.conf import settings
 from django.db import connections
+from django.urls import reverse
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 from xdist.scheduler import LoadFileScheduling
 
+from backoffice import site as staff_site
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services, start_services
 from devstack.services.template import TEMPLATE
@@ -160,6 +162,13 @@ def broker_away() -> Iterator[None]:
     away.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
     yield
     celery_app.set_current()
+
+
+@pytest.fixture
+def short_sidebar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the links to all lists out of the admin's pages, for who opens many and looks at something else."""
+    overview = [{"items": [{"title": "Overview", "link": reverse("admin:index")}]}]
+    monkeypatch.setattr(staff_site, "sidebar", lambda request: overview)
 
 
 @pytest.fixture

@@ -11,11 +11,14 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.contrib import admin
 from django.test import Client, RequestFactory
 from django.urls import URLResolver, get_resolver, reverse
+from pytest_django import DjangoDbBlocker
 
 from gateway.admin.actions import ReasonedActions
+from tests.database import rows_of_a_module
 from tests.factories import UserFactory
 from tests.gateway.admin.sample_rows import make
 from tests.staff import address_of, browser_of, everything, member
@@ -183,18 +186,36 @@ def _refusals_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("ERROR", "django.request")
 
 
+@pytest.fixture(scope="module")
+def logins(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, str]]:
+    """Log in one of each role, and one of staff without a role; return the cookies of their sessions."""
+    with django_db_blocker.unblock(), rows_of_a_module():
+        people = {letter: member(role) for letter, role in ROLES.items()}
+        people["without a role"] = UserFactory.create(profile_address=None, is_staff=True)
+        yield {
+            who: browser_of(person).cookies[settings.SESSION_COOKIE_NAME].value
+            for who, person in people.items()
+        }
+
+
 @pytest.fixture
-def browsers(db: None) -> dict[str, Client]:
+def browsers(logins: dict[str, str], db: None) -> dict[str, Client]:
     """A browser of each role, of staff without a role, and of nobody."""
-    by_letter = {letter: browser_of(member(role)) for letter, role in ROLES.items()}
-    idle = browser_of(UserFactory.create(profile_address=None, is_staff=True))
-    return {**by_letter, "without a role": idle, "anonymous": Client()}
+    browsers = {who: Client() for who in [*logins, "anonymous"]}
+    for who, cookie in logins.items():
+        browsers[who].cookies[settings.SESSION_COOKIE_NAME] = cookie
+    return browsers
 
 
 def assert_open_to(
     letters: str, url: str, browsers: dict[str, Client], *, post: bool = False, shows: str = ""
-) -> None:
-    """The page answers those and shows the text; others are refused, and who is nobody is asked to sign in."""
+) -> dict[str, str]:
+    """
+    The page answers those and shows the text; others are refused, and who is nobody is asked to sign in.
+
+    Returns what each of those was shown.
+    """
+    pages = {}
     for who, browser in browsers.items():
         if post:
             if who in letters:
@@ -209,7 +230,9 @@ def assert_open_to(
         if answer.streaming:
             assert b"".join(answer)
         elif answer.status_code == 200:
-            assert shows in answer.content.decode(), f"{who} at {url}"
+            pages[who] = answer.content.decode()
+            assert shows in pages[who], f"{who} at {url}"
+    return pages
 
 
 def routes(resolver: URLResolver, before: str = "") -> Iterator[tuple[str, str]]:
@@ -264,18 +287,6 @@ def test_a_page_of_the_site_is_open_to_its_roles_and_to_nobody_else(
     assert everything() == before
 
 
-@pytest.mark.parametrize("label", MATRIX)
-def test_a_row_without_a_page_named_leads_to_its_page_and_asks_nobody_in(
-    label: str, browsers: dict[str, Client]
-) -> None:
-    row = row_of(label)
-    shortcut = page(label, "change", row.pk).removesuffix("change/")
-    for who, browser in browsers.items():
-        wanted = "/admin/login/" if who == "anonymous" else page(label, "change", row.pk)
-        answer = browser.get(shortcut)
-        assert (answer.status_code, answer["Location"].split("?")[0]) == (302, wanted), who
-
-
 @pytest.mark.parametrize("path", ["", "/"])
 def test_a_page_that_is_not_there_asks_nobody_in(path: str, browsers: dict[str, Client]) -> None:
     for who, browser in browsers.items():
@@ -283,12 +294,13 @@ def test_a_page_that_is_not_there_asks_nobody_in(path: str, browsers: dict[str, 
         assert answer.status_code == (302 if who == "anonymous" else 404), who
 
 
+@pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("label", MATRIX)
 def test_a_page_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: dict[str, Client]) -> None:
     wanted, row = MATRIX[label], row_of(label)
     before = everything()
-    assert_open_to(wanted.view, page(label, "changelist"), browsers, shows=str(row.pk))
-    assert_open_to(wanted.view, page(label, "change", row.pk), browsers)
+    lists = assert_open_to(wanted.view, page(label, "changelist"), browsers, shows=str(row.pk))
+    rows = assert_open_to(wanted.view, page(label, "change", row.pk), browsers)
     assert_open_to(wanted.view, page(label, "history", row.pk), browsers)
     assert_open_to(wanted.add, page(label, "add"), browsers)
     assert_open_to(wanted.delete, page(label, "delete", row.pk), browsers)
@@ -301,9 +313,34 @@ def test_a_page_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: di
     if wanted.export:
         for kind in ("csv", "xlsx"):
             assert_open_to(wanted.export, page(label, "export", kind), browsers)
+    assert_the_page_named_nothing_leads_to_the_row(label, row, browsers)
+    for who, text in lists.items():
+        assert_offers_the_actions_of(who, label, text)
+    if label in MONEY:
+        for text in [*lists.values(), *rows.values()]:
+            assert "delete_selected" not in text
+            assert 'name="_save"' not in text
     assert everything() == before
 
 
+def assert_the_page_named_nothing_leads_to_the_row(label: str, row: Any, browsers: dict[str, Client]) -> None:
+    """A row's address without `change/` leads to its page, which refuses whom it does not concern."""
+    shown = page(label, "change", row.pk)
+    for who, browser in browsers.items():
+        answer = browser.get(shown.removesuffix("change/"))
+        wanted = "/admin/login/" if who == "anonymous" else shown
+        assert (answer.status_code, answer["Location"].split("?")[0]) == (302, wanted), who
+
+
+def assert_offers_the_actions_of(who: str, label: str, listed: str) -> None:
+    """The list offers the role those actions of rows that the table gives it, and no other."""
+    actions = getattr(admin_of(label), "staff_actions", ())
+    of_rows = [action.name for action in actions if not action.subject]
+    offered = {name for name in of_rows if f'<option value="{name}"' in listed}
+    assert offered == {name for name in of_rows if who in MATRIX[label].actions[name]}, who
+
+
+@pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("label", [label for label, row in MATRIX.items() if row.actions])
 def test_an_action_is_open_to_its_roles_and_to_nobody_else(label: str, browsers: dict[str, Client]) -> None:
     row, model = make(apps.get_model(label)), label.replace(".", "_").lower()
@@ -314,11 +351,6 @@ def test_an_action_is_open_to_its_roles_and_to_nobody_else(label: str, browsers:
         url = address_of(model, action.name, *([] if action.subject else [row]))
         assert_open_to(MATRIX[label].actions[action.name], url, browsers)
         assert_open_to(MATRIX[label].actions[action.name], url, browsers, post=True)
-    of_rows = [action.name for action in model_admin.staff_actions if not action.subject]
-    for who in MATRIX[label].view if of_rows else "":
-        listed = browsers[who].get(page(label, "changelist")).content.decode()
-        offered = {name for name in of_rows if f'<option value="{name}"' in listed}
-        assert offered == {name for name in of_rows if who in MATRIX[label].actions[name]}, who
     assert everything() == before
 
 
@@ -352,8 +384,11 @@ def test_a_plain_action_does_nothing_for_others(label: str, name: str, browsers:
     assert list(type(row)._default_manager.order_by("pk").values()) != kept
 
 
+@pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("label", MONEY)
-def test_money_is_neither_added_changed_nor_deleted_by_anybody(label: str) -> None:
+def test_money_is_neither_added_changed_nor_deleted_by_anybody(
+    label: str, browsers: dict[str, Client]
+) -> None:
     """Whoever sends a form to these pages is refused above; here a superuser sends what would change the row."""
     wanted, row, model_admin = MATRIX[label], make(apps.get_model(label)), admin_of(label)
     assert (wanted.add, wanted.change, wanted.delete, model_admin.list_editable) == ("", "", "", ())
@@ -361,25 +396,23 @@ def test_money_is_neither_added_changed_nor_deleted_by_anybody(label: str) -> No
     fields = {field.name: "1" for field in row._meta.concrete_fields}
     as_a_list = {"form-TOTAL_FORMS": 1, "form-INITIAL_FORMS": 1, "form-0-id": row.pk}
     listed, shown = page(label, "changelist"), page(label, "change", row.pk)
-    browser = browser_of(member("superuser"))
+    browser = browsers["S"]
     browser.post(listed, {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"})
     browser.post(listed, {"_save": "Save", **as_a_list, **fields})
     for url in (page(label, "add"), shown, page(label, "delete", row.pk)):
         assert browser.post(url, {**fields, "post": "yes"}).status_code == 403
-    pages = [browser.get(url).content.decode() for url in (listed, shown)]
-    assert all("delete_selected" not in text and 'name="_save"' not in text for text in pages)
     assert (everything(), type(row)._default_manager.values().get(pk=row.pk)) == (before, kept)
 
 
-@pytest.mark.parametrize("label", MATRIX)
-def test_no_page_lets_money_in_by_rows_below_another(label: str) -> None:
+def test_no_page_lets_money_in_by_rows_below_another() -> None:
     money = {apps.get_model(name) for name in MONEY}
     request: Any = type("Request", (), {"user": member("superuser")})()
-    for inline in (kind(kind.model, admin.site) for kind in admin_of(label).inlines):
+    inlines = [kind(kind.model, admin.site) for label in MATRIX for kind in admin_of(label).inlines]
+    for inline in inlines:
         if inline.model in money:
-            assert not inline.has_add_permission(request, None)
-            assert not inline.has_change_permission(request, None)
-            assert not inline.has_delete_permission(request, None)
+            assert not inline.has_add_permission(request, None), inline
+            assert not inline.has_change_permission(request, None), inline
+            assert not inline.has_delete_permission(request, None), inline
 
 
 @pytest.mark.parametrize("staff", [True, False])

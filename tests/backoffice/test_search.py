@@ -72,18 +72,17 @@ def told_of(object_id: str) -> StripeEvent:
     )
 
 
-@pytest.mark.parametrize("wanted", ["{0}", "{0:.12}", "{1:.8}", "{2}", "…{2}", "{0:.6}…{2}", "{0:.6}...{2}"])
-@pytest.mark.parametrize("casing", [str, str.lower, str.upper])
-def test_a_person_is_found_by_an_address_or_a_part_of_it(
-    staff: Client, wanted: str, casing: type[str]
-) -> None:
+@pytest.mark.usefixtures("short_sidebar")
+def test_a_person_is_found_by_an_address_or_a_part_of_it(staff: Client) -> None:
     user = UserFactory.create()
     UserFactory.create_batch(20)
     address = str(user.profile_address)
-    term = casing(wanted.format(address, address[2:], address[-9:])).replace("0X", "0x")
-    assert searched(staff, f"  {term} ") == [page_of(user)]
-    listed = staff.get("/admin/users/user/", {"q": term}).context["cl"].result_list
-    assert [row.pk for row in listed] == [user.pk]
+    for wanted in ("{0}", "{0:.12}", "{1:.8}", "{2}", "…{2}", "{0:.6}…{2}", "{0:.6}...{2}"):
+        for casing in (str, str.lower, str.upper):
+            term = casing(wanted.format(address, address[2:], address[-9:])).replace("0X", "0x")
+            assert searched(staff, f"  {term} ") == [page_of(user)], term
+            listed = staff.get("/admin/users/user/", {"q": term}).context["cl"].result_list
+            assert [row.pk for row in listed] == [user.pk], term
 
 
 def test_fewer_than_four_characters_are_no_address() -> None:

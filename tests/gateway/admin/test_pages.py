@@ -28,6 +28,7 @@ def _path(model: type[models.Model], view: str, *args: object) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{view}", args=args)
 
 
+@pytest.mark.usefixtures("short_sidebar")
 @_EVERY_MODEL
 def test_searching_for_anything_opens_too(
     client: Client, rf: RequestFactory, model: type[models.Model]

@@ -59,6 +59,7 @@ def test_a_page_has_one_box_that_searches_everything(client: Client, path: str) 
     assert page.count('name="q"') - page.count('id="searchbar"') == 1
 
 
+@pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_every_time_in_a_list_and_on_a_row_is_of_24_hours_and_names_its_zone(
     client: Client, model: type[models.Model]
@@ -69,6 +70,7 @@ def test_every_time_in_a_list_and_on_a_row_is_of_24_hours_and_names_its_zone(
         assert vague_times(read(client, path)) == []
 
 
+@pytest.mark.usefixtures("short_sidebar")
 @pytest.mark.parametrize("model", ADDED, ids=lambda model: model._meta.label)
 def test_a_form_to_add_a_row_has_nothing_that_is_not_filled_in(
     client: Client, model: type[models.Model]

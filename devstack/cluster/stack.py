@@ -75,6 +75,7 @@ class Cluster:
     prepared: Prepared
     # The signer's.
     journal: Path
+    metrics_token: str
     synchronous: bool = True
     base_url: str = _BASE_URL
 
@@ -189,8 +190,9 @@ def _start_databases(
 
 def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, Server]) -> Cluster:
     logs = directory / "log"
+    mine = _SETTINGS | {"METRICS_TOKEN": secrets.token_hex(32)}
     plan = Plan(
-        [ProfilePlan() for _ in range(_PROFILES)], credits=_CREDITS, relayers=_RELAYERS, settings=_SETTINGS
+        [ProfilePlan() for _ in range(_PROFILES)], credits=_CREDITS, relayers=_RELAYERS, settings=mine
     )
     prepared = prepare(outside, directory, plan, port=settings.WEB_PORT, block_time=BLOCK_SECONDS)
     door = _door(directory / "certificates")
@@ -217,7 +219,7 @@ def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, 
     with step("web, workers and clocks"):
         _start({_name(server): server for server in servers}, started)
     assert signing.journal is not None  # noqa: S101 - for the type checker
-    return Cluster(outside, started, prepared, signing.journal)
+    return Cluster(outside, started, prepared, signing.journal, plan.settings["METRICS_TOKEN"])
 
 
 def _door(folder: Path) -> Door:

@@ -19,12 +19,14 @@ from devstack.chaos.verifier import Verifier, drained
 from devstack.cluster import settings
 from devstack.cluster.faults import APART, FAULTS, Fault, Scene
 from devstack.cluster.results import Results, Trial
+from devstack.cluster.signs import idle_after
 from devstack.cluster.stack import Cluster, running_cluster
 from devstack.cluster.state import NotWhole, wait_until_whole
 from devstack.console import say
 from devstack.environment import CREDIT_WEI
 
 _WARM_UP_SECONDS, _AFTER_SECONDS, _DRAIN_SECONDS = 5, 8, 180
+_IDLE_SECONDS = 90
 _CLIENTS, _CLIENTS_APART, _PROFILES_APART = 12, 4, 4
 _AGAIN_SECONDS = 0.2
 _MOST_SHOWN = 5
@@ -145,8 +147,15 @@ class Arena:
             except NotWhole as error:
                 trial.wrong.append(str(error))
             over = time.monotonic()
-            time.sleep(_AFTER_SECONDS)
+            trial.workers_seconds, idle = idle_after(
+                self._cluster.base_url,
+                self._cluster.metrics_token,
+                since=time.time(),
+                patience_seconds=_IDLE_SECONDS,
+            )
+            time.sleep(max(0.0, over + _AFTER_SECONDS - time.monotonic()))
             ended = time.monotonic()
+        trial.wrong += [f"idle {_IDLE_SECONDS} s after the fault: {', '.join(idle)}"] if idle else []
         calls = [*self._traffic.calls, *(self._apart.calls if fault.cuts_off else [])]
         trial.calls_per_second = round(len(calls) / (ended - began), 1)
         trial.silence_seconds = round(longest_silence(self._traffic.calls, began, ended), 1)

@@ -1,0 +1,112 @@
+"""
+`make lint`: may this migration run while the version before it serves?
+
+Two things must not happen then. A table must not be locked for as long as its rows are read or written. And what the
+old code reads and writes must still be there: it inserts rows without the new columns, and asks for the removed ones.
+A migration that breaks a rule on purpose says why: `reviewed = {"RemoveField": "not read since version 1.3"}`.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import django
+from django.contrib.postgres.operations import (
+    AddConstraintNotValid,
+    AddIndexConcurrently,
+    RemoveIndexConcurrently,
+    ValidateConstraint,
+)
+from django.db import migrations
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations.base import Operation
+from django.db.models import NOT_PROVIDED, Field
+from pgtrigger.migrations import AddTrigger, RemoveTrigger
+
+from devstack.files import PROJECT
+
+# Nothing serves before the first release has made its tables.
+_FIRST_RELEASE = ("0001_initial", "0002_starting_data")
+_HARMLESS = (
+    migrations.CreateModel,
+    migrations.AlterModelOptions,
+    migrations.AlterModelManagers,
+    AddConstraintNotValid,
+    ValidateConstraint,
+    AddTrigger,
+    RemoveTrigger,
+)
+_CONCURRENT = (AddIndexConcurrently, RemoveIndexConcurrently)
+
+
+def complaints(migration: migrations.Migration) -> list[str]:
+    """Return what of a migration is not safe under load, and was not reviewed."""
+    operations = list(_in_database(migration.operations))
+    new = {one.name_lower for one in operations if isinstance(one, migrations.CreateModel)}
+    reviewed: dict[str, str] = getattr(migration, "reviewed", {})
+    found = []
+    for one in operations:
+        reason = _objection(one)
+        if (
+            reason
+            and getattr(one, "model_name_lower", None) not in new
+            and not reviewed.get(type(one).__name__)
+        ):
+            found.append(f"{migration.app_label}.{migration.name}: {one.describe()}: {reason}")
+    if migration.atomic and any(isinstance(one, _CONCURRENT) for one in operations):
+        found.append(
+            f"{migration.app_label}.{migration.name}: indexes are made concurrently with atomic = False"
+        )
+    return found
+
+
+def _in_database(operations: Iterable[Operation]) -> Iterator[Operation]:
+    for one in operations:
+        if isinstance(one, migrations.SeparateDatabaseAndState):
+            yield from _in_database(one.database_operations)
+        else:
+            yield one
+
+
+def _objection(operation: Operation) -> str:
+    """Return why an operation is not safe on a table that is in use; nothing where it is."""
+    if isinstance(operation, _HARMLESS + _CONCURRENT):
+        return ""
+    if isinstance(operation, migrations.AddField):
+        return _objection_to(operation.field)
+    if isinstance(operation, migrations.AddIndex | migrations.RemoveIndex):
+        return "it locks the table; AddIndexConcurrently and RemoveIndexConcurrently do not"
+    if isinstance(operation, migrations.AddConstraint):
+        return "it reads the table under a lock; AddConstraintNotValid, then ValidateConstraint, does not"
+    return "say in `reviewed` why the old code goes on, and how long the lock takes"
+
+
+def _objection_to(field: "Field[object, object]") -> str:
+    if not field.null and field.db_default is NOT_PROVIDED:
+        return "the old code inserts rows without it; give it a db_default, or allow null"
+    if field.unique or field.db_index:
+        return "its index is made under a lock; make it concurrently afterwards"
+    return ""
+
+
+def ours() -> list[migrations.Migration]:
+    """Return the migrations of this project that came after the first release."""
+    disk = MigrationLoader(None).disk_migrations.values()
+    return [one for one in disk if one.name not in _FIRST_RELEASE and _is_ours(one)]
+
+
+def _is_ours(migration: migrations.Migration) -> bool:
+    file = Path(str(sys.modules[type(migration).__module__].__file__))
+    return file.is_relative_to(PROJECT) and "site-packages" not in file.parts
+
+
+def main() -> int:
+    """Print what is wrong with the project's migrations."""
+    django.setup()
+    found = [complaint for migration in ours() for complaint in complaints(migration)]
+    sys.stderr.writelines(f"✗ {one}\n" for one in found)
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

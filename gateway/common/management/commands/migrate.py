@@ -1,0 +1,37 @@
+"""`manage.py migrate`, which gives way to the service."""
+
+import time
+from typing import Any
+
+from django.core.management.commands import migrate
+from django.db import OperationalError, connections
+from psycopg.errors import LockNotAvailable
+
+# Whoever waits for a table's lock keeps everybody else waiting behind it.
+LOCK_SECONDS = 1
+_PAUSE_SECONDS, _TRIES = 5, 24
+
+
+class Command(migrate.Command):
+    """
+    Django's command, but a migration that does not get its lock within a second is undone and tried again.
+
+    So a version can be upgraded under load: no request waits longer for a migration to begin.
+    """
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with connections[options["database"]].cursor() as cursor:
+            cursor.execute("SET lock_timeout = %s", [f"{LOCK_SECONDS}s"])
+            self._migrate(*args, **options)
+            cursor.execute("RESET lock_timeout")
+
+    def _migrate(self, *args: Any, **options: Any) -> None:
+        for tries_left in reversed(range(_TRIES)):
+            try:
+                return super().handle(*args, **options)
+            except OperationalError as error:
+                if not (tries_left and isinstance(error.__cause__, LockNotAvailable)):
+                    raise
+            self.stderr.write(f"A table is in use. Trying again in {_PAUSE_SECONDS} s.")
+            time.sleep(_PAUSE_SECONDS)
+        return None

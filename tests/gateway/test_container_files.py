@@ -18,7 +18,7 @@ from devstack.processes import Web
 from signer.configuration import Misconfigured, configure
 from tests.gateway.test_wiring import settings_with
 
-ASKING = {"web", "admin", "worker-relay"}
+ASKING = {"web", "web-meanwhile", "admin", "worker-relay"}
 SILENT = {"worker-default", "beat", "migrate", "eraser"}
 
 
@@ -170,6 +170,19 @@ def test_only_migrations_and_erasures_connect_as_the_owner_of_the_tables(service
         if "//gateway:" in part.get("environment", {}).get("DATABASE_URL", "")
     }
     assert owners == {"migrate", "eraser"}
+
+
+def test_every_container_has_bounds_and_keeps_no_log_for_ever(services: dict[str, Any]) -> None:
+    for name, part in services.items():
+        assert set(part["logging"]["options"]) == {"max-size", "max-file"}
+        assert "mem_limit" in part or name in {"postgres", "roles"}
+
+
+def test_what_answers_during_an_upgrade_is_web_at_another_port(services: dict[str, Any]) -> None:
+    own = {"profiles", "ports"}
+    meanwhile = {key: part for key, part in services["web-meanwhile"].items() if key not in own}
+    assert meanwhile == {key: part for key, part in services["web"].items() if key not in own}
+    assert services["web-meanwhile"]["profiles"] == ["upgrade"]
 
 
 def test_the_image_runs_the_web_server_as_the_dev_stack_does(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos cluster cluster-test signers restore-drill soak fuzz mutation manage clean lock chart schema format structure bundle packages generators release
+.PHONY: help run test lint bench chaos cluster cluster-test signers restore-drill upgrade-rehearsal soak fuzz mutation manage clean lock chart schema format structure bundle packages generators release
 
 help: ## Show the commands
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 19
 
 $(INSTALLED): requirements/dev.txt clients/python/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
@@ -42,6 +42,7 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(CHECK) makemigrations --check --dry-run
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -m devstack.migration_rules
 	$(CHECK) check --fail-level WARNING
 	@mkdir -p var
 	$(CHECK) spectacular --validate --fail-on-warn --file var/openapi.yaml
@@ -49,7 +50,7 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 	$(BIN)/python clients/python/generate.py --check
 	$(NPM) run check
 	$(BIN)/hadolint Dockerfile
-	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml deploy/compose.archive.yaml
 
 chart: $(INSTALLED) ## Render deploy/chart with Helm for each file of values, validate, and keep it in deploy/rendered
 	@$(BIN)/python -m devstack chart
@@ -89,6 +90,9 @@ restore-drill: $(PREPARED) ## Lose PostgreSQL under load, restore it, compare th
 
 cluster-test: $(PREPARED) ## Kill, stop and cut off hosts and processes of a cluster (MINUTES=60, FAULTS= their first words, TIMES= of each, ASYNCHRONOUS=1)
 	@$(BIN)/python -m devstack cluster-test $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES)) $(if $(ASYNCHRONOUS),--asynchronous)
+
+upgrade-rehearsal: $(PREPARED) ## Add columns and replace every process under load; no request may fail (ARGS=--help)
+	@$(BIN)/python -m devstack upgrade-rehearsal $(ARGS)
 
 soak: $(PREPARED) ## Keep the stack busy without any fault; nothing may grow or fail (MINUTES=30)
 	@$(BIN)/python -m devstack soak $(if $(MINUTES),--minutes $(MINUTES))

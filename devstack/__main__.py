@@ -126,6 +126,13 @@ def _parser() -> argparse.ArgumentParser:
         help="restore to so many seconds before the loss (default: to the last archived segment)",
     )
     restore.set_defaults(action=_restore_drill)
+    upgrade = commands.add_parser(
+        "upgrade-rehearsal", help="add columns and replace every process under load; count what fails"
+    )
+    upgrade.add_argument(
+        "--seconds", type=float, default=10, help="of load before and after each step (default: 10)"
+    )
+    upgrade.set_defaults(action=_upgrade_rehearsal)
     chart = commands.add_parser("chart", help="render the Helm chart, validate it, and keep what comes out")
     chart.set_defaults(action=_chart)
     mutation = commands.add_parser(
@@ -296,6 +303,17 @@ def _run_restore_drill(options: argparse.Namespace) -> int:
     from devstack.rehearsals.restore import Options, run
 
     return run(Options(options.before, options.after, options.back))
+
+
+def _upgrade_rehearsal(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    return run_guarded(lambda: _run_upgrade_rehearsal(options))
+
+
+def _run_upgrade_rehearsal(options: argparse.Namespace) -> int:
+    from devstack.rehearsals.upgrade import Options, run
+
+    return run(Options(options.seconds))
 
 
 def _chart(_: argparse.Namespace) -> int:

@@ -59,10 +59,10 @@ class HttpProxy(Proxy):
     ) -> None:
         async def forward(request: Message) -> Message:
             writer.write(request.raw)
-            return await _read(reader)
+            return await read_message(reader)
 
         while True:
-            request = await _read(client.reader)
+            request = await read_message(client.reader)
             self._tell(request, Side.BEFORE, client)
             await self._flows.wait()
             answered = await (self.rule(request, forward) if self.rule else forward(request))
@@ -93,7 +93,8 @@ class NodeProxy(HttpProxy):
         return [call["method"] for call in request.calls]
 
 
-async def _read(reader: asyncio.StreamReader) -> Message:
+async def read_message(reader: asyncio.StreamReader) -> Message:
+    """Read a message whose length its head says."""
     head = (await reader.readuntil(b"\r\n\r\n"))[:-4]
     lowered = head.lower()
     at = lowered.find(b"\r\ncontent-length:")

@@ -58,10 +58,11 @@ class Rehearsal:
             self.prepared, settings=settings, owner_settings=owner_environment(self.services)
         )
 
-    def workers(self) -> list[Server]:
-        """Return both workers and the clock, not started yet."""
+    def workers(self, generation: str = "") -> list[Server]:
+        """Return both workers and the clock, not started yet; each generation has logs of its own."""
         kinds = (RelayWorker, DefaultWorker, Beat)
-        return [kind(self.prepared.directory / "log", self.prepared.environment) for kind in kinds]
+        logs = self.prepared.directory / "log" / generation
+        return [kind(logs, self.prepared.environment) for kind in kinds]
 
     @contextmanager
     def running(self, processes: Sequence[Server]) -> Iterator[None]:

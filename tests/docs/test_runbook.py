@@ -10,13 +10,13 @@ from relay.models import RelayTransaction
 from tests.docs.pages import DOCS, PAGES, ROOT, code_spans, prose, rows
 
 _CHECK_ID = re.compile(r'\bid="([a-z]+\.[EW]\d{3})"')
-_TARGET = re.compile(r"^([a-z]+):.*##", re.MULTILINE)
+_TARGET = re.compile(r"^([a-z-]+):.*##", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_exists(page: Path) -> None:
     text = page.read_text()
-    make = re.findall(r"\bmake ([a-z]+)\b", "\n".join([*code_spans(text), *_fenced(text)]))
+    make = re.findall(r"\bmake ([a-z-]+)\b", "\n".join([*code_spans(text), *_fenced(text)]))
     manage = re.findall(r'(?:manage\.py |make manage CMD=")([a-z_]+)', text)
 
     assert set(make) <= set(_TARGET.findall((ROOT / "Makefile").read_text()))

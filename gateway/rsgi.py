@@ -139,7 +139,6 @@ class Application:
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Import what the first request would import, and keep the garbage collector from looking at it again."""
-        log_uncaught()
         _ = get_resolver().url_patterns
         node_checks().start()
         durations.reporter().start()
@@ -385,6 +384,7 @@ def _key_of(name: str) -> str | None:
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+log_uncaught()
 try:
     application = Application()
 except Exception as error:

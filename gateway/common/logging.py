@@ -41,7 +41,8 @@ def json_formatter() -> structlog.stdlib.ProcessorFormatter:
 
 
 def log_uncaught() -> None:
-    """Log what nobody catches, in threads and finalizers too, where Python would print its traceback."""
+    """Log what Python would print: warnings, and errors that nobody catches, in threads and finalizers too."""
+    logging.captureWarnings(True)
     log = logging.getLogger("gateway.uncaught")
     sys.excepthook = lambda *error: log.critical("the process ends by an error", exc_info=error)
     sys.unraisablehook = lambda unraisable: log.error(

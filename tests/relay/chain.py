@@ -46,6 +46,16 @@ class Chain:
         """Go back to a snapshot: the blocks since then never were."""
         assert self._rpc.call("evm_revert", snapshot) is True
 
+    @contextmanager
+    def later(self, timestamp: int) -> Iterator[None]:
+        """Let the next block be of that moment; afterwards the chain is as it was, and so is its clock."""
+        snapshot = self.snapshot()
+        self._rpc.call("evm_setNextBlockTimestamp", timestamp)
+        try:
+            yield
+        finally:
+            self.revert(snapshot)
+
     def drop(self, transaction_hash: str) -> None:
         """Lose one transaction from the pool."""
         self._rpc.call("anvil_dropTransaction", transaction_hash)

@@ -3,7 +3,7 @@
 import random
 import secrets
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
 from tests.relay.chain import FaultyClient
 from tests.relay.signing import sign_call
+from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -184,11 +185,11 @@ def test_batches_at_once_take_each_account_nonce_once(services: Services, party:
     batches = []
     for _ in range(5):
         people = random.sample(party, len(party))
-        batches.append((people, _calls(services, people, channel=secrets.randbits(64))))
-    with ThreadPoolExecutor(len(batches)) as threads:
-        outcomes = [
-            outcome for batch in threads.map(lambda batch: _together(*batch), batches) for outcome in batch
-        ]
+        batches.append(partial(_together, people, _calls(services, people, channel=secrets.randbits(64))))
+    outcomes = []
+    for answer in at_once(batches):
+        assert isinstance(answer, list)
+        outcomes += answer
     accepted = [outcome for outcome in outcomes if isinstance(outcome, str)]
     assert len(accepted) == Attempt.objects.count() > len(batches)
     assert all(isinstance(outcome, str | RelayersBusy) for outcome in outcomes)

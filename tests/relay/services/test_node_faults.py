@@ -67,8 +67,9 @@ class Nodes:
 
 
 @pytest.fixture(scope="module")
-def loop() -> Iterator[Loop]:
-    """The event loop of the proxies."""
+def loop(services: Services) -> Iterator[Loop]:
+    """The event loop of the proxies, in front of a chain that is long enough to be 50 blocks behind."""
+    Chain(services).mine(60)
     loop = Loop()
     yield loop
     loop.do(asyncio.sleep(0.1))
@@ -82,7 +83,6 @@ def make(
     """Return a function that puts so many nodes in place of the one."""
     monkeypatch.setattr(chain_nodes, "_CHECK_SECONDS", 0.5)
     made: list[Nodes] = []
-    chain.mine(60)
 
     def run(count: int) -> Nodes:
         made.append(Nodes(services, loop, count))

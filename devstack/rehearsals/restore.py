@@ -68,7 +68,7 @@ def _drill(services: Services, archive: Archive, options: Options) -> int:
     wrong += [f"list_unrecorded exits {status}"] if status != bool(on_chain) else []
     # Before any process is there that would ask the only node, and doubt it.
     wrong += _failed(rehearsal, ["sync_relayers", "--believe-node"])
-    kept = [call for call in calls if call not in lost]
+    kept = [call for call in calls if call.transaction_hash in recorded]
     with rehearsal.running([_web(rehearsal), *rehearsal.workers()]):
         seconds = time.monotonic() - began
         rehearsal.settle()

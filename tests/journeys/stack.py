@@ -20,7 +20,7 @@ from django.conf import settings
 from devstack.files import PROJECT
 from devstack.preparation import Plan, prepare
 from devstack.processes import Beat, Web, Worker
-from devstack.services.server import Server, free_port
+from devstack.services.server import Server, free_port, stop_all
 from devstack.services.stack import Services, start_services
 from devstack.services.stripe_double import StripeDouble
 from devstack.world.profiles import Profile, ProfilePlan
@@ -35,6 +35,14 @@ _CROWD = 160
 # What one person may adjust alone; here somebody empties accounts.
 _LIMITS = ("APPROVAL_CREDITS_PER_CLERK", "APPROVAL_CREDITS_PER_PERSON", "APPROVAL_CREDITS_PER_DAY")
 _START_SECONDS = 300
+# How long a node may take; a journey waits for so long where the node stands still.
+_NODE_SECONDS = 15
+# In one process: it takes longer to start than to compare.
+_RECONCILE = """
+from django.core.management import call_command
+call_command("reconcile_credits")
+call_command("reconcile_payments", "--minutes", "0")
+"""
 
 
 class FirstWorker(Worker):
@@ -128,8 +136,7 @@ class Stack:
             _start(*servers)
             yield
         finally:
-            for server in servers:
-                end(server)
+            end(*servers)
 
     def forget_messages(self) -> None:
         """Lose everything that waits in the broker."""
@@ -163,10 +170,9 @@ class Stack:
 
     def reconciles(self) -> bool:
         """Say whether the rows explain every credit and the provider every payment; differences are printed."""
-        outcomes = [self.manage("reconcile_credits"), self.manage("reconcile_payments", "--minutes", "0")]
-        for outcome in outcomes:
-            print(outcome.stdout, outcome.stderr[-2000:])  # noqa: T201
-        return not any(outcome.returncode for outcome in outcomes)
+        outcome = self.manage("shell", "-c", _RECONCILE)
+        print(outcome.stdout, outcome.stderr[-2000:])  # noqa: T201
+        return not outcome.returncode
 
     def mend(self) -> None:
         """Bring back whatever a test has stopped or what has ended by itself, and the pace of the chain."""
@@ -192,8 +198,8 @@ def running_stack(directory: Path) -> Iterator[Stack]:
     """Run the service for the length of the block; no process of it is left afterwards."""
     logs = directory / "log"
     with start_services(directory, block_time=BLOCK_SECONDS, durable=False) as services:
-        limits = dict.fromkeys(_LIMITS, str(10**7))
-        plan = Plan([ProfilePlan() for _ in range(_CROWD)], settings=limits)
+        settings = {**dict.fromkeys(_LIMITS, str(10**7)), "CHAIN_RPC_TIMEOUT_SECONDS": str(_NODE_SECONDS)}
+        plan = Plan([ProfilePlan() for _ in range(_CROWD)], settings=settings)
         prepared = prepare(services, directory, plan, port=free_port(), block_time=BLOCK_SECONDS)
         prepared.seed()
         environment = prepared.environment
@@ -205,8 +211,7 @@ def running_stack(directory: Path) -> Iterator[Stack]:
             _start(*parts)
             yield stack
         finally:
-            for part in reversed(parts):
-                end(part)
+            end(*parts)
 
 
 def _start(*servers: Server) -> None:
@@ -232,13 +237,15 @@ def _unread_bytes(port: int | None) -> int:
     )
 
 
-def end(server: Server) -> None:
-    """Stop a part in its orderly way; wait until all of its processes are gone, by force if need be."""
-    thaw(server)
-    server.stop()
-    with suppress(ProcessLookupError):
-        os.killpg(server.pid, signal.SIGKILL)
-    until(f"{server.name} left no process", lambda: not _members(server.pid))
+def end(*servers: Server) -> None:
+    """Stop parts in their orderly way; wait until all of their processes are gone, by force if need be."""
+    for server in servers:
+        thaw(server)
+    stop_all(servers)
+    for server in servers:
+        with suppress(ProcessLookupError):
+            os.killpg(server.pid, signal.SIGKILL)
+        until(f"{server.name} left no process", lambda group=server.pid: not _members(group))
 
 
 def _members(group: int) -> list[int]:

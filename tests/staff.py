@@ -61,8 +61,8 @@ def log_in_staff(client: Client, *permissions: str, is_superuser: bool | None = 
     return person
 
 
-def _log_in(client: Client, person: User) -> None:
-    """Leave in the browser what a login leaves; logins themselves are tested through the login page."""
+def session_of(person: User) -> str:
+    """Return the key of what a login leaves in the database; logins themselves are tested through the login page."""
     now = int(time.time())
     kept = SessionStore().encode(
         {
@@ -77,7 +77,11 @@ def _log_in(client: Client, person: User) -> None:
     ends = timezone.now() + timedelta(seconds=settings.SESSION_COOKIE_AGE)
     session = Session(session_key=secrets.token_hex(16), session_data=kept, expire_date=ends)
     session.save(force_insert=True)
-    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    return session.session_key
+
+
+def _log_in(client: Client, person: User) -> None:
+    client.cookies[settings.SESSION_COOKIE_NAME] = session_of(person)
 
 
 def address_of(model: str, action: str, *rows: Any) -> str:

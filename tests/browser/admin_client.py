@@ -9,11 +9,13 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pyotp
+from django.conf import settings
 from django.contrib.auth.models import Group
 from django_otp.plugins.otp_totp.models import TOTPDevice
 from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect
 
 from tests.factories import UserFactory
+from tests.staff import session_of
 from users.models import User
 
 Scheme = Literal["light", "dark"]
@@ -102,6 +104,12 @@ class AdminClient:
         """Go to a path of the service and wait until nothing is loading."""
         self.page.goto(f"{self.base_url}{path}", wait_until="networkidle")
         return self.page
+
+    def enter(self, person: Person, path: str = "/admin/") -> Page:
+        """Open a path as somebody who has logged in."""
+        name, value = settings.SESSION_COOKIE_NAME, session_of(person.user)
+        self.page.context.add_cookies([{"name": name, "value": value, "url": self.base_url}])
+        return self.open(path)
 
     def log_in(self, person: Person, *, path: str = "/admin/") -> Page:
         """Log in with the password and the one-time password."""

@@ -82,7 +82,7 @@ def report(fake: FakeBilling) -> None:
 def test_a_refund_shows_what_it_takes_back_and_a_note_says_what_was_promised(
     admin: AdminClient, payer: Payer
 ) -> None:
-    page, before = admin.log_in(colleague("support")), balance_of(payer.user).available
+    page, before = admin.enter(colleague("support")), balance_of(payer.user).available
     clicks = Clicks(page)
     clicks.search(str(payer.user.profile_address))
     clicks.on(clicks.link(payer.payout.stripe_invoice_id).first)
@@ -119,7 +119,7 @@ def test_a_refund_shows_what_it_takes_back_and_a_note_says_what_was_promised(
 def test_a_paused_relay_is_the_first_thing_that_the_next_one_sees(
     admin: AdminClient, admin_in: AdminClientIn, live_server: LiveServer
 ) -> None:
-    page = admin.log_in(colleague("operations"))
+    page = admin.enter(colleague("operations"))
     clicks = Clicks(page)
     clicks.on(page.locator("#nav-sidebar").get_by_role("link", name="Pauses"))
     clicks.on(clicks.link("Pause the whole relay"))
@@ -127,7 +127,7 @@ def test_a_paused_relay_is_the_first_thing_that_the_next_one_sees(
     clicks.on(clicks.button("Pause the whole relay"))
     assert clicks.count == promised("pause the relay")
     other = admin_in("dark")
-    seen = other.log_in(colleague("support"))
+    seen = other.enter(colleague("support"))
     expect(seen.get_by_label("Needs you now")).to_contain_text("the node is replaced")
     other.picture("attention", whole=False)
 

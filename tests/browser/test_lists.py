@@ -16,7 +16,7 @@ def test_a_list_a_row_and_a_form_open(admin_in: Callable[[Scheme], AdminClient],
     owner = UserFactory.create()
     admin = admin_in(scheme)
 
-    page = admin.log_in(person, path="/admin/users/user/")
+    page = admin.enter(person, "/admin/users/user/")
     admin.picture(f"users-{scheme}")
     page.get_by_role("link", name=owner.username).first.click()
     page.wait_for_load_state("networkidle")
@@ -28,7 +28,7 @@ def test_a_list_a_row_and_a_form_open(admin_in: Callable[[Scheme], AdminClient],
 
 
 def test_the_sidebar_closes_and_stays_closed(admin: AdminClient) -> None:
-    page = admin.log_in(employ(), path="/admin/users/user/")
+    page = admin.enter(employ(), "/admin/users/user/")
     links = page.locator("#nav-sidebar-apps")
     expect(links).to_be_visible()
 
@@ -40,7 +40,7 @@ def test_the_sidebar_closes_and_stays_closed(admin: AdminClient) -> None:
 
 
 def test_the_scheme_is_chosen_in_the_menu_and_kept(admin: AdminClient) -> None:
-    page = admin.log_in(employ(), path="/admin/users/user/")
+    page = admin.enter(employ(), "/admin/users/user/")
 
     page.locator('[x-on\\:click="openUserLinks = !openUserLinks"]').click()
     page.locator("[x-on\\:click=\"switchTheme('dark')\"]").click()
@@ -50,7 +50,7 @@ def test_the_scheme_is_chosen_in_the_menu_and_kept(admin: AdminClient) -> None:
 
 
 def test_a_filtered_list_is_saved_under_a_name_and_forgotten(admin: AdminClient) -> None:
-    page = admin.log_in(employ(), path="/admin/users/user/?is_staff__exact=1")
+    page = admin.enter(employ(), "/admin/users/user/?is_staff__exact=1")
     saved = page.get_by_role("navigation", name="Saved lists")
     saved.get_by_label("A name for this list").fill("Colleagues <b>")
     saved.get_by_role("button", name="Save").click()

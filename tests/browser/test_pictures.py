@@ -100,7 +100,7 @@ def test_the_pages_that_staff_live_in(admin_in: Callable[[Scheme], AdminClient],
     schemes: tuple[tuple[Scheme, str], ...] = (("light", "ada"), ("dark", "barbara"))
     for scheme, name in schemes:
         admin = admin_in(scheme)
-        page = admin.log_in(_colleague(name))
+        page = admin.enter(_colleague(name))
         for kind, path, words in (
             ("front-page", "/admin/", ("Success rate", "Relayers")),
             (

@@ -44,7 +44,7 @@ def test_a_payout_rate(admin: AdminClient, live_server: LiveServer) -> None:
             valid_from=timezone.now() - timedelta(days=400),
             defaults={"credits_per_major_unit": rate},
         )
-    page = admin.log_in(colleague("finance"), path="/admin/payments/payoutrate/add/")
+    page = admin.enter(colleague("finance"), "/admin/payments/payoutrate/add/")
     expect(page.get_by_role("heading", name="Rates today")).to_be_visible()
     admin.picture("payout-rate-add")
     begins = timezone.now() + timedelta(days=3)
@@ -71,7 +71,7 @@ def test_a_networks_rate(admin: AdminClient, live_server: LiveServer) -> None:
     network = set_up("tapjoy", rate=Decimal("1.5"), per_event_cap=500)
     for amount in ("20", "180"):
         network.send(network.reward(UserFactory.create(), amount=amount))
-    page = admin.log_in(colleague("operations"), path=f"/admin/earnings/adnetwork/{network.row.pk}/change/")
+    page = admin.enter(colleague("operations"), f"/admin/earnings/adnetwork/{network.row.pk}/change/")
     page.locator("[name=rate]").fill("3")
 
     _save(page)
@@ -97,7 +97,7 @@ def badges(live_server: LiveServer) -> list[Badge]:
 
 
 def test_a_badge_that_begins_later(admin: AdminClient, badges: list[Badge]) -> None:
-    page = admin.log_in(colleague("finance"), path=f"/admin/rewards/badge/{badges[1].pk}/change/")
+    page = admin.enter(colleague("finance"), f"/admin/rewards/badge/{badges[1].pk}/change/")
     page.locator("[name=exp_lower_bound]").fill("1500")
 
     _save(page)

@@ -104,7 +104,7 @@ def test_why_a_call_reverted_is_found_by_its_hash(admin: AdminClient, relaying: 
     row = RelayTransaction.objects.get()
     assert row.status == RelayTransaction.Status.FAILED
 
-    page = admin.log_in(colleague("support"))
+    page = admin.enter(colleague("support"))
     # As mail programs and people write it.
     look_up(page, f"0x{transaction_hash[2:].upper()}")
     page.wait_for_url(f"**/relay/relaytransaction/{row.pk}/change/**")
@@ -124,7 +124,7 @@ def test_a_paused_relay_refuses_and_a_resumed_one_accepts_the_same_call(
     admin: AdminClient, relaying: Relaying
 ) -> None:
     call = relaying.call(set_data())
-    page = admin.log_in(colleague("operations"), path="/admin/gateway_admin/pause/")
+    page = admin.enter(colleague("operations"), "/admin/gateway_admin/pause/")
     confirm(page, "Pause the whole relay", reason=f"the node is replaced {secrets.token_hex(4)}")
     refused = relaying.execute(call)
     assert (refused.status, refused.body["code"]) == (503, "relay-paused")
@@ -145,7 +145,7 @@ def test_a_modifier_that_support_grants_shows_in_the_wallet_until_they_end_it(
     admin: AdminClient, relaying: Relaying
 ) -> None:
     assert relaying.modifiers() == []
-    page = admin.log_in(colleague("support"), path=person_path(relaying.user))
+    page = admin.enter(colleague("support"), person_path(relaying.user))
     confirm(
         page,
         "Grant a modifier",
@@ -169,7 +169,7 @@ def test_a_modifier_that_support_grants_shows_in_the_wallet_until_they_end_it(
 def test_support_corrects_a_little_with_a_reason_that_stays(admin: AdminClient, relaying: Relaying) -> None:
     before, moved = balance_of(relaying.user).balance, secrets.randbelow(250) + 1
     reason = f"lost reward {secrets.token_hex(4)}"
-    page = admin.log_in(colleague("support"), path=person_path(relaying.user))
+    page = admin.enter(colleague("support"), person_path(relaying.user))
     confirm(page, "Adjust credits", credits=str(moved), reason=reason)
     expect(page.locator("#balance")).to_have_text(f"{before + moved:,}")
     entry = CreditEntry.objects.latest("pk")
@@ -208,7 +208,7 @@ def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(
     StripeEvent.objects.filter(pk=event.pk).update(next_attempt_at=timezone.now() + timedelta(hours=6))
     assert not Payout.objects.exists()
 
-    page = admin.log_in(colleague("support"))
+    page = admin.enter(colleague("support"))
     look_up(page, event.stripe_event_id)
     page.wait_for_url(f"**/payments/stripeevent/{event.pk}/change/**")
     expect(page.locator("#content").get_by_text("billing-unavailable").first).to_be_visible()
@@ -231,7 +231,7 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
 ) -> None:
     large = settings.APPROVAL_LIMITS["credits"]["clerk"] + secrets.randbelow(1_000) + 1
     user, support = UserFactory.create(), colleague("support")
-    asking = admin_in("light").log_in(support, path=person_path(user))
+    asking = admin_in("light").enter(support, person_path(user))
     confirm(asking, "Adjust credits", credits=str(large), reason="an offer was lost")
     expect(asking.get_by_text("waits for a second person").first).to_be_visible()
     request = ApprovalRequest.objects.get()
@@ -241,7 +241,7 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     expect(asking.get_by_role("link", name="Approve")).to_have_count(0)
 
     clients = [admin_in("light"), admin_in("dark")]
-    pages = [admin.log_in(colleague("finance"), path=path) for admin in clients]
+    pages = [admin.enter(colleague("finance"), path) for admin in clients]
     for page in pages:
         begin(page, "Approve", reason="the network confirms it")
     for page in pages:

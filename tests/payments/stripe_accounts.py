@@ -67,7 +67,8 @@ class DoubleAccount:
 
     def __init__(self, server: StripeDouble) -> None:
         self.server, self.controls = server, server.controls
-        self.v1: Any = stripe.StripeClient(server.secret_key, base_addresses={"api": server.url}).v1
+        self.client = stripe.StripeClient(server.secret_key, base_addresses={"api": server.url})
+        self.v1: Any = self.client.v1
 
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.controls.now, UTC)
@@ -120,6 +121,17 @@ class DoubleAccount:
         """Return the account's events, oldest first; all of them where no type is named."""
         chosen = {"types": list(types)} if types else {}
         return list(self.v1.events.list({"limit": 100, **chosen}).auto_paging_iter())[::-1]
+
+    def webhooks(self) -> list[dict[str, Any]]:
+        """Return all of the account's events as they are sent, oldest first."""
+        newest_first: list[dict[str, Any]] = []
+        query: dict[str, Any] = {"limit": 100}
+        while True:
+            page: Any = self.client.raw_request("get", "/v1/events", **query).data
+            newest_first += page["data"]
+            if not page["has_more"]:
+                return newest_first[::-1]
+            query["starting_after"] = newest_first[-1]["id"]
 
     def posts(self, path: str) -> list[Any]:
         """Return the logged POST requests whose path is exactly this."""

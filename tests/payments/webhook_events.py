@@ -39,11 +39,10 @@ def process_events(bodies: Iterable[bytes], *, now: datetime) -> int:
     return sum(events.process(event_id=receive_event(body, now=now).pk, now=now) for body in bodies)
 
 
-def process_all_events(double: DoubleAccount) -> int:
-    """Process every event of the double, and those that this leads to; return how many were applied."""
-    processed: set[str] = set()
-    applied = 0
-    while new := [event for event in double.events() if event.id not in processed]:
-        applied += process_events([webhook_body(event) for event in new], now=double.now())
-        processed |= {event.id for event in new}
-    return applied
+def process_all_events(double: DoubleAccount) -> None:
+    """Process every event of the double that was not processed before, and those that this leads to."""
+    processed = StripeEvent.objects.filter(status=StripeEvent.Status.PROCESSED)
+    sent = set(processed.values_list("stripe_event_id", flat=True))
+    while new := [event for event in double.webhooks() if event["id"] not in sent]:
+        process_events([json.dumps(event).encode() for event in new], now=double.now())
+        sent |= {event["id"] for event in new}

@@ -12,14 +12,12 @@ import pytest
 from celery import Celery
 from django.conf import settings
 from django.db import connections
-from django.urls import reverse
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from psycopg.conninfo import conninfo_to_dict
 from pytest_django import DjangoDbBlocker
 from xdist.scheduler import LoadFileScheduling
 
-from backoffice import site as staff_site
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services, start_services
 from devstack.services.template import TEMPLATE
@@ -27,6 +25,7 @@ from gateway.admin import middleware
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 from gateway.chain.config import get_chain
+from tests import staff
 from tests.database import OWNER, connect_as, keep_first_rows, pooled
 
 # Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
@@ -165,10 +164,10 @@ def broker_away() -> Iterator[None]:
 
 
 @pytest.fixture
-def short_sidebar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the links to all lists out of the admin's pages, for who opens many and looks at something else."""
-    overview = [{"items": [{"title": "Overview", "link": reverse("admin:index")}]}]
-    monkeypatch.setattr(staff_site, "sidebar", lambda request: overview)
+def short_sidebar() -> Iterator[None]:
+    """Leave the links to all lists out of the admin's pages."""
+    with staff.short_sidebar():
+        yield
 
 
 @pytest.fixture

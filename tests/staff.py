@@ -4,11 +4,14 @@ import re
 import secrets
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 from django.apps import apps
 from django.conf import settings
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -25,6 +28,7 @@ from django.utils import timezone
 from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from backoffice import site
 from backoffice.roles import ROLES
 from gateway.admin.audit import details_of
 from gateway.admin.models import ApprovalRequest, Pause
@@ -142,6 +146,16 @@ def _every_row() -> str:
     return " UNION ALL ".join(one.format(table) for table in tables)
 
 
+@contextmanager
+def short_sidebar() -> Iterator[None]:
+    """Leave the links to all lists out of the admin's pages, for who opens many and looks at something else."""
+    overview = [{"items": [{"title": "Overview", "link": reverse("admin:index")}]}]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "sidebar", lambda request: overview)
+        yield
+
+
+@short_sidebar()
 def prove(model: str, action: str, *rows: Any, roles: set[str], **answers: Any) -> str:
     """
     Prove that the action wants a reason and one of `roles`, does something, and does it once; return its message.

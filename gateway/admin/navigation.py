@@ -1,6 +1,7 @@
 """The sidebar: every list of the admin, in groups. Each app registers its lists with an icon in `admin.py`."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from django.contrib import admin
@@ -52,6 +53,7 @@ def groups(request: HttpRequest, *, order: Sequence[str]) -> list[dict[str, Any]
     return [{"title": title, "separator": True, "items": shown} for title, shown in items.items() if shown]
 
 
+@cache
 def _link(model: type[Model]) -> dict[str, Any]:
     meta = model._meta
     title = str(meta.verbose_name_plural)

@@ -66,7 +66,7 @@ def test_a_large_one_waits_for_a_second_person_who_approves(user: User, large: i
     request = ApprovalRequest.objects.get()
     shown = browser_of(member("finance")).get(address_of(QUEUE, "approve", request)).content.decode()
     assert request.reason in shown
-    assert f"balance: {funds} → {funds + large}" in shown
+    assert f"balance: {funds:,} → {funds + large:,}" in shown
     message = approve("finance")
     assert f"{large:+d} credits are posted" in message
     assert balance_of(user).balance == funds + large

@@ -84,7 +84,8 @@ def _objection(operation: Operation) -> str:
 def _objection_to(field: "Field[object, object]") -> str:
     if not field.null and field.db_default is NOT_PROVIDED:
         return "the old code inserts rows without it; give it a db_default, or allow null"
-    if field.unique or field.db_index:
+    # The stubs do not have all of a field.
+    if field.unique or getattr(field, "db_index", False):
         return "its index is made under a lock; make it concurrently afterwards"
     return ""
 

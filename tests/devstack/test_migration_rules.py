@@ -1,5 +1,7 @@
 """Which migrations may run while the version before them serves."""
 
+from typing import Any
+
 import pytest
 from django.contrib.postgres.operations import AddConstraintNotValid, AddIndexConcurrently
 from django.db import migrations, models
@@ -17,8 +19,8 @@ def migration(*operations: Operation, **attributes: object) -> migrations.Migrat
     return one
 
 
-def add(field: "models.Field[object, object]") -> Operation:
-    return migrations.AddField("relayer", "extra", field)
+def add(kind: Any, *args: Any, **options: Any) -> Operation:
+    return migrations.AddField("relayer", "extra", kind(*args, **options))
 
 
 def test_every_migration_of_the_project_keeps_the_rules() -> None:
@@ -35,9 +37,9 @@ def test_the_projects_migrations_are_found(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     "operation",
     [
-        add(models.BooleanField(null=True)),
-        add(models.BooleanField(db_default=False)),
-        add(models.ForeignKey("relay.Relayer", models.PROTECT, null=True, db_index=False)),
+        add(models.BooleanField, null=True),
+        add(models.BooleanField, db_default=False),
+        add(models.ForeignKey, "relay.Relayer", models.PROTECT, null=True, db_index=False),
         AddConstraintNotValid("relayer", _POSITIVE),
         migrations.CreateModel("Extra", [("id", models.BigAutoField(primary_key=True))]),
         migrations.SeparateDatabaseAndState(
@@ -52,10 +54,10 @@ def test_what_neither_locks_for_long_nor_hinders_the_old_code(operation: Operati
 @pytest.mark.parametrize(
     "operation",
     [
-        add(models.BooleanField(default=False)),
-        add(models.BooleanField(null=True, db_index=True)),
-        add(models.CharField(null=True, unique=True)),
-        add(models.ForeignKey("relay.Relayer", models.PROTECT, null=True)),
+        add(models.BooleanField, default=False),
+        add(models.BooleanField, null=True, db_index=True),
+        add(models.CharField, null=True, unique=True),
+        add(models.ForeignKey, "relay.Relayer", models.PROTECT, null=True),
         migrations.AddIndex("relayer", _INDEX),
         migrations.AddConstraint("relayer", _POSITIVE),
         migrations.RemoveField("relayer", "balance_wei"),

@@ -28,10 +28,10 @@ class Command(migrate.Command):
     def _migrate(self, *args: Any, **options: Any) -> None:
         for tries_left in reversed(range(_TRIES)):
             try:
-                return super().handle(*args, **options)
+                super().handle(*args, **options)
+                return
             except OperationalError as error:
                 if not (tries_left and isinstance(error.__cause__, LockNotAvailable)):
                     raise
             self.stderr.write(f"A table is in use. Trying again in {_PAUSE_SECONDS} s.")
             time.sleep(_PAUSE_SECONDS)
-        return None

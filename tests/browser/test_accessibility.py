@@ -3,7 +3,7 @@ axe-core finds nothing of any level on the admin's pages, by day and by night.
 
 `ACCESSIBILITY=full` walks the whole registry: each list, each row and each form that adds one, in both schemes, on a
 desktop and on a phone. Otherwise each list and each kind of page is checked by day on a desktop, and some by night on a
-phone.
+phone; the sidebar, which is the same on all of them and longer than most, is looked at on the first pages alone.
 """
 
 import os
@@ -29,6 +29,7 @@ from users.models import User
 
 _IS_FULL = os.environ.get("ACCESSIBILITY") == "full"
 _PAGES = ("/admin/", "/admin/books/", "/admin/search/?q=nobody", "/admin/password_change/")
+_SIDEBAR = "#nav-sidebar"
 # One of each kind: rows with figures, inlines, actions, a form that previews, a form with items.
 _KINDS = {User, RelayTransaction, ApprovalRequest, Badge, DropTable}
 
@@ -49,9 +50,11 @@ def test_everybody_can_use_every_page(admin: AdminClient, rows: list[Model]) -> 
     admin.log_in(person)
     of_kinds = [row for row in rows if _IS_FULL or type(row) in _KINDS]
 
-    for path in (*_PAGES, *map(_list_of, rows), *_forms_of(of_kinds, person)):
+    for place, path in enumerate((*_PAGES, *map(_list_of, rows), *_forms_of(of_kinds, person))):
         page.goto(f"{admin.base_url}{path}")
-        broken[path] = violations(page)
+        # One list more than the pages, because its own entry is marked.
+        is_known = not _IS_FULL and place > len(_PAGES)
+        broken[path] = violations(page, left_out=[_SIDEBAR] if is_known else [])
         broken[f"{path} in the dark"] = _in_the_dark(page) if _IS_FULL else []
     page.set_viewport_size({"width": 390, "height": 844})
     on_phone = of_kinds if _IS_FULL else of_kinds[:2]

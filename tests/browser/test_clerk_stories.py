@@ -90,7 +90,6 @@ def test_a_refund_shows_what_it_takes_back_and_a_note_says_what_was_promised(
     expect(page.locator("#credits")).to_have_text(f"{payer.payout.credits:,}")
     expect(page.locator("#available-after")).to_have_text(f"{before - payer.payout.credits:,}")
     page.locator("[name=reason]").fill("paid by mistake")
-    admin.picture("refund")
     assert violations(page) == []
     clicks.on(clicks.button("Refund $10.00"))
     expect(page.get_by_text("is on its way to Stripe").first).to_be_visible()

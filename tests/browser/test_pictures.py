@@ -16,10 +16,10 @@ from pytest_django.live_server_helper import LiveServer
 from backoffice.roles import ROLES
 from checkin.models import CheckIn, DropTable
 from checkin.services import checkins
-from credits.services import reconciliation
+from credits.services import adjustments, reconciliation
 from devstack.demo.people import addresses_of
 from devstack.services.stack import Services
-from payments.models import PayoutRate
+from payments.models import Payout, PayoutRate
 from payments.services import reconciliation as stripe_reconcile
 from payments.stripe import set_billing_client
 from relay.models import RelayTransaction
@@ -31,6 +31,7 @@ from tests.demo.generating import generate
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
 from tests.payments.webhook_events import process_events
+from tests.staff import member
 from users.models import User
 
 # Pictures that somebody keeps should show a busy service.
@@ -95,6 +96,13 @@ def test_the_pages_that_staff_live_in(admin_in: Callable[[Scheme], AdminClient],
     reconciliation.reconcile(now=timezone.now())
     relay_reconcile.reconcile(now=timezone.now())
     stripe_reconcile.reconcile(now=timezone.now(), minutes=0)
+    adjustments.request(
+        user=person,
+        credits=750_000,
+        key=secrets.token_hex(8),
+        actor=member("support"),
+        reason="A campaign was counted twice.",
+    )
     failed = RelayTransaction.objects.filter(status="Failed").latest("created_at")
     table = DropTable.objects.filter(published_at__isnull=False).latest("pk")
     schemes: tuple[tuple[Scheme, str], ...] = (("light", "ada"), ("dark", "barbara"))
@@ -119,6 +127,12 @@ def test_the_pages_that_staff_live_in(admin_in: Callable[[Scheme], AdminClient],
                 f"/admin/checkin/droptable/{table.pk}/change/",
                 ("EXPERIENCE", "expected per day"),
             ),
+            (
+                "refund",
+                f"/admin/payments/payout/{Payout.objects.get(user=person).pk}/refund/",
+                ("back to the card", "Available credits afterwards"),
+            ),
+            ("queue", "/admin/gateway_admin/approvalrequest/", ("credits: +750,000",)),
             ("reconciliation", "/admin/books/", ("Chain against captures", "Settled calls")),
         ):
             _shows(admin.open(path), *words)

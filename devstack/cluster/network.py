@@ -10,6 +10,7 @@ partition.
 
 import fcntl
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -24,6 +25,7 @@ OUTSIDE = f"{_NETWORK}.1"
 _PREFIX = "gwc-"
 _WHOLE, _APART = f"{_PREFIX}whole", f"{_PREFIX}apart"
 _NAMESPACES = Path("/run/netns")
+_PROGRAMS = ("ip", "nsenter", "unshare")
 _LOCK = Path("/run/gwc.lock")
 
 
@@ -66,6 +68,8 @@ def network_of(hosts: Sequence[Host]) -> Iterator[None]:
     """
     if os.geteuid() != 0:
         raise RuntimeError("Only root can make hosts.")
+    if missing := [name for name in _PROGRAMS if shutil.which(name) is None]:
+        raise RuntimeError(f"Hosts take {', '.join(missing)}: install iproute2 and util-linux.")
     with _alone():
         remove_everything()
         try:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 
 _HEAD = (
     "fault",
@@ -84,6 +85,7 @@ def _cells(name: str, trials: Sequence[Trial]) -> str:
     silences = sorted(trial.silence_seconds for trial in trials)
     settled = sorted(trial.settled_seconds for trial in trials)
     rate = sum(trial.calls_per_second for trial in trials) / len(trials)
+    workers = max(trial.workers_seconds for trial in trials)
     cells = [
         name,
         len(trials),
@@ -97,11 +99,11 @@ def _cells(name: str, trials: Sequence[Trial]) -> str:
         sum(trial.ledger_difference for trial in trials),
         _longest(silences),
         f"{max(trial.sign_in_seconds for trial in trials):.1f} s",
-        f"{max(trial.workers_seconds for trial in trials):.0f} s",
+        f"{workers:.0f} s" if workers else "not measured",
         _longest(settled),
     ]
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def _longest(seconds: Sequence[float]) -> str:
-    return f"{seconds[-1]:.1f} s ({seconds[len(seconds) // 2]:.1f} s)"
+    return f"{seconds[-1]:.1f} s ({median(seconds):.1f} s)"

@@ -11,20 +11,23 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import psycopg
 import pytest
 from eth_utils.address import to_checksum_address
 
 from devstack.bench import hello
+from devstack.bench import run as bench
 from devstack.bench.calls import post, signed_call
 from devstack.bench.client import answer_in, retry_after
 from devstack.bench.hello import hello_command
 from devstack.bench.load import Answer, Load, Sent, percentile, send
-from devstack.bench.meter import Reading, kind_of, process_in
+from devstack.bench.meter import Reading, command_of, kind_of, process_in
 from devstack.bench.options import add_bench_options
 from devstack.bench.report import ratios, spread, values_of
 from devstack.bench.rounds import Sample, steady_part
-from devstack.bench.run import Options, run
+from devstack.bench.run import Options
 from devstack.bench.scenarios import Size, scenarios_of
+from devstack.bench.stack import Checkout, Stack, running_stack
 from devstack.services.stack import Services
 from devstack.wallet import Wallet
 
@@ -260,9 +263,30 @@ def test_a_call_is_repeated_after_503_but_never_after_a_closed_connection() -> N
     assert server.requests == 6
 
 
+@contextmanager
+def _stack_for_load(checkout: Checkout) -> Iterator[Stack]:
+    """Yield the running stack; nothing has happened on it yet, not even the journey."""
+    with running_stack(checkout) as stack:
+        assert len({profile["profile_address"] for profile in stack.described["profiles"]}) == 60
+        assert len(stack.environment["RELAY_RELAYER_KEYS"].split(",")) == 16
+        assert stack.environment["LOG_LEVEL"] == "WARNING"
+        commands = [command_of(process.pid) for _, process in stack.meter.members()]
+        for part in ("granian", "--queues relay ", "--queues default ", "gateway beat"):
+            assert any(part in command for command in commands), commands
+        with psycopg.connect(stack.database_url) as database:
+            balances = database.execute("SELECT balance FROM credits_account").fetchall()
+        assert balances == [(10**9,)] * 60
+        yield stack
+
+
 @pytest.mark.journey
-def test_a_round_is_settled_and_kept(tmp_path: Path) -> None:
-    assert run(Options(scenarios=("many-2",), size=Size(seconds=2), results=tmp_path)) == 0
+def test_a_round_on_a_stack_for_load_is_settled_and_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "running_stack", _stack_for_load)
+    monkeypatch.setattr(bench, "_REST_SECONDS", 1.0)
+    options = Options(scenarios=("many-2",), size=Size(seconds=2), results=tmp_path)
+    assert bench.run(options) == 0
     (path,) = tmp_path.iterdir()
     (stack,) = json.loads(path.read_text())["stacks"]
     (figures,) = stack["rounds"]["many-2"]

@@ -226,7 +226,6 @@ def test_results_are_added_up_over_runs(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.journey
 def test_faults_under_one_load_share_its_calls_and_none_of_its_damage_is_counted_twice() -> None:
     trial = Row(calls=5, income=2, lost=1, recoveries=[4.0], wrong=["a call is lost"])
     rows = shared(trial, {"kill a": 7, "kill b": 8})
@@ -238,6 +237,7 @@ def test_faults_under_one_load_share_its_calls_and_none_of_its_damage_is_counted
     assert shared(trial, {"kill a": 7})["kill a"].wrong == ["a call is lost"]
 
 
+@pytest.mark.journey
 def test_nothing_is_lost_by_a_few_faults(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     faults = ["kill accept after the commit", "kill settle before the commit", "postgres: immediate shutdown"]
     results = tmp_path / "results.json"

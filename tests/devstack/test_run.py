@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import psycopg
 import pytest
 
 from backoffice.roles import ROLES
-from devstack.files import read_json
-from devstack.services.stack import start_services
+from devstack.environment import keep_secrets
+from devstack.preparation import Prepared
+from devstack.run import Options, _play
 
 _FIELDS = {
     "base_url",
@@ -35,10 +35,10 @@ _FIELDS = {
 }
 
 
-def run_once(folder: Path, *options: str) -> str:
+def run_once(folder: Path) -> str:
     """Run the stack for the length of one journey; return what it printed."""
     command = [sys.executable, "-m", "devstack", "--data", str(folder), "run", "--once", "--block-time", "1"]
-    outcome = subprocess.run([*command, *options], capture_output=True, text=True, timeout=900)
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert outcome.returncode == 0, outcome.stdout + outcome.stderr
     return outcome.stdout
 
@@ -84,21 +84,10 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert not [process for process in psutil.process_iter(["cmdline"]) if _names(process, tmp_path)]
 
 
-@pytest.mark.journey
-def test_a_stack_for_load_has_many_profiles_with_credits_and_the_processes_of_production(
-    tmp_path: Path,
-) -> None:
-    printed = run_once(tmp_path, "--load")
-    assert "journey" not in printed
-    stack, settings = described(tmp_path), read_json(tmp_path / "environment.json")
-    assert len({entry["profile_address"] for entry in stack["profiles"]}) == 60
-    assert len(settings["RELAY_RELAYER_KEYS"].split(",")) == 16
-    assert settings["LOG_LEVEL"] == "WARNING"
-    logs = {path.stem for path in (tmp_path / "load" / "log").glob("*.log")}
-    assert {"web", "worker-relay", "worker-default", "beat"} <= logs
-    with start_services(tmp_path / "load") as services, psycopg.connect(services.database_url) as database:
-        balances = database.execute("SELECT balance FROM credits_account").fetchall()
-    assert balances == [(10**9,)] * 60
+def test_a_stack_for_load_makes_no_journey(tmp_path: Path) -> None:
+    prepared = Prepared(tmp_path, 1, {}, {}, [], keep_secrets(tmp_path / "secrets.json"))
+    assert _play(prepared, Options(tmp_path, load=True)) is None
+    assert _play(prepared, Options(tmp_path, load=True, once=True)) == 0
 
 
 def test_a_taken_port_is_one_line_before_anything_starts(tmp_path: Path) -> None:

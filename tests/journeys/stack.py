@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -245,13 +246,13 @@ def end(*servers: Server) -> None:
     for server in servers:
         with suppress(ProcessLookupError):
             os.killpg(server.pid, signal.SIGKILL)
-        until(f"{server.name} left no process", lambda group=server.pid: not _members(group))
+        until(f"{server.name} left no process", partial(_is_empty, server.pid))
 
 
-def _members(group: int) -> list[int]:
-    members = []
+def _is_empty(group: int) -> bool:
+    """Say whether no process of the group is left."""
     for process in psutil.process_iter():
         with suppress(ProcessLookupError, psutil.NoSuchProcess):
             if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:
-                members.append(process.pid)
-    return members
+                return False
+    return True

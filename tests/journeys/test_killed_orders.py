@@ -178,8 +178,8 @@ def told(started_stack: Stack) -> Iterator[dict[Story, Telling]]:
     # What is still on its way is gone with the other end.
     stack.kill(stack.provider)
     stack.restart(stack.provider)
-    for story in told.values():
-        next(story)
+    for telling in told.values():
+        next(telling)
     stack.restart(stack.web)
     _resume(stack, payers)
     stack.provider.controls.release("shuffled")

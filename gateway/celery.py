@@ -6,6 +6,8 @@ Messages only start work earlier: what is to be done is in rows of PostgreSQL.
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery, Task, signals
@@ -35,28 +37,44 @@ class QoS(redis_transport.QoS):
     Counts the messages that a worker has taken and not acknowledged; it takes no more than it is allowed to.
 
     Kombu's own class goes on counting a message whose acknowledgement did not reach Redis. After as many of them as
-    the worker may hold, it would take nothing any more, though Redis is back. Here the message is let go, and after
-    the visibility timeout somebody gets it again. So it is with messages that cannot be given back because the
-    connection is closed already, for which Kombu's own class ends the worker.
+    the worker may hold, it would take nothing any more, though Redis is back. And where the connection is closed
+    already, it raises what ends the worker. Here the message is let go in both cases, and after the visibility
+    timeout somebody gets it again.
     """
 
     def ack(self, delivery_tag: str) -> None:
         """Acknowledge the message; whether that succeeds or not, it is not counted any more."""
-        try:
+        with self._letting_go(delivery_tag):
             super().ack(delivery_tag)
-        except Exception:
-            virtual.QoS.ack(self, delivery_tag)
-            raise
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        """Give the message back or drop it; whether that succeeds or not, it is not counted any more."""
+        with self._letting_go(delivery_tag):
+            super().reject(delivery_tag, requeue=requeue)
 
     def restore_unacked(self, client: Any = None) -> None:
-        """Give back what was taken and not acknowledged, where there is a connection; it is not counted any more."""
-        transport = self.channel.connection
+        """Give back all that was taken, where there is a connection; it is not counted any more."""
         taken: dict[str, Any] = self._delivered or {}
         try:
-            if transport is not None and transport.client is not None:
+            if self._is_connected:
                 super().restore_unacked(client)
         finally:
             taken.clear()
+
+    @property
+    def _is_connected(self) -> bool:
+        transport = self.channel.connection
+        return transport is not None and transport.client is not None
+
+    @contextmanager
+    def _letting_go(self, delivery_tag: str) -> Iterator[None]:
+        try:
+            if not self._is_connected:
+                raise ConnectionError("The connection to Redis is closed.")
+            yield
+        except Exception:
+            virtual.QoS.ack(self, delivery_tag)
+            raise
 
 
 redis_transport.Channel.QoS = QoS

@@ -45,11 +45,11 @@ def test_a_message_that_could_not_be_acknowledged_does_not_block_the_next(
     assert [message.payload for message in taken] == [0, 1]
 
 
-def test_a_message_that_cannot_be_given_back_does_not_end_the_worker(redis: Redis) -> None:
+def test_a_message_that_cannot_be_given_back_or_acknowledged_does_not_end_the_worker(redis: Redis) -> None:
     broker = Connection(redis.url, transport_options={"socket_timeout": 0.2, "max_retries": 0})
     queue = broker.SimpleQueue("one")
     queue.put("once")
-    queue.get(timeout=5)
+    message = queue.get(timeout=5)
     # As a worker does, it waits by two channels when the connection is lost, and lets go of it twice.
     other = SimpleQueue(broker.channel(), "two")
     with pytest.raises(other.Empty):
@@ -57,3 +57,5 @@ def test_a_message_that_cannot_be_given_back_does_not_end_the_worker(redis: Redi
     redis.stop()
     broker.collect()
     broker.close()
+    message.ack_log_error(logging.getLogger("tests"), broker.connection_errors)
+    message.reject_log_error(logging.getLogger("tests"), broker.connection_errors)

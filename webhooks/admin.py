@@ -4,11 +4,12 @@ The admin of webhooks: the endpoints of wallet apps, what they are told, and eac
 A secret is shown once, on the page that follows its making, and no page shows it again.
 """
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.utils import display_for_value
 from django.contrib.postgres.forms import SimpleArrayField
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
@@ -233,8 +234,10 @@ class MessageAdmin(ReasonedActions, ReadOnlyAdmin):
         return rows.filter(event_id=digits) if is_id else None
 
     @admin.display(description="next attempt at")
-    def next_attempt(self, row: Message) -> datetime | None:
-        return row.next_attempt_at if row.status == Message.Status.WAITING else None
+    def next_attempt(self, row: Message) -> str | None:
+        if row.status != Message.Status.WAITING:
+            return None
+        return display_for_value(row.next_attempt_at, self.get_empty_value_display())
 
     @admin.display(description="webhook-id")
     def public_id(self, row: Message) -> str:

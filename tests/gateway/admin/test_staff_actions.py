@@ -54,7 +54,7 @@ def test_the_page_shows_each_row_with_its_effect_and_asks_why(client: Client) ->
     before = everything()
     page = html.unescape(choose(client, first, second).content.decode())
     assert f"{first.address}</strong><br>It takes no new calls. Its 0 account nonces in flight go on." in page
-    assert f'Left alone: <span class="break-all">{second.address}</span>. It does not apply.' in page
+    assert f'Left alone: <span class="anywhere">{second.address}</span>. It does not apply.' in page
     assert '<textarea name="reason"' in page
     assert page.count('<form method="post"') == 1
     assert everything() == before

@@ -56,7 +56,7 @@ def _reset_password(row: User, decision: Decision) -> str:
     asked, password = staff.request_password(
         person=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return f"{approvals.outcome_of(asked, '')} Then it is, now and never shown again: {password}"
+    return f"{approvals.outcome_of(asked, '')} The new password, valid then and shown only now: {password}"
 
 
 RESET_PASSWORD = ReasonedAction(

@@ -23,7 +23,6 @@ from users.models import ProfileCard, User
 
 MOST = 20
 _HASH = re.compile(r"0x[0-9a-f]{64}")
-_HASH_BEGINNING = re.compile(r"0x[0-9a-f]{6,63}")
 _WHOLE_ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 MayView = Callable[[type[Model]], bool]
 
@@ -31,7 +30,7 @@ WHAT_IS_FOUND = (
     "A profile's address, whole or four or more of the characters it begins or ends with, in any casing",
     "A profile as name#1234: the digits are the first of its address, and it is they that find it",
     "The name that a profile shows of itself, or its beginning: anybody may take any name, so compare the address",
-    "The hash of a relay transaction or of any of its attempts, whole or six or more of the characters it begins with",
+    "The hash of any attempt of a call: whole, as lists shorten it, or six or more of the characters it begins with",
     "The number of an invoice, as its payer has it",
     "An id of Stripe's: cus_…, sub_…, si_…, in_…, pi_…, evt_…, and seti_…, re_… or du_… of an event about it",
     "A request id",
@@ -102,8 +101,8 @@ def _places(term: str) -> Iterator[QuerySet[Any]]:
     if _HASH.fullmatch(lowered):
         owners = Attempt.objects.with_hash(lowered).values("relay_transaction_id")
         yield RelayTransaction.objects.filter(pk__in=owners)
-    elif _HASH_BEGINNING.fullmatch(lowered) and not _WHOLE_ADDRESS.fullmatch(lowered):
-        begun = Attempt.objects.with_hash_beginning(lowered).order_by("transaction_hash")[:MOST]
+    elif not _WHOLE_ADDRESS.fullmatch(lowered):
+        begun = Attempt.objects.with_hash_like(lowered).order_by("transaction_hash")[:MOST]
         yield RelayTransaction.objects.filter(
             pk__in=list(begun.values_list("relay_transaction_id", flat=True))
         )

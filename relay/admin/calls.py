@@ -16,15 +16,12 @@ from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import MOST, people_like
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallRefused
-from relay.models import PREDECESSOR_FAILED, Attempt, RelayTransaction, ReversedSettlement
+from relay.models import HASH_PART, PREDECESSOR_FAILED, Attempt, RelayTransaction, ReversedSettlement
 from relay.services import cancellation
 from relay.services.broadcasting import broadcast_again
 from relay.services.reorganisations import OVERTAKEN
 
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
-_HASH_BEGINNING = re.compile(r"0x[0-9a-fA-F]{6,64}")
-
-
 # One index has these.
 _UNSUCCESSFUL = (
     RelayTransaction.Status.FAILED,
@@ -84,11 +81,9 @@ CANCEL_UNSENT = ReasonedAction(
 )
 
 
-def _ids_of(beginning: str) -> list[int]:
-    """Return the relay transactions of the first attempts whose hash begins so."""
-    if not _HASH_BEGINNING.fullmatch(beginning):
-        return []
-    owners = Attempt.objects.with_hash_beginning(beginning).order_by("transaction_hash")
+def _ids_of(part: str) -> list[int]:
+    """Return the relay transactions of the first attempts whose hash is like that."""
+    owners = Attempt.objects.with_hash_like(part).order_by("transaction_hash")
     return list(owners.values_list("relay_transaction_id", flat=True)[:MOST])
 
 
@@ -265,7 +260,7 @@ class AttemptAdmin(Exportable, ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Attempt], search_term: str
     ) -> tuple[QuerySet[Attempt], bool]:
-        if _HASH_BEGINNING.fullmatch(search_term.strip()):
-            found = Attempt.objects.with_hash_beginning(search_term.strip())
+        if HASH_PART.fullmatch(search_term.strip()):
+            found = Attempt.objects.with_hash_like(search_term.strip())
             return queryset.filter(pk__in=found.values("pk")), False
         return super().get_search_results(request, queryset, search_term)

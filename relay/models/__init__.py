@@ -6,7 +6,7 @@ Every row names its chain, so that the rows of a second chain never collide with
 
 from pathlib import Path
 
-from relay.models.attempts import Attempt, AttemptQuerySet, AttemptStatus
+from relay.models.attempts import HASH_PART, Attempt, AttemptQuerySet, AttemptStatus
 from relay.models.calls import (
     CALLERS_DOING,
     PREDECESSOR_FAILED,
@@ -25,6 +25,7 @@ from relay.models.worker import FinalBlock, Loss, WorkerLoop
 __all__ = [
     "CALLERS_DOING",
     "FUNCTIONS",
+    "HASH_PART",
     "PREDECESSOR_FAILED",
     "TIMELINE",
     "Attempt",

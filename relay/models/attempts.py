@@ -1,5 +1,6 @@
 """Attempts: transactions signed for a relay call on an account nonce; their bytes are stored before they are sent."""
 
+import re
 from typing import Self, TypeAlias
 
 from django.contrib.postgres.indexes import BrinIndex
@@ -8,6 +9,9 @@ from django.db.models import Q
 
 from gateway.common.fields import HashField, Uint256Field
 from relay.models.calls import RelayTransaction, current_chain_id
+
+# What a hash begins with, and also how it ends where a list shortens it: 0x12ab34…5678
+HASH_PART = re.compile(r"(?P<begin>0x[0-9a-f]{6,64})(?:(?:…|\.{2,3})(?P<end>[0-9a-f]+))?", re.IGNORECASE)
 
 
 class AttemptStatus(models.TextChoices):
@@ -28,14 +32,21 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
         """Keep the one with this transaction hash, in any casing, on the chain that this process serves."""
         return self.filter(chain_id=current_chain_id(), transaction_hash=transaction_hash.lower())
 
-    def with_hash_beginning(self, beginning: str) -> Self:
+    def with_hash_like(self, part: str) -> Self:
         """
-        Keep those whose hash begins so, on the chain that this process serves.
+        Keep those whose hash is such a `HASH_PART`, on the chain that this process serves; none for any other text.
 
         A range of whole hashes, which the unique index serves whatever its collation.
         """
-        least, most = (beginning.lower().ljust(66, digit) for digit in "0f")
-        return self.filter(chain_id=current_chain_id(), transaction_hash__range=(least, most))
+        match = HASH_PART.fullmatch(part.lower())
+        if match is None:
+            return self.none()
+        least, most = (match["begin"].ljust(66, digit) for digit in "0f")
+        return self.filter(
+            chain_id=current_chain_id(),
+            transaction_hash__range=(least, most),
+            transaction_hash__endswith=match["end"] or "",
+        )
 
     def in_progress(self) -> Self:
         """Keep attempts of relay transactions that are not settled."""

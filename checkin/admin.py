@@ -189,6 +189,15 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return self.readonly_fields if obj is None else ("badge", *self.readonly_fields)
 
+    def get_object(
+        self, request: HttpRequest, object_id: str, from_field: str | None = None
+    ) -> DropTable | None:
+        """Lock a table that is saved: the form writes what differs from the items that it reads afterwards."""
+        table = super().get_object(request, object_id, from_field)
+        if table is None or request.method != "POST":
+            return table
+        return DropTable.objects.select_for_update().get(pk=table.pk)
+
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_change_permission(request, obj) and _may_write(request, obj)
 

@@ -118,6 +118,8 @@ def test_an_author_who_acts_while_another_publishes_waits_and_is_told(
 @pytest.mark.django_db(transaction=True)
 def test_two_saves_of_an_author_at_once_wait_for_each_other(author: User, draft: DropTable) -> None:
     client = browser_of(author)
+    # What the second one sends is what was there before the first.
+    draft.items.update(weight=8)
     rows = list(draft.items.order_by("id"))
     with waits_for_this_transaction(
         partial(client.post, page("change", draft), shown(rows, weight=8))

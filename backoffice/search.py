@@ -29,6 +29,7 @@ MayView = Callable[[type[Model]], bool]
 WHAT_IS_FOUND = (
     "A profile's address, whole or four or more of the characters it begins or ends with, in any casing",
     "A profile as name#1234: the digits are the first of its address, and it is they that find it",
+    "The user name of a member of staff, or its beginning, in any casing",
     "The name that a profile shows of itself, or its beginning: anybody may take any name, so compare the address",
     "The hash of any attempt of a call: whole, as lists shorten it, or six or more of the characters it begins with",
     "The number of an invoice, as its payer has it",
@@ -110,6 +111,8 @@ def _places(term: str) -> Iterator[QuerySet[Any]]:
         yield User.objects.filter(profile_address=lowered)
     elif (part := address_like(lowered)) is not None:
         yield User.objects.filter(part).order_by("pk")
+    # The index has the names of staff alone, so that their casing costs nothing.
+    yield User.objects.filter(is_staff=True, username__istartswith=term).order_by("pk")
     yield _called(lowered)
     yield from _at_stripe(term)
     yield from _invoiced(term)

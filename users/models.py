@@ -49,6 +49,8 @@ class User(AbstractUser):
             models.Index(
                 OpClass(Reverse(Lower("profile_address")), "text_pattern_ops"), name="users_user_address_end"
             ),
+            # Staff are few among all, and search one another by name.
+            models.Index(fields=["username"], condition=models.Q(is_staff=True), name="users_user_staff"),
         ]
 
     def __str__(self) -> str:

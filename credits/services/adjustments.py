@@ -39,14 +39,14 @@ def request(*, user: User, credits: int, key: str, actor: User, reason: str) -> 
 
 def _post(asked: ApprovalRequest) -> Done:
     user, moved = User.objects.get(pk=asked.object_id), int(asked.payload["credits"])
-    entries.adjust(
+    entry = entries.adjust(
         user=user,
         credits=moved,
         key=f"approval:{asked.pk}",
         actor=asked.requested_by,
         reason=asked.reason,
     )
-    return Done(f"{moved:+d} credits are posted.", user)
+    return Done(f"{moved:+d} credits are posted.", user, entry)
 
 
 ADJUST = approval_kinds.register(

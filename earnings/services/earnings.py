@@ -282,7 +282,7 @@ def request_release(*, postback_id: int, actor: User, reason: str, key: str) -> 
 
 def _carry_out(asked: ApprovalRequest) -> Done:
     credit = release_early(postback_id=int(asked.object_id))
-    return Done(f"{credit.entry.amount if credit.entry else 0} credits are posted.", credit)
+    return Done(f"{credit.entry.amount if credit.entry else 0} credits are posted.", credit, credit.entry)
 
 
 RELEASE = approval_kinds.register(

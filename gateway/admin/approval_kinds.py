@@ -92,10 +92,15 @@ REFUNDS = Pool("refunds", "of any currency", "refund", is_money=True)
 
 
 class Done(NamedTuple):
-    """What carrying out did, as a sentence, and the row that the audit log names."""
+    """
+    What carrying out did, as a sentence, the row that the audit log names, and a row that it made beside that.
+
+    Of a request about something new, `row` is what it made.
+    """
 
     message: str
     row: Model
+    made: Model | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.contrib.contenttypes.models import ContentType
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest
@@ -117,7 +118,7 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
     staff_actions: ClassVar[tuple[ReasonedAction, ...]] = (APPROVE, REJECT)
     fields = readonly_fields = (
         "what", "about", "changed", "reason", "requested_by", "requested_roles", "state", "needs_second_person",
-        "pool", "amount", "decided_by", "decision_reason", "created_at", "expires_at", "decided_at",
+        "made", "pool", "amount", "decided_by", "decision_reason", "created_at", "expires_at", "decided_at",
     )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -165,9 +166,24 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
 
     @admin.display(description="about")
     def about(self, asked: ApprovalRequest) -> str | SafeString:
+        return _linked(asked.content_type, asked.object_id, asked.subject)
+
+    @admin.display(description="made")
+    def made(self, asked: ApprovalRequest) -> str | SafeString:
+        """Lead to the row that carrying it out has made; to where it will be found, if a worker makes it."""
+        if asked.made_type is not None:
+            row = asked.made_type.get_all_objects_for_this_type(pk=asked.made_id).first()
+            return _linked(asked.made_type, asked.made_id, f"{asked.made_type.name} {row or asked.made_id}")
+        if asked.status != Status.DONE or asked.object_id:
+            return ""
         kind = asked.content_type
-        try:
-            url = reverse(f"admin:{kind.app_label}_{kind.model}_change", args=[asked.object_id])
-        except NoReverseMatch:
-            return asked.subject
-        return format_html('<a href="{}">{}</a>', url, asked.subject)
+        rows = reverse(f"admin:{kind.app_label}_{kind.model}_changelist")
+        return format_html('<a href="{}?q={}">{} {}</a>', rows, asked.subject, kind.name, asked.subject)
+
+
+def _linked(kind: ContentType, pk: str, name: str) -> str | SafeString:
+    try:
+        url = reverse(f"admin:{kind.app_label}_{kind.model}_change", args=[pk])
+    except NoReverseMatch:
+        return name
+    return format_html('<a href="{}">{}</a>', url, name)

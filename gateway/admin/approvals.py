@@ -260,12 +260,15 @@ def state_of(asked: ApprovalRequest) -> str:
 def _carry_out(kind: Kind, asked: ApprovalRequest, *, decided_by: Any, reason: str) -> str:
     _check_day(kind, asked)
     done = kind.carry_out(asked)
-    _decide(asked, ApprovalRequest.Status.DONE, decided_by=decided_by, reason=reason)
+    made = done.made or (None if asked.object_id or done.row == asked else done.row)
+    _decide(asked, ApprovalRequest.Status.DONE, decided_by=decided_by, reason=reason, made=made)
     _log(asked, "carried out", actor=decided_by or asked.requested_by, row=done.row)
     return done.message
 
 
-def _decide(asked: ApprovalRequest, status: str, *, decided_by: Any, reason: str) -> None:
+def _decide(
+    asked: ApprovalRequest, status: str, *, decided_by: Any, reason: str, made: Model | None = None
+) -> None:
     """Only a request that still waits is decided, whatever the caller has read."""
     waiting = ApprovalRequest.objects.filter(pk=asked.pk, status=ApprovalRequest.Status.WAITING)
     decided = waiting.update(
@@ -273,10 +276,14 @@ def _decide(asked: ApprovalRequest, status: str, *, decided_by: Any, reason: str
         decided_by_id=decided_by.pk if decided_by else None,
         decision_reason=reason,
         decided_at=Now(),
+        made_type=ContentType.objects.get_for_model(made) if made else None,
+        made_id=str(made.pk) if made else "",
     )
     if not decided:
         raise RequestDecided(became="somebody was faster")
-    asked.refresh_from_db(fields=["status", "decided_by", "decision_reason", "decided_at"])
+    asked.refresh_from_db(
+        fields=["status", "decided_by", "decision_reason", "decided_at", "made_type", "made_id"]
+    )
 
 
 def _log(asked: ApprovalRequest, stage: str, *, actor: Any, row: Model | None = None) -> None:

@@ -128,6 +128,10 @@ class ApprovalRequest(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField(help_text="Nobody can approve it from then on.")
     decided_at = models.DateTimeField(null=True)
+    made_type = models.ForeignKey(ContentType, models.PROTECT, null=True, related_name="+", db_index=False)
+    made_id = models.CharField(
+        max_length=64, blank=True, default="", help_text="The row that carrying it out has made, if any."
+    )
 
     objects = ApprovalRequestQuerySet.as_manager()
 

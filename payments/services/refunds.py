@@ -142,7 +142,7 @@ def _store(asked: ApprovalRequest) -> Done:
     )
     enqueue_on_commit("payments.send_refund", refund_id=str(refund.pk))
     shown = display_amount(amount_minor=refund.amount_minor, currency=payout.currency)
-    return Done(f"{shown} is on its way to Stripe; the refund's row says when it is done.", payout)
+    return Done(f"{shown} is on its way to Stripe; the refund's row says when it is done.", payout, refund)
 
 
 REFUND = approval_kinds.register(

@@ -5,6 +5,7 @@ import re
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -140,7 +141,7 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
         "status",
         "why",
         "transaction_hash",
-        "profile_address",
+        "profile",
         "expected_cost",
         "real_cost",
     )
@@ -197,6 +198,12 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
         ),
     )
     staff_actions = (BROADCAST_AGAIN, CANCEL_UNSENT)
+
+    @admin.display(description="profile", ordering="profile_address")
+    def profile(self, call: RelayTransaction) -> SafeString:
+        """Lead to the person who sent it; the address is the call's own, so nothing is joined."""
+        page = reverse("admin:users_user_change", args=[call.user_id])
+        return format_html('<a href="{}">{}</a>', page, columns.short(call.profile_address))
 
     @admin.display(description="why", ordering="failure_code")
     def why(self, call: RelayTransaction) -> str | SafeString:

@@ -97,6 +97,8 @@ class RelayerAdmin(ReasonedActions, ReadOnlyAdmin):
         "mined_account_nonce",
         "synced_at",
     )
+    search_fields = ("address__exact",)
+    search_help_text = "The whole address of a relayer."
     ordering = ("id",)
     staff_actions = (PAUSE_RELAYER, RESUME_RELAYER, ADD_RELAYER, RETIRE_RELAYER, BRING_BACK_RELAYER)
 

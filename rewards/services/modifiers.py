@@ -102,7 +102,9 @@ def _carry_out(asked: ApprovalRequest) -> Done:
         actor=asked.requested_by,
     )
     what = modifier.get_modifier_type_display()
-    return Done(f"{what} +{modifier.value} until {modifier.expires_at:%Y-%m-%d %H:%M} UTC.", modifier.user)
+    return Done(
+        f"{what} +{modifier.value} until {modifier.expires_at:%Y-%m-%d %H:%M} UTC.", modifier.user, modifier
+    )
 
 
 GRANT = approval_kinds.register(

@@ -292,6 +292,16 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "save_trusted_code": _trusted_code,
     "set_network_secret": _network("set_network_secret"),
 }
+# What carrying out a request makes, beside the row that it is about.
+MADE = {
+    "add_payout_rate": "payoutrate",
+    "adjust_credits": "creditentry",
+    "grant_modifier": "modifier",
+    "refund_payout": "refund",
+    "release_early": "creditentry",
+    "save_staff": "user",
+    "save_trusted_code": "trustedimplementation",
+}
 BELOW, ABOVE = 40, 41
 
 
@@ -346,7 +356,8 @@ def test_only_what_the_table_allows(kind: str, limits: Settings) -> None:
             may_decide = other in {decides, approval_kinds.SUPERUSER} - {role}
             with transaction.atomic():
                 if may_decide:
-                    approvals.approve(request_id=asked.pk, actor=second, reason="x")
+                    done, _ = approvals.approve(request_id=asked.pk, actor=second, reason="x")
+                    assert (done.made_type and done.made_type.model) == MADE.get(kind)
                 else:
                     with pytest.raises(AnotherRoleDecides):
                         approvals.approve(request_id=asked.pk, actor=second, reason="x")

@@ -111,6 +111,14 @@ def test_people_are_found_by_the_name_that_their_profiles_show(staff: Client) ->
     assert f"{word} Lena" in staff.get(page_of(people[0])).content.decode()
 
 
+def test_staff_are_found_by_their_user_names(staff: Client) -> None:
+    name = f"Ada-{secrets.token_hex(4)}"
+    one, other = (UserFactory.create(username=f"{name}{end}", is_staff=True) for end in ("", "-2"))
+    UserFactory.create(username=f"{name}-3")
+    assert searched(staff, name.lower()) == [page_of(one), page_of(other)]
+    assert searched(staff, f"{name.upper()}-") == [page_of(other)]
+
+
 def test_several_people_are_listed_to_choose_from(staff: Client) -> None:
     end = secrets.token_hex(5)
     people = [UserFactory.create(profile_address=f"0x{secrets.token_hex(15)}{end}") for _ in range(3)]
@@ -261,13 +269,14 @@ def test_the_box_is_on_every_page_and_the_lists_are_still_found(staff: Client) -
         assert "/admin/relay/relayer/" in staff.get("/admin/search/", {"s": "relayer"}).content.decode()
 
 
-def test_a_part_of_an_address_is_found_by_an_index(db: None) -> None:
+def test_staff_and_a_part_of_an_address_are_found_by_an_index(db: None) -> None:
     people = [
         User(username=secrets.token_hex(8), profile_address=f"0x{secrets.token_hex(20)}")
         for _ in range(6_000)
     ]
     User.objects.bulk_create(people)
     as_owner("ANALYZE users_user")
+    assert "users_user_staff" in User.objects.filter(is_staff=True, username__istartswith="ada").explain()
     address = str(random.choice(people).profile_address)
     for term, indexes in (
         (address[:12], {"users_user_address_begin"}),

@@ -59,6 +59,8 @@ def test_a_transaction_is_found_by_any_hash_and_by_address(staff: Client, accept
         assert results(staff, "attempt", q=attempt.transaction_hash) == [attempt]
     for address in (row.profile_address, row.profile_address.lower()):
         assert results(staff, "relaytransaction", q=address) == [other, row]
+    page = staff.get(reverse("admin:relay_relaytransaction_changelist")).content.decode()
+    assert page.count(reverse("admin:users_user_change", args=[row.user_id])) == 2
     assert results(staff, "relaytransaction", q="no such thing") == []
 
 

@@ -455,12 +455,9 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
-            model_name="profilecard",
+            model_name="user",
             index=models.Index(
-                django.contrib.postgres.indexes.OpClass(
-                    django.db.models.functions.text.Lower("name"), "text_pattern_ops"
-                ),
-                name="profilecard_name_begin",
+                condition=models.Q(("is_staff", True)), fields=["username"], name="users_user_staff"
             ),
         ),
         migrations.AddIndex(
@@ -507,6 +504,15 @@ class Migration(migrations.Migration):
                     table="users_note",
                     when="BEFORE",
                 ),
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="profilecard",
+            index=models.Index(
+                django.contrib.postgres.indexes.OpClass(
+                    django.db.models.functions.text.Lower("name"), "text_pattern_ops"
+                ),
+                name="profilecard_name_begin",
             ),
         ),
         migrations.AddConstraint(

@@ -100,6 +100,15 @@ class Migration(migrations.Migration):
                 ("expires_at", models.DateTimeField(help_text="Nobody can approve it from then on.")),
                 ("decided_at", models.DateTimeField(null=True)),
                 (
+                    "made_id",
+                    models.CharField(
+                        blank=True,
+                        default="",
+                        help_text="The row that carrying it out has made, if any.",
+                        max_length=64,
+                    ),
+                ),
+                (
                     "content_type",
                     models.ForeignKey(
                         db_index=False,
@@ -117,6 +126,16 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "made_type",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="contenttypes.contenttype",
                     ),
                 ),
                 (

@@ -126,4 +126,6 @@ def test_a_request_and_what_came_of_it_are_told_apart_and_lead_to_one_another(cl
     assert f"Carried out: {second}. checked" in shown
     posted = f"{reverse('admin:credits_creditentry_changelist')}?q=approval:{asked.pk}"
     assert posted in shown
-    assert len(client.get(posted).context["cl"].result_list) == 1
+    [entry] = client.get(posted).context["cl"].result_list
+    request = client.get(reverse("admin:gateway_admin_approvalrequest_change", args=[asked.pk]))
+    assert reverse("admin:credits_creditentry_change", args=[entry.pk]) in request.content.decode()

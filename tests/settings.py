@@ -61,7 +61,7 @@ if "options" in DATABASES["default"]["OPTIONS"]:
     )
 
 # pytest keeps what a test logs; to write it as JSON as well takes longer than many a request.
-LOGGING["root"] = {"level": "INFO"}
+LOGGING["root"] = {"level": os.environ.get("LOG_LEVEL", "INFO")}
 # A storm of threads may wait for the node or the double together.
 WEB_THREADS = 256
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

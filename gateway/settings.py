@@ -150,7 +150,8 @@ _database = env.database("DATABASE_URL")
 _PLACE = {"dbname", "user", "password", "host", "port"}
 _STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
 # A request that waits longer than this is stuck: fail it, free the row, let the caller repeat.
-_TIMEOUTS = {"lock_timeout": "10s", "idle_in_transaction_session_timeout": "30s"}
+_LOCK_SECONDS = env.integer("DATABASE_LOCK_TIMEOUT_SECONDS", default=10, minimum=1)
+_TIMEOUTS = {"lock_timeout": f"{_LOCK_SECONDS}s", "idle_in_transaction_session_timeout": "30s"}
 # What `migrate` sets for the role of the processes; commands, which have no limit of their own, run as others do.
 DATABASE_ROLE_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS or 15}s", **_TIMEOUTS}
 # A pooler in front gives a session for as long as a connection lasts, or for one transaction: then nothing may be set
@@ -208,8 +209,7 @@ CACHES: dict[str, dict[str, Any]] = {
         "OPTIONS": {
             "serializer": "django.core.signing.JSONSerializer",
             "pool_class": "gateway.common.redis_urls.Pool",
-            "socket_timeout": 0.5,
-            "socket_connect_timeout": 0.5,
+            **redis_urls.patience(),
         },
     },
 }

@@ -7,6 +7,8 @@ import tempfile
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from gateway.common import redis_urls
+
 
 def signing_key() -> str:
     return (
@@ -41,6 +43,8 @@ _environment = {
 }
 if os.environ.get("PGBOUNCER"):
     _environment["DATABASE_POOLING"] = "transaction"
+# A Redis that is well may be slow as well; whoever wants it to be given up soon says so.
+redis_urls.PATIENCE_SECONDS = 60.0
 for _name, _value in _environment.items():
     os.environ.setdefault(_name, _value)
 

@@ -14,6 +14,8 @@ from redis import ConnectionPool, Redis
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
 SENTINEL = "redis+sentinel"
+# How long a request waits for Redis, which it can do without.
+PATIENCE_SECONDS = 0.5
 # Neither has types.
 _Sentinel: Any = Sentinel
 _SentinelPool: Any = SentinelConnectionPool
@@ -50,6 +52,11 @@ def sentinels(url: str) -> Sentinels | None:
     return Sentinels([(host, int(port)) for host, _, port in pairs], service, unquote(parts.password or ""))
 
 
+def patience() -> dict[str, Any]:
+    """Return the options of a client that gives up soon."""
+    return {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS}
+
+
 def client(url: str, **options: Any) -> Any:
     """Return a client of the Redis that takes writes now."""
     return Redis(connection_pool=Pool.from_url(url, **options))
@@ -58,7 +65,7 @@ def client(url: str, **options: Any) -> Any:
 @functools.cache
 def text_client(url: str) -> Any:
     """Return the process's client for small texts, which gives up soon."""
-    return client(url, decode_responses=True, socket_timeout=0.5, socket_connect_timeout=0.5)
+    return client(url, decode_responses=True, **patience())
 
 
 class Pool(ConnectionPool):

@@ -40,8 +40,7 @@ class _Counter:
 
     def __init__(self, redis_url: str) -> None:
         options: dict[str, Any] = {
-            "socket_timeout": 0.5,
-            "socket_connect_timeout": 0.5,
+            **redis_urls.patience(),
             # For connections that a restart of Redis has closed. What timed out once would time out again.
             "retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
         }

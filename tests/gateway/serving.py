@@ -38,6 +38,13 @@ def wait(request: HttpRequest) -> HttpResponse:
     return HttpResponse("waited")
 
 
+def hold(request: HttpRequest) -> HttpResponse:
+    """Keep the thread until there is a file."""
+    while not Path(os.environ["POLLED_FILE"] + ".go").exists():
+        time.sleep(0.01)
+    return HttpResponse("waited")
+
+
 def pieces(request: HttpRequest) -> StreamingHttpResponse:
     """Answer many pieces."""
 
@@ -87,6 +94,7 @@ urlpatterns = [
     path("poll", poll),
     path("broken", broken),
     path("wait", wait),
+    path("hold", hold),
     path("pieces", pieces),
     path("fail", fail),
     path("echo/", echo),

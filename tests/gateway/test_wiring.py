@@ -197,6 +197,13 @@ def test_statements_have_fifteen_seconds_unless_the_environment_says_otherwise()
     assert "statement_timeout=0s" in unlimited.DATABASES["default"]["OPTIONS"]["options"]
 
 
+def test_locks_are_waited_for_ten_seconds_unless_the_environment_says_otherwise() -> None:
+    assert settings_with().DATABASE_ROLE_LIMITS["lock_timeout"] == "10s"
+    patient = settings_with(DATABASE_LOCK_TIMEOUT_SECONDS="60")
+    assert patient.DATABASE_ROLE_LIMITS["lock_timeout"] == "60s"
+    assert "lock_timeout=60s" in patient.DATABASES["default"]["OPTIONS"]["options"]
+
+
 def test_a_management_command_may_take_as_long_as_it_takes() -> None:
     shown = subprocess.run(
         [sys.executable, "manage.py", "shell", "-c", _SHOW_TIMEOUT],

@@ -1,6 +1,8 @@
 """The service's HTTP API as a caller sees it that wants to look at every answer, refusals included."""
 
 import json
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +10,9 @@ import urllib3
 
 # Room for a connection per thread of a storm; patience for the last of it.
 _POOL = urllib3.PoolManager(maxsize=256, retries=False, timeout=120)
+_PATIENCE_SECONDS = 300
+# For as long as a web process remembers that Redis has failed; it asks its callers to wait for longer.
+_PAUSE_SECONDS = 1.2
 
 
 @dataclass(frozen=True)
@@ -41,3 +46,25 @@ class Api:
         wait = response.headers.get("retry-after")
         kind = response.headers.get("content-type", "")
         return Answer(response.status, kind, int(wait) if wait else None, response.json())
+
+    def ask_until_served(
+        self, path: str, body: dict[str, Any] | None = None, *, method: str | None = None
+    ) -> Answer:
+        """Ask as a patient caller does, who repeats a request that was answered with 503; return what comes then."""
+        return until_served(lambda: self.ask(path, body, method=method))
+
+
+def until_served(ask: Callable[[], Answer], *, only_code: str | None = None) -> Answer:
+    """
+    Ask again for as long as the answer is a 503 that says when to come back, or such a one with `only_code`.
+
+    On a busy machine a node or Redis may take longer than the service waits for it, also when nothing is broken.
+    """
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        answer = ask()
+        is_served = answer.status != 503 or only_code not in {None, answer.body["code"]}
+        if is_served or time.monotonic() > deadline:
+            return answer
+        assert answer.retry_after is not None, answer
+        time.sleep(min(answer.retry_after, _PAUSE_SECONDS))

@@ -14,7 +14,7 @@ from devstack.environment import CREDITS_PER_MAJOR_UNIT
 from devstack.services.stripe_double import StripeDouble
 from devstack.stripe.client import LoggedRequest
 from devstack.stripe_account import StripeAccount
-from tests.journeys.api import Answer
+from tests.journeys.api import Answer, until_served
 from tests.journeys.billing_records import BillingRecords
 from tests.journeys.people import Person
 from tests.journeys.stack import Stack
@@ -23,6 +23,8 @@ from tests.journeys.waiting import until
 CUSTOMER = "/api/payments/createCustomer"
 UPSERT = "/api/payments/upsertSubscription"
 CUSTOMERS, SUBSCRIPTIONS = "/v1/customers", "/v1/subscriptions"
+# The code of the answer while the provider takes too long.
+AWAY = "billing-unavailable"
 _VISA = "pm_card_visa"
 
 
@@ -66,12 +68,14 @@ class Payer:
         return self
 
     def create_customer(self) -> Answer:
-        """Ask for a customer."""
-        return self.person.api.ask(CUSTOMER, {})
+        """Ask for a customer, until the provider has answered in time."""
+        return until_served(lambda: self.person.api.ask(CUSTOMER, {}), only_code=AWAY)
 
     def upsert(self) -> Answer:
-        """Ask for the subscription."""
-        return self.person.api.ask(UPSERT, {"subscriptionCost": self.amount})
+        """Ask for the subscription, until the provider has answered in time."""
+        return until_served(
+            lambda: self.person.api.ask(UPSERT, {"subscriptionCost": self.amount}), only_code=AWAY
+        )
 
     def subscribed(self) -> None:
         """Ask for the subscription, and wait until the service has heard and done all that follows."""

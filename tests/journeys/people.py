@@ -1,7 +1,6 @@
 """People: a profile, the wallet that signs for it, credits, and a way to speak to the service."""
 
 import secrets
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +8,7 @@ from devstack.rpc import Rpc
 from devstack.wallet import Wallet
 from devstack.world.abi import calldata
 from devstack.world.profiles import Profile
-from tests.journeys.api import Answer, Api
+from tests.journeys.api import Answer, Api, until_served
 from tests.journeys.waiting import until
 
 _OPEN = {"Pending", "Submitted"}
@@ -41,16 +40,18 @@ class Person:
         return self.api.ask("/api/relay/execute", body)
 
     def accepted(self, body: dict[str, Any]) -> str:
-        """Hand a relay call in that must be accepted; return its hash."""
-        answer = self.execute(body)
+        """Hand a relay call in that must be accepted, once its node has answered in time; return its hash."""
+        answer = until_served(lambda: self.execute(body), only_code="chain-unavailable")
         assert answer.status == 200, answer
         return str(answer.body["transactionHash"])
 
+    def execute_until_served(self, body: dict[str, Any]) -> Answer:
+        """Hand a relay call in as a patient wallet does: again for each 503."""
+        return until_served(lambda: self.execute(body))
+
     def accepted_in_the_end(self, body: dict[str, Any]) -> str:
-        """Hand a relay call in as a patient wallet does: again after `Retry-After` for each 503."""
-        while (answer := self.execute(body)).status == 503:
-            assert answer.retry_after is not None
-            time.sleep(answer.retry_after)
+        """Hand a relay call in that must be accepted in the end, as a patient wallet does; return its hash."""
+        answer = self.execute_until_served(body)
         assert answer.status == 200, answer
         return str(answer.body["transactionHash"])
 

@@ -36,6 +36,9 @@ _CROWD = 160
 # What one person may adjust alone; here somebody empties accounts.
 _LIMITS = ("APPROVAL_CREDITS_PER_CLERK", "APPROVAL_CREDITS_PER_PERSON", "APPROVAL_CREDITS_PER_DAY")
 _START_SECONDS = 300
+# What requests wait for that a test keeps waiting until it kills their process.
+_PATIENCE = ("STRIPE_TIMEOUT_SECONDS", "DATABASE_LOCK_TIMEOUT_SECONDS", "DATABASE_STATEMENT_TIMEOUT_SECONDS")
+_STUCK_SECONDS = 150
 # How long a node may take; a journey waits for so long where the node stands still.
 _NODE_SECONDS = 15
 # In one process: it takes longer to start than to compare.
@@ -199,7 +202,11 @@ def running_stack(directory: Path) -> Iterator[Stack]:
     """Run the service for the length of the block; no process of it is left afterwards."""
     logs = directory / "log"
     with start_services(directory, block_time=BLOCK_SECONDS, durable=False) as services:
-        settings = {**dict.fromkeys(_LIMITS, str(10**7)), "CHAIN_RPC_TIMEOUT_SECONDS": str(_NODE_SECONDS)}
+        settings = {
+            **dict.fromkeys(_LIMITS, str(10**7)),
+            **dict.fromkeys(_PATIENCE, str(_STUCK_SECONDS)),
+            "CHAIN_RPC_TIMEOUT_SECONDS": str(_NODE_SECONDS),
+        }
         plan = Plan([ProfilePlan() for _ in range(_CROWD)], settings=settings)
         prepared = prepare(services, directory, plan, port=free_port(), block_time=BLOCK_SECONDS)
         prepared.seed()

@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from tests.journeys.api import until_served
 from tests.journeys.chain import BLOCK_SECONDS, GWEI
 from tests.journeys.people import Person
 from tests.journeys.records import Attempt, Call
@@ -125,7 +126,8 @@ def test_a_call_whose_fee_went_above_the_cap_waits_until_the_chain_is_affordable
             stack.chain.price_next_block(100 * GWEI)
         # A web process uses what it read of the fees for as long as a block takes.
         time.sleep(BLOCK_SECONDS + 0.1)
-        refused = late.execute(late.new_call())
+        body = late.new_call()
+        refused = until_served(lambda: late.execute(body), only_code="chain-unavailable")
         assert (refused.status, refused.body["code"]) == (503, "fees-too-high")
         assert refused.retry_after
         assert stack.records.calls(late.profile.profile_address) == []

@@ -22,7 +22,7 @@ Telling = Generator[None, None, None]
 # what is left; after that everything runs again, and what was abandoned has been taken up.
 Story = Callable[[Payer], Telling]
 # Longer than all the stories take to come to their steps; the kill ends it.
-_STUCK_SECONDS = 50
+_STUCK_SECONDS = 140
 
 
 def a_customer_before_it_was_asked_for(payer: Payer) -> Telling:
@@ -167,7 +167,7 @@ def told(started_stack: Stack) -> Iterator[dict[Story, Telling]]:
     told = {story: story(payer) for story, payer in zip(STORIES, payers, strict=True)}
     for story in STUCK_AT_THE_PROVIDER:
         next(told[story])
-    # At last and at once, because the database lets nobody wait for long.
+    # At last and at once, because nobody waits for locks as long as for the provider.
     side_by_side([partial(next, told[story]) for story in STUCK_AT_THE_DATABASE], threads=2)
     assert all(payer.records.pending(payer.profile) for payer in payers)
 

@@ -16,7 +16,7 @@ def test_fifty_equal_posts_get_one_hash_one_transaction_and_one_charge(stack: St
     before = stack.records.account(profile.profile_address).balance
     body = person.new_call()
 
-    answers = at_once([partial(person.execute, body)] * 50)
+    answers = at_once([partial(person.execute_until_served, body)] * 50)
 
     assert {answer.status for answer in answers} == {200}
     (transaction_hash,) = {answer.body["transactionHash"] for answer in answers}

@@ -22,7 +22,7 @@ def test_of_two_hundred_calls_at_once_exactly_the_ten_that_are_afforded_are_acce
         stack.adjust(profile, -surplus)
         bodies = [person.new_call(channel=channel) for channel in range(ASKED)]
 
-        answers = at_once([partial(person.execute, body) for body in bodies])
+        answers = at_once([partial(person.execute_until_served, body) for body in bodies])
 
         accepted = {answer.body["transactionHash"] for answer in answers if answer.status == 200}
         refusals = [answer for answer in answers if answer.status != 200]

@@ -24,23 +24,23 @@ def test_a_signed_out_session_ends_for_all_its_tokens_and_for_no_other_session(
     stack: Stack, person: Person
 ) -> None:
     first, first_refresh = person.api, person.refresh_token
-    pair = first.ask("/api/auth/refresh", {"refresh": first_refresh}).body
+    pair = first.ask_until_served("/api/auth/refresh", {"refresh": first_refresh}).body
     second = with_token(person, pair["access"])
     another_session = replace(person.wallet)
     another_session.sign_in()
     other = with_token(person, another_session.token)
-    assert [api.ask("/api/auth/me").status for api in (first, second, other)] == [200, 200, 200]
+    assert [api.ask_until_served("/api/auth/me").status for api in (first, second, other)] == [200, 200, 200]
 
-    assert second.ask("/api/auth/logout", {}).status == 200
+    assert second.ask_until_served("/api/auth/logout", {}).status == 200
 
-    answers = [api.ask("/api/auth/me") for api in (first, second)]
+    answers = [api.ask_until_served("/api/auth/me") for api in (first, second)]
     assert [(answer.status, answer.body["code"]) for answer in answers] == [(401, "session-ended")] * 2
-    refused = first.ask("/api/relay/execute", person.new_call())
+    refused = first.ask_until_served("/api/relay/execute", person.new_call())
     assert (refused.status, refused.body["code"]) == (401, "session-ended")
     for token in (first_refresh, pair["refresh"]):
-        answer = first.ask("/api/auth/refresh", {"refresh": token})
+        answer = first.ask_until_served("/api/auth/refresh", {"refresh": token})
         assert (answer.status, answer.body["code"]) == (401, "session-ended")
-    assert other.ask("/api/auth/me").status == 200
+    assert other.ask_until_served("/api/auth/me").status == 200
     assert stack.records.calls(person.profile.profile_address) == []
     assert stack.records.living_sessions(person.profile.profile_address) == 1
 
@@ -50,14 +50,14 @@ def test_twenty_refreshes_of_one_token_at_once_leave_one_living_session_with_one
 ) -> None:
     profile, body = person.profile.profile_address, {"refresh": person.refresh_token}
 
-    answers = at_once([partial(person.api.ask, "/api/auth/refresh", body)] * REFRESHES)
+    answers = at_once([partial(person.api.ask_until_served, "/api/auth/refresh", body)] * REFRESHES)
 
     assert {answer.status for answer in answers} == {200}
     (successor,) = {answer.body["refresh"] for answer in answers}
     assert successor != person.refresh_token
-    seen = [with_token(person, answer.body["access"]).ask("/api/auth/me") for answer in answers]
+    seen = [with_token(person, answer.body["access"]).ask_until_served("/api/auth/me") for answer in answers]
     assert {answer.status for answer in seen} == {200}
     assert len({answer.body["sessionId"] for answer in seen}) == 1
     assert stack.records.living_sessions(profile) == stack.records.unused_refresh_tokens(profile) == 1
-    assert person.api.ask("/api/auth/refresh", {"refresh": successor}).status == 200
+    assert person.api.ask_until_served("/api/auth/refresh", {"refresh": successor}).status == 200
     assert stack.records.living_sessions(profile) == stack.records.unused_refresh_tokens(profile) == 1

@@ -21,6 +21,20 @@ def until(what: str, condition: Callable[[], T], *, patience: float = 300) -> T:
     return result
 
 
+def in_time(work: Callable[[], T], *, seconds: float, tries: int = 20) -> T:
+    """
+    Do the work again until it took less than so long; return what it returned then.
+
+    What is slow each time fails. A machine that stood still for a moment does not.
+    """
+    for _ in range(tries):
+        began = time.monotonic()
+        result = work()
+        if time.monotonic() - began < seconds:
+            return result
+    raise TimeoutError(f"{tries} times not within {seconds} s")
+
+
 def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
     """Start all jobs at the same moment, each on a thread of its own; return their results in order."""
     start = threading.Barrier(len(jobs))

@@ -41,7 +41,7 @@ def test_behind_a_pooler_notifications_come_past_it_and_to_sessions_that_were_re
     assert not listener.wait(seconds=0)
     for _ in range(2):
         at_once([lambda: query("SELECT pg_notify('a_channel', '')")])
-        assert listener.wait(seconds=10)
+        assert listener.wait(seconds=60)
         listener._direct.close()
         assert not listener.wait(seconds=0)
 

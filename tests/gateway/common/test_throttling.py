@@ -3,7 +3,6 @@
 import secrets
 import socket
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from devstack.services.stack import Services
-from gateway.common import throttling
+from gateway.common import redis_urls, throttling
 from gateway.common.errors import ServiceUnavailable
 from gateway.common.throttling import NetworkRate, RateLimit
 
@@ -92,24 +91,25 @@ def test_a_network_is_refused_while_nothing_can_be_counted(settings: Settings) -
         ByNetwork().allow_request(request_of("1"), APIView())
 
 
-def test_a_redis_that_hangs_is_waited_for_once_and_asked_again_a_second_later(settings: Settings) -> None:
+def test_a_redis_that_hangs_is_waited_for_once_and_asked_again_a_second_later(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(now=1.0, monotonic=lambda: clock.now, time=time.time)
+    monkeypatch.setattr(throttling, "time", clock)
+    monkeypatch.setattr(redis_urls, "PATIENCE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as hanging:
         settings.REDIS_URL = f"redis://127.0.0.1:{hanging.getsockname()[1]}/0"
+        asked = asks_of(throttling._counter(settings.REDIS_URL))
 
-        waited = [_seconds_of(lambda: Open().allow_request(request_of("1"), APIView())) for _ in range(4)]
-        assert 0.4 < waited[0] < 5
-        assert max(waited[1:]) < 0.2
+        assert all(Open().allow_request(request_of("1"), APIView()) for _ in range(4))
         with pytest.raises(ServiceUnavailable):
             Closed().allow_request(request_of("1"), APIView())
+        assert len(asked) == 1
 
-        time.sleep(1.1)
+        clock.now += 1.1
         with ThreadPoolExecutor(8) as callers:
-            together = list(
-                callers.map(
-                    lambda _: _seconds_of(lambda: Open().allow_request(request_of("1"), APIView())), range(8)
-                )
-            )
-        assert sum(seconds > 0.4 for seconds in together) == 1
+            assert all(callers.map(lambda _: Open().allow_request(request_of("1"), APIView()), range(8)))
+        assert len(asked) == 2
 
 
 def test_requests_are_counted_again_once_redis_is_back(services: Services, settings: Settings) -> None:
@@ -126,26 +126,19 @@ def test_requests_are_counted_again_once_redis_is_back(services: Services, setti
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_of_a_large_rate_hits_are_counted_in_packets_and_no_more_than_the_rate_pass(
-    services: Services, processes: int
+    services: Services, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rate, caller = throttling._rate("400/hour"), secrets.token_hex()
+    monkeypatch.setattr(throttling, "_PACKET_SECONDS", 600.0)
     counters = [throttling._Counter(services.redis_url) for _ in range(processes)]
-    asked = 0
-    for counter in counters:
-        hit = counter._limiter.hit
-
-        def counted(*arguments: Any, hit: Any = hit, **options: Any) -> Any:
-            nonlocal asked
-            asked += 1
-            return hit(*arguments, **options)
-
-        counter._limiter.hit = counted  # type: ignore[method-assign]
+    asks = [asks_of(counter) for counter in counters]
     passed = sum(
         counters[place % processes].count(rate, "RELAY_READ_RATE", caller, in_packets=True) is None
         for place in range(450)
     )
     assert passed == 400
     # A packet is four hits; after the rate is used up, each hit asks twice.
+    asked = sum(len(of_process) for of_process in asks)
     assert 100 <= asked <= 100 + 2 * 50 + 2 * 4 * processes
 
 
@@ -167,7 +160,14 @@ def test_what_fails_closed_is_counted_hit_by_hit(services: Services, settings: S
     assert ("AUTH_NONCE_RATE", caller) not in counter._packets._left
 
 
-def _seconds_of(work: Callable[[], object]) -> float:
-    started = time.monotonic()
-    work()
-    return time.monotonic() - started
+def asks_of(counter: throttling._Counter) -> list[object]:
+    """Return a list that grows by an item each time this counter asks Redis."""
+    hit = counter._limiter.hit
+    asked: list[object] = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        asked.append(arguments)
+        return hit(*arguments, **options)
+
+    counter._limiter.hit = counted  # type: ignore[method-assign]
+    return asked

@@ -15,7 +15,7 @@ from typing import Protocol, TypeVar
 
 _Result = TypeVar("_Result")
 _CHUNK = 65_536
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 60.0
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Connect = Callable[[], Awaitable[Streams]]

@@ -33,7 +33,7 @@ _STORIES = (
     ("pm_card_visa_debit", "usd", "disputes"),
     (_BROKE, "eur", "stays"),
 )
-_PATIENCE_SECONDS = 60
+_PATIENCE_SECONDS = 300
 
 
 def subscribe_some(*, seed: str) -> int:

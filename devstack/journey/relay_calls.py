@@ -17,7 +17,7 @@ from devstack.rpc import Rpc
 from devstack.wallet import Wallet
 from devstack.world.abi import calldata, selector
 
-_PATIENCE_SECONDS = 90
+_PATIENCE_SECONDS = 300
 _EXECUTE_RELAY_CALL = selector("executeRelayCall(bytes,uint256,uint256,bytes)")
 
 

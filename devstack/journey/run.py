@@ -22,7 +22,7 @@ from devstack.stripe.client import ControlError
 from devstack.stripe_account import StripeAccount, StripeRefused
 from devstack.wallet import Wallet
 
-_LEAD_SECONDS, _PATIENCE_SECONDS = 20, 60
+_LEAD_SECONDS, _PATIENCE_SECONDS = 20, 300
 _FAILURES = (Mismatch, RelayProblem, RpcFailed, StripeRefused, ControlError, LookupError, OSError, HTTPError)
 
 

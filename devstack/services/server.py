@@ -1,21 +1,26 @@
 """A server of the dev stack: one foreground process with its data folder, log, probe and address."""
 
 import errno
+import fcntl
 import os
 import secrets
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Self
 
 from devstack.process_lifetime import tethered
 
 _PORTS = range(10_000, 32_000)
+# Ports that this process was given.
+_given: set[int] = set()
 
 
 class ServerFailed(RuntimeError):
@@ -142,13 +147,24 @@ def free_port(preferred: int = 0) -> int:
     Return a port of the loopback interface that nobody listens on now, the preferred one if it is free.
 
     Chosen at random below those that the kernel hands to outgoing connections: one of them could
-    take the port before its server has started, or while it is stopped.
+    take the port before its server has started, or while it is stopped. For the same reason no other
+    process of ours is given the port before this one has ended, and this one is given it once.
     """
-    for port in filter(None, (preferred, *secrets.SystemRandom().sample(_PORTS, 100))):
+    others = [port for port in secrets.SystemRandom().sample(_PORTS, 100) if port not in _given]
+    for port in filter(None, (preferred, *others)):
         with suppress(OSError):
             _bind(port)
+            fcntl.lockf(_claims(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+            _given.add(port)
             return port
     raise ServerFailed("No port of the loopback interface is free.")
+
+
+@cache
+def _claims() -> int:
+    """Open the file of which each byte stands for a port: who holds its lock may have a server listen there."""
+    path = Path(tempfile.gettempdir()) / f"gateway-ports-{os.getuid()}"
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
 
 def require_free_port(port: int) -> int:

@@ -30,6 +30,7 @@ from devstack.bench.scenarios import Size, scenarios_of
 from devstack.bench.stack import Checkout, Stack, running_stack
 from devstack.services.stack import Services
 from devstack.wallet import Wallet
+from tests.journeys.waiting import until
 
 _USED = {"web": 4.0, "relay worker": 1.0, "PostgreSQL": 2.0, "node": 3.0, "other": 9.0}
 
@@ -249,10 +250,15 @@ def test_in_open_loop_a_latency_counts_from_when_the_request_was_due() -> None:
 
 
 def test_a_run_ends_with_its_time_and_answers_what_it_has_sent() -> None:
-    server = _Double(seconds=0.05)
-    with _serving(server) as url:
-        sent = send(url, Load(_requests(1), clients=2, seconds=0.5, cycles=True))
-    assert 1 < server.requests == len(sent.accepted) < 30
+    def repeated() -> bool:
+        server = _Double(seconds=0.05)
+        with _serving(server) as url:
+            sent = send(url, Load(_requests(1), clients=2, seconds=0.5, cycles=True))
+        assert 1 <= server.requests == len(sent.accepted) < 30
+        return server.requests > 1
+
+    # On a busy machine the time may be over after the first.
+    until("one request is repeated", repeated)
 
 
 def test_a_call_is_repeated_after_503_but_never_after_a_closed_connection() -> None:

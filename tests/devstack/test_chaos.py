@@ -238,10 +238,11 @@ def test_faults_under_one_load_share_its_calls_and_none_of_its_damage_is_counted
 
 
 @pytest.mark.journey
+@pytest.mark.timeout(3_600)
 def test_nothing_is_lost_by_a_few_faults(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     faults = ["kill accept after the commit", "kill settle before the commit", "postgres: immediate shutdown"]
     results = tmp_path / "results.json"
-    status = run(Options(faults, minutes=10, times=1, results=results))
+    status = run(Options(faults, minutes=50, times=1, results=results))
     assert status == 0, capfd.readouterr().out
     rows = json.loads(results.read_text())
     assert [(name, row["times"]) for name, row in rows.items()] == [(name, 1) for name in sorted(faults)]

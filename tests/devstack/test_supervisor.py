@@ -17,7 +17,7 @@ import urllib3
 from devstack.processes import Web
 from devstack.services.server import free_port, require_free_port
 
-_PATIENCE_SECONDS = 40
+_PATIENCE_SECONDS = 120
 # A script that runs says so by a file; the folder is the first argument of every script.
 _COMMON = """
 import os, signal, subprocess, sys, time

@@ -31,7 +31,7 @@ def test_a_message_that_could_not_be_acknowledged_does_not_block_the_next(
             queue.put(number)
         queue.consumer.qos(prefetch_count=1)
         channel: Any = queue.channel
-        taken.append(queue.get(timeout=5))
+        taken.append(queue.get(timeout=60))
         assert not channel.qos.can_consume()
 
         os.kill(redis.pid, signal.SIGSTOP)
@@ -40,7 +40,7 @@ def test_a_message_that_could_not_be_acknowledged_does_not_block_the_next(
 
         assert [record.levelno for record in caplog.records] == [logging.CRITICAL]
         assert channel.qos.can_consume()
-        taken.append(queue.get(timeout=5))
+        taken.append(queue.get(timeout=60))
         taken[1].ack()
     assert [message.payload for message in taken] == [0, 1]
 
@@ -49,7 +49,7 @@ def test_a_message_that_cannot_be_given_back_or_acknowledged_does_not_end_the_wo
     broker = Connection(redis.url, transport_options={"socket_timeout": 0.2, "max_retries": 0})
     queue = broker.SimpleQueue("one")
     queue.put("once")
-    message = queue.get(timeout=5)
+    message = queue.get(timeout=60)
     # As a worker does, it waits by two channels when the connection is lost, and lets go of it twice.
     other = SimpleQueue(broker.channel(), "two")
     with pytest.raises(other.Empty):

@@ -185,16 +185,17 @@ def test_who_sends_a_body_that_is_refused_unread_can_send_all_of_it_and_read_the
 
 
 def test_who_sends_slowly_reads_that_it_took_too_long(web: SlowWeb) -> None:
-    def send() -> int:
+    def is_told() -> bool:
         with closing(web.connect()) as connection, suppress(ConnectionError):
             connection.sendall(f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 50\r\n\r\n".encode())
             for _ in range(15):
                 connection.sendall(b"x")
                 time.sleep(0.1)
-            return received(connection).status
-        return 0
+            return received(connection).status == 408
+        return False
 
-    assert in_time(send, seconds=2 * _BODY_SECONDS) == 408
+    # Where the machine stood still for longer than the client may send on, the connection is gone.
+    until("the client is told", is_told, patience=60)
 
 
 def test_a_body_that_breaks_off_is_not_taken_for_a_whole_one(web: SlowWeb) -> None:

@@ -29,20 +29,26 @@ from tests.relay.workers import later, track
 
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
+# Of a node that answers, however busy the machine is.
+_PATIENCE_SECONDS = 60.0
 
 
 class Nodes:
     """Proxies in front of the node, and the service's client over them."""
 
-    def __init__(self, services: Services, loop: Loop, count: int) -> None:
+    def __init__(
+        self, services: Services, loop: Loop, count: int, patch: pytest.MonkeyPatch, *, hang: bool
+    ) -> None:
         port = urlsplit(services.rpc_url).port or 0
         self.proxies = [NodeProxy(loop, tcp(lambda: port)) for _ in range(count)]
         self.client = JsonRpcChainClient(
             [f"http://127.0.0.1:{proxy.port}" for proxy in self.proxies],
-            timeout_seconds=1,
+            # One that hangs is not waited for.
+            timeout_seconds=1 if hang else _PATIENCE_SECONDS,
             limits=Limits(services.chain_id, max_lag_blocks=5),
         )
-        self._seconds = 0
+        self._seconds, self._patch = 0, patch
+        patch.setattr(chain_nodes, "_CHECK_SECONDS", 0.5 if hang else _PATIENCE_SECONDS)
 
     def tick(self, chain: Chain, times: int = 1) -> None:
         """Check the nodes, send, mine and track, as the worker does block after block; an outage waits."""
@@ -58,10 +64,13 @@ class Nodes:
                 track()
 
     def heal(self) -> None:
-        """End every fault; the checks find that out."""
+        """End every fault; the checks find that out, and from now on each node gets the time that it needs."""
         for proxy in self.proxies:
             proxy.rule = None
             proxy.heal()
+        for node in self.client._nodes._nodes:
+            node._timeout_seconds = _PATIENCE_SECONDS
+        self._patch.setattr(chain_nodes, "_CHECK_SECONDS", _PATIENCE_SECONDS)
         for _ in range(2):
             self.client.check_nodes()
 
@@ -79,13 +88,12 @@ def loop(services: Services) -> Iterator[Loop]:
 @pytest.fixture
 def make(
     services: Services, chain: Chain, loop: Loop, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[int], Nodes]]:
+) -> Iterator[Callable[..., Nodes]]:
     """Return a function that puts so many nodes in place of the one."""
-    monkeypatch.setattr(chain_nodes, "_CHECK_SECONDS", 0.5)
     made: list[Nodes] = []
 
-    def run(count: int) -> Nodes:
-        made.append(Nodes(services, loop, count))
+    def run(count: int, fault: str = "") -> Nodes:
+        made.append(Nodes(services, loop, count, monkeypatch, hang=fault == "hung"))
         set_chain_client(made[-1].client)
         return made[-1]
 
@@ -162,9 +170,9 @@ def _assert_true_to_chain(row: RelayTransaction, chain: Chain) -> None:
 
 @pytest.mark.parametrize("fault", SURVIVED)
 def test_with_one_node_the_call_ends_as_the_chain_says_once_the_fault_is_over(
-    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+    accept: Accept, chain: Chain, make: Callable[..., Nodes], fault: str
 ) -> None:
-    nodes = make(1)
+    nodes = make(1, fault)
     row = accept()
     SURVIVED[fault](nodes)
     nodes.tick(chain, 3)
@@ -177,10 +185,10 @@ def test_with_one_node_the_call_ends_as_the_chain_says_once_the_fault_is_over(
 
 @pytest.mark.parametrize("fault", BELIEVED)
 def test_one_node_alone_is_believed(
-    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+    accept: Accept, chain: Chain, make: Callable[..., Nodes], fault: str
 ) -> None:
     """As the table in docs/reliability.md says: the loss is bounded by the hold."""
-    nodes = make(1)
+    nodes = make(1, fault)
     row = accept()
     cause, status = BELIEVED[fault]
     cause(nodes)
@@ -195,9 +203,9 @@ def test_one_node_alone_is_believed(
 
 @pytest.mark.parametrize("fault", EVERY)
 def test_with_two_nodes_no_fault_of_one_ends_a_call_differently(
-    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+    accept: Accept, chain: Chain, make: Callable[..., Nodes], fault: str
 ) -> None:
-    nodes = make(2)
+    nodes = make(2, fault)
     row = accept()
     next_nonces = dict(Relayer.objects.values_list("pk", "next_account_nonce"))
     EVERY[fault](nodes)
@@ -216,9 +224,9 @@ def test_with_two_nodes_no_fault_of_one_ends_a_call_differently(
 
 @pytest.mark.parametrize("fault", ["receipt of a revert", "receipt of twice the gas"])
 def test_of_three_nodes_one_that_lies_is_outvoted(
-    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+    accept: Accept, chain: Chain, make: Callable[..., Nodes], fault: str
 ) -> None:
-    nodes = make(3)
+    nodes = make(3, fault)
     row = accept()
     EVERY[fault](nodes)
     nodes.tick(chain, settings.CONFIRMATIONS)
@@ -227,9 +235,9 @@ def test_of_three_nodes_one_that_lies_is_outvoted(
 
 @pytest.mark.parametrize("fault", ["cut", "429", "wrong chain id", "50 blocks behind"])
 def test_with_one_of_two_nodes_unfit_calls_are_accepted_and_sent_and_settlement_waits(
-    accept: Accept, chain: Chain, make: Callable[[int], Nodes], fault: str
+    accept: Accept, chain: Chain, make: Callable[..., Nodes], fault: str
 ) -> None:
-    nodes = make(2)
+    nodes = make(2, fault)
     EVERY[fault](nodes)
     for _ in range(3):
         nodes.client.check_nodes()

@@ -28,7 +28,8 @@ def _fenced(text: str) -> list[str]:
 
 
 def test_the_runbook_explains_every_system_check_and_no_other() -> None:
-    checks = [check for path in ROOT.glob("*/*.py") for check in _CHECK_ID.findall(path.read_text())]
+    files = [path for pattern in ("[!t]*/*.py", "gateway/*/*.py") for path in ROOT.glob(pattern)]
+    checks = [check for path in files for check in _CHECK_ID.findall(path.read_text())]
     explained = {cells[0].strip("`") for cells in rows(DOCS / "runbook.md")}
 
     assert {name for name in explained if re.fullmatch(r"[a-z]+\.[EW]\d{3}", name)} == set(checks)

@@ -315,4 +315,4 @@ class Postback(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.external_id}"
+        return f"{self.get_kind_display().lower()} {self.external_id}"

@@ -161,7 +161,7 @@ class BillingOperation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.pk}"
+        return f"{self.get_kind_display().lower()} {self.pk}"
 
 
 class StripeEvent(models.Model):

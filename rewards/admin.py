@@ -214,7 +214,7 @@ class BadgeAdmin(ApprovedForm, ReasonedActions, StaffAdmin[Badge]):
         save=lambda badge, values: levels.save_badge(badge=badge),
     )
     staff_actions = (REMOVE_BADGE,)
-    percents = ("credits_back_percent",)
+    percents = tuple(_FRACTIONS)
     list_display = (
         "name",
         "track",

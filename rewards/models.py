@@ -208,7 +208,7 @@ class ExperienceEntry(models.Model):
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
-        return f"experience {self.pk}: {self.amount:+d} {self.track}"
+        return f"experience {self.pk}: {self.amount:+d} {self.get_track_display().lower()}"
 
 
 class CashbackEntry(models.Model):
@@ -294,4 +294,4 @@ class Modifier(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"modifier {self.pk}: {self.modifier_type} +{self.value}"
+        return f"modifier {self.pk}: {self.get_modifier_type_display()} +{(100 * self.value).normalize():f} %"

@@ -198,7 +198,8 @@ class AuditLogAdmin(ReadOnlyAdmin):
     def changes(self, entry: LogEntry) -> SafeString:
         pairs: dict[str, list[Any]] = audit.details_of(entry).get("changes", {})
         request = _request_of(entry)
-        lines = [f"{name}: {columns.change(*pair)}" for name, pair in pairs.items() if name != "request"]
+        model = entry.content_type.model_class() if entry.content_type else None
+        lines = columns.lines(model, {name: pair for name, pair in pairs.items() if name != "request"})
         link = format_html('<a href="{}">request {}</a>', _page_of(request), request) if request else ""
         return _wrapped(*lines, link)
 
@@ -229,13 +230,31 @@ class AuditLogAdmin(ReadOnlyAdmin):
         return str(audit.details_of(entry).get("requestId", ""))
 
 
+columns.colour("good", "resumed")
+columns.colour("waiting", "paused")
+
+
 @admin.register(Pause)
 class PauseAdmin(ReasonedActions, ReadOnlyAdmin):
-    list_display = ("id", "name", "is_paused", "reason", "actor", "created_at")
+    """What is paused now, and below it every decision that paused or resumed a part."""
+
+    list_display = fields = readonly_fields = ("created_at", "part", "decision", "actor", "reason")
+    list_before_template = "admin/pauses.html"
     list_select_related = ("actor",)
     ordering = ("-id",)
     # `offer_pause` adds those of each app.
     staff_actions: ClassVar[list[ReasonedAction]] = []
+
+    def list_context(self, request: HttpRequest) -> dict[str, Any]:
+        return {**super().list_context(request), "present": pauses.present()}
+
+    @admin.display(description="part", ordering="name")
+    def part(self, decision: Pause) -> str:
+        return columns.word_of(decision.name, pauses.pausable.get(decision.name, ""))
+
+    @admin.display(description="decision", ordering="is_paused")
+    def decision(self, decision: Pause) -> SafeString:
+        return columns.badge("paused" if decision.is_paused else "resumed")
 
 
 def offer_pause(name: str, *, title: str, effect: str) -> None:

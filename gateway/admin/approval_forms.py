@@ -18,7 +18,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from gateway.admin import approval_kinds, approvals, audit
+from gateway.admin import approval_kinds, approvals, audit, columns
 from gateway.admin.actions import ReasonForm
 from gateway.admin.approval_kinds import Done, Kind, RequestOutdated
 from gateway.admin.audit import AdminMixin, staff_of
@@ -203,7 +203,7 @@ class ApprovedForm(AdminMixin):
             "title": f"{self.saves.title}: {form.instance}",
             "opts": self.opts,
             "form": reasons,
-            "changes": audit.changes_of(form, is_new=form.instance.pk is None),
+            "changes": columns.changes(self.model, audit.changes_of(form, is_new=form.instance.pk is None)),
             "notice": approvals.notice(kind=self.saves, actor=staff_of(request)),
             "preview": self.preview_of(form),
             "preview_template": self.preview_template,

@@ -42,8 +42,10 @@ def _summary(asked: ApprovalRequest) -> SafeString:
 
 
 def _lines(asked: ApprovalRequest) -> SafeString:
-    lines = ((name.replace("_", " "), columns.change(*pair)) for name, pair in asked.changes.items())
-    return format_html_join("", '<div class="whitespace-nowrap">{}: {}</div>', lines)
+    # Content types are kept in memory; the relation would ask for each row's.
+    kind = ContentType.objects.get_for_id(asked.content_type_id)
+    lines = columns.lines(kind.model_class(), asked.changes)
+    return format_html_join("", '<div class="whitespace-nowrap">{}</div>', ((line,) for line in lines))
 
 
 def _approve(asked: ApprovalRequest, decision: Decision) -> str:

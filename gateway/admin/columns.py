@@ -5,7 +5,7 @@ Apps name the words and the tones of their codes here; a page then shows any fie
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -13,8 +13,11 @@ from django.contrib import admin
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.http import HttpRequest
-from django.utils.html import format_html
+from django.utils.dateparse import parse_datetime
+from django.utils.formats import date_format
+from django.utils.html import format_html, strip_tags
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 
 from gateway.chain.config import get_chain
 from gateway.common.fields import AddressField, HashField
@@ -25,6 +28,10 @@ NOTHING = "-"
 _GWEI = 10**9
 # Numbers that name something and count nothing.
 _NAMES = ("nonce", "block_number", "channel", "chain_id")
+_PLAIN = {"True": "yes", "False": "no", "None": ""}
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+# As Python writes a moment that has a zone.
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)")
 # Codes that say how something stands, and so have a colour.
 _STATES = ("status", "state", "outcome", "terminal_status")
 _words: dict[str, str] = {}
@@ -84,10 +91,38 @@ def money(amount_minor: int | None, currency: str) -> SafeString | str:
     return format_html('<span class="number">{}</span>', shown)
 
 
-def change(before: object, after: object) -> str:
-    """Return what a change did, in one line; where nothing was before, only what is now."""
-    old, new = (_separated(str(value)) for value in (before, after))
-    return f"{old} → {new or 'nothing'}" if old else new
+def lines(model: type[models.Model] | None, pairs: Mapping[str, Sequence[object]]) -> list[str]:
+    """Return each change in one line; where nothing was before, only what is now."""
+    return [
+        f"{name}: {before} → {after or 'nothing'}" if before else f"{name}: {after}"
+        for name, before, after in changes(model, pairs)
+    ]
+
+
+def changes(
+    model: type[models.Model] | None, pairs: Mapping[str, Sequence[object]]
+) -> list[tuple[str, str, str]]:
+    """Return what is logged of changed fields as people say it: name, before, after."""
+    percents = getattr(admin.site._registry.get(model), "percents", ()) if model else ()
+    said: list[tuple[str, str, str]] = []
+    for name, pair in pairs.items():
+        field = _field(model, name) if model else None
+        title = str(field.verbose_name) if field else name.replace("_", " ")
+        before, after = (_said(str(value), field, is_percent=name in percents) for value in pair)
+        said.append((title, before, after))
+    return said
+
+
+def _said(text: str, field: models.Field[Any, Any] | None, *, is_percent: bool) -> str:
+    """Return a value that was logged as text: codes in words, yes and no, moments as pages have them."""
+    choices = {str(code): str(label) for code, label in getattr(field, "flatchoices", ())}
+    if text in choices or text in _words:
+        return word_of(text, choices.get(text, ""))
+    if is_percent and _DECIMAL.fullmatch(text):
+        return strip_tags(percent(Decimal(text)))
+    if _MOMENT.fullmatch(text) and (moment := parse_datetime(text)):
+        return date_format(localtime(moment), "DATETIME_FORMAT")
+    return _PLAIN.get(text, _separated(text))
 
 
 def _separated(text: str) -> str:

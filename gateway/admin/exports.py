@@ -175,11 +175,15 @@ class Exportable(AdminMixin):
         )
 
     def _note(self, request: HttpRequest, kind: str) -> None:
+        rows = {
+            "search" if name == "q" else name.removesuffix("__exact").replace("__", " "): ("", value)
+            for name, value in request.GET.items()
+        }
         audit.record(
             actor=staff_of(request),
             row=self.model(),
             action=f"export {kind}",
-            changes={"rows": ("", request.GET.urlencode() or "all")},
+            changes=rows or {"rows": ("", "all")},
             name=str(self.opts.verbose_name_plural),
         )
 

@@ -52,17 +52,20 @@ class Pause(models.Model):
 
     name = models.CharField(max_length=40, help_text="What is paused or resumed.")
     is_paused = models.BooleanField()
-    reason = models.TextField()
-    actor = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
-    created_at = models.DateTimeField(db_default=Now())
+    reason = models.TextField("why")
+    actor = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, verbose_name="by", related_name="+", db_index=False
+    )
+    created_at = models.DateTimeField("when", db_default=Now())
 
     class Meta:
+        verbose_name, verbose_name_plural = "pause or resumption", "pauses and resumptions"
         indexes = [models.Index(fields=["name", "-id"], name="pause_newest")]
         constraints = [models.CheckConstraint(condition=~models.Q(reason=""), name="pause_has_reason")]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
-        return f"{self.name} {'paused' if self.is_paused else 'resumed'}"
+        return f"{self.name.replace('_', '-')} {'paused' if self.is_paused else 'resumed'}"
 
 
 class ApprovalPool(models.Model):

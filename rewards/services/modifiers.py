@@ -87,7 +87,9 @@ def request(
         person=user,
         amount=math.ceil(100 * value * minutes / (24 * 60)),
         payload={"modifier_type": modifier_type.value, "value": str(value), "minutes": minutes},
-        changes={modifier_type.label: ("", f"+{value} for {minutes:,} minutes")},
+        changes={
+            modifier_type.label: ("", f"+{(100 * value).normalize():f} % for {minutes / (24 * 60):,.6g} days")
+        },
     )
 
 
@@ -101,10 +103,9 @@ def _carry_out(asked: ApprovalRequest) -> Done:
         reason=asked.reason,
         actor=asked.requested_by,
     )
-    what = modifier.get_modifier_type_display()
-    return Done(
-        f"{what} +{modifier.value} until {modifier.expires_at:%Y-%m-%d %H:%M} UTC.", modifier.user, modifier
-    )
+    what, percent = modifier.get_modifier_type_display(), (100 * modifier.value).normalize()
+    until = f"{modifier.expires_at:%Y-%m-%d %H:%M} UTC"
+    return Done(f"{what} +{percent:f} % until {until}.", modifier.user, modifier)
 
 
 GRANT = approval_kinds.register(

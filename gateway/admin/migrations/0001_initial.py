@@ -180,8 +180,13 @@ class Migration(migrations.Migration):
                 ),
                 ("name", models.CharField(help_text="What is paused or resumed.", max_length=40)),
                 ("is_paused", models.BooleanField()),
-                ("reason", models.TextField()),
-                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("reason", models.TextField(verbose_name="why")),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(), verbose_name="when"
+                    ),
+                ),
                 (
                     "actor",
                     models.ForeignKey(
@@ -189,9 +194,14 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to=settings.AUTH_USER_MODEL,
+                        verbose_name="by",
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "pause or resumption",
+                "verbose_name_plural": "pauses and resumptions",
+            },
         ),
         pgtrigger.migrations.AddTrigger(
             model_name="staffaction",

@@ -3,15 +3,19 @@
 from decimal import Decimal
 
 import pytest
+from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from credits.models import CreditEntry
 from gateway.admin import columns
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
+from rewards.models import Badge, Modifier
 from tests.gateway.admin.sample_rows import make
 from tests.staff import log_in_staff
+from users.models import User
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,28 @@ from tests.staff import log_in_staff
 )
 def test_a_value(shown: str, words: str) -> None:
     assert f">{words}<" in f">{shown}<"
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "pair", "line"),
+    [
+        (User, "is_active", ("True", "False"), "active: yes → no"),
+        (
+            Modifier,
+            "expires_at",
+            ("2026-11-23 04:43:30.123+00:00", "now"),
+            "expires at: 2026-11-23 04:43:30 UTC → now",
+        ),
+        (CreditEntry, "source", ("STAFF_ADJUSTMENT", "SURVEYS"), "source: Adjusted by staff → Surveys"),
+        (Badge, "bonus_creds_surveys", ("0.05", "0.1500"), "bonus creds surveys: +5 % → +15 %"),
+        (Badge, "name", ("None", "1234567"), "name: 1,234,567"),
+        (None, "not_before", ("7", ""), "not before: 7 → nothing"),
+    ],
+)
+def test_a_change_in_the_log_is_said_in_words(
+    model: type[Model] | None, name: str, pair: tuple[str, str], line: str
+) -> None:
+    assert columns.lines(model, {name: pair}) == [line]
 
 
 def test_the_whole_value_stays_at_hand() -> None:

@@ -133,7 +133,7 @@ def test_an_export_is_written_down_with_its_filters(client: Client) -> None:
 
     entry = LogEntry.objects.get(user=person)
     [details] = json.loads(entry.change_message)
-    assert (details["action"], details["changes"]) == ("export csv", {"rows": ["", "source__exact=SURVEYS"]})
+    assert (details["action"], details["changes"]) == ("export csv", {"source": ["", "SURVEYS"]})
     assert details["requestId"]
 
 

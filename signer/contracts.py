@@ -1,5 +1,7 @@
 """What may be called, and on which code: the shape of `executeRelayCall`, and minimal proxies."""
 
+from functools import lru_cache
+
 from eth_hash.auto import keccak
 from eth_utils.abi import function_signature_to_4byte_selector
 from eth_utils.address import to_checksum_address
@@ -34,6 +36,7 @@ _AFTER = bytes.fromhex("57fd5bf3")
 _PUSH1, _JUMP = 0x60, 0x2B
 
 
+@lru_cache(maxsize=1_024)
 def implementation_of(code: bytes) -> str | None:
     """
     Return the EIP-55 address that a minimal proxy delegates to, or None for any other code.

@@ -9,7 +9,7 @@ one thread of its own. Any other server than ours sends the answer at once.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Set
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 # What was shown, and the answers (JSON) that show what of it has changed.
 Changes = Callable[[Set[Any]], Mapping[Any, bytes]]
+# What becomes of a request that waits: another answer, or None where it is to get the one that there was.
+_Change = asyncio.Future[bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ class Waiters:
         self._limits = limits
         self._count = 0
         self._of_user: Counter[int] = Counter()
-        self._waiting: dict[Wait, set[asyncio.Future[bytes | None]]] = {}
+        self._waiting: dict[Changes, dict[Hashable, set[_Change]]] = {}
         self._looking: asyncio.Task[None] | None = None
         self._is_ending = False
         # A database that hangs must not take a thread from anybody else.
@@ -66,19 +68,23 @@ class Waiters:
         """
         with self._place(wait) as change:
             gone: asyncio.Future[Any] = asyncio.ensure_future(client_gone())
-            both: set[asyncio.Future[Any]] = {change, gone}
-            await asyncio.wait(both, timeout=wait.seconds, return_when=asyncio.FIRST_COMPLETED)
-            gone.cancel()
-            return change.result() if change.done() else None
+            gone.add_done_callback(lambda _: _settle([change], None))
+            timer = asyncio.get_running_loop().call_later(wait.seconds, _settle, [change], None)
+            try:
+                return await change
+            finally:
+                timer.cancel()
+                gone.cancel()
 
     def end(self) -> None:
         """Let everybody go with what there is, from now on: the process ends."""
         self._is_ending = True
-        for changes in self._waiting.values():
-            _settle(changes, None)
+        for waiting in self._waiting.values():
+            for changes in waiting.values():
+                _settle(changes, None)
 
     @contextmanager
-    def _place(self, wait: Wait) -> Iterator[asyncio.Future[bytes | None]]:
+    def _place(self, wait: Wait) -> Iterator[_Change]:
         if self._of_user[wait.user_id] >= self._limits.of_user:
             raise TooManyRequests(
                 f"{self._limits.of_user} requests of yours wait already. Repeat when one is answered.",
@@ -86,12 +92,13 @@ class Waiters:
             )
         if self._count >= self._limits.waiting:
             raise ServiceUnavailable("Too many requests wait already. Ask without waiting.", retry_after=5)
-        change: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
+        change: _Change = asyncio.get_running_loop().create_future()
         if self._is_ending:
             change.set_result(None)
         self._count += 1
         self._of_user[wait.user_id] += 1
-        self._waiting.setdefault(wait, set()).add(change)
+        waiting = self._waiting.setdefault(wait.changes, {})
+        waiting.setdefault(wait.shown, set()).add(change)
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
         try:
@@ -101,39 +108,31 @@ class Waiters:
             self._of_user[wait.user_id] -= 1
             if not self._of_user[wait.user_id]:
                 del self._of_user[wait.user_id]
-            self._waiting[wait].discard(change)
-            if not self._waiting[wait]:
-                del self._waiting[wait]
+            waiting[wait.shown].discard(change)
+            if not waiting[wait.shown]:
+                del waiting[wait.shown]
 
     async def _look(self) -> None:
         """Ask for changes while anybody waits."""
         loop = asyncio.get_running_loop()
-        while self._waiting:
+        while self._count:
             await asyncio.sleep(self._limits.interval)
-            shown: dict[Changes, set[Hashable]] = {}
-            for wait in self._waiting:
-                shown.setdefault(wait.changes, set()).add(wait.shown)
-            answers = await loop.run_in_executor(self._thread, _ask, shown)
-            for wait, changes in self._waiting.items():
-                answer = answers.get((wait.changes, wait.shown))
-                if answer is not None:
-                    _settle(changes, answer)
+            shown = {changes: frozenset(waiting) for changes, waiting in self._waiting.items() if waiting}
+            for changes, answers in (await loop.run_in_executor(self._thread, _ask, shown)).items():
+                for one, answer in answers.items():
+                    _settle(self._waiting[changes].get(one, ()), answer)
 
 
-def _settle(changes: Set[asyncio.Future[bytes | None]], answer: bytes | None) -> None:
+def _settle(changes: Iterable[_Change], answer: bytes | None) -> None:
     for change in changes:
         if not change.done():
             change.set_result(answer)
 
 
-def _ask(shown: Mapping[Changes, Set[Hashable]]) -> dict[tuple[Changes, Hashable], bytes]:
+def _ask(shown: Mapping[Changes, Set[Hashable]]) -> dict[Changes, Mapping[Any, bytes]]:
     """Ask each source about all that is shown of it. While the database is away, nothing changes."""
     try:
-        return {
-            (changes, one): answer
-            for changes, every in shown.items()
-            for one, answer in changes(every).items()
-        }
+        return {changes: changes(every) for changes, every in shown.items()}
     except (OperationalError, InterfaceError) as error:
         logger.warning("waiting requests cannot be answered: %s", type(error).__name__)
         return {}

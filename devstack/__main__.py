@@ -133,6 +133,11 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds", type=float, default=10, help="of load before and after each step (default: 10)"
     )
     upgrade.set_defaults(action=_upgrade_rehearsal)
+    partitions = commands.add_parser(
+        "partition-rehearsal", help="divide the ledger's entries by month while entries are posted; measure"
+    )
+    partitions.add_argument("--rows", type=int, default=100_000, help="entries (default: 100000)")
+    partitions.set_defaults(action=_partition_rehearsal)
     chart = commands.add_parser("chart", help="render the Helm chart, validate it, and keep what comes out")
     chart.set_defaults(action=_chart)
     mutation = commands.add_parser(
@@ -314,6 +319,17 @@ def _run_upgrade_rehearsal(options: argparse.Namespace) -> int:
     from devstack.rehearsals.upgrade import Options, run
 
     return run(Options(options.seconds))
+
+
+def _partition_rehearsal(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    return run_guarded(lambda: _run_partition_rehearsal(options))
+
+
+def _run_partition_rehearsal(options: argparse.Namespace) -> int:
+    from devstack.rehearsals.partitions import Options, run
+
+    return run(Options(options.rows))
 
 
 def _chart(_: argparse.Namespace) -> int:

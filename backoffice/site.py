@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.contrib.auth.views import PasswordChangeView
 from django.core.exceptions import ValidationError
 from django.db.models.fields import BLANK_CHOICE_DASH
 from django.forms import Form
@@ -12,6 +13,7 @@ from django.utils.functional import SimpleLazyObject
 from django_otp import devices_for_user
 from django_otp.admin import OTPAdminAuthenticationForm, OTPAdminSite
 from django_otp.plugins.otp_totp.models import TOTPDevice
+from unfold.forms import AdminOwnPasswordChangeForm
 from unfold.sites import UnfoldAdminSite
 from unfold.widgets import BASE_INPUT_CLASSES, SELECT_CLASSES
 
@@ -76,6 +78,18 @@ class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
         return [*BLANK_CHOICE_DASH, *((phone.persistent_id, phone.name) for phone in phones)]
 
 
+class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]
+    """Asks for one's password and for another one, twice."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        labels = ("Your password now", "New password", "New password again")
+        for name, label in zip(("old_password", "new_password1", "new_password2"), labels, strict=True):
+            self.fields[name].label = label
+            self.fields[name].help_text = ""
+        self.fields["new_password1"].help_text = "At least 12 characters, and none that many people use."
+
+
 class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
     login_form: type[Form] = StaffLoginForm
     login_template = "admin/login.html"
@@ -107,6 +121,25 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
         if request.method == "POST" and request.user.is_authenticated:
             second_factor.warn_of_codes(request)
         return answer
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {**self.each_context(request), "title": "Change your password", **(extra_context or {})}
+        view = PasswordChangeView.as_view(
+            form_class=OwnPasswordForm,
+            success_url=reverse("admin:password_change_done"),
+            extra_context=context,
+        )
+        return view(request)
+
+    def password_change_done(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        done: HttpResponse = super().password_change_done(
+            request, {"title": "Your password is changed", **(extra_context or {})}
+        )
+        return done
 
     def search(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Search the names of lists for the sidebar (`s`), or everything (`q`)."""

@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from tests.staff import browser_of, member
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -99,3 +100,22 @@ def test_a_one_time_password_opens_once() -> None:
     number = _current(device)
 
     assert [log_in(user, password, number), log_in(user, password, number)] == [302, 200]
+
+
+def test_one_changes_the_own_password_and_logs_out_in_the_products_words() -> None:
+    person, new = member("finance"), secrets.token_urlsafe(16)
+    old = secrets.token_urlsafe(16)
+    person.set_password(old)
+    person.save()
+    client = browser_of(person)
+    page = client.get("/admin/password_change/").content.decode()
+    assert "Your password now" in page
+    assert "for security" not in page
+    form = {"old_password": old, "new_password1": new, "new_password2": new}
+    done = client.post("/admin/password_change/", form, follow=True)
+    assert "Your new password is valid" in done.content.decode()
+    person.refresh_from_db()
+    assert person.check_password(new)
+    gone = client.post("/admin/logout/").content.decode()
+    assert "You are logged out" in gone
+    assert "quality time" not in gone

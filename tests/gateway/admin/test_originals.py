@@ -19,10 +19,23 @@ _ORIGINALS = {
     "unfold/layouts/unauthenticated.html": "768501529f1a8dae",
     "admin/base.html": "2ce9250b3c649e3a",
     "admin/login.html": "13deb7765ce36659",
+    "registration/logged_out.html": "cad8c8cf769b9e91",
+    "registration/password_change_done.html": "7e5d9fc5473b0b67",
+    "registration/password_change_form.html": "1f9348f747225330",
 }
 
 # Where staff look; the theme's stylesheet is compiled and has only the classes that the theme itself uses.
-_PAGES = ("admin", "backoffice", "checkin", "earnings", "payments", "relay", "rewards", "unfold")
+_PAGES = (
+    "admin",
+    "backoffice",
+    "checkin",
+    "earnings",
+    "payments",
+    "registration",
+    "relay",
+    "rewards",
+    "unfold",
+)
 # Classes that name something and change nothing.
 _MARKS = {"person", "books", "submit-row", "group/button"}
 

@@ -1,24 +1,29 @@
 """
 axe-core finds nothing of any level on the admin's pages, by day and by night.
 
-`ACCESSIBILITY=full` walks the whole registry: each list, each row and each form that adds one, in both schemes, on a
-desktop and on a phone. Otherwise each list and each kind of page is checked by day on a desktop, and some by night on a
-phone; the sidebar, which is the same on all of them and longer than most, is looked at on the first pages alone.
+`ACCESSIBILITY=full` walks the whole registry: each list, each row, each form that adds one, and the page that confirms
+each action, in both schemes, on a desktop and on a phone. Otherwise each list and each kind of page is checked by day
+on a desktop, and some by night on a phone; the sidebar, which is the same on all of them and longer than most, is
+looked at on the first pages alone.
 """
 
 import os
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 from django.contrib.admin import site
 from django.db.models import Model
+from django.http import HttpRequest
 from django.test import RequestFactory
 from django.urls import reverse
+from django_otp.plugins.otp_totp.models import TOTPDevice
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
 from checkin.models import DropTable
-from gateway.admin.models import ApprovalRequest
+from gateway.admin.actions import ReasonedActions
+from gateway.admin.models import ApprovalRequest, Pause
 from relay.models import RelayTransaction
 from rewards.models import Badge
 from rewards.services import levels
@@ -28,10 +33,32 @@ from tests.gateway.admin.sample_rows import make
 from users.models import User
 
 _IS_FULL = os.environ.get("ACCESSIBILITY") == "full"
-_PAGES = ("/admin/", "/admin/books/", "/admin/search/?q=nobody", "/admin/password_change/")
+_PAGES = (
+    "/admin/",
+    "/admin/books/",
+    "/admin/search/?q=nobody",
+    "/admin/password_change/",
+    "/admin/password_change/done/",
+    "/admin/second-factor/",
+)
 _SIDEBAR = "#nav-sidebar"
 # One of each kind: rows with figures, inlines, actions, a form that previews, a form with items.
 _KINDS = {User, RelayTransaction, ApprovalRequest, Badge, DropTable}
+# Of these the page that confirms their first action: of a row, of a thing as a whole, of rows that Django deletes.
+_CONFIRMED = {ApprovalRequest, Pause, TOTPDevice}
+# Sends a list as a click on "Run" does, with its first row chosen.
+_CHOOSE = """action => {
+  document.querySelector("input[name=_selected_action]").checked = true;
+  document.querySelector("select[name=action]").value = action;
+  HTMLFormElement.prototype.submit.call(document.querySelector("#changelist-form"));
+}"""
+
+
+class Stop(NamedTuple):
+    """A path, and the action that is chosen there for the first row of a list; most stops are a page alone."""
+
+    path: str
+    action: str = ""
 
 
 @pytest.fixture
@@ -49,19 +76,26 @@ def test_everybody_can_use_every_page(admin: AdminClient, rows: list[Model]) -> 
     broken = {"login": violations(page), "login in the dark": _in_the_dark(page)}
     admin.log_in(person)
     of_kinds = [row for row in rows if _IS_FULL or type(row) in _KINDS]
+    confirmed = list(_confirmations(rows, person))
+    pages, lists = list(map(Stop, _PAGES)), [Stop(_list_of(row)) for row in rows]
 
-    for place, path in enumerate((*_PAGES, *map(_list_of, rows), *_forms_of(of_kinds, person))):
-        page.goto(f"{admin.base_url}{path}")
+    for place, stop in enumerate((*pages, *lists, *_forms_of(of_kinds, person), *confirmed)):
+        _go(page, admin, stop)
         # One list more than the pages, because its own entry is marked.
         is_known = not _IS_FULL and place > len(_PAGES)
-        broken[path] = violations(page, left_out=[_SIDEBAR] if is_known else [])
-        broken[f"{path} in the dark"] = _in_the_dark(page) if _IS_FULL else []
+        broken[f"{stop}"] = violations(page, left_out=[_SIDEBAR] if is_known else [])
+        broken[f"{stop} in the dark"] = _in_the_dark(page) if _IS_FULL else []
     page.set_viewport_size({"width": 390, "height": 844})
     on_phone = of_kinds if _IS_FULL else of_kinds[:2]
-    for path in (_PAGES[0], *map(_list_of, on_phone), *_forms_of(on_phone, person)):
-        page.goto(f"{admin.base_url}{path}")
-        broken[f"{path} on a phone"] = violations(page) if _IS_FULL else []
-        broken[f"{path} on a phone in the dark"] = _in_the_dark(page)
+    others = (*pages[1:], *confirmed) if _IS_FULL else confirmed[:1]
+    for stop in (pages[0], *(Stop(_list_of(row)) for row in on_phone), *_forms_of(on_phone, person), *others):
+        _go(page, admin, stop)
+        broken[f"{stop} on a phone"] = violations(page) if _IS_FULL else []
+        broken[f"{stop} on a phone in the dark"] = _in_the_dark(page)
+    with page.expect_navigation():
+        page.evaluate("document.querySelector('form[action$=\"/logout/\"]').submit()")
+    broken["logged out"] = violations(page)
+    broken["logged out in the dark"] = _in_the_dark(page)
 
     assert {path: found for path, found in broken.items() if found} == {}
 
@@ -75,12 +109,34 @@ def _list_of(row: Model) -> str:
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_changelist")
 
 
-def _forms_of(rows: list[Model], person: Person) -> Iterator[str]:
-    """Yield the page of each row, and the form that adds one where somebody may."""
+def _go(page: Page, admin: AdminClient, stop: Stop) -> None:
+    page.goto(f"{admin.base_url}{stop.path}")
+    if stop.action:
+        with page.expect_navigation():
+            page.evaluate(_CHOOSE, stop.action)
+        assert page.locator("form[method=post] [type=submit], main a[href]").count(), stop
+
+
+def _request_of(person: Person) -> HttpRequest:
     request = RequestFactory().get("/")
     request.user = person.user
+    return request
+
+
+def _forms_of(rows: list[Model], person: Person) -> Iterator[Stop]:
+    """Yield the page of each row, and the form that adds one where somebody may."""
     for row in rows:
         name = f"admin:{row._meta.app_label}_{row._meta.model_name}"
-        yield reverse(f"{name}_change", args=[row.pk])
-        if site._registry[type(row)].has_add_permission(request):
-            yield reverse(f"{name}_add")
+        yield Stop(reverse(f"{name}_change", args=[row.pk]))
+        if site._registry[type(row)].has_add_permission(_request_of(person)):
+            yield Stop(reverse(f"{name}_add"))
+
+
+def _confirmations(rows: list[Model], person: Person) -> Iterator[Stop]:
+    """Yield the page that confirms each action: of chosen rows, and of a thing as a whole."""
+    for row in rows:
+        page = site._registry[type(row)]
+        stops = [Stop(_list_of(row), action) for action in page.get_actions(_request_of(person))]
+        if isinstance(page, ReasonedActions):
+            stops += [Stop(page.confirm_url(action, [])) for action in page.staff_actions if action.subject]
+        yield from stops if _IS_FULL else stops[:1] if type(row) in _CONFIRMED else []

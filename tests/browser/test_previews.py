@@ -14,6 +14,7 @@ from gateway.admin.models import ApprovalRequest
 from payments.models import PayoutRate
 from rewards.models import Badge
 from rewards.services import levels
+from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient, colleague
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
@@ -29,6 +30,7 @@ def _save(page: Page) -> None:
 def _ask(page: Page, role: str) -> None:
     """Ask for approval, which is not the asker's to give, and have it given."""
     expect(page.get_by_text("You cannot approve it yourself.").first).to_be_visible()
+    assert violations(page) == []
     page.locator("[name=why-reason]").fill("agreed with the board")
     page.get_by_role("button", name="Ask for approval", exact=True).click()
     page.wait_for_load_state("networkidle")

@@ -2,7 +2,8 @@
 Members of staff: the first two, and new passwords and second factors, which take approval.
 
 Two people are needed before anything can be approved. `begin` makes them, at a shell and only while they are missing;
-from then on accounts and roles are asked for in the admin.
+from then on accounts and roles are asked for in the admin. `reset_only_one` lets one of them in again whom nobody else
+can help.
 """
 
 import secrets
@@ -11,6 +12,7 @@ from typing import NamedTuple
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django_otp.plugins.otp_totp.models import TOTPDevice, default_key
 
 from gateway.admin import approval_kinds, approvals, audit
@@ -40,10 +42,7 @@ def begin(*, username: str, role: str) -> Access:
     Raises:
         StaffStarted: there are two already, or somebody has the role.
     """
-    # Of two shells at once, the second counts the first one's.
-    ApprovalPool.objects.bulk_create([ApprovalPool(name="staff")], ignore_conflicts=True)
-    ApprovalPool.objects.select_for_update().get(name="staff")
-    active = User.objects.filter(is_staff=True, is_active=True)
+    active = _lock_active()
     if active.count() >= len(FIRST_ROLES):
         raise StaffStarted(
             "There are two members of staff. They ask for and approve further ones in the admin."
@@ -58,6 +57,39 @@ def begin(*, username: str, role: str) -> Access:
     TOTPDevice.objects.create(user=person, name="phone", key=access.key)
     audit.record(actor=person, row=person, action="begin staff", changes={"role": ("", role)})
     return access
+
+
+@transaction.atomic
+def reset_only_one(*, username: str, role: str) -> str:
+    """
+    Return a new password for the only one of `role` among staff, who sets up a phone at the next login.
+
+    That is for whoever can no longer log in, and without whom nobody could ask for a reset or approve it.
+
+    Raises:
+        StaffStarted: nobody of that name has the role, or others can ask for this and approve it.
+    """
+    active = _lock_active()
+    person = active.filter(username=username, groups__name=role).first()
+    if person is None or role not in FIRST_ROLES:
+        raise StaffStarted(f"No active member of staff is called {username} and has the role {role}.")
+    if active.exclude(pk=person.pk).filter(Q(groups__name=role) | Q(is_superuser=True)).exists():
+        raise StaffStarted(
+            "Somebody else has this role, or is a superuser. Reset the password in the admin, by two people."
+        )
+    password = secrets.token_urlsafe(_PASSWORD_BYTES)
+    person.set_password(password)
+    person.save(update_fields=["password"])
+    second_factors.reset(person)
+    audit.record(actor=person, row=person, action="reset at a shell", changes={"role": ("", role)})
+    return password
+
+
+def _lock_active() -> QuerySet[User]:
+    """Return who is active; of two shells at once, the second sees what the first one did."""
+    ApprovalPool.objects.bulk_create([ApprovalPool(name="staff")], ignore_conflicts=True)
+    ApprovalPool.objects.select_for_update().get(name="staff")
+    return User.objects.filter(is_staff=True, is_active=True)
 
 
 def request_password(*, person: User, actor: User, reason: str, key: str) -> tuple[ApprovalRequest, str]:

@@ -32,6 +32,7 @@ _CHOSEN: dict[str, Callable[[], Values]] = {
         "requested_roles": ["support"],
         "content_type": ContentType.objects.get_for_model(_model("users.User")),
         "object_id": "1",
+        "expires_at": timezone.now() + timedelta(days=1),
     },
     "earnings.Postback": lambda: {"user": UserFactory.create()},
     "payments.Payout": lambda: {"period_end": timezone.now() + timedelta(days=30)},

@@ -1,18 +1,23 @@
 """Passwords and second factors: made anew when another role agrees, told once, and shown by no page."""
 
+import secrets
 from base64 import b32encode
+from functools import partial
 from io import StringIO
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.test import Client
+from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from gateway.admin import approvals
 from gateway.admin.models import ApprovalRequest
 from tests.factories import UserFactory
-from tests.staff import approve, browser_of, confirm, log_in_staff, member, messages_of
+from tests.staff import SUPERUSER, approve, browser_of, confirm, log_in_staff, member, messages_of
 from users.models import RecoveryCodes, User
-from users.services import second_factors
+from users.services import second_factors, staff
 
 pytestmark = pytest.mark.django_db
 DEVICES = "/admin/otp_totp/totpdevice/"
@@ -87,3 +92,27 @@ def test_staff_begin_with_two_people_who_can_approve_each_other() -> None:
     User.objects.filter(username="ada").update(is_active=False)
     begin("successor", "operations")
     assert not User.objects.filter(is_superuser=True).exists()
+
+
+def test_the_only_one_of_a_role_is_let_in_again_and_nobody_else_is() -> None:
+    eve, _ = member("finance"), member("operations")
+    call = partial(call_command, "create_staff", eve.username, reset=True)
+    out = StringIO()
+    TOTPDevice.objects.create(user=eve, confirmed=True)
+    call(role="finance", stdout=out)
+    eve.refresh_from_db()
+    assert eve.check_password(out.getvalue().split("password: ")[1].splitlines()[0])
+    assert second_factors.must_enrol(eve, now=timezone.now())
+    assert LogEntry.objects.get().object_id == str(eve.pk)
+    with pytest.raises(CommandError, match="has the role operations"):
+        call(role="operations")
+    for another in ("finance", SUPERUSER):
+        helper = member(another)
+        with pytest.raises(CommandError, match="in the admin, by two people"):
+            call(role="finance")
+        User.objects.filter(pk=helper.pk).update(is_active=False)
+    # Who is still logged in may agree to what operations ask for.
+    why = {"reason": "forgotten", "key": secrets.token_hex(8)}
+    asked, password = staff.request_password(person=eve, actor=member("operations"), **why)
+    approvals.approve(request_id=asked.pk, actor=User.objects.get(pk=eve.pk), reason="I asked for it")
+    assert User.objects.get(pk=eve.pk).check_password(password)

@@ -1,4 +1,4 @@
-"""`manage.py create_staff NAME --role …`: make one of the first two members of staff."""
+"""`manage.py create_staff NAME --role …`: make one of the first two members of staff, or let such a one in again."""
 
 from base64 import b32encode
 from typing import Any
@@ -15,9 +15,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
         parser.add_argument("--role", required=True, choices=staff.FIRST_ROLES)
+        parser.add_argument(
+            "--reset",
+            action="store_true",
+            help="new password and phone for the only one of the role, whom nobody else can help",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
+            if options["reset"]:
+                password = staff.reset_only_one(username=options["username"], role=options["role"])
+                self.stdout.write(f"password: {password}")
+                self.stdout.write("It is not shown again. The next login with it sets up a phone.")
+                return
             access = staff.begin(username=options["username"], role=options["role"])
         except StaffStarted as refusal:
             raise CommandError(refusal.detail) from refusal

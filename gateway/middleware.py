@@ -10,12 +10,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from corsheaders.middleware import CorsMiddleware
 from csp.middleware import CSPMiddleware
 from django.conf import settings
 from django.contrib.auth.middleware import AuthenticationMiddleware
 from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 
 from gateway.common import errors, tracing
@@ -112,6 +115,18 @@ def unread_bodies(get_response: Handler) -> Handler:
         return get_response(request)
 
     return middleware
+
+
+class CrossOrigin(CorsMiddleware):
+    """What web pages of other origins may read, without going through the headers of a request from no page."""
+
+    def add_response_headers(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Add the headers; to a request that names no origin, only that another origin is answered otherwise."""
+        if "HTTP_ORIGIN" in request.META:
+            return super().add_response_headers(request, response)
+        if request._cors_enabled:  # type: ignore[attr-defined] # set by the middleware itself
+            patch_vary_headers(response, ("origin",))
+        return response
 
 
 if TYPE_CHECKING:

@@ -95,7 +95,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "gateway.middleware.https_only",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "corsheaders.middleware.CorsMiddleware",
+    "gateway.middleware.CrossOrigin",
     # After CORS, so that a web page may read why its body was refused.
     "gateway.middleware.unread_bodies",
     "gateway.middleware.SessionsOfPages",

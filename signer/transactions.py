@@ -48,23 +48,20 @@ class SignedTransaction:
 
 def signing_digest(transaction: UnsignedTransaction, *, value_wei: int = 0) -> bytes:
     """Return the digest that is signed."""
-    return keccak(_TYPE_2 + _rlp_list(_fields(transaction, value_wei)))
+    return _digest(_fields(transaction, value_wei))
 
 
 def with_signature(
     transaction: UnsignedTransaction, signature: bytes, *, value_wei: int = 0
 ) -> SignedTransaction:
     """Return the bytes of a transaction with its signature, 65 bytes of r, s and the recovery id."""
-    y_parity, r, s = signature[64], *(int.from_bytes(signature[at : at + 32], "big") for at in (0, 32))
-    fields = _fields(transaction, value_wei)
-    raw = _TYPE_2 + _rlp_list(fields + _rlp_number(y_parity) + _rlp_number(r) + _rlp_number(s))
-    return SignedTransaction(raw=raw, transaction_hash="0x" + keccak(raw).hex())
+    return _signed(_fields(transaction, value_wei), signature)
 
 
 def sign_with(key: PrivateKey, transaction: UnsignedTransaction, *, value_wei: int = 0) -> SignedTransaction:
     """Sign a transaction of this value, under no policy: the caller has checked its own."""
-    digest = signing_digest(transaction, value_wei=value_wei)
-    return with_signature(transaction, key.sign_recoverable(digest, hasher=None), value_wei=value_wei)
+    fields = _fields(transaction, value_wei)
+    return _signed(fields, key.sign_recoverable(_digest(fields), hasher=None))
 
 
 def recoverable(digest: bytes, r: int, s: int, public_key: PublicKey) -> bytes:
@@ -91,6 +88,16 @@ def recoverable(digest: bytes, r: int, s: int, public_key: PublicKey) -> bytes:
 def address_of(public_key: PublicKey) -> str:
     """Return the EIP-55 address of a key."""
     return to_checksum_address(keccak(public_key.format(compressed=False)[1:])[12:])
+
+
+def _digest(fields: bytes) -> bytes:
+    return keccak(_TYPE_2 + _rlp_list(fields))
+
+
+def _signed(fields: bytes, signature: bytes) -> SignedTransaction:
+    y_parity, r, s = signature[64], *(int.from_bytes(signature[at : at + 32], "big") for at in (0, 32))
+    raw = _TYPE_2 + _rlp_list(fields + _rlp_number(y_parity) + _rlp_number(r) + _rlp_number(s))
+    return SignedTransaction(raw=raw, transaction_hash="0x" + keccak(raw).hex())
 
 
 def _fields(transaction: UnsignedTransaction, value_wei: int) -> bytes:

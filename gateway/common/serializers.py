@@ -10,10 +10,12 @@ import re
 import threading
 from typing import Any
 
+from django.http import HttpResponse
 from drf_spectacular.drainage import set_override
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.renderers import JSONRenderer
 
 from gateway.common.errors import WrongChecksum
 from gateway.common.fields import SAFE_INTEGER_MAX, UINT256_MAX, checksum
@@ -70,6 +72,17 @@ def rendered(kind: type[serializers.Serializer[Any]], instance: object, **contex
     shown.update(context)
     members: dict[str, Any] = serializer.to_representation(instance)
     return members
+
+
+def json_bytes(answer: dict[str, Any]) -> bytes:
+    """Return an answer as REST framework sends it."""
+    rendered_answer: bytes = JSONRenderer().render(answer)
+    return rendered_answer
+
+
+def json_answer(answer: dict[str, Any]) -> HttpResponse:
+    """Return what REST framework makes of `Response(answer)`, without its way there through Django's templates."""
+    return HttpResponse(json_bytes(answer), content_type="application/json")
 
 
 def _kind_of(data: object) -> str:

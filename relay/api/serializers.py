@@ -5,7 +5,6 @@ from typing import Any
 
 from django.conf import settings
 from rest_framework import serializers
-from rest_framework.renderers import JSONRenderer
 
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute
@@ -18,6 +17,7 @@ from gateway.common.serializers import (
     HexField,
     StrictIntegerField,
     Uint256Field,
+    json_bytes,
     number,
 )
 from relay import queries
@@ -204,6 +204,10 @@ class WaitSerializer(BodySerializer):
     )
 
 
+class TransactionQuerySerializer(TransactionHashSerializer, WaitSerializer):
+    """The hash in the path, and the query."""
+
+
 class QuotaRequestSerializer(BodySerializer):
     """The body of quota."""
 
@@ -308,4 +312,4 @@ def status_answer(report: TransactionReport) -> dict[str, Any]:
 def changed_answers(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], bytes]:
     """Return the answers, as they are sent, about those of the relay transactions whose status has changed."""
     reports = queries.changed_reports(shown)
-    return {one: JSONRenderer().render(status_answer(report)) for one, report in reports.items()}
+    return {one: json_bytes(status_answer(report)) for one, report in reports.items()}

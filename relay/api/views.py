@@ -4,6 +4,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
+from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -13,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from gateway.common.errors import InvalidRequest
+from gateway.common.serializers import json_answer
 from gateway.common.throttling import RateLimit
 from gateway.common.waiting import Wait
 from relay import queries
@@ -24,6 +26,7 @@ from relay.api.serializers import (
     QuotaRequestSerializer,
     QuotaSerializer,
     TransactionHashSerializer,
+    TransactionQuerySerializer,
     TransactionStatusSerializer,
     WaitSerializer,
     changed_answers,
@@ -74,7 +77,7 @@ _QUOTE_HEADER = OpenApiParameter(
 
 
 def _quote_id(request: Request) -> UUID | None:
-    text = request.headers.get("Relay-Quote")
+    text = request.META.get("HTTP_RELAY_QUOTE")
     try:
         return None if text is None else UUID(text)
     except ValueError:
@@ -99,7 +102,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
         examples=schema.EXECUTE_EXAMPLES,
     )
     @action(detail=False, methods=["post"], throttle_classes=[ExecuteRate])
-    def execute(self, request: Request) -> Response:
+    def execute(self, request: Request) -> HttpResponse:
         """Relay a signed call and answer the hash of the transaction that carries it."""
         caller, body = _caller(request), ExecuteSerializer.read(request.data)
         if body.get("address") is not None:
@@ -108,7 +111,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
         transaction_hash = submission.execute(
             caller=caller, call=call, now=timezone.now(), quote_id=_quote_id(request)
         )
-        return Response({"transactionHash": transaction_hash})
+        return json_answer({"transactionHash": transaction_hash})
 
     @extend_schema(
         operation_id="prepare",
@@ -191,17 +194,17 @@ class RelayViewSet(SessionReadLate, ViewSet):
         url_path="transactions/(?P<transaction_hash>[^/]+)",
         throttle_classes=[ReadRate],
     )
-    def transaction(self, request: Request, transaction_hash: str) -> Response:
+    def transaction(self, request: Request, transaction_hash: str) -> HttpResponse:
         """Answer status and cost; with `wait`, once the status is another one."""
-        caller, query = _caller(request), WaitSerializer.read(request.query_params.dict())
-        named = TransactionHashSerializer.read({"transactionHash": transaction_hash})
+        caller, sent = _caller(request), request.query_params.dict()
+        query = TransactionQuerySerializer.read({**sent, "transactionHash": transaction_hash})
         report = queries.transaction_report(
             user_id=caller.user_id,
             session_id=caller.session_id,
-            transaction_hash=named["transactionHash"],
+            transaction_hash=query["transactionHash"],
             now=timezone.now(),
         )
-        response = Response(status_answer(report))
+        response = json_answer(status_answer(report))
         seconds = min(query["wait"], settings.RELAY_WAIT_SECONDS)
         if seconds and report.is_in_progress:
             wait = Wait(caller.user_id, seconds, (report.id, report.status), changed_answers)

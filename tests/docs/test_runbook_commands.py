@@ -52,7 +52,7 @@ from tests.fakes.billing import FakeBilling
 from tests.gateway.metrics.test_figures import attempt, calls
 from tests.payments.conftest import set_rates
 from tests.payments.payers import Payer
-from tests.relay.chain import Chain, node_away
+from tests.relay.chain import GWEI, Chain, node_away
 from tests.signer.parts import SaidTargets, new_keys, new_service, serving
 from tests.staff import member
 from users.models import AccountDeletion
@@ -201,6 +201,8 @@ def _(operator: Operator) -> None:
 
 def _funded(operator: Operator) -> Chain:
     chain = Chain(operator.services)
+    # What other tests left may be more than the transactions here offer.
+    chain.set_base_fee(GWEI)
     chain.fund(5 * LYX, *get_signer().addresses())
     return chain
 

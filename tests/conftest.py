@@ -36,7 +36,8 @@ _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 # No test is about speed: on a busy machine any example may take its time, and so may thinking of one.
 hypothesis_settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("unhurried")
-_DAY_SECONDS, _BEFORE_MIDNIGHT_SECONDS = 86_400, 30
+# A test takes a second, and one that speaks to real processes some minutes.
+_DAY_SECONDS, _BEFORE_MIDNIGHT_SECONDS, _JOURNEY_SECONDS = 86_400, 30, 200
 # A test makes many objects that end with it; to look for cycles among them seldom is enough.
 _GARBAGE = (20_000, 10, 10)
 
@@ -146,10 +147,11 @@ def _staff_who_look_around_are_seldom_noted() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _begins_and_ends_on_one_day() -> None:
+def _begins_and_ends_on_one_day(request: pytest.FixtureRequest) -> None:
     """Begin no test right before midnight in UTC: what it does and what it looks at are of the same day then."""
     left = _DAY_SECONDS - time.time() % _DAY_SECONDS
-    if left < _BEFORE_MIDNIGHT_SECONDS:
+    is_journey = request.node.get_closest_marker("journey") is not None
+    if left < (_JOURNEY_SECONDS if is_journey else _BEFORE_MIDNIGHT_SECONDS):
         time.sleep(left)
 
 

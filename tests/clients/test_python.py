@@ -118,7 +118,7 @@ def service() -> Iterator[FakeService]:
 @pytest.fixture
 def relay(service: FakeService) -> Relay:
     """A client of it."""
-    return connect(service.url, Account.create(), patience_seconds=3)
+    return connect(service.url, Account.create(), patience_seconds=120)
 
 
 def _nonces(service: FakeService) -> list[str]:

@@ -114,7 +114,7 @@ def _run(command: Sequence[str | Path], services: Services) -> str:
         text=True,
         env=os.environ | {"PYTHONPATH": path},
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while wallet.poll() is None and time.monotonic() < deadline:
         for relayer in Relayer.objects.all():
             broadcasting.broadcast(relayer_id=relayer.pk, now=timezone.now())

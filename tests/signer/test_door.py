@@ -93,17 +93,17 @@ def test_over_tcp_only_those_are_answered_whom_the_authority_vouches_for(
     tls_url: str, service: SigningService, targets: SaidTargets, ours: Authority, tmp_path: Path
 ) -> None:
     call = relay_call(service.keys().relayers[0], targets.key_manager())
-    web = SignerClient(tls_url, timeout_seconds=10, certificates=ours.vouch("web"))
+    web = SignerClient(tls_url, timeout_seconds=120, certificates=ours.vouch("web"))
     assert isinstance(web.sign([call])[0], SignedTransaction)
     foreign = Authority(tmp_path, "foreign")
     strangers = {
         "foreign certificate": SignerClient(
-            tls_url, timeout_seconds=10, certificates=foreign.vouch("mallory", trusting=ours.file)
+            tls_url, timeout_seconds=120, certificates=foreign.vouch("mallory", trusting=ours.file)
         ),
-        "no certificate": SignerClient(tls_url, timeout_seconds=10),
+        "no certificate": SignerClient(tls_url, timeout_seconds=120),
         # Nor does the service believe a signer whom its own authority does not know.
         "foreign signer": SignerClient(
-            tls_url, timeout_seconds=10, certificates=ours.vouch("worker", trusting=foreign.file)
+            tls_url, timeout_seconds=120, certificates=ours.vouch("worker", trusting=foreign.file)
         ),
     }
     strangers["no certificate"]._tls = ssl.create_default_context(cafile=ours.file)

@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from gateway.chain import nodes
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.nodes import Limits
@@ -40,12 +42,17 @@ class Truth:
     nonce: int = 7
     receipt: dict[str, str] | None = field(default_factory=lambda: dict(_RECEIPT))
     send_error: str = ""
-    stalls_seconds: float = 0
+    over: threading.Event | None = None
     status: int = 200
 
     def __call__(self, batch: list[dict[str, Any]]) -> Answer:
-        time.sleep(self.stalls_seconds)
+        assert self.over is None or self.over.wait(120)
         return reply([{"id": call["id"], **self._answer(call["method"])} for call in batch], self.status)
+
+    def hang(self) -> threading.Event:
+        """Answer nothing until the event that is returned."""
+        self.over = threading.Event()
+        return self.over
 
     def _answer(self, method: str) -> dict[str, Any]:
         if method == "eth_sendRawTransaction" and self.send_error:
@@ -87,11 +94,12 @@ class Setting:
 
 
 @pytest.fixture
-def make() -> Iterator[Any]:
-    """Return a function that makes a client over that many honest nodes."""
+def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Return a function that makes a client over that many honest nodes, who get the time that they need."""
+    monkeypatch.setattr(nodes, "_CHECK_SECONDS", 60.0)
     with ExitStack() as parts:
 
-        def run(count: int, *, quorum: int | None = None, timeout_seconds: float = 2) -> Setting:
+        def run(count: int, *, quorum: int | None = None, timeout_seconds: float = 60) -> Setting:
             truths = [Truth() for _ in range(count)]
             started = [parts.enter_context(running(truth)) for truth in truths]
             client = JsonRpcChainClient(
@@ -200,34 +208,37 @@ def test_what_one_of_two_nodes_refuses_is_sent_again_while_the_other_is_away(mak
 def test_a_node_that_hangs_holds_up_what_is_sent_for_a_moment_only(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    setting = make(2, timeout_seconds=5)
-    setting.truths[0].stalls_seconds = 3
+    setting = make(2)
+    over = setting.truths[0].hang()
     began = time.monotonic()
     (outcome,) = setting.client.send_raw_transactions([b"\x02"])
+    over.set()
     assert outcome.kind is SendKind.ACCEPTED
-    assert time.monotonic() - began < 2.5
+    # Long before the node's time is up.
+    assert time.monotonic() - began < 30
 
 
 def test_a_hung_node_costs_a_few_threads_their_time_and_the_others_none(make: Any) -> None:
     setting = make(1, timeout_seconds=3)
-    setting.truths[0].stalls_seconds = 6
+    over = setting.truths[0].hang()
 
-    def call(_: int) -> float:
-        began = time.monotonic()
+    def call(_: int) -> None:
         with pytest.raises(NodeUnavailable):
             setting.client.head()
-        return time.monotonic() - began
 
     with ThreadPoolExecutor(32) as threads:
-        seconds = sorted(threads.map(call, range(64)))
-    assert seconds[-1] < 4.5
-    assert sum(one > 1 for one in seconds) <= 8
-    # It has failed several times in a row by now.
-    assert call(0) < 0.1
+        list(threads.map(call, range(64)))
+    # Eight may wait. Where the machine stood still, two more took the places of the first who gave up.
+    asked = len(setting.running[0].batches)
+    assert 0 < asked <= 10
+    # It has failed several times in a row by now, and is not asked.
+    call(0)
+    assert len(setting.running[0].batches) == asked
+    over.set()
 
 
 def test_checks_find_a_node_that_answers_again(make: Any) -> None:
-    setting = make(1, timeout_seconds=1)
+    setting = make(1)
     setting.truths[0].status = 503
     for _ in range(3):
         setting.client.check_nodes()

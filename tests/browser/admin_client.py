@@ -3,6 +3,7 @@
 import base64
 import secrets
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,7 @@ import pyotp
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django_otp.plugins.otp_totp.models import TOTPDevice
-from playwright.sync_api import ConsoleMessage, Page, Request, Response, expect
+from playwright.sync_api import ConsoleMessage, Locator, Page, Request, Response, expect
 
 from tests.factories import UserFactory
 from tests.staff import session_of
@@ -58,19 +59,30 @@ def person_path(user: User) -> str:
 def look_up(page: Page, term: str) -> None:
     """Search for what somebody wrote in a complaint, with the one box of the page that takes it."""
     page.get_by_role("searchbox", name="Search everywhere").fill(term)
-    page.keyboard.press("Enter")
+    with leaving(page):
+        page.keyboard.press("Enter")
+
+
+def leaving(page: Page) -> AbstractContextManager[object]:
+    """Wait at the end of the block until the page that it leads to is there, and nothing is loading."""
+    return page.expect_navigation(wait_until="networkidle")
+
+
+def follow(what: Locator) -> None:
+    """Click what leads to another page, and wait until that is there."""
+    with leaving(what.page):
+        what.click()
 
 
 def confirm(page: Page, button: str, *, reason: str, **answers: str) -> None:
     """Press an action's button, fill its page in and confirm."""
     begin(page, button, reason=reason, **answers)
-    with page.expect_navigation(wait_until="networkidle"):
-        page.locator("form[method=post]").get_by_role("button", name=button, exact=True).click()
+    follow(page.locator("form[method=post]").get_by_role("button", name=button, exact=True))
 
 
 def begin(page: Page, button: str, *, reason: str, **answers: str) -> None:
     """Press an action's button and fill its page in, so that only the last click is left."""
-    page.locator("[data-staff-actions]").get_by_role("link", name=button, exact=True).click()
+    follow(page.locator("[data-staff-actions]").get_by_role("link", name=button, exact=True))
     for name, answer in answers.items():
         field = page.locator(f"[name={name}]")
         if field.evaluate("node => node.tagName") == "SELECT":
@@ -117,8 +129,7 @@ class AdminClient:
         page.get_by_label("Username").fill(person.user.username)
         page.locator("#id_password").fill(person.password)
         page.get_by_label("One-time password").fill(person.one_time_password())
-        page.get_by_role("button", name="Log in").click()
-        page.wait_for_load_state("networkidle")
+        follow(page.get_by_role("button", name="Log in"))
         expect(page.locator("#login-form")).to_have_count(0)
         return page
 

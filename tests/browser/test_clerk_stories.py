@@ -17,7 +17,7 @@ from payments.models import PayoutRate, Refund
 from payments.services import events, refunds
 from payments.stripe import set_billing_client
 from tests.browser.accessibility import violations
-from tests.browser.admin_client import AdminClient, AdminClientIn, colleague, look_up
+from tests.browser.admin_client import AdminClient, AdminClientIn, colleague, follow, look_up
 from tests.docs.pages import DOCS
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -35,13 +35,11 @@ class Clicks:
 
     def on(self, what: Locator) -> None:
         self.count += 1
-        what.click()
-        self.page.wait_for_load_state("networkidle")
+        follow(what)
 
     def search(self, term: str) -> None:
         self.count += 1
         look_up(self.page, term)
-        self.page.wait_for_load_state("networkidle")
 
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name)

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
-from tests.browser.admin_client import AdminClient, Scheme, employ
+from tests.browser.admin_client import AdminClient, Scheme, employ, follow
 from tests.factories import UserFactory
 
 
@@ -18,8 +18,7 @@ def test_a_list_a_row_and_a_form_open(admin_in: Callable[[Scheme], AdminClient],
 
     page = admin.enter(person, "/admin/users/user/")
     admin.picture(f"users-{scheme}")
-    page.get_by_role("link", name=owner.username).first.click()
-    page.wait_for_load_state("networkidle")
+    follow(page.get_by_role("link", name=owner.username).first)
     admin.picture(f"user-{scheme}")
     admin.open("/admin/users/trustedimplementation/add/")
     admin.picture(f"form-{scheme}")
@@ -53,7 +52,7 @@ def test_a_filtered_list_is_saved_under_a_name_and_forgotten(admin: AdminClient)
     page = admin.enter(employ(), "/admin/users/user/?is_staff__exact=1")
     saved = page.get_by_role("navigation", name="Saved lists")
     saved.get_by_label("A name for this list").fill("Colleagues <b>")
-    saved.get_by_role("button", name="Save").click()
+    follow(saved.get_by_role("button", name="Save"))
 
     admin.open("/admin/users/user/")
     assert violations(page) == []

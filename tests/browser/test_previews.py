@@ -15,7 +15,7 @@ from payments.models import PayoutRate
 from rewards.models import Badge
 from rewards.services import levels
 from tests.browser.accessibility import violations
-from tests.browser.admin_client import AdminClient, colleague
+from tests.browser.admin_client import AdminClient, colleague, follow
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.rewards.rows import set_experience
@@ -23,8 +23,7 @@ from tests.staff import member
 
 
 def _save(page: Page) -> None:
-    page.get_by_role("button", name="Save", exact=True).click()
-    page.wait_for_load_state("networkidle")
+    follow(page.get_by_role("button", name="Save", exact=True))
 
 
 def _ask(page: Page, role: str) -> None:
@@ -32,8 +31,7 @@ def _ask(page: Page, role: str) -> None:
     expect(page.get_by_text("You cannot approve it yourself.").first).to_be_visible()
     assert violations(page) == []
     page.locator("[name=why-reason]").fill("agreed with the board")
-    page.get_by_role("button", name="Ask for approval", exact=True).click()
-    page.wait_for_load_state("networkidle")
+    follow(page.get_by_role("button", name="Ask for approval", exact=True))
     expect(page.get_by_text("You asked for this. Somebody else").first).to_be_visible()
     expect(page.get_by_role("link", name="Approve")).to_have_count(0)
     approvals.approve(request_id=ApprovalRequest.objects.get().pk, actor=member(role), reason="agreed")

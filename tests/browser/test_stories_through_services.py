@@ -31,6 +31,7 @@ from tests.browser.admin_client import (
     begin,
     colleague,
     confirm,
+    follow,
     look_up,
     person_path,
 )
@@ -157,10 +158,10 @@ def test_a_modifier_that_support_grants_shows_in_the_wallet_until_they_end_it(
     [shown] = relaying.modifiers()
     assert (shown["modifier_type"], shown["value"]) == ("BONUS_SURVEYS_CREDITS", 0.15)
 
-    page.get_by_role("link", name="Bonus on surveys").click()
+    follow(page.get_by_role("link", name="Bonus on surveys"))
     begin(page, "End modifier", reason="it was meant for somebody else")
     admin.picture("end-modifier")
-    page.locator("form[method=post]").get_by_role("button", name="End modifier", exact=True).click()
+    follow(page.locator("form[method=post]").get_by_role("button", name="End modifier", exact=True))
     expect(page.get_by_text("It has ended.").first).to_be_visible()
     expect(page.get_by_role("link", name="End modifier")).to_have_count(0)
     assert relaying.modifiers() == []
@@ -245,8 +246,7 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     for page in pages:
         begin(page, "Approve", reason="the network confirms it")
     for page in pages:
-        with page.expect_navigation(wait_until="networkidle"):
-            page.locator("form[method=post]").get_by_role("button", name="Approve", exact=True).click()
+        follow(page.locator("form[method=post]").get_by_role("button", name="Approve", exact=True))
 
     assert [entry.amount for entry in CreditEntry.objects.all()] == [large]
     expect(pages[0].get_by_text(f"{large:+d} credits are posted").first).to_be_visible()

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, ViewportSize, expect
 from devstack.files import PROJECT
 from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient, Scheme
+from tests.browser.chromium import PATIENCE_MILLISECONDS
 from tests.factories import random_address
 from tests.journeys.people import Person
 from tests.journeys.stack import Stack
@@ -49,6 +50,7 @@ window.extension = installExtension({{
 def window(browser: Browser, stack: Stack, pictures: Path) -> Iterator[AdminClient]:
     """A browser window in which nothing may go wrong unseen; as narrow as a phone unless somebody looks."""
     context = browser.new_context(viewport=_PHONE, accept_downloads=True)
+    context.set_default_timeout(PATIENCE_MILLISECONDS)
     client = AdminClient(context.new_page(), stack.web.url, pictures)
     yield client
     context.close()
@@ -197,6 +199,7 @@ def test_what_the_person_declines_and_what_the_service_refuses_is_said(
     browser: Browser, stack: Stack, person: Person, pictures: Path
 ) -> None:
     context = browser.new_context()
+    context.set_default_timeout(PATIENCE_MILLISECONDS)
     page = context.new_page()
     install_extension(page, person, stack.newcomer().wallet.controller_key)
     page.add_init_script("window.declined = ['personal_sign']")

@@ -13,13 +13,15 @@ import pyotp
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django_otp.plugins.otp_totp.models import TOTPDevice
-from playwright.sync_api import ConsoleMessage, Locator, Page, Request, Response, expect
+from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, Response, expect
 
 from tests.factories import UserFactory
 from tests.staff import session_of
 from users.models import User
 
 Scheme = Literal["light", "dark"]
+# The browser drops what it is loading when the machine gets a network or loses one, as beside containers that start.
+_NETWORK_CHANGED, _OPENINGS = "net::ERR_NETWORK_CHANGED", 10
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,19 @@ class AdminClient:
 
     def open(self, path: str) -> Page:
         """Go to a path of the service and wait until nothing is loading."""
-        self.page.goto(f"{self.base_url}{path}", wait_until="networkidle")
+        for _ in range(_OPENINGS):
+            before = len(self.complaints)
+            try:
+                self.page.goto(f"{self.base_url}{path}", wait_until="networkidle")
+            except Error as error:
+                if _NETWORK_CHANGED not in error.message:
+                    raise
+            else:
+                if not any(_NETWORK_CHANGED in complaint for complaint in self.complaints[before:]):
+                    break
+            self.complaints[before:] = [
+                text for text in self.complaints[before:] if _NETWORK_CHANGED not in text
+            ]
         return self.page
 
     def enter(self, person: Person, path: str = "/admin/") -> Page:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import random
 import re
 import time
 from collections.abc import Iterator
@@ -34,8 +35,18 @@ STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
 STRIPE_TEST_BASE = "STRIPE_TEST_API_BASE"
 _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 # No test is about speed: on a busy machine any example may take its time, and so may thinking of one.
-hypothesis_settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# What tests choose at random is the same in each run, so that no luck decides which run fails;
+# with TEST_SEED they choose anew. Keys and other secrets are never the same.
+_SEED = os.environ.get("TEST_SEED", "")
+hypothesis_settings.register_profile(
+    "unhurried",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+    derandomize=not _SEED,
+)
 hypothesis_settings.load_profile("unhurried")
+# For what is chosen while tests are collected.
+random.seed(_SEED)
 # A test takes a second, and one that speaks to real processes some minutes.
 _DAY_SECONDS, _BEFORE_MIDNIGHT_SECONDS, _JOURNEY_SECONDS = 86_400, 30, 200
 # A test makes many objects that end with it; to look for cycles among them seldom is enough.
@@ -65,6 +76,12 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GARBAGE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Let each test, and the fixtures that it is the first to need, choose as they did in the run before."""
+    random.seed(f"{_SEED} {item.nodeid}")
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

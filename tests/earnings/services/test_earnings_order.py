@@ -24,7 +24,7 @@ from tests.threads import at_once
 REVERSING = ["levelplay", "tapjoy", "adgem", "ayet-studios", "bitlabs", "theoremreach"]
 # Which earnings (0 to 2) are reported, and whether as reversals, any number of times in any order.
 _SEQUENCES = st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12)
-_QUIET = [HealthCheck.function_scoped_fixture]
+_QUIET = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
 
 
 @pytest.mark.django_db

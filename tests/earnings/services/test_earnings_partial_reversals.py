@@ -23,7 +23,7 @@ from tests.rewards.rows import experience_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-_QUIET = [HealthCheck.function_scoped_fixture]
+_QUIET = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
 
 
 def _report(network: Network, user: User, survey: str, amount: str, *, is_reversal: bool = False) -> Reward:

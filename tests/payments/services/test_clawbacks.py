@@ -194,7 +194,10 @@ MOVES = ("refund", "fail", "dispute", "withdraw", "reinstate", "tell", "spend")
     seed=st.integers(0, 2**32),
 )
 @settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12, database=None
+    deadline=None,
+    suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture],
+    max_examples=12,
+    database=None,
 )
 def test_clawbacks_add_up_to_the_formula_for_any_order_of_refunds_and_disputes(
     rates: dict[str, int], collected: int, rate: int, moves: list[str], seed: int

@@ -37,7 +37,7 @@ DAY = 86_400
 _ORDERS = int(os.environ.get("EVENT_ORDERS", "8"))
 _property = settings(
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture],
     max_examples=_ORDERS,
     database=None,
 )

@@ -215,7 +215,10 @@ MOVES = ("refund", "fail", "dispute", "reinstate", "tell")
     seed=st.integers(0, 2**32),
 )
 @settings(
-    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12, database=None
+    deadline=None,
+    suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture],
+    max_examples=12,
+    database=None,
 )
 def test_experience_follows_the_formula_for_any_refunds_and_disputes(
     rates: dict[str, int], collected: int, growth: Decimal, moves: list[str], seed: int

@@ -71,7 +71,7 @@ class Web:
 
     def _answer(self, what: str, body: str = "") -> str:
         with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(30)
+            connection.settimeout(120)
             connection.connect(self.signing.settings["SIGNER_URL"].removeprefix("unix://"))
             head = f"{what} HTTP/1.1\r\nHost: signer\r\nContent-Length: {len(body)}\r\n\r\n"
             connection.sendall((head + body).encode())

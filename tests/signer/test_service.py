@@ -168,7 +168,7 @@ def test_what_is_no_request_is_refused_and_the_signer_goes_on(
 ) -> None:
     service, _, url = at_the_socket
     with socket.socket(socket.AF_UNIX) as stranger:
-        stranger.settimeout(10)
+        stranger.settimeout(120)
         stranger.connect(url.removeprefix("unix://"))
         stranger.sendall(text)
         assert stranger.recv(100).split()[1] in {b"400", b"404"}

@@ -21,7 +21,7 @@ class CheckingClient(stripe.RequestsClient):
     """The SDK's own HTTP client; it also checks every response against Stripe's OpenAPI description."""
 
     def __init__(self, openapi: OpenApi) -> None:
-        super().__init__(timeout=30)
+        super().__init__(timeout=120)
         self._openapi = openapi
 
     def request(self, method: str, url: str, *args: Any, **options: Any) -> Any:

@@ -24,7 +24,7 @@ class RpcFailed(RuntimeError):
 class Rpc:
     """A node behind one URL."""
 
-    def __init__(self, url: str, *, timeout: float = 30) -> None:
+    def __init__(self, url: str, *, timeout: float = 60) -> None:
         self.url = url
         self._pool = urllib3.PoolManager(retries=False, timeout=timeout)
         self._numbers = itertools.count(1)

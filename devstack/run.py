@@ -18,7 +18,7 @@ from devstack.stack_file import write_stack_file
 from devstack.stand_in import write_stand_in
 from devstack.supervisor import supervise
 
-_WEB_PATIENCE_SECONDS = 180
+_WEB_PATIENCE_SECONDS = 600
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class Postgres(Server):
             return False
         return True
 
-    def stop(self, patience: float = 10) -> None:
+    def stop(self, patience: float = 60) -> None:
         """Stop the server and remove its socket folder."""
         super().stop(patience)
         self._remove_socket_directory()

@@ -28,7 +28,7 @@ class Redis(Server):
         try:
             with redis.Redis.from_url(self.url, socket_timeout=2) as client:
                 return bool(client.ping())
-        except redis.ConnectionError:
+        except (redis.ConnectionError, redis.TimeoutError):
             return False
 
     @property

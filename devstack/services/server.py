@@ -76,7 +76,7 @@ class Server(ABC):
                 start_new_session=True,  # a Ctrl-C at the terminal reaches the supervisor alone
             )
 
-    def wait(self, patience: float = 180) -> None:
+    def wait(self, patience: float = 600) -> None:
         """Return once the server answers; raise `ServerFailed` when it ends or stays silent."""
         deadline = time.monotonic() + patience
         while not self.answers():
@@ -111,7 +111,7 @@ class Server(ABC):
         if self._process is not None and not self.has_ended:
             self._process.send_signal(self.ending)
 
-    def stop(self, patience: float = 10) -> None:
+    def stop(self, patience: float = 60) -> None:
         """End the process in its orderly way, and after `patience` seconds by force; none of its children stays."""
         if self._process is None:
             return

@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 _CROWD = 160
 # What one person may adjust alone; here somebody empties accounts.
 _LIMITS = ("APPROVAL_CREDITS_PER_CLERK", "APPROVAL_CREDITS_PER_PERSON", "APPROVAL_CREDITS_PER_DAY")
-_START_SECONDS = 300
+_START_SECONDS = 600
 # What requests wait for that a test keeps waiting until it kills their process.
 _PATIENCE = ("STRIPE_TIMEOUT_SECONDS", "DATABASE_LOCK_TIMEOUT_SECONDS", "DATABASE_STATEMENT_TIMEOUT_SECONDS")
 _STUCK_SECONDS = 150

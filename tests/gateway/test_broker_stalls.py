@@ -25,7 +25,7 @@ def test_a_message_that_could_not_be_acknowledged_does_not_block_the_next(
     redis: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     taken: list[Any] = []
-    with Connection(redis.url, transport_options={"socket_timeout": 0.2, "max_retries": 0}) as broker:
+    with Connection(redis.url, transport_options={"socket_timeout": 2, "max_retries": 0}) as broker:
         queue = broker.SimpleQueue("one")
         for number in range(2):
             queue.put(number)
@@ -46,7 +46,7 @@ def test_a_message_that_could_not_be_acknowledged_does_not_block_the_next(
 
 
 def test_a_message_that_cannot_be_given_back_or_acknowledged_does_not_end_the_worker(redis: Redis) -> None:
-    broker = Connection(redis.url, transport_options={"socket_timeout": 0.2, "max_retries": 0})
+    broker = Connection(redis.url, transport_options={"socket_timeout": 2, "max_retries": 0})
     queue = broker.SimpleQueue("one")
     queue.put("once")
     message = queue.get(timeout=60)

@@ -64,7 +64,7 @@ def test_a_task_finds_a_connection_that_was_closed_before_it_and_opens_another(
 ) -> None:
     begin_a_task(worker)
     first = backend(worker)
-    assert _ask("SELECT pg_terminate_backend(%s, 5000)::int", first)
+    assert _ask("SELECT pg_terminate_backend(%s, 60000)::int", first)
     with pytest.raises(OperationalError):
         backend(worker)
     begin_a_task(worker)
@@ -73,7 +73,7 @@ def test_a_task_finds_a_connection_that_was_closed_before_it_and_opens_another(
 
     # Closed while nobody used it, it is found by the look before the task.
     begin_a_task(worker)
-    assert _ask("SELECT pg_terminate_backend(%s, 5000)::int", second)
+    assert _ask("SELECT pg_terminate_backend(%s, 60000)::int", second)
     begin_a_task(worker)
     assert backend(worker) not in {first, second}
 

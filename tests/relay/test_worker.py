@@ -180,7 +180,7 @@ def test_a_loop_goes_on_in_a_new_session_after_postgresql_has_closed_the_old_one
     with running(loop):
         until("it listens", lambda: loop._signed._session)
         first = loop._signed._session
-        query("SELECT pg_terminate_backend(%s, 5000)", first.info.backend_pid)
+        query("SELECT pg_terminate_backend(%s, 60000)", first.info.backend_pid)
         until("it listens again", lambda: loop._signed._session is not first)
 
 

@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db.models.fields import BLANK_CHOICE_DASH
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.urls import path, reverse
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
@@ -124,7 +125,7 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    ) -> HttpResponseBase:
         context = {**self.each_context(request), "title": "Change your password", **(extra_context or {})}
         view = PasswordChangeView.as_view(
             form_class=OwnPasswordForm,

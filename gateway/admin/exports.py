@@ -175,9 +175,9 @@ class Exportable(AdminMixin):
         )
 
     def _note(self, request: HttpRequest, kind: str) -> None:
-        rows = {
+        rows: dict[str, tuple[str, str]] = {
             "search" if name == "q" else name.removesuffix("__exact").replace("__", " "): ("", value)
-            for name, value in request.GET.items()
+            for name, value in request.GET.dict().items()
         }
         audit.record(
             actor=staff_of(request),

@@ -42,10 +42,14 @@ class SlowWeb(Web):
 
     def serves(self, line: str, headers: str = "", body: str = "") -> "Answer":
         """Ask until a thread is free: one that has just answered may not have been given back yet."""
-        return until(
-            "a thread is free",
-            lambda: None if (answer := self.ask(line, headers, body)).status == 503 else answer,
-        )
+
+        def answered() -> "Answer | None":
+            answer = self.ask(line, headers, body)
+            return None if answer.status == 503 else answer
+
+        free = until("a thread is free", answered)
+        assert free
+        return free
 
 
 class Answer:

@@ -183,7 +183,7 @@ class TestPatience:
         assert together._followers == 0
 
     def test_those_whom_a_run_has_taken_along_may_leave_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, sleep=time.sleep)
+        clock: SimpleNamespace = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, sleep=time.sleep)
         monkeypatch.setattr(batching, "time", clock)
         alone, together_now = threading.Event(), threading.Event()
 

@@ -64,7 +64,7 @@ def test_after_three_failures_in_a_row_it_is_left_alone(monkeypatch: pytest.Monk
 
 
 def test_one_trial_at_a_time_finds_that_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    clock: SimpleNamespace = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
     monkeypatch.setattr(guards, "time", clock)
     guard = Guard(places=2)
     _fail(guard, 3)

@@ -94,7 +94,7 @@ def test_a_network_is_refused_while_nothing_can_be_counted(settings: Settings) -
 def test_a_redis_that_hangs_is_waited_for_once_and_asked_again_a_second_later(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = SimpleNamespace(now=1.0, monotonic=lambda: clock.now, time=time.time)
+    clock: SimpleNamespace = SimpleNamespace(now=1.0, monotonic=lambda: clock.now, time=time.time)
     monkeypatch.setattr(throttling, "time", clock)
     monkeypatch.setattr(redis_urls, "PATIENCE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as hanging:

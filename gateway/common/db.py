@@ -16,7 +16,14 @@ import pgtrigger
 import psycopg
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, IntegrityError, InterfaceError, OperationalError, connection
+from django.db import (
+    DEFAULT_DB_ALIAS,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    connections,
+)
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 from psycopg import sql
@@ -52,12 +59,12 @@ def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]
 
 def _cursor() -> CursorWrapper:
     """Return Django's cursor, which counts and translates errors, around one that binds on the server."""
-    connection.ensure_connection()
+    # Once, because `connection` looks for that of the thread again with each attribute.
+    own = connections[DEFAULT_DB_ALIAS]
+    own.ensure_connection()
     # The stubs have only Django's name for the driver's cursors.
-    cursor = cast("CursorWrapper", psycopg.Cursor(connection.connection))
-    return (
-        connection.make_debug_cursor(cursor) if connection.queries_logged else connection.make_cursor(cursor)
-    )
+    cursor = cast("CursorWrapper", psycopg.Cursor(own.connection))
+    return own.make_debug_cursor(cursor) if own.queries_logged else own.make_cursor(cursor)
 
 
 def violated_constraint(error: IntegrityError) -> str | None:

@@ -52,7 +52,7 @@ def test_a_filtered_list_is_saved_under_a_name_and_forgotten(admin: AdminClient)
     page = admin.enter(employ(), "/admin/users/user/?is_staff__exact=1")
     saved = page.get_by_role("navigation", name="Saved lists")
     saved.get_by_label("A name for this list").fill("Colleagues <b>")
-    follow(saved.get_by_role("button", name="Save"))
+    saved.get_by_role("button", name="Save").click()
 
     admin.open("/admin/users/user/")
     assert violations(page) == []

@@ -1,10 +1,11 @@
 """One round of relay calls: load, the steady part of it, the wait until all is settled, and the books."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from devstack.bench.load import Load, Sent, send
@@ -19,6 +20,7 @@ _FILL_SECONDS = 120
 # How long a request for a status waits at most, and so how long it takes until all clients wait.
 WAIT_SECONDS = 20
 _CLIENTS_BESIDE = 8
+_LATENCIES = ("p50_ms", "p90_ms", "p99_ms")
 
 
 @dataclass(frozen=True)
@@ -120,36 +122,41 @@ def waiting_round(
     stack: Stack, records: Records, lanes: Sequence[Sequence[str]], waits: Callable[[int], Load]
 ) -> dict[str, Any]:
     """
-    Accept calls from eight clients twice: alone, and while others wait for the status of earlier calls.
+    Accept calls from eight clients while others wait for the status of earlier calls, and before and after that alone.
 
-    Of the three lanes, the first are the calls that are waited for; the node mines nothing until all is measured.
-    `waits` returns the load of those who wait, given the newest call before them. The figures are those of the calls
-    accepted while others waited, with their ratio to the ones before.
+    Of the four lanes, the first are the calls that are waited for; the node mines nothing until all is measured. What
+    is in flight grows meanwhile, so the second and the last, which are accepted alone, count together. `waits` returns
+    the load of those who wait, given the newest call before them. The figures are those of the calls accepted while
+    others waited, with their ratio to the ones alone.
     """
     newest = records.newest()
     with ThreadPoolExecutor(1) as thread, _nothing_mined(stack):
         first = send(stack.base_url, Load([lanes[0]], _CLIENTS_BESIDE, _FILL_SECONDS))
-        alone, used_alone = _metered(stack, lanes[1])
+        before, used_before = _metered(stack, lanes[1])
         waiting = thread.submit(send, stack.base_url, waits(newest))
         time.sleep(WAIT_SECONDS)
         beside, used = _metered(stack, lanes[2])
-        stack.rpc.call("evm_setIntervalMining", BLOCK_SECONDS)
         waited = waiting.result()
-    accepted = sum(len(of.accepted) for of in (first, alone, beside))
+        after, used_after = _metered(stack, lanes[3])
+        stack.rpc.call("evm_setIntervalMining", BLOCK_SECONDS)
+    everything = (first, before, waited, beside, after)
+    accepted = sum(len(sent.accepted) for sent in everything if sent is not waited)
     _until_settled(records, newest, accepted, lambda: None)
     outcome = records.outcome_since(newest, accepted=accepted)
-    refusals = first.refusals | alone.refusals | beside.refusals | waited.refusals
-    before, figures = alone.figures(), beside.figures()
-    cpu_alone, cpu = (
-        one.per_call(max(1, len(of.accepted))) for one, of in ((used_alone, alone), (used, beside))
+    refusals = sum((Counter(sent.refusals) for sent in everything), Counter[str]())
+    alone = replace(before, answers=[*before.answers, *after.answers]).figures()
+    cpu_before, cpu_after = (
+        one.per_call(max(1, len(sent.accepted))) for one, sent in ((used_before, before), (used_after, after))
     )
+    figures = beside.figures()
     return figures | {
-        "alone": before | {"cpu_ms": cpu_alone},
-        "times_alone": {name: figures[name] / before[name] for name in ("p50_ms", "p90_ms", "p99_ms")},
+        "alone": {name: alone[name] for name in _LATENCIES}
+        | {"cpu_ms": {part: (cpu_before[part] + cpu_after[part]) / 2 for part in cpu_before}},
+        "times_alone": {name: figures[name] / alone[name] for name in _LATENCIES},
         "waits_answered": len(waited.accepted),
-        "cpu_ms": cpu,
+        "cpu_ms": used.per_call(max(1, len(beside.accepted))),
         "others_share_of_machine": used.share_of_others(beside.cpu_seconds),
-        "wrong": outcome.wrong + [f"refused: {refusals}"] * bool(refusals),
+        "wrong": outcome.wrong + [f"refused: {dict(refusals)}"] * bool(refusals),
     }
 
 

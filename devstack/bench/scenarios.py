@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from devstack.bench.stack import Stack
 _HELLO_SECONDS, _READ_SECONDS = 2.0, 4.0
 _CALLS_PER_SECOND = 500
 _IN_FLIGHT_CLIENTS, _IN_FLIGHT_CALLS = 8, 200
+_BESIDE_CALLS = 240
 _OPEN_LOOP_CLIENTS = 64
 
 
@@ -91,16 +93,17 @@ class Site:
         return in_flight_round(self.stack, self.records, lanes[0], before=before, clients=_IN_FLIGHT_CLIENTS)
 
     def waiting(self, number: int) -> dict[str, Any]:
-        """Accept calls from 8 clients while so many others wait for a status, and before that without them."""
-        (calls,) = self.wallets.many_profiles(number + 2 * _IN_FLIGHT_CALLS)
-        measured = number + _IN_FLIGHT_CALLS
+        """Accept calls from 8 clients while so many others wait for a status, and without them."""
+        half = _BESIDE_CALLS // 2
+        (calls,) = self.wallets.many_profiles(number + 2 * _BESIDE_CALLS)
+        ends = [0, number, number + half, number + half + _BESIDE_CALLS, len(calls)]
 
         def waits(newest: int) -> Load:
             lanes = self.wallets.waits(self.records.calls_since(newest, number), WAIT_SECONDS)
             # So many each second that all wait after a while, and that they come back one after the other.
             return Load(lanes, number, 1.5 * WAIT_SECONDS, rate=number / WAIT_SECONDS, cycles=True)
 
-        lanes = [calls[:number], calls[number:measured], calls[measured:]]
+        lanes = [calls[begin:end] for begin, end in pairwise(ends)]
         return waiting_round(self.stack, self.records, lanes, waits)
 
     def entries(self, number: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import gc
 import os
 import random
 import re
+import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,16 +36,15 @@ STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
 STRIPE_TEST_BASE = "STRIPE_TEST_API_BASE"
 _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 # No test is about speed: on a busy machine any example may take its time, and so may thinking of one.
-# What tests choose at random is the same in each run, so that no luck decides which run fails;
-# with TEST_SEED they choose anew. Keys and other secrets are never the same.
-_SEED = os.environ.get("TEST_SEED", "")
 hypothesis_settings.register_profile(
     "unhurried",
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-    derandomize=not _SEED,
 )
 hypothesis_settings.load_profile("unhurried")
+# Tests choose other values in each run, the same ones in all processes of a run, and those of an earlier run with its
+# seed. Keys and other secrets are never the same.
+_SEED = os.environ.setdefault("TEST_SEED", secrets.token_hex(4))
 # For what is chosen while tests are collected.
 random.seed(_SEED)
 # A test takes a second, and one that speaks to real processes some minutes.
@@ -80,7 +80,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Let each test, and the fixtures that it is the first to need, choose as they did in the run before."""
+    """Let what each test chooses, and the fixtures that it is the first to need, depend on no test before it."""
     random.seed(f"{_SEED} {item.nodeid}")
 
 
@@ -95,7 +95,12 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which Stripes the contract was held against; here, because the process that tells loads no other file."""
+    """
+    Say how to choose the same values again, and which Stripes the contract was held against.
+
+    Here, because the process that tells loads no other file.
+    """
+    terminalreporter.write_line(f"Chosen at random with TEST_SEED={_SEED}.")
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
     if any("/devstack/stripe/contract/" in getattr(report, "nodeid", "") for report in reports):
         alone = f"the double alone; {STRIPE_TEST_KEY} is not set"

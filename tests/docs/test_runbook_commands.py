@@ -211,10 +211,13 @@ def _use_keys_elsewhere(operator: Operator) -> list[str]:
     """Let each relayer's key sign a transaction that no row knows; return the hashes."""
     chain = _funded(operator)
     call_command("sync_relayers", stdout=StringIO())
-    return [
+    hashes = [
         chain.use_key_elsewhere(key, account_nonce=chain.account_nonce(address))
         for key, address in zip(project.RELAY_RELAYER_KEYS, get_signer().addresses(), strict=True)
     ]
+    # The node answers before it has mined what it was sent.
+    chain.mine()
+    return hashes
 
 
 @case("accept_reorganisation --from-block NUMBER")

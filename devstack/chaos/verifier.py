@@ -266,16 +266,19 @@ SELECT (SELECT count(*) FROM relay_relaytransaction WHERE settled_at IS NULL)
 
 _RELAYERS = "SELECT address, next_account_nonce FROM relay_relayer"
 
+# The entries of a hold have the key `hold:ID`, or that and what follows a further colon.
 _CALLS = """
+WITH charge AS (
+    SELECT split_part(key, ':', 2) AS hold_id, -sum(amount) AS charged, count(*) AS entries
+    FROM credits_entry WHERE key LIKE 'hold:%%' GROUP BY hold_id
+)
 SELECT attempt.transaction_hash, attempt.account_nonce, relayer.address AS relayer, call.status, hold.amount,
-       (SELECT -coalesce(sum(amount), 0) FROM credits_entry AS entry
-        WHERE entry.key = 'hold:' || hold.id OR entry.key LIKE 'hold:' || hold.id || ':%%') AS charged,
-       (SELECT count(*) FROM credits_entry AS entry
-        WHERE entry.key = 'hold:' || hold.id OR entry.key LIKE 'hold:' || hold.id || ':%%') AS entries
+       coalesce(charge.charged, 0) AS charged, coalesce(charge.entries, 0) AS entries
 FROM relay_attempt AS attempt
 JOIN relay_relayer AS relayer ON relayer.id = attempt.relayer_id
 JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
 JOIN credits_hold AS hold ON hold.id = call.hold_id
+LEFT JOIN charge ON charge.hold_id = hold.id::text
 WHERE attempt.transaction_hash = ANY(%s)
 """
 

@@ -9,6 +9,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -34,6 +35,7 @@ from users.models import User
 
 pytestmark = pytest.mark.django_db
 DAY = 86_400
+_BEFORE_ALL = datetime.fromtimestamp(0, UTC)
 _ORDERS = int(os.environ.get("EVENT_ORDERS", "8"))
 _property = settings(
     deadline=None,
@@ -69,7 +71,7 @@ def payer(fake: FakeBilling, user: User) -> Payer:
 def month(fake: FakeBilling, payer: Payer, amount: int) -> list[bytes]:
     """The events of a month: created, changed, renewed, partly refunded, disputed, reinstated, cancelled."""
     payer.upsert(amount)
-    (first,) = fake.paid_invoices_since(since=payer.user.date_joined)
+    (first,) = fake.paid_invoices_since(since=_BEFORE_ALL)
     payer.upsert(amount + 500)
     fake.pass_time(32 * DAY)
     refund = fake.refund(first.payment_intent_id, amount // 3)
@@ -179,7 +181,7 @@ def _assert_rows_follow_stripe(fake: FakeBilling, payer: Payer) -> None:
     assert {
         state.subscription_id: (state.status, state.amount_minor, state.ended_at) for state in states
     } == {key: (row.status, row.amount_minor, row.ended_at) for key, row in stored.items()}
-    paid = {invoice.invoice_id for invoice in fake.paid_invoices_since(since=payer.user.date_joined)}
+    paid = {invoice.invoice_id for invoice in fake.paid_invoices_since(since=_BEFORE_ALL)}
     assert {payout.stripe_invoice_id for payout in payer.payouts} == paid
     balance = 0
     for payout in payer.payouts:

@@ -5,7 +5,7 @@ A leaf and an inner node are hashed with different first bytes, so that neither 
 has an odd number of nodes, its last one moves up unchanged.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from hashlib import sha256
 
 HASH_BYTES = 32
@@ -16,16 +16,17 @@ def leaf_hash(text: str) -> bytes:
     return sha256(_LEAF + text.encode()).digest()
 
 
-def nodes_of(leaves: Sequence[bytes]) -> list[bytes]:
+def nodes_of(leaves: bytes) -> bytes:
     """Return every hash of the tree over these leaf hashes, level after level; the last one is the root."""
-    level = list(leaves) or [sha256(b"").digest()]
-    nodes = list(level)
-    while len(level) > 1:
-        pairs = zip(level[::2], level[1::2], strict=False)
-        above = [sha256(_NODE + left + right).digest() for left, right in pairs]
-        level = above + level[len(level) - len(level) % 2 :]
-        nodes += level
-    return nodes
+    nodes = bytearray(leaves or sha256(b"").digest())
+    start = 0
+    while (end := len(nodes)) - start > HASH_BYTES:
+        for at in range(start, end - HASH_BYTES, 2 * HASH_BYTES):
+            nodes += sha256(_NODE + nodes[at : at + 2 * HASH_BYTES]).digest()
+        if (end - start) // HASH_BYTES % 2:
+            nodes += nodes[end - HASH_BYTES : end]
+        start = end
+    return bytes(nodes)
 
 
 def path_places(leaf: int, size: int) -> Iterator[tuple[str, int]]:

@@ -1,9 +1,11 @@
 """Read entries as the leaves of a root: each with the salts and hashes that its text needs."""
 
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from credits.leaves import EntryRow, Hidden, hidden, leaf_text
+from credits.merkle import leaf_hash
 from gateway.common import db
 
 # Nothing was signed over it: whoever took the salt away has not erased the entry as it ought to be done.
@@ -17,9 +19,11 @@ LEFT JOIN credits_account AS account ON account.id = entry.account_id
 LEFT JOIN users_user AS owner ON owner.id = account.user_id
 LEFT JOIN credits_accountsalt AS salted ON salted.account_id = entry.account_id
 LEFT JOIN credits_erasedentry AS erased ON erased.entry_id = entry.id
-WHERE {which} ORDER BY entry.id LIMIT %(limit)s
+WHERE {which} ORDER BY entry.id
 """
-_BETWEEN = _READ.format(which="entry.id > %(after)s AND entry.id <= %(upto)s")
+# So many are in memory at a time. In the text, so that a plan that is kept knows it as well.
+_PAGE = 500
+_BETWEEN = _READ.format(which="entry.id > %(after)s AND entry.id <= %(upto)s") + f"LIMIT {_PAGE}"
 _LISTED = _READ.format(which="entry.id = ANY(%(ids)s::bigint[])")
 
 
@@ -38,14 +42,31 @@ class Leaf(NamedTuple):
         return self.secret is None and self.words != _LOST
 
 
-def between(*, after: int, upto: int, limit: int | None = None) -> list[Leaf]:
-    """Return the entries with greater ids than `after`, up to and including `upto`, by id."""
-    return list(map(_leaf, db.all_rows(_BETWEEN, {"after": after, "upto": upto, "limit": limit})))
+class Hashed(NamedTuple):
+    """What is kept of many leaves: their ids, and their hashes one after the other."""
+
+    ids: "array[int]"
+    hashes: bytes
+
+
+def hashed(leaves: Iterable[Leaf], seed: bytes) -> Hashed:
+    ids, hashes = array("q"), bytearray()
+    for leaf in leaves:
+        ids.append(leaf.row.id)
+        hashes += leaf_hash(leaf.text(seed))
+    return Hashed(ids, bytes(hashes))
+
+
+def between(*, after: int, upto: int) -> Iterator[Leaf]:
+    """Yield the entries with greater ids than `after`, up to and including `upto`, by id."""
+    while rows := db.all_rows(_BETWEEN, {"after": after, "upto": upto}):
+        yield from map(_leaf, rows)
+        after = rows[-1][0]
 
 
 def listed(ids: list[int]) -> dict[int, Leaf]:
     """Return these entries by their ids."""
-    rows: Iterator[Leaf] = map(_leaf, db.all_rows(_LISTED, {"ids": ids, "limit": None}))
+    rows: Iterator[Leaf] = map(_leaf, db.all_rows(_LISTED, {"ids": ids}))
     return {leaf.row.id: leaf for leaf in rows}
 
 

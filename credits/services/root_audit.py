@@ -6,7 +6,7 @@ must themselves lead to the signed root, tell which entry differs.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from credits import merkle
 from credits.keys import is_signed, public_keys
 from credits.models import CreditEntry, LedgerRoot, ReconciliationRun, RootTree
 from credits.services.erasure import ERASED
-from credits.services.leaves import Leaf, between
+from credits.services.leaves import Leaf, between, hashed
 from credits.services.reconciliation import Comparison, run
 from credits.services.roots import BEFORE_ALL, text_of
 
@@ -68,50 +68,63 @@ def find_differences(counts: dict[str, int]) -> Iterator[Finding]:
             yield Finding(CHAINED, root.number)
         if not is_signed(text, root.signature, root.key_id, keys):
             yield Finding(SIGNED, root.number)
-        entries = between(after=last.last_entry_id if last else BEFORE_ALL, upto=root.last_entry_id)
-        yield from _differences_under(root, entries)
+        leaves = between(after=last.last_entry_id if last else BEFORE_ALL, upto=root.last_entry_id)
+        yield from _differences_under(root, leaves, counts)
         counts["roots"] += 1
-        counts["entries"] += len(entries)
-        counts["erased"] += sum(leaf.is_erased for leaf in entries)
         last = root
     newest = last.last_entry_id if last else BEFORE_ALL
     counts["open entries"] = CreditEntry.objects.filter(pk__gt=newest).count()
 
 
-def _differences_under(root: LedgerRoot, entries: Sequence[Leaf]) -> Iterator[Finding]:
-    for leaf in entries:
-        if leaf.is_erased and leaf.row.reason not in ("", ERASED):
-            yield Finding(WORDLESS, root.number, leaf.row.id)
+def _differences_under(root: LedgerRoot, leaves: Iterable[Leaf], counts: dict[str, int]) -> Iterator[Finding]:
     kept = RootTree.objects.filter(root=root).first()
+    wordy: list[int] = []
+    found = hashed(_counted(leaves, counts, wordy), bytes(kept.seed) if kept else b"")
+    yield from (Finding(WORDLESS, root.number, entry_id) for entry_id in wordy)
     if kept is None:
         yield Finding(KEPT, root.number)
         return
-    seed, hashes = bytes(kept.seed), bytes(kept.nodes)
-    leaves = [merkle.leaf_hash(leaf.text(seed)) for leaf in entries]
-    nodes = merkle.nodes_of(leaves)
-    is_whole = nodes[-1].hex() == root.tree and len(entries) == root.entry_count
-    if is_whole and b"".join(nodes) == hashes and kept.entry_ids == [leaf.row.id for leaf in entries]:
+    hashes, nodes = bytes(kept.nodes), merkle.nodes_of(found.hashes)
+    is_whole = _root_of(nodes) == root.tree and len(found.ids) == root.entry_count
+    if is_whole and nodes == hashes and kept.entry_ids == found.ids.tolist():
         return
-    signed = [hashes[at : at + merkle.HASH_BYTES] for at in range(0, len(hashes), merkle.HASH_BYTES)]
-    signed_leaves = signed[: root.entry_count]
+    signed = hashes[: root.entry_count * merkle.HASH_BYTES]
     # The roots may have been rewritten together with their entries; the signature says so then, and no more is known.
-    if is_whole or merkle.nodes_of(signed_leaves) != signed or signed[-1].hex() != root.tree:
+    if is_whole or merkle.nodes_of(signed) != hashes or _root_of(hashes) != root.tree:
         yield Finding(KEPT, root.number)
         return
     yield from _differing_entries(
-        root.number, entries, leaves, dict(zip(kept.entry_ids, signed_leaves, strict=False))
+        root.number, _by_id(found.ids, found.hashes), _by_id(kept.entry_ids, signed)
     )
 
 
+def _counted(leaves: Iterable[Leaf], counts: dict[str, int], wordy: list[int]) -> Iterator[Leaf]:
+    """Pass the leaves on, count them, and note the erased ones that still have a reason."""
+    for leaf in leaves:
+        counts["entries"] += 1
+        counts["erased"] += leaf.is_erased
+        if leaf.is_erased and leaf.row.reason not in ("", ERASED):
+            wordy.append(leaf.row.id)
+        yield leaf
+
+
+def _root_of(nodes: bytes) -> str:
+    return nodes[-merkle.HASH_BYTES :].hex()
+
+
+def _by_id(ids: Iterable[int], hashes: bytes) -> dict[int, bytes]:
+    starts = range(0, len(hashes), merkle.HASH_BYTES)
+    return {entry_id: hashes[at : at + merkle.HASH_BYTES] for entry_id, at in zip(ids, starts, strict=False)}
+
+
 def _differing_entries(
-    root: int, entries: Sequence[Leaf], leaves: Sequence[bytes], signed: Mapping[int, bytes]
+    root: int, found: Mapping[int, bytes], signed: Mapping[int, bytes]
 ) -> Iterator[Finding]:
-    ids = {leaf.row.id for leaf in entries}
-    for leaf, found in zip(entries, leaves, strict=True):
-        if leaf.row.id not in signed:
-            yield Finding(NOT_ADDED, root, leaf.row.id)
-        elif signed[leaf.row.id] != found:
-            yield Finding(UNCHANGED, root, leaf.row.id)
+    for entry_id, leaf in found.items():
+        if entry_id not in signed:
+            yield Finding(NOT_ADDED, root, entry_id)
+        elif signed[entry_id] != leaf:
+            yield Finding(UNCHANGED, root, entry_id)
     for entry_id in signed:
-        if entry_id not in ids:
+        if entry_id not in found:
             yield Finding(PRESENT, root, entry_id)

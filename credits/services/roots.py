@@ -19,14 +19,14 @@ from django.utils import timezone
 from credits import leaves as texts
 from credits import merkle
 from credits.keys import sign
-from credits.models import CreditEntry, LedgerRoot, RootTree
-from credits.services.leaves import between
+from credits.models import CreditEntry, LedgerRoot
+from credits.services.leaves import between, hashed
 from gateway.common import db
 from gateway.common.leases import try_lease
 
 logger = logging.getLogger(__name__)
-# A tree of so many is computed in memory; what is more gets another root at once.
-MAX_ENTRIES = 20_000
+# A root of so many, and its tree, is kept and sent to PostgreSQL as a whole; what is more gets another root at once.
+MAX_ENTRIES = 2_000
 # Without a new entry, a root is closed so often all the same: it says that nothing was posted.
 IDLE_INTERVAL = timedelta(minutes=45)
 WAIT_SECONDS = 60
@@ -49,6 +49,12 @@ FROM credits_entry AS entry JOIN credits_account AS account ON account.id = entr
 WHERE entry.id > %(after)s AND entry.id <= %(upto)s
 ON CONFLICT (account_id) DO NOTHING
 RETURNING account_id
+"""
+# Django would write the hashes out as letters, several times over.
+_KEEP_TREE = """
+INSERT INTO credits_roottree (number, seed, entry_ids, nodes)
+VALUES (%(root)s, %(seed)s, %(ids)s::bigint[], %(nodes)s)
+RETURNING number
 """
 
 
@@ -115,23 +121,24 @@ def _close_next(cut: int) -> LedgerRoot | None:
     after = last.last_entry_id if last else BEFORE_ALL
     upto = _end_of_batch(after, cut)
     db.all_rows(_SALT_ACCOUNTS, {"after": after, "upto": upto})
-    found = between(after=after, upto=upto)
-    if not found and last and last.closed_at > timezone.now() - IDLE_INTERVAL:
-        return None
     seed = secrets.token_bytes(texts.SECRET_BYTES)
-    nodes = merkle.nodes_of([merkle.leaf_hash(leaf.text(seed)) for leaf in found])
+    found = hashed(between(after=after, upto=upto), seed)
+    if not found.ids and last and last.closed_at > timezone.now() - IDLE_INTERVAL:
+        return None
+    nodes = merkle.nodes_of(found.hashes)
     root = LedgerRoot(
         number=last.number + 1 if last else 1,
         closed_at=timezone.now(),
-        entry_count=len(found),
+        entry_count=len(found.ids),
         last_entry_id=max(after, upto),
-        tree=nodes[-1].hex(),
+        tree=nodes[-merkle.HASH_BYTES :].hex(),
         previous=texts.root_hash(text_of(last)) if last else "",
     )
     root.key_id, root.signature = sign(text_of(root))
-    ids = [leaf.row.id for leaf in found]
     # Hashing takes seconds, so there is a transaction only now; what was hashed cannot change any more.
     with transaction.atomic():
         root.save(force_insert=True)
-        RootTree.objects.create(root=root, seed=seed, entry_ids=ids, nodes=b"".join(nodes))
+        db.all_rows(
+            _KEEP_TREE, {"root": root.number, "seed": seed, "ids": found.ids.tolist(), "nodes": nodes}
+        )
     return root

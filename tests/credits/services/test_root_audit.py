@@ -11,7 +11,7 @@ from credits.keys import sign
 from credits.models import CreditAccount, LedgerRoot, ReconciliationRun
 from credits.services import reconciliation, root_audit
 from credits.services.export_verification import read_roots
-from credits.services.leaves import between
+from credits.services.leaves import between, hashed
 from credits.services.ledger_export import ledger_lines, root_lines
 from credits.services.roots import BEFORE_ALL, close_roots, text_of
 from credits.tasks import LedgerDiffers, audit_roots
@@ -78,11 +78,11 @@ def _rewritten_root(ledger: Covered) -> str:
     tamper("UPDATE credits_entry SET reason = 'another' WHERE id = %s", ledger.adjustment.pk)
     root = LedgerRoot.objects.earliest("number")
     seed = bytes(root.hashes.seed)
-    nodes = merkle.nodes_of(
-        [merkle.leaf_hash(leaf.text(seed)) for leaf in between(after=BEFORE_ALL, upto=root.last_entry_id)]
+    nodes = merkle.nodes_of(hashed(between(after=BEFORE_ALL, upto=root.last_entry_id), seed).hashes)
+    tamper("UPDATE credits_roottree SET nodes = %s WHERE number = %s", nodes, root.number)
+    tamper(
+        "UPDATE credits_root SET tree = %s WHERE number = %s", nodes[-merkle.HASH_BYTES :].hex(), root.number
     )
-    tamper("UPDATE credits_roottree SET nodes = %s WHERE number = %s", b"".join(nodes), root.number)
-    tamper("UPDATE credits_root SET tree = %s WHERE number = %s", nodes[-1].hex(), root.number)
     return root_audit.SIGNED
 
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from credits import leaves
 from credits.keys import is_signed, public_keys
 from credits.models import CreditEntry, LedgerRoot, RootTree
+from credits.services import leaves as rows
 from credits.services import roots
 from credits.services.roots import WritersBusy, close_roots, text_of
 from tests.credits.roots import audited, covered_ledger, export_faults, grant
@@ -88,6 +90,19 @@ def test_without_a_key_nothing_is_signed(db: None, settings: Settings) -> None:
     with pytest.raises(ImproperlyConfigured, match="LEDGER_SIGNING_KEY"):
         close_roots()
     assert not LedgerRoot.objects.exists()
+
+
+def test_entries_are_read_and_hashed_page_by_page(db: None, monkeypatch: Any) -> None:
+    """However many are under a root, few are in memory, and the root is that of all."""
+    monkeypatch.setattr(rows, "_BETWEEN", rows._BETWEEN.replace("LIMIT 500", "LIMIT 2"))
+    for _ in range(5):
+        grant(UserFactory.create(), 7)
+    with CaptureQueriesContext(connection) as queries:
+        [root] = close_roots()
+    # Three pages and the end of them; then another look, which finds nothing more.
+    assert sum("LEFT JOIN credits_erasedentry" in query["sql"] for query in queries) == 5
+    assert root.entry_count == 5
+    assert (audited(), export_faults()) == ([], [])
 
 
 @pytest.mark.django_db(transaction=True)

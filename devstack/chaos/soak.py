@@ -2,9 +2,11 @@
 `python -m devstack soak`: everything that wallets ask, for half an hour, and no fault.
 
 The load of `chaos` goes on, and wallets look at their account meanwhile. Memory and connections at 20 % of the time
-and at its end are compared: what still grows then would not stop growing.
+and at its end are compared: what still grows then would not stop growing. Every periodic task is done again and again,
+those of the night too, so that the memory that a task takes once, the first time, is taken before the comparison.
 """
 
+import gc
 import tempfile
 import time
 from collections import Counter
@@ -18,12 +20,13 @@ from statistics import median
 from typing import Any
 
 import psutil
-import psycopg
-import redis
 
 from devstack.bench.meter import SERVICE, Meter, megabytes
 from devstack.chaos.arena import Arena
 from devstack.chaos.faults import Fault
+from devstack.chaos.links import Links
+from devstack.chaos.periodic import Periodic
+from devstack.chaos.results import Row
 from devstack.chaos.results import table as outcome_table
 from devstack.chaos.stack import Stack, running_stack
 from devstack.chaos.visits import Answers, Visits, counted
@@ -33,6 +36,9 @@ from devstack.files import read_json, write_json
 _SAMPLES = 120
 _EARLY, _LATE = (0.15, 0.25), (0.9, 1.0)
 _MOST_GROWTH = 0.05
+_MORE_LINKS = 5
+# For the server to notice that clients have gone.
+_CLOSED_WITHIN_SECONDS = 5
 _ALSO_SHOWN = ("PostgreSQL", "Redis")
 
 
@@ -46,7 +52,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Process:
-    """A process of the stack, its megabytes, and its open files and connections."""
+    """A process of the stack, its megabytes, and its open files and connections but for those of living clients."""
 
     component: str
     rss_mb: float
@@ -56,28 +62,29 @@ class Process:
 
 @dataclass(frozen=True)
 class Sample:
-    """What runs at a moment, by process id, and who is connected to PostgreSQL and Redis."""
+    """What runs at a moment, by process id; the service's connections to each server, and those of living clients."""
 
     share: float
     processes: Mapping[int, Process]
-    postgres: int
-    redis: int
+    connections: Mapping[str, int]
+    clients: int
 
 
 @dataclass
 class Soak:
-    """What was measured while the load went on."""
+    """What was measured while the load went on, and before and after it."""
 
     samples: list[Sample] = field(default_factory=list)
     answers: Answers = field(default_factory=Counter)
+    without_load: list[Sample] = field(default_factory=list)
 
     @contextmanager
     def caused(self, minutes: float, visits: Visits, stack: Stack) -> Iterator[None]:
         """Let so many minutes pass, in the place of a fault, and look at the stack meanwhile."""
         began, seconds = time.monotonic(), minutes * 60
         with visits.running():
-            while (passed := time.monotonic() - began) < seconds:
-                self.samples.append(_sample(stack, passed / seconds))
+            while (share := (time.monotonic() - began) / seconds) < 1:
+                self.samples.append(_sample(stack, share))
                 time.sleep(max(0.5, seconds / _SAMPLES))
             self.samples.append(_sample(stack, 1.0))
         yield
@@ -100,11 +107,20 @@ class Soak:
         ]
 
     def connections(self) -> dict[str, list[int]]:
-        """Return how many connections PostgreSQL and Redis had, early and late."""
+        """Return how many connections the service has to each server, early and late."""
         early, late = self._during(_EARLY), self._during(_LATE)
         return {
-            "PostgreSQL": [round(median(s.postgres for s in part)) for part in (early, late)],
-            "Redis": [round(median(s.redis for s in part)) for part in (early, late)],
+            server: [round(median(s.connections[server] for s in part)) for part in (early, late)]
+            for server in late[-1].connections
+        }
+
+    def clients(self) -> dict[str, int]:
+        """Return how many connections living clients have: before the load, at most, and after it."""
+        before, after = self.without_load
+        return {
+            "before": before.clients,
+            "most": max(sample.clients for sample in self.samples),
+            "after": after.clients,
         }
 
     def _during(self, part: tuple[float, float]) -> list[Sample]:
@@ -120,9 +136,12 @@ def run(options: Options) -> int:
         running_stack(Path(folder)) as stack,
         counted(stack.prepared.port, soak.answers),
     ):
-        arena = Arena(stack)
-        visits = Visits(arena.wallets, arena.recent_hash)
-        outcome = arena.try_out({"none": Fault(partial(soak.caused, options.minutes, visits))})["none"]
+        soak.without_load.append(_sample(stack, 0.0))
+        outcome = _outcome(soak, stack, options.minutes)
+        # The wallets' connections end with them.
+        gc.collect()
+        time.sleep(_CLOSED_WITHIN_SECONDS)
+        soak.without_load.append(_sample(stack, 1.0))
     wrong = [*outcome.wrong, *complaints(soak)]
     figures = {
         "at": datetime.now(UTC).isoformat(timespec="minutes"),
@@ -130,6 +149,7 @@ def run(options: Options) -> int:
         "answers": {path: dict(counts) for path, counts in sorted(_by_path(soak.answers).items())},
         "processes": soak.growth(),
         "connections": soak.connections(),
+        "clients": soak.clients(),
         "outcome": asdict(outcome),
         "wrong": wrong,
     }
@@ -141,25 +161,35 @@ def run(options: Options) -> int:
     return int(bool(wrong))
 
 
+def _outcome(soak: Soak, stack: Stack, minutes: float) -> Row:
+    arena = Arena(stack)
+    visits = Visits(arena.wallets, arena.recent_hash)
+    logs, environment = stack.prepared.directory / "log", stack.prepared.environment
+    with Periodic(logs, environment, quick_seconds=minutes * 60 * _EARLY[0]).running():
+        return arena.try_out({"none": Fault(partial(soak.caused, minutes, visits))})["none"]
+
+
 def _sample(stack: Stack, share: float) -> Sample:
+    links = Links.now()
     processes = {
-        process.pid: Process(component, rss, pss, _open_files(process.pid))
+        process.pid: Process(component, rss, pss, links.files(process.pid, stack.prepared.port))
         for component, process in Meter(psutil.Process().pid).members()
         for rss, pss in [megabytes(process.pid)]
         if rss
     }
-    with psycopg.connect(stack.services.database_url, autocommit=True) as connection:
-        row = connection.execute(_CLIENTS).fetchone()
-    with redis.Redis.from_url(stack.services.redis_url) as client:
-        redis_clients = int(client.info("clients")["connected_clients"])
-    return Sample(share, processes, int(row[0]) if row else 0, redis_clients)
-
-
-def _open_files(pid: int) -> int:
-    try:
-        return psutil.Process(pid).num_fds()
-    except psutil.NoSuchProcess:
-        return 0
+    service = {pid for pid, process in processes.items() if process.component in SERVICE}
+    servers = {
+        "PostgreSQL": {stack.proxies.postgres.port},
+        "Redis": {stack.proxies.redis.port},
+        "node": {node.port for node in stack.proxies.nodes},
+        "Stripe": {stack.proxies.stripe.port},
+    }
+    return Sample(
+        share,
+        processes,
+        {name: links.number_to(ports, service) for name, ports in servers.items()},
+        sum(links.clients_of(pid, stack.prepared.port) for pid in service),
+    )
 
 
 def _all_of(component: str, sample: Sample) -> list[Process]:
@@ -192,13 +222,16 @@ def complaints(soak: Soak) -> list[str]:
     files = [
         f"{row['component']} has {row['files'][1]:.0f} open files, {row['files'][0]:.0f} early"
         for row in rows
-        if row["files"][1] > row["files"][0] + 5
+        if row["files"][1] > row["files"][0] + _MORE_LINKS
     ]
     connections = [
-        f"{name} has {late} connections, {early} early"
+        f"the service has {late} connections to {name}, {early} early"
         for name, (early, late) in soak.connections().items()
-        if late > early + 5
+        if late > early + _MORE_LINKS
     ]
+    clients = soak.clients()
+    if clients["after"] > clients["before"] + _MORE_LINKS:
+        connections.append(f"{clients['after']} connections of clients are left, {clients['before']} before")
     failures = [
         f"{count} × {status or 'no answer'} from {path}"
         for (path, status), count in sorted(soak.answers.items())
@@ -234,11 +267,8 @@ def _memory_table(soak: Soak) -> str:
         f"| {row['files'][0]:.0f} → {row['files'][1]:.0f} |"
         for row in soak.growth()
     ]
-    links = [
-        f"| {name}, clients | | | {early} → {late} |" for name, (early, late) in soak.connections().items()
-    ]
+    links = [f"| to {name} | | | {early} → {late} |" for name, (early, late) in soak.connections().items()]
+    clients = " → ".join(map(str, soak.clients().values()))
+    links.append(f"| of clients, before, at most and after | | | {clients} |")
     head = ["| process | PSS in MB, at 20 % and at the end | RSS in MB | open files or connections |"]
     return "\n".join([*head, "|---|---|---|---|", *rows, *links])
-
-
-_CLIENTS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"

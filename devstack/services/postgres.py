@@ -53,9 +53,11 @@ class Postgres(Server):
     def prepare(self) -> None:
         """Create the cluster once; a half-made one is never taken for a whole one."""
         super().prepare()
-        self._remove_socket_directory()
-        self._socket_directory = Path(tempfile.mkdtemp(prefix="gateway-", dir=_short_temporary_folder()))
-        self._socket_link.symlink_to(self._socket_directory)
+        # After a crash the folder stays, for PgBouncer has its own socket in it.
+        if self._socket_directory is None or not self._socket_directory.exists():
+            self._remove_socket_directory()
+            self._socket_directory = Path(tempfile.mkdtemp(prefix="gateway-", dir=_short_temporary_folder()))
+            self._socket_link.symlink_to(self._socket_directory)
         if not self.cluster.exists():
             draft = self.directory / "draft"
             shutil.rmtree(draft, ignore_errors=True)
@@ -93,7 +95,7 @@ class Postgres(Server):
 
     @property
     def socket_directory(self) -> Path:
-        """The folder of its socket, another one after each start."""
+        """The folder of its socket, another one after each `stop`."""
         if self._socket_directory is None:
             raise ServerFailed("PostgreSQL has not been started.")
         return self._socket_directory

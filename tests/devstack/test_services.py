@@ -133,4 +133,6 @@ def test_a_killed_parent_takes_its_servers_along(tmp_path: Path) -> None:
         servers = [psutil.Process(pid) for pid in json.loads(line)]
         os.kill(parent.pid, signal.SIGKILL)
     gone, alive = psutil.wait_procs(servers, timeout=60)
-    assert (len(gone), alive) == (4, [])
+    # With PgBouncer there is one more.
+    assert len(servers) >= 4
+    assert (len(gone), alive) == (len(servers), [])

@@ -24,6 +24,8 @@ _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
 _WRAPPING = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
 _PORTS = {"https": 443, "http": 80}
 _LONGEST_URL = 2000
+# Between the end of reading and the end of the connection.
+_LAST_SECONDS = 1.0
 
 
 class AddressRefused(Exception):
@@ -184,22 +186,37 @@ def _connected(target: _Target, address: str, seconds: float) -> Iterator[HTTPCo
     raw = socket.create_connection((address, target.port), timeout=seconds)
     # A second handle of the same connection: encryption takes the first one over.
     handle = raw.dup()
-    deadline = threading.Timer(seconds, _end, [handle])
-    deadline.start()
+    deadlines = _end_after(seconds, handle)
     connection = HTTPConnection(target.host, target.port, timeout=seconds)
     try:
         connection.sock = _trust().wrap_socket(raw, server_hostname=target.host) if target.is_https else raw
         yield connection
     finally:
-        deadline.cancel()
+        for deadline in deadlines:
+            deadline.cancel()
         connection.close()
         raw.close()
         handle.close()
 
 
-def _end(handle: socket.socket) -> None:
+def _end_after(seconds: float, handle: socket.socket) -> list[threading.Timer]:
+    """
+    End reading after so many seconds, and writing a moment later.
+
+    Ending both at once lets the kernel reset the connection when more comes, and what was received is lost with it.
+    """
+    timers = [
+        threading.Timer(seconds, _end, [handle, socket.SHUT_RD]),
+        threading.Timer(seconds + _LAST_SECONDS, _end, [handle, socket.SHUT_RDWR]),
+    ]
+    for timer in timers:
+        timer.start()
+    return timers
+
+
+def _end(handle: socket.socket, direction: int) -> None:
     with suppress(OSError):
-        handle.shutdown(socket.SHUT_RDWR)
+        handle.shutdown(direction)
 
 
 @cache

@@ -134,7 +134,7 @@ def _drip(server: socket.socket, begun: bytes) -> None:
     with connection:
         connection.sendall(begun)
         while True:
-            time.sleep(0.05)
+            time.sleep(0.0005)
             try:
                 connection.sendall(b"a")
             except OSError:

@@ -11,8 +11,8 @@ import time
 from typing import NamedTuple
 
 from gateway.chain.client import get_chain_client
-from gateway.chain.contracts import EXECUTE
-from gateway.chain.errors import CallReverted
+from gateway.chain.contracts import EXECUTE, refusal_from_revert
+from gateway.chain.errors import CallReverted, RelayNonceRefused
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, Trial
 from relay.pricing import gas_limit_for
@@ -64,16 +64,13 @@ def of_call(*, call: RelayCall, query: RelayQuery, trial: Trial) -> Gas:
         gas = _of_execution(call, query, trial)
         if gas is not None:
             return gas
-        estimate = get_chain_client().simulate_relay_call(
-            sender=query.sender,
-            key_manager=query.key_manager,
-            calldata=query.calldata,
-            gas_cap=query.gas_cap,
-        )
-    elif trial.gas_limit is None:
-        raise CallReverted(trial.revert or b"")
-    else:
+        estimate = _estimate(query)
+    elif trial.gas_limit is not None:
         estimate = trial.gas_limit
+    elif _was_tried_too_early(trial):
+        estimate = _estimate(query)
+    else:
+        raise CallReverted(trial.revert or b"")
     gas = Gas(gas_limit_for(estimate=estimate), estimate)
     _learn(_kind_of(query.profile, call), gas)
     return gas
@@ -117,6 +114,20 @@ def forget() -> None:
     """Forget every limit that was learned."""
     with _lock:
         _learned.clear()
+
+
+def _was_tried_too_early(trial: Trial) -> bool:
+    """Return whether the key manager expected another nonce then: a block came between its answer and the trial."""
+    return isinstance(refusal_from_revert(trial.revert or b""), RelayNonceRefused)
+
+
+def _estimate(query: RelayQuery) -> int:
+    return get_chain_client().simulate_relay_call(
+        sender=query.sender,
+        key_manager=query.key_manager,
+        calldata=query.calldata,
+        gas_cap=query.gas_cap,
+    )
 
 
 def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:

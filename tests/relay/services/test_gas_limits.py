@@ -1,15 +1,19 @@
 """Gas limits that are learned from an estimate and tried again by execution."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 from django.utils import timezone
+from eth_abi.abi import encode
 
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
+from gateway.chain.contracts import CONTRACT_ERRORS
+from gateway.chain.errors import RelayNonceRefused
 from gateway.chain.lsp25 import RelayCall
+from gateway.chain.types import RelayQuery, RelayState, Trial
 from relay.models import Relayer, RelayTransaction
 from relay.services import gas_limits
 from tests.relay.callers import execute
@@ -89,6 +93,26 @@ def test_a_limit_far_above_what_the_call_uses_is_estimated_again(
     second = accept(payload=execute_payload(target, value=1), channel=_channel())
     assert node.estimates == 1
     assert second.gas_limit < 2 * first.gas_limit
+
+
+def test_a_call_that_was_tried_a_block_before_its_nonce_was_read_is_estimated_again(
+    accept: Accept, node: FaultyClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    errors = {error.refusal: selector for selector, error in CONTRACT_ERRORS.items()}
+    arguments = encode(["address", "uint256", "bytes"], ["0x" + secrets.token_hex(20), 7, b""])
+    too_early = Trial(gas_limit=None, revert=errors[RelayNonceRefused] + arguments)
+    read = node.read_relay_states
+
+    def tried_too_early(queries: Sequence[RelayQuery]) -> list[RelayState]:
+        return [replace(state, trial=too_early) for state in read(queries)]
+
+    target = "0x" + secrets.token_hex(20)
+    first = accept(payload=execute_payload(target, value=1), channel=_channel())
+    gas_limits.forget()
+    monkeypatch.setattr(node, "read_relay_states", tried_too_early)
+    second = accept(payload=execute_payload(target, value=1), channel=_channel())
+    assert node.estimates == 1
+    assert second.gas_limit == pytest.approx(first.gas_limit, rel=0.05)
 
 
 def test_a_learned_limit_expires(accept: Accept, node: FaultyClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ The sections are those of `docs/configuration.md`, which gives the form, default
 A variable without a default must be set. Names end in their unit; where they do not, a comment names it.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,7 @@ MIDDLEWARE = [
     "django_otp.middleware.OTPMiddleware",
     "gateway.middleware.MessagesOfPages",
     "gateway.admin.middleware.staff_sessions",
+    "gateway.admin.middleware.replica_reads",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "gateway.middleware.PolicyOfPages",
     "gateway.admin.middleware.policies",
@@ -146,7 +148,6 @@ STORAGES = {
 
 # ------------ PostgreSQL and Redis ---------------------------------------------------------------------------
 
-_database = env.database("DATABASE_URL")
 _PLACE = {"dbname", "user", "password", "host", "port"}
 _STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
 # A request that waits longer than this is stuck: fail it, free the row, let the caller repeat.
@@ -162,35 +163,41 @@ _LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS}s", **_TIMEOUTS} if _HAS_S
 # Past the pooler, for the one session that waits for notifications.
 DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL", default="")
 _PREPARES = env.flag("DATABASE_PREPARED_STATEMENTS", default=_HAS_SESSIONS)
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": {
+# One pool for each database; the parameters of its URL that are no place, such as sslmode, go to the driver unchanged.
+_OPTIONS = {
+    **({"options": " ".join(f"-c {name}={limit}" for name, limit in _LIMITS.items())} if _LIMITS else {}),
+    # Only statements of gateway.common.db are ever prepared: the ORM puts values into the text.
+    "prepare_threshold": 5 if _PREPARES else None,
+    "pool": {
+        "min_size": 1,
+        "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1),
+        "timeout": 5,
+    },
+}
+
+
+def _database_at(place: Mapping[str, str]) -> dict[str, Any]:
+    return {
         "ENGINE": "django.db.backends.postgresql",
-        "NAME": _database.get("dbname"),
-        "USER": _database.get("user"),
-        "PASSWORD": _database.get("password"),
-        "HOST": _database.get("host"),
-        "PORT": _database.get("port"),
+        "NAME": place.get("dbname"),
+        "USER": place.get("user"),
+        "PASSWORD": place.get("password"),
+        "HOST": place.get("host"),
+        "PORT": place.get("port"),
         # Services own their transactions; durable=True would refuse to nest in a request's.
         "ATOMIC_REQUESTS": False,
         "DISABLE_SERVER_SIDE_CURSORS": not _HAS_SESSIONS,
-        "OPTIONS": {
-            # Other parameters of the URL, such as sslmode, go to the driver unchanged.
-            **{name: text for name, text in _database.items() if name not in _PLACE},
-            **(
-                {"options": " ".join(f"-c {name}={limit}" for name, limit in _LIMITS.items())}
-                if _LIMITS
-                else {}
-            ),
-            # Only statements of gateway.common.db are ever prepared: the ORM puts values into the text.
-            "prepare_threshold": 5 if _PREPARES else None,
-            "pool": {
-                "min_size": 1,
-                "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1),
-                "timeout": 5,
-            },
-        },
+        "OPTIONS": {**{name: text for name, text in place.items() if name not in _PLACE}, **_OPTIONS},
     }
-}
+
+
+DATABASES: dict[str, dict[str, Any]] = {"default": _database_at(env.database("DATABASE_URL"))}
+# A standby for dashboards, histories and the pages of the admin.
+if _replica := env.database("DATABASE_REPLICA_URL", default=""):
+    DATABASES["replica"] = _database_at(_replica)
+DATABASE_ROUTERS = ["gateway.common.replicas.Router"]
+# After a change, a member of staff reads from the primary for so long: the standby may not have it yet.
+DATABASE_REPLICA_SECONDS = env.integer("DATABASE_REPLICA_SECONDS", default=10, minimum=1)
 # Set where `migrate` runs, as the owner of the tables: the role as which all other processes connect.
 DATABASE_APPLICATION_ROLE = env.optional("DATABASE_APPLICATION_ROLE")
 # Whether a commit must be on another machine as well; `check --deploy` looks whether it is.

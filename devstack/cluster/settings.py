@@ -10,12 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from devstack.cluster.network import Host
-from devstack.services.postgres import APPLICATION_ROLE
+from devstack.services.postgres import APPLICATION_ROLE, DATABASE
 
 POSTGRES_PORT, PATRONI_PORT, ETCD_PORT, ETCD_PEER_PORT = 5432, 8008, 2379, 2380
-PRIMARY_PORT, POOL_PORT, WEB_PORT, SIGNER_PORT = 5000, 6432, 8000, 8443
+PRIMARY_PORT, READING_PORT, POOL_PORT, WEB_PORT, SIGNER_PORT = 5000, 5001, 6432, 8000, 8443
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
 REDIS_SERVICE = "gateway"
+# What PgBouncer calls the way to whoever may be read from.
+READING_DATABASE = "gateway_reading"
+# Bytes of the log that a standby may be behind and still be read from.
+_LARGEST_LAG = "1MB"
 
 
 def etcd_arguments(host: Host, hosts: Sequence[Host], data: Path) -> list[str]:
@@ -98,7 +102,8 @@ def balancer(databases: Sequence[Host], webs: Sequence[Host] = ()) -> str:
     """
     Return HAProxy's configuration: PRIMARY_PORT leads to the primary, and with `webs`, WEB_PORT to one of them.
 
-    Patroni tells who is the primary. Sessions with one that is it no more are closed.
+    READING_PORT leads to the primary or a standby that has kept up. Patroni tells who is which. Sessions with one that
+    is it no more are closed.
     """
     lines = [
         "global",
@@ -107,16 +112,8 @@ def balancer(databases: Sequence[Host], webs: Sequence[Host] = ()) -> str:
         "    timeout connect 2s",
         "    timeout client 30m",
         "    timeout server 30m",
-        "listen primary",
-        f"    bind {'*' if webs else '127.0.0.1'}:{PRIMARY_PORT}",
-        "    mode tcp",
-        "    option httpchk OPTIONS /primary",
-        "    http-check expect status 200",
-        "    default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions",
-        *(
-            f"    server {each.name} {each.address}:{POSTGRES_PORT} check port {PATRONI_PORT}"
-            for each in databases
-        ),
+        *_databases("primary", PRIMARY_PORT, "/primary", databases, is_open=bool(webs)),
+        *_databases("reading", READING_PORT, f"/read-only?lag={_LARGEST_LAG}", databases, is_open=False),
     ]
     if webs:
         lines += [
@@ -137,10 +134,26 @@ def balancer(databases: Sequence[Host], webs: Sequence[Host] = ()) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _databases(name: str, port: int, question: str, databases: Sequence[Host], *, is_open: bool) -> list[str]:
+    return [
+        f"listen {name}",
+        f"    bind {'*' if is_open else '127.0.0.1'}:{port}",
+        "    mode tcp",
+        f"    option httpchk OPTIONS {question}",
+        "    http-check expect status 200",
+        "    default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions",
+        *(
+            f"    server {each.name} {each.address}:{POSTGRES_PORT} check port {PATRONI_PORT}"
+            for each in databases
+        ),
+    ]
+
+
 def pooler(users: Path) -> str:
     """Return PgBouncer's configuration, for a host whose HAProxy leads to the primary; it tries again each second."""
     return f"""\
 [databases]
+{READING_DATABASE} = host=127.0.0.1 port={READING_PORT} dbname={DATABASE}
 * = host=127.0.0.1 port={PRIMARY_PORT}
 
 [pgbouncer]

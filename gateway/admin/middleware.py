@@ -1,5 +1,5 @@
 """
-Middleware of the admin: staff sessions that end, and content security policies.
+Middleware of the admin: staff sessions that end, where pages are read, and content security policies.
 
 The API documentation has the policy in the settings.
 """
@@ -11,13 +11,16 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout, user_logged_in
+from django.core.exceptions import MiddlewareNotUsed
 from django.dispatch import receiver
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from gateway.common.http import POLICY_OF_DATA
+from gateway.common.replicas import has_replica, reading_from_replica
 
-_BEGAN, _SEEN = "staff_began_at", "staff_seen_at"
+_BEGAN, _SEEN, _CHANGED = "staff_began_at", "staff_seen_at", "staff_changed_at"
+_ADMIN, _SAFE = "/admin/", ("GET", "HEAD")
 # Not every request is worth a write.
 _STEP_SECONDS = 15
 
@@ -56,6 +59,33 @@ def _see(request: HttpRequest) -> None:
 def _end(request: HttpRequest, why: str) -> None:
     logout(request)
     messages.warning(request, why)
+
+
+def replica_reads(
+    get_response: Callable[[HttpRequest], HttpResponseBase],
+) -> Callable[[HttpRequest], HttpResponseBase]:
+    """
+    Middleware: pages of the admin are read from a standby, except by somebody who has just changed something.
+
+    Raises:
+        MiddlewareNotUsed: there is no standby.
+    """
+    if not has_replica():
+        raise MiddlewareNotUsed
+
+    def from_replica(request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(_ADMIN) or not request.user.is_authenticated:
+            return get_response(request)
+        if request.method not in _SAFE:
+            request.session[_CHANGED] = int(time.time())
+        if time.time() - request.session.get(_CHANGED, 0) <= settings.DATABASE_REPLICA_SECONDS:
+            return get_response(request)
+        # Who may see what is no older than the request; it is kept with the user.
+        request.user.get_all_permissions()
+        with reading_from_replica():
+            return get_response(request)
+
+    return from_replica
 
 
 _POLICY = {

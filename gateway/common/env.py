@@ -124,10 +124,10 @@ def urls(name: str) -> list[str]:
     return items
 
 
-def database(name: str) -> dict[str, str]:
-    """Return the parameters of a connection string of libpq, which is a secret."""
+def database(name: str, *, default: str | None = None) -> dict[str, str]:
+    """Return the parameters of a connection string of libpq, which is a secret; none where it is empty."""
     try:
-        parameters = conninfo_to_dict(secret(name))
+        parameters = conninfo_to_dict(secret(name, default=default))
     except ProgrammingError:
         # Without the cause, whose text quotes the secret.
         raise ImproperlyConfigured(f"{name} must be a libpq connection string.") from None

@@ -17,6 +17,7 @@ from rest_framework.viewsets import GenericViewSet, ViewSet
 from credits.models import CreditEntry
 from gateway.chain.config import get_chain
 from gateway.common.pagination import NewestFirst
+from gateway.common.replicas import reading_from_replica
 from gateway.common.routers import ApiRouter
 from gateway.common.serializers import rendered
 from gateway.common.throttling import user_rate
@@ -31,10 +32,11 @@ from portal.api.serializers import (
     ServiceResponseSerializer,
     dashboard_members,
 )
-from portal.dashboard import account_summary_of, dashboard_of, earnings_of
+from portal.dashboard import Dashboard, account_summary_of, dashboard_of, earnings_of
 from relay.models import RelayTransaction
 from relay.queries import ListedTransaction, transactions_of
 from users.api.authentication import ProfileRequest
+from users.models import User
 from users.services import deletion, profile_cards
 
 _PRIVATE = {"Cache-Control": "no-store"}
@@ -61,7 +63,7 @@ class DashboardViewSet(ViewSet):
     )
     @action(detail=False, url_path="dashboardInfo")
     def info(self, request: ProfileRequest) -> Response:
-        dashboard = dashboard_of(user=request.user, now=now())
+        dashboard = _recent_dashboard(request.user)
         answer = rendered(
             DashboardSerializer,
             dashboard_members(dashboard),
@@ -110,6 +112,14 @@ class DashboardViewSet(ViewSet):
         return Response(rendered(ProfileResponseSerializer, answer), headers=_PRIVATE)
 
 
+def _recent_dashboard(user: User) -> Dashboard:
+    try:
+        with reading_from_replica():
+            return dashboard_of(user=user, now=now())
+    except User.DoesNotExist:  # who has signed in for the first time, a moment ago
+        return dashboard_of(user=user, now=now())
+
+
 class ServiceViewSet(ViewSet):
     @extend_schema(
         operation_id="service",
@@ -137,6 +147,10 @@ class ServiceViewSet(ViewSet):
 class _HistoryViewSet(ListModelMixin, GenericViewSet[Any]):
     throttle_classes = (user_rate("DASHBOARD_RATE"),)
     request: ProfileRequest
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        with reading_from_replica():
+            return super().list(request, *args, **kwargs)
 
     def get_serializer_context(self) -> dict[str, Any]:
         return {

@@ -49,6 +49,7 @@ def test_the_pooler_leads_to_the_balancer_of_its_host() -> None:
     pooler.read_string(settings.pooler(Path("/users.txt")))
 
     assert pooler["databases"]["*"] == "host=127.0.0.1 port=5000"
+    assert pooler["databases"]["gateway_reading"] == "host=127.0.0.1 port=5001 dbname=gateway"
     assert pooler["pgbouncer"]["pool_mode"] == "transaction"
     assert pooler["pgbouncer"]["listen_addr"] == "127.0.0.1"
 

@@ -54,6 +54,10 @@ app.kubernetes.io/component: {{ .component }}
 - name: DATABASE_DIRECT_URL
   valueFrom: { secretKeyRef: { name: {{ $values.secretName }}, key: DATABASE_DIRECT_URL } }
 {{- end }}
+{{- if and $values.readsFromStandby (has $component (list "web" "admin")) }}
+- name: DATABASE_REPLICA_URL
+  valueFrom: { secretKeyRef: { name: {{ $values.secretName }}, key: DATABASE_REPLICA_URL } }
+{{- end }}
 {{- if eq (include "gateway.asks" .) "true" }}
 - { name: RELAY_SIGNER, value: remote }
 - { name: SIGNER_URL, value: {{ if eq $values.signer.kind "external" }}{{ $values.signer.url | quote }}{{ else }}{{ printf "https://%s-signer:8443" .root.Release.Name | quote }}{{ end }} }

@@ -11,10 +11,10 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos cluster cluster-test signers restore-drill upgrade-rehearsal soak fuzz mutation manage clean lock chart schema format structure bundle packages generators release
+.PHONY: help run test lint bench chaos cluster cluster-test cluster-throughput signers restore-drill upgrade-rehearsal soak fuzz mutation manage clean lock chart schema format structure bundle packages generators release
 
 help: ## Show the commands
-	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 19
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
 
 $(INSTALLED): requirements/dev.txt clients/python/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
@@ -90,6 +90,9 @@ restore-drill: $(PREPARED) ## Lose PostgreSQL under load, restore it, compare th
 
 cluster-test: $(PREPARED) ## Kill, stop and cut off hosts and processes of a cluster (MINUTES=60, FAULTS= their first words, TIMES= of each, ASYNCHRONOUS=1)
 	@$(BIN)/python -m devstack cluster-test $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES)) $(if $(ASYNCHRONOUS),--asynchronous)
+
+cluster-throughput: $(PREPARED) ## Measure relaying in a cluster of one to three web hosts and one or two workers (ARGS=--help)
+	@$(BIN)/python -m devstack cluster-throughput $(ARGS)
 
 upgrade-rehearsal: $(PREPARED) ## Add columns and replace every process under load; no request may fail (ARGS=--help)
 	@$(BIN)/python -m devstack upgrade-rehearsal $(ARGS)

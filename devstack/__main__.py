@@ -109,6 +109,21 @@ def _parser() -> argparse.ArgumentParser:
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "cluster.json", help="the file to add to"
     )
     trials.set_defaults(action=_cluster_test)
+    throughput = commands.add_parser(
+        "cluster-throughput",
+        help="measure relaying in a cluster of one to three web hosts and one or two workers",
+    )
+    throughput.add_argument("--rounds", type=int, default=3, help="of every size (default: 3)")
+    throughput.add_argument(
+        "--seconds", type=float, default=12, help="of load, twice in a round (default: 12)"
+    )
+    throughput.add_argument(
+        "--rate", type=float, default=15, help="calls a second for each web host in open loop (default: 15)"
+    )
+    throughput.add_argument(
+        "--results", type=Path, default=PROJECT / "docs" / "chaos" / "hosts.json", help="the file to write"
+    )
+    throughput.set_defaults(action=_cluster_throughput)
     soak = commands.add_parser("soak", help="load without any fault: what grows, what fails, what is wrong")
     soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
     soak.add_argument(
@@ -286,6 +301,18 @@ def _run_cluster_test(options: argparse.Namespace) -> int:
             synchronous=not options.asynchronous,
         )
     )
+
+
+def _cluster_throughput(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    return run_guarded(lambda: _run_cluster_throughput(options))
+
+
+def _run_cluster_throughput(options: argparse.Namespace) -> int:
+    from devstack.cluster.throughput import Options, run
+
+    directory = options.data.resolve() / "cluster"
+    return run(Options(options.rounds, options.seconds, options.rate, options.results, directory))
 
 
 def _soak(options: argparse.Namespace) -> int:

@@ -30,7 +30,7 @@ from devstack.processes import Beat, DefaultWorker, RelayWorker, Web
 from devstack.rpc import Rpc
 from devstack.services.anvil import Anvil
 from devstack.services.pgbouncer import pgbouncer_program
-from devstack.services.postgres import BINARIES
+from devstack.services.postgres import APPLICATION_ROLE, BINARIES
 from devstack.services.server import Server, ServerFailed
 from devstack.services.stripe_double import StripeDouble
 from devstack.services.template import copy_template
@@ -40,7 +40,7 @@ from devstack.world.profiles import ProfilePlan
 from devstack.world.world import load_world
 
 BLOCK_SECONDS = 2
-_PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
+_PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 16
 _START_SECONDS, _POLL_SECONDS = 240, 0.2
 _BASE_URL = f"http://{layout.FRONT.address}:{settings.WEB_PORT}"
 # Tokens outlast a run, and no limit keeps wallets from calling on that have failed often.
@@ -49,6 +49,7 @@ _SETTINGS = {
     "AUTH_DOMAIN": f"{layout.FRONT.address}:{settings.WEB_PORT}",
     "ALLOWED_HOSTS": ",".join(host.address for host in (layout.FRONT, *layout.WEBS)),
     "TRUSTED_PROXY_COUNT": "1",
+    "DATABASE_REPLICA_URL": f"postgresql://{APPLICATION_ROLE}@127.0.0.1:{settings.POOL_PORT}/{settings.READING_DATABASE}",
     "AUTH_ACCESS_SECONDS": "86400",
     "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
     "RELAY_CANCELLED_CALLS_PER_DAY": "1000000",

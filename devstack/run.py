@@ -55,7 +55,8 @@ def run(options: Options) -> int:
     say(f"Starting the development stack; its data is in {options.data}")
     with (
         alone_in(options.directory) if options.load else nullcontext(),
-        start_services(options.data, block_time=options.block_time) as services,
+        # Under load, a node that stands still to save its blocks would be measured instead of the service.
+        start_services(options.data, block_time=options.block_time, saves_chain=not options.load) as services,
     ):
         prepared = prepare(services, options.data, options.plan, port=port, block_time=options.block_time)
         signing = signing_at(options.keys, services, prepared.secrets, options.data, prepared.settings)

@@ -91,6 +91,7 @@ def start_services(
     *,
     block_time: float | None = 1,
     durable: bool = True,
+    saves_chain: bool = True,
     log_directory: Path | None = None,
     postgres_settings: Sequence[str] = (),
 ) -> Iterator[Services]:
@@ -112,7 +113,8 @@ def start_services(
         settings=postgres_settings,
     )
     redis = Redis(directory / "redis", logs)
-    anvil = Anvil(directory / "anvil", logs, block_time=block_time)
+    saves = durable and saves_chain
+    anvil = Anvil(directory / "anvil", logs, block_time=block_time, saves_meanwhile=saves)
     stripe = StripeDouble(directory / "stripe", logs)
     with alone_in(directory), serve_verifier_keys() as google:
         try:

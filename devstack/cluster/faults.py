@@ -19,7 +19,7 @@ from devstack.cluster.state import master_of, primary_of, takes_writes, until
 
 _REPLACED_SECONDS = 90
 _STANDS_STILL_SECONDS, _APART_SECONDS, _HOST_LOST_SECONDS = 40, 40, 40
-_HANGS_SECONDS, _REDIS_GONE_SECONDS, _ALL_REDIS_GONE_SECONDS = 45, 15, 60
+_HANGS_SECONDS, _REDIS_GONE_SECONDS = 45, 15
 # Who is cut off together with the primary: clients reach this web server past the others.
 APART = (layout.WEBS[0], layout.WORKERS[0])
 
@@ -100,8 +100,8 @@ def _redis_killed(scene: Scene) -> None:
     _rest(scene, [f"{master_of(scene.cluster).name}-redis"], seconds=_REDIS_GONE_SECONDS)
 
 
-def _all_redis_gone(scene: Scene) -> None:
-    _rest(scene, [f"{host.name}-redis" for host in layout.DATABASES], seconds=_ALL_REDIS_GONE_SECONDS)
+def _all_redis_gone(scene: Scene, *, seconds: float) -> None:
+    _rest(scene, [f"{host.name}-redis" for host in layout.DATABASES], seconds=seconds)
 
 
 def _one_killed(kind: str, scene: Scene) -> None:
@@ -126,7 +126,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "partition: primary with clients for 40 s": Fault(_cut_off, cuts_off=True),
     "redis: master gone for 15 s": Fault(_redis_killed),
-    "redis: all gone for a minute": Fault(_all_redis_gone),
+    "redis: all gone for a minute": Fault(partial(_all_redis_gone, seconds=60)),
+    "redis: all gone for ten minutes": Fault(partial(_all_redis_gone, seconds=600)),
     **{
         f"kill {kind}": Fault(partial(_one_killed, kind))
         for kind in ("web", "worker-relay", "worker-default", "beat", "pgbouncer", "signer")

@@ -3,7 +3,8 @@
 
 The load of `chaos` goes on, and wallets look at their account meanwhile. Memory and connections at 20 % of the time
 and at its end are compared: what still grows then would not stop growing. Every periodic task is done again and again,
-those of the night too, so that the memory that a task takes once, the first time, is taken before the comparison.
+those of the night too, so that the memory that a task takes once, the first time, is taken before the comparison. For
+the same reason many clients ask at once now and then, early.
 """
 
 import gc
@@ -84,6 +85,8 @@ class Soak:
         began, seconds = time.monotonic(), minutes * 60
         with visits.running():
             while (share := (time.monotonic() - began) / seconds) < 1:
+                if share < _EARLY[0]:
+                    visits.rush()
                 self.samples.append(_sample(stack, share))
                 time.sleep(max(0.5, seconds / _SAMPLES))
             self.samples.append(_sample(stack, 1.0))

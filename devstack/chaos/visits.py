@@ -5,20 +5,24 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import count, cycle, islice
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import urllib3
 from urllib3.poolmanager import pool_classes_by_scheme
 
-from credit_relay_client import RelayProblem, ServiceUnreachable
+from credit_relay_client import Call, RelayProblem, ServiceUnreachable
 from devstack.wallet import Wallet
 
 _VISITORS = 4
+# More than the web processes have threads.
+_AT_ONCE = 32
+_CALL = Call("0x" + f"{4096:040x}", value=1)
 _PAUSE_SECONDS = (0.2, 0.6)
 
 # How often a path was answered with a status; 0 for no answer.
@@ -72,6 +76,18 @@ class Visits:
             for thread in threads:
                 thread.join()
 
+    def rush(self) -> None:
+        """
+        Ask for what needs each server from more clients than the service has threads; return when all are answered.
+
+        Each thread opens then what it keeps open, and pools grow to their bounds.
+        """
+        wallets = islice(cycle(wallet for wallet, _ in self._wallets), _AT_ONCE)
+        with ThreadPoolExecutor(_AT_ONCE) as clients:
+            for wallet in wallets:
+                ask_node = partial(wallet.relay.prepare, wallet.profile_address, _CALL, quote=False)
+                clients.submit(_in_turn, [ask_node, wallet.setup_intent, *self._looks(wallet)])
+
     def _visit(self, ends: threading.Event) -> None:
         while not ends.is_set():
             number = next(self._numbers)
@@ -91,6 +107,12 @@ class Visits:
         yield wallet.dashboard
         yield wallet.check_in_drops
         yield partial(wallet.execute_check_in, secrets.token_hex(8))
+
+
+def _in_turn(looks: Sequence[Callable[[], object]]) -> None:
+    for look in looks:
+        with suppress(RelayProblem, ServiceUnreachable):
+            look()
 
 
 def _sign_in(wallet: Wallet) -> None:

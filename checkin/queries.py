@@ -7,12 +7,13 @@ from decimal import Decimal
 from enum import StrEnum
 
 from django.conf import settings
-from django.db.models import Max, Min, Q, QuerySet
+from django.db.models import Max, Min, QuerySet
 
 from checkin.draw import Item
 from checkin.models import CheckIn, DropItem, DropTable, DropType
 from credits.queries import has_earned
 from gateway.admin.pauses import is_paused
+from gateway.common import db
 from rewards.models import Badge
 from rewards.queries import CurrentRewards
 from users.models import User
@@ -102,12 +103,21 @@ def tables_in_force(badges: Iterable[Badge]) -> dict[str, DropTable]:
     A badge that has none yet drops what the nearest badge below it does, so that a new
     badge does not stop its users' check-ins.
     """
-    wanted = Q()
-    for badge in badges:
-        wanted |= Q(badge__track=badge.track, badge__exp_lower_bound__lte=badge.exp_lower_bound)
-    published = DropTable.objects.filter(wanted, published_at__isnull=False).select_related("badge")
-    newest = published.order_by("badge__track", "-badge__exp_lower_bound", "-published_at", "-id")
-    return {table.badge.track: table for table in newest.distinct("badge__track") if table.badge}
+    levels = [(badge.track, badge.exp_lower_bound) for badge in badges]
+    params = {"tracks": [track for track, _ in levels], "bounds": [bound for _, bound in levels]}
+    return {track: db.instance(DropTable, table) for track, *table in db.all_rows(_IN_FORCE, params)}
+
+
+_IN_FORCE = f"""
+SELECT level.track, {db.columns(DropTable, "newest")}
+FROM unnest(%(tracks)s::text[], %(bounds)s::bigint[]) AS level (track, bound)
+CROSS JOIN LATERAL (
+    SELECT own.* FROM checkin_droptable AS own JOIN rewards_badge AS badge ON badge.id = own.badge_id
+    WHERE badge.track = level.track AND badge.exp_lower_bound <= level.bound AND own.published_at IS NOT NULL
+    ORDER BY badge.exp_lower_bound DESC, own.published_at DESC, own.id DESC
+    LIMIT 1
+) AS newest
+"""  # noqa: S608 (names of our own columns)
 
 
 def items_for(*, rewards: CurrentRewards, tables: Tables, is_proven: bool) -> list[Item]:

@@ -107,7 +107,7 @@ def _save_account(row: Any, values: Values) -> User:
 
 SAVE_STAFF = form_kind(
     name="save_staff",
-    title="Change a staff account",
+    title="Add or change a staff account",
     model=User,
     asks="users.manage_staff",
     decides="users.decide_staff",

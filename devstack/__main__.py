@@ -63,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_bench_options(bench)
     bench.set_defaults(action=_bench)
+    calls = commands.add_parser("calls", help="print signed calls of the running stack, for a load generator")
+    calls.add_argument("--count", type=int, default=4_000, help="how many (default: 4,000)")
+    calls.set_defaults(action=_calls)
     chaos = commands.add_parser("chaos", help="cause faults under load, and compare what was promised")
     chaos.add_argument(
         "--minutes", type=float, default=60, help="begin no further fault after them (default: 60)"
@@ -247,6 +250,14 @@ def _bench(options: argparse.Namespace) -> int:
     from devstack.bench.run import bench
 
     return bench(options)
+
+
+def _calls(options: argparse.Namespace) -> int:
+    from devstack.bench.handed_out import signed_calls
+
+    for line in signed_calls(options.data / "stack.json", options.count):
+        print(line)
+    return 0
 
 
 def _chaos(options: argparse.Namespace) -> int:

@@ -5,8 +5,8 @@ Billing operations: commands to Stripe, stored first and sent with their own id 
 2. `create_customer` or `change_subscription` sends the command, holding no lock.
 3. The same function stores the answer and finishes the operation in one transaction.
 
-A process that dies between the steps leaves a pending row. The next request of the
-user, or `resume_abandoned`, sends the command again with the same key and gets Stripe's first answer.
+A process that dies between the steps leaves a pending row. The next request of the user that would change something,
+or `resume_abandoned`, sends the command again with the same key and gets Stripe's first answer.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,8 +28,8 @@ from users.models import User
 
 # Stripe keeps an idempotency key for at least 24 hours; a little less is certain.
 KEY_LIFETIME = timedelta(hours=23)
-# A live request finishes within this time; an older pending operation was abandoned.
-ABANDONED_AFTER = timedelta(seconds=60)
+# Few live requests take longer. If one does, both send the command with the same key, and Stripe carries it out once.
+ABANDONED_AFTER = timedelta(seconds=15)
 # Of 50 equal requests at once some meet an operation that has just ended five times in a row; a try is two statements.
 _MAX_TRIES = 40
 _MAX_RESUMED = 100
@@ -43,7 +43,9 @@ def begin(*, user: User, kind: _Kind, parameters: dict[str, Any], now: datetime)
 
     Raises:
         BillingInProgress: the user has a pending operation of another kind or with other parameters, or
-            one whose key Stripe may have forgotten: `resume_abandoned` finds out what became of it.
+            one whose key Stripe may have forgotten. If its process has died, it is finished now, and what the
+            caller knows of the subscription may be outdated.
+        BillingUnavailable: it cannot be finished, because Stripe is away.
     """
     for _ in range(_MAX_TRIES):
         created, pending = _create_or_find(user=user, kind=kind, parameters=parameters, now=now)
@@ -52,9 +54,11 @@ def begin(*, user: User, kind: _Kind, parameters: dict[str, Any], now: datetime)
         if pending is None:
             continue  # It has just ended.
         is_same = (pending.kind, pending.parameters) == (kind, parameters)
-        if not is_same or has_expired_key(operation=pending, now=now):
-            raise BillingInProgress("Another change of this subscription is under way.", retry_after=2)
-        return pending
+        if is_same and not has_expired_key(operation=pending, now=now):
+            return pending
+        if _is_abandoned(pending, now=now):
+            _finish_abandoned(pending, now=now)
+        raise BillingInProgress("Another change of this subscription is under way.", retry_after=2)
     raise BillingInProgress("Other changes keep coming. Repeat the request.", retry_after=1)
 
 
@@ -67,6 +71,19 @@ def _create_or_find(
             return BillingOperation.objects.create(**fields), None
     except IntegrityError:
         return None, BillingOperation.objects.filter(user_id=user.pk, status=_Status.PENDING).first()
+
+
+def _is_abandoned(operation: BillingOperation, *, now: datetime) -> bool:
+    return now - operation.created_at > ABANDONED_AFTER
+
+
+def _finish_abandoned(operation: BillingOperation, *, now: datetime) -> None:
+    """Finish another request's operation; a refusal for good closes it and is none of this request."""
+    try:
+        _resume(operation=operation, now=now)
+    except DomainError as error:
+        if error.retryable:
+            raise
 
 
 def has_expired_key(*, operation: BillingOperation, now: datetime) -> bool:
@@ -165,7 +182,6 @@ def resume_abandoned(*, now: datetime) -> int:
     try:
         for operation in abandoned:
             with sweep.item(operation.pk):
-                BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
                 _resume(operation=operation, now=now)
     except BillingUnavailable:
         pass
@@ -174,6 +190,7 @@ def resume_abandoned(*, now: datetime) -> int:
 
 def _resume(*, operation: BillingOperation, now: datetime) -> None:
     """Send the command again with its key; once Stripe may have forgotten the key, read what Stripe has instead."""
+    BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
     if has_expired_key(operation=operation, now=now):
         if operation.kind != _Kind.CREATE_CUSTOMER:
             _sync_subscriptions_of(operation.user_id, now=now)

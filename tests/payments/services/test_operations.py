@@ -1,10 +1,10 @@
 """Billing operations: one at a time, closed once, joined while their key is good, resumed once they are abandoned."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
-from payments.errors import BillingInProgress
+from payments.errors import BillingInProgress, BillingRefused, BillingUnavailable
 from payments.models import BillingOperation
 from payments.services import operations
 from tests.fakes.billing import FakeBilling
@@ -46,6 +46,36 @@ def test_an_equal_request_joins_a_pending_operation_for_23_hours_and_not_longer(
     assert joined.pk == begun.pk
     with pytest.raises(BillingInProgress):
         operations.begin(user=user, kind=KIND, parameters=begun.parameters, now=last + MOMENT)
+    assert BillingOperation.objects.get().outcome == "abandoned"
+
+
+def _begin_another(operation: BillingOperation, *, now: datetime) -> BillingOperation:
+    kind = BillingOperation.Kind.CANCEL_SUBSCRIPTION
+    return operations.begin(user=operation.user, kind=kind, parameters={}, now=now)
+
+
+def test_what_stripe_refuses_of_a_dead_process_is_no_refusal_of_the_next_request(
+    begun: BillingOperation, fake: FakeBilling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(**_: object) -> str:
+        raise BillingRefused("Stripe refused the request.", reason="testing")
+
+    later = begun.created_at + operations.ABANDONED_AFTER + MOMENT
+    with monkeypatch.context() as patch:
+        patch.setattr(fake, "create_customer", refuse)
+        with pytest.raises(BillingInProgress):
+            _begin_another(begun, now=later)
+    begun.refresh_from_db()
+    assert (begun.status, begun.outcome) == ("refused", "billing-refused")
+    assert _begin_another(begun, now=later).status == "pending"
+
+
+def test_while_stripe_is_away_nothing_is_finished_and_the_next_request_is_told_so(
+    begun: BillingOperation, fake: FakeBilling
+) -> None:
+    later = begun.created_at + operations.ABANDONED_AFTER + MOMENT
+    with fake.away(), pytest.raises(BillingUnavailable):
+        _begin_another(begun, now=later)
     assert BillingOperation.objects.get().status == "pending"
 
 
@@ -63,10 +93,10 @@ def test_a_request_continues_where_the_operation_in_its_way_has_just_ended(
     assert joined == begun
 
 
-def test_the_sweep_does_not_resume_an_operation_within_its_first_minute(
+def test_the_sweep_does_not_resume_an_operation_of_a_process_that_may_live(
     begun: BillingOperation, fake: FakeBilling
 ) -> None:
-    abandoned_at = begun.created_at + timedelta(minutes=1)
+    abandoned_at = begun.created_at + operations.ABANDONED_AFTER
     fake.calls.clear()
     assert operations.resume_abandoned(now=abandoned_at) == 0
     assert not fake.calls

@@ -1,9 +1,13 @@
 """A process that dies in the middle: the next one finishes its command with the same key."""
 
+import random
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 
 import pytest
 
+from payments.errors import BillingInProgress
 from payments.models import BillingOperation, Subscription
 from payments.services import operations
 from tests.payments.faults import killed_after, killed_before
@@ -73,6 +77,31 @@ def test_the_users_next_request_finishes_an_abandoned_command(
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == (
         0 if command is CREATE_CUSTOMER else 1
     )
+
+
+@pytest.mark.parametrize("killed", [killed_before, killed_after])
+@pytest.mark.parametrize("command", [CREATE, UPDATE, CANCEL], ids=lambda command: command.kind)
+def test_another_change_finishes_what_a_dead_process_has_begun_and_succeeds_when_repeated(
+    double: DoubleAccount, user: User, command: Command, killed: Callable[[str], AbstractContextManager[None]]
+) -> None:
+    payer, wanted = prepared(command, double, user), AMOUNT + random.randint(1, 99)
+    with killed(command.method):
+        command.send(payer)
+    process_all_events(double)
+    begun = BillingOperation.objects.get(status="pending")
+
+    with pytest.raises(BillingInProgress):
+        payer.upsert(wanted)
+    assert BillingOperation.objects.get(status="pending").attempts == 0
+    double.pass_time(AFTER.seconds)
+    with pytest.raises(BillingInProgress):
+        payer.upsert(wanted)
+
+    begun.refresh_from_db()
+    assert (begun.status, begun.attempts) == ("done", 1)
+    assert payer.upsert(wanted).amount_minor == wanted
+    assert not BillingOperation.objects.filter(status="pending").exists()
+    assert len(double.v1.subscriptions.list({"status": "active"}).data) == 1
 
 
 def test_a_pending_operation_that_is_not_abandoned_is_not_resumed(double: DoubleAccount, user: User) -> None:

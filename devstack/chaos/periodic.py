@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from devstack.processes import GatewayProcess
 
-_QUICKLY_SECONDS, _SLOWLY_SECONDS = 1.0, 10.0
+_QUICKLY_SECONDS, _SLOWLY_SECONDS = 0.4, 10.0
 
 
 class Periodic(GatewayProcess):

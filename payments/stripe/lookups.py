@@ -163,9 +163,9 @@ class Lookups:
     ) -> Iterator[tuple[ReceivedEvent, bytes]]:
         query = {"types": list(types), "delivery_success": False, **_created_since(since)}
         with translated_errors():
-            for row in reversed(list(self._v1.events.list(query).auto_paging_iter())):
-                event = row.to_dict()
-                yield objects.received_event(event), json.dumps(event, default=str).encode()
+            rows = self._v1.events.list(query).auto_paging_iter()
+            # Stripe begins with the newest. After days without webhooks these are many, and its objects are large.
+            yield from reversed([_received(row.to_dict()) for row in rows])
 
     def account_state(self) -> AccountState:
         with translated_errors():
@@ -219,6 +219,10 @@ def is_deleted(row: Any) -> bool:
 
 def _created_since(since: datetime) -> dict[str, Any]:
     return {**PAGE, "created": {"gte": int(since.timestamp())}}
+
+
+def _received(event: dict[str, Any]) -> tuple[ReceivedEvent, bytes]:
+    return objects.received_event(event), json.dumps(event, default=str).encode()
 
 
 def _is_withdrawn(dispute: Any) -> bool:

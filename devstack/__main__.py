@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         "--load", action="store_true", help="no journey; profiles and processes for a load generator"
     )
     run.add_argument("--port", type=_port, help="port of the web server (default: a free one)")
-    run.add_argument("--block-time", type=float, default=2, help="seconds between blocks (default: 2)")
+    run.add_argument("--block-time", type=float, help="seconds between blocks (default: 2; with --load 1)")
     run.add_argument(
         "--signer",
         nargs="?",
@@ -208,7 +208,8 @@ def _run_stack(options: argparse.Namespace) -> int:
     from devstack.signing import KeyPlace
 
     directory, keys = options.data.resolve(), KeyPlace(options.signer or "local")
-    return run(Options(directory, options.once, options.load, options.port, options.block_time, keys))
+    block_time = options.block_time or (1 if options.load else 2)
+    return run(Options(directory, options.once, options.load, options.port, block_time, keys))
 
 
 def _prepare(_: argparse.Namespace) -> int:

@@ -197,11 +197,13 @@ WHERE relayer.chain_id = %(chain)s AND relayer.address = ANY(%(addresses)s)
     SELECT FROM relay_unsignedcall AS unsigned
     WHERE unsigned.relayer_id = relayer.id AND unsigned.account_nonce = taken.account_nonce
   )
-  AND NOT EXISTS (
-    SELECT FROM relay_attempt AS attempt
+  -- Not EXISTS: few account nonces are looked up, of which PostgreSQL expects thousands and would read all attempts.
+  AND (
+    SELECT true FROM relay_attempt AS attempt
     JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
     WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce = taken.account_nonce
       AND (call.status IN {sql_values(*RelayTransaction.IN_PROGRESS)} OR attempt.block_number > %(head)s)
-  )
+    LIMIT 1
+  ) IS NULL
 ORDER BY relayer.id, taken.account_nonce
 """  # noqa: S608 - constants of our own

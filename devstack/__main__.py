@@ -152,9 +152,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     upgrade.set_defaults(action=_upgrade_rehearsal)
     partitions = commands.add_parser(
-        "partition-rehearsal", help="divide the ledger's entries by month while entries are posted; measure"
+        "partition-rehearsal", help="divide a table that grows for ever by month while it is used; measure"
     )
-    partitions.add_argument("--rows", type=int, default=100_000, help="entries (default: 100000)")
+    partitions.add_argument(
+        "--table", choices=("entries", "attempts"), default="entries", help="which (default: entries)"
+    )
+    partitions.add_argument("--rows", type=int, default=100_000, help="how many (default: 100000)")
     partitions.set_defaults(action=_partition_rehearsal)
     chart = commands.add_parser("chart", help="render the Helm chart, validate it, and keep what comes out")
     chart.set_defaults(action=_chart)
@@ -368,7 +371,7 @@ def _partition_rehearsal(options: argparse.Namespace) -> int:
 def _run_partition_rehearsal(options: argparse.Namespace) -> int:
     from devstack.rehearsals.partitions import Options, run
 
-    return run(Options(options.rows))
+    return run(Options(options.table, options.rows))
 
 
 def _chart(_: argparse.Namespace) -> int:

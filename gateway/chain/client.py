@@ -17,7 +17,7 @@ from gateway.chain import contracts, lsp6, rpc
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallReverted, NodeUnavailable, no_answer
 from gateway.chain.fees import follower_gas
-from gateway.chain.nodes import ANY_CHAIN, NEWEST_BLOCK, Limits, Node, NodeChecks, Nodes, head_of
+from gateway.chain.nodes import ANY_CHAIN, NEWEST_BLOCK, Limits, Node, NodeChecks, Nodes
 from gateway.chain.quorum import agreed_outcome, agreed_view
 from gateway.chain.relay_states import READ_GAS, RelayStateReader
 from gateway.chain.rpc import Call, RpcError
@@ -74,7 +74,7 @@ class JsonRpcChainClient:
         return rpc.quantity(self._read(("eth_chainId", []))[0])
 
     def head(self) -> Head:
-        return head_of(self._read(NEWEST_BLOCK)[0])
+        return rpc.head_of(self._read(NEWEST_BLOCK)[0])
 
     def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
         code, owner, permissions, accepted = self._read(
@@ -175,7 +175,7 @@ class JsonRpcChainClient:
             raise no_answer()
         # Bytes are sent to every node, and any of them may have lost its pool.
         return {
-            account: max(map(rpc.quantity, replies))
+            account: max(rpc.quantities(replies))
             for account, replies in zip(accounts, zip(*answers, strict=True), strict=True)
         }
 

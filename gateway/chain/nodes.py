@@ -139,7 +139,7 @@ class Node:
             self.set_fault(_WRONG_CHAIN)
             raise NodeFault(_WRONG_CHAIN)
         try:
-            return head_of(block)
+            return rpc.head_of(block)
         except NodeUnavailable as error:
             raise NodeFault("no newest block") from error
 
@@ -362,18 +362,3 @@ def _names(urls: Iterable[str]) -> list[str]:
 
 def _never(_: RpcError) -> bool:
     return False
-
-
-def head_of(block: Any) -> Head:
-    """
-    Read a block.
-
-    Raises:
-        NodeUnavailable: the node answered something else.
-    """
-    return Head(
-        number=rpc.quantity(rpc.member(block, "number")),
-        timestamp=rpc.quantity(rpc.member(block, "timestamp")),
-        base_fee_wei=rpc.quantity(rpc.member(block, "baseFeePerGas")),
-        block_hash=str(rpc.member(block, "hash")).lower(),
-    )

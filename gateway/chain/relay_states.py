@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from gateway.chain import contracts, lens, lsp6, rpc
 from gateway.chain.lens import Question
-from gateway.chain.nodes import NEWEST_BLOCK, Nodes, head_of
+from gateway.chain.nodes import NEWEST_BLOCK, Nodes
 from gateway.chain.rpc import Call, RpcError
 from gateway.chain.types import Head, RelayQuery, RelayState, Trial
 
@@ -68,7 +68,7 @@ class RelayStateReader:
 
     def _new_price(self, replies: Sequence[Any], now: float) -> _Price:
         block, history = replies
-        price = _Price(head_of(block), _market_tip(history), now + self._price_seconds)
+        price = _Price(rpc.head_of(block), _market_tip(history), now + self._price_seconds)
         self._price = price
         return price
 
@@ -128,7 +128,8 @@ def _market_tip(history: Any) -> int:
     rows, ratios = blocks.get("reward") or (), blocks.get("gasUsedRatio") or ()
     if not all(isinstance(ratio, int | float) for ratio in ratios):
         raise rpc.unreadable()
-    tips = sorted((rpc.quantity(row[0]), ratio) for row, ratio in zip(rows, ratios, strict=False) if row)
+    filled = [(row[0], ratio) for row, ratio in zip(rows, ratios, strict=False) if row]
+    tips = sorted(zip(rpc.quantities(tip for tip, _ in filled), (ratio for _, ratio in filled), strict=True))
     used = sum(ratio for _, ratio in tips)
     if used < _FEWEST_USED_BLOCKS:
         return 0
@@ -218,8 +219,8 @@ def _trial(query: RelayQuery, reply: Any, *, simulated: bool) -> Trial:
         return Trial(gas_limit=query.gas_limit)
     try:
         ((call,),) = (block["calls"] for block in reply)
-        succeeded, gas_used = rpc.quantity(call["status"]) == 1, rpc.quantity(call["gasUsed"])
-        revert = None if succeeded else rpc.octets(call["returnData"])
+        status, gas_used = rpc.quantities((call["status"], call["gasUsed"]))
+        revert = None if status == 1 else rpc.octets(call["returnData"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise rpc.unreadable() from error
     return Trial(gas_limit=query.gas_limit, gas_used=gas_used, revert=revert)

@@ -7,12 +7,12 @@ erigon, nethermind, reth and anvil decide what an error means.
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.types import SendKind, SendOutcome
+from gateway.chain.types import Head, SendKind, SendOutcome
 
 RETRY_AFTER_SECONDS = 2
 
@@ -172,6 +172,16 @@ def quantity(reply: Any) -> int:
         raise unreadable() from error
 
 
+def quantities(values: Iterable[Any]) -> list[int]:
+    """
+    Return the numbers that the node must have answered.
+
+    Raises:
+        NodeUnavailable: one of them is something else.
+    """
+    return [quantity(value) for value in values]
+
+
 def octets(reply: Any) -> bytes:
     """
     Return the bytes that the node must have answered (DATA of JSON-RPC).
@@ -197,3 +207,18 @@ def member(reply: Any, name: str) -> Any:
     if not isinstance(reply, dict) or name not in reply:
         raise unreadable()
     return reply[name]
+
+
+def head_of(block: Any) -> Head:
+    """
+    Read a block.
+
+    Raises:
+        NodeUnavailable: the node answered something else.
+    """
+    return Head(
+        number=quantity(member(block, "number")),
+        timestamp=quantity(member(block, "timestamp")),
+        base_fee_wei=quantity(member(block, "baseFeePerGas")),
+        block_hash=str(member(block, "hash")).lower(),
+    )

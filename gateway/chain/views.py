@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gateway.chain import rpc
-from gateway.chain.nodes import NEWEST_BLOCK, head_of
+from gateway.chain.nodes import NEWEST_BLOCK
 from gateway.chain.rpc import Call, RpcError
 from gateway.chain.types import (
     AccountState,
@@ -48,7 +48,7 @@ def view_of(
         *(_block(hex(height)) for height in heights),
         *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes),
     )
-    newest = head_of(block)
+    newest = rpc.head_of(block)
     blocks, replies = replies[: len(heights)], replies[len(heights) :]
     receipts = [receipt for receipt in map(_receipt, replies) if receipt is not None]
     account_calls = _account_calls(accounts, _height(newest, confirmations))
@@ -104,7 +104,7 @@ def _account_calls(accounts: Sequence[str], confirmed_block: int) -> list[Call]:
 
 
 def _account_states(accounts: Sequence[str], replies: Sequence[Any]) -> dict[str, AccountState]:
-    read = [rpc.quantity(reply) for reply in replies]
+    read = rpc.quantities(replies)
     triples = zip(read[0::3], read[1::3], read[2::3], strict=True)
     return {account: AccountState(*triple) for account, triple in zip(accounts, triples, strict=True)}
 

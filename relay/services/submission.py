@@ -147,7 +147,7 @@ def _look_together(requests: Sequence[CallRequest]) -> list[_View | Exception]:
         states = get_chain_client().read_relay_states([query for _, _, query in queried])
         for (place, rows, query), state in zip(queried, states, strict=True):
             views[place] = _View(rows, query, state)
-        ROUND.took_first(requests[place] for place, _, _ in queried)
+        ROUND.took_first([requests[place] for place, _, _ in queried])
     return views
 
 

@@ -251,6 +251,10 @@ def _bench(options: argparse.Namespace) -> int:
 
         return bench_primitives()
     unwind_on_signals()
+    if options.parts:
+        from devstack.bench.parts import bench_parts
+
+        return bench_parts(options.data / "bench-parts.json")
     from devstack.bench.run import bench
 
     return bench(options)

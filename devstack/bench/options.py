@@ -34,6 +34,11 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     other.add_argument(
         "--primitives", action="store_true", help="steps of a relay call beside libraries instead"
     )
+    other.add_argument(
+        "--parts",
+        action="store_true",
+        help="parts of accepting a call beside the least they could take instead",
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--clients", type=_numbers, default=[], help="short for many-N, such as 1,8,32")
     what.add_argument(

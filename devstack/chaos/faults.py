@@ -3,7 +3,7 @@
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from devstack.chaos.slow_clients import KINDS, slow_clients
 from devstack.chaos.stack import Stack
 
 _COMES_WITHIN_SECONDS = 120
-_STALLS_SECONDS = (5, 10, 20, 60)
+_STALLS_SECONDS, _STALL_SECONDS, _GONE_SECONDS = (5, 10, 20, 60), (15,), 60
 _NODE_SECONDS, _HUNG_SECONDS, _SLOW_CLIENTS_SECONDS = 8, 60, 15
 _VALIDITY_SECONDS = 6
 
@@ -33,10 +33,11 @@ class NeverCame(RuntimeError):
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that goes wrong: for so many nodes, and calls whose validity ends after so many seconds."""
+    """Something that goes wrong: for so many nodes and relay workers, and calls of so many seconds' validity."""
 
     caused: Callable[[Stack], Context]
     nodes: int = 1
+    relay_workers: int = 1
     validity_seconds: int | None = None
     is_believed: bool = False
     """A lie of the only node that the service knows: damage is expected, and shown."""
@@ -102,14 +103,22 @@ def _signalled(number: signal.Signals, server: str, stack: Stack) -> Iterator[No
 
 
 @contextmanager
-def _stalled(server: str, stack: Stack) -> Iterator[None]:
-    """Stop a server for some seconds; what is sent to it meanwhile it gets afterwards."""
+def _stalled(server: str, seconds: Sequence[int], stack: Stack) -> Iterator[None]:
+    """Stop a server for one of these times; what is sent to it meanwhile it gets afterwards."""
     process = psutil.Process(stack.server(server).pid)
     process.suspend()
     try:
-        time.sleep(random.choice(_STALLS_SECONDS))  # noqa: S311 - not a secret
+        time.sleep(random.choice(seconds))  # noqa: S311 - not a secret
     finally:
         process.resume()
+    yield
+
+
+@contextmanager
+def _redis_is_gone(stack: Stack) -> Iterator[None]:
+    stack.proxies.redis.cut()
+    time.sleep(_GONE_SECONDS)
+    stack.proxies.redis.heal()
     yield
 
 
@@ -174,6 +183,20 @@ def _node_does_for_a_while(rule: Rule, stack: Stack) -> Iterator[None]:
     yield
 
 
+def _redis_faults(relay_workers: int) -> dict[str, Fault]:
+    """Return what relaying has to go on through, however many workers there are."""
+    caused: dict[str, Callable[[Stack], Context]] = {
+        "stalled 15 s": partial(_stalled, "redis", _STALL_SECONDS),
+        "gone 60 s": _redis_is_gone,
+        "flushed": _redis_flushed,
+    }
+    workers = "1 relay worker" if relay_workers == 1 else f"{relay_workers} relay workers"
+    return {
+        f"relay without redis: {what}, {workers}": Fault(cause, relay_workers=relay_workers)
+        for what, cause in caused.items()
+    }
+
+
 FAULTS: dict[str, Fault] = {
     **{f"kill {point.name}": Fault(partial(_killed_at, point), kind="kill") for point in POINTS},
     **{
@@ -190,10 +213,11 @@ FAULTS: dict[str, Fault] = {
     },
     "postgres: immediate shutdown": Fault(partial(_signalled, signal.SIGQUIT, "postgres")),
     "redis: killed": Fault(partial(_signalled, signal.SIGKILL, "redis")),
-    "redis: stalled 5-60 s": Fault(partial(_stalled, "redis")),
+    "redis: stalled 5-60 s": Fault(partial(_stalled, "redis", _STALLS_SECONDS)),
     "redis: flushed": Fault(_redis_flushed),
     "stripe: killed": Fault(partial(_signalled, signal.SIGKILL, "stripe")),
-    "stripe: stalled 5-60 s": Fault(partial(_stalled, "stripe")),
+    "stripe: stalled 5-60 s": Fault(partial(_stalled, "stripe", _STALLS_SECONDS)),
+    **{name: fault for workers in (1, 2, 4) for name, fault in _redis_faults(workers).items()},
     **_node_faults(1),
     **_node_faults(2),
     **{f"clients: {kind}": Fault(partial(_besieged, kind)) for kind in KINDS},

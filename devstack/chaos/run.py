@@ -34,17 +34,22 @@ def run(options: Options) -> int:
             f"No fault begins with {', '.join(options.faults)}; there are {', '.join(FAULTS)}."
         )
     results = Results(options.results)
-    for nodes in sorted({fault.nodes for fault in chosen.values()}):
-        group = {name: fault for name, fault in chosen.items() if fault.nodes == nodes}
+    for size in sorted({_size(fault) for fault in chosen.values()}):
+        group = {name: fault for name, fault in chosen.items() if _size(fault) == size}
         ends_at = time.monotonic() + options.minutes * 60 * len(group) / len(chosen)
         while _left(group, results, options) and time.monotonic() < ends_at:
-            _try_on_one_stack(group, options, results, ends_at=ends_at, nodes=nodes)
+            _try_on_one_stack(group, options, results, ends_at=ends_at, size=size)
     rows = {name: results.rows[name] for name in chosen if name in results.rows}
     say(table(by_action({f"{name} *" if FAULTS[name].is_believed else name: rows[name] for name in rows})))
     if len(rows) < len(chosen):
         say(f"Not tried yet: {', '.join(name for name in chosen if name not in rows)}")
     unexpected = [name for name, row in rows.items() if not row.is_clean and not FAULTS[name].is_believed]
     return int(len(rows) < len(chosen) or bool(unexpected))
+
+
+def _size(fault: Fault) -> tuple[int, int]:
+    """Return the nodes and the relay workers of the stack that the fault happens to."""
+    return fault.nodes, fault.relay_workers
 
 
 def _left(group: dict[str, Fault], results: Results, options: Options) -> list[str]:
@@ -61,12 +66,13 @@ def _next(left: Sequence[str]) -> list[str]:
 
 
 def _try_on_one_stack(
-    group: dict[str, Fault], options: Options, results: Results, *, ends_at: float, nodes: int
+    group: dict[str, Fault], options: Options, results: Results, *, ends_at: float, size: tuple[int, int]
 ) -> None:
     """Try faults until one has done damage, which would be found after the next ones too."""
+    nodes, relay_workers = size
     with (
         tempfile.TemporaryDirectory(prefix="chaos-") as folder,
-        running_stack(Path(folder), nodes=nodes) as stack,
+        running_stack(Path(folder), nodes=nodes, relay_workers=relay_workers) as stack,
     ):
         arena = Arena(stack)
         while (left := _left(group, results, options)) and time.monotonic() < ends_at:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import psutil
 
@@ -144,6 +144,7 @@ def running_stack(
     directory: Path,
     *,
     nodes: int = 1,
+    relay_workers: int = 1,
     keys: KeyPlace = KeyPlace.LOCAL,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Stack]:
@@ -159,7 +160,7 @@ def running_stack(
         prepared = _prepared(services, proxies, directory, settings or {})
         signing = signing_at(keys, services, prepared.secrets, directory, prepared.settings)
         prepared = replace(prepared, settings=signing.settings)
-        processes = _processes(prepared, signing, directory / "log")
+        processes = _processes(prepared, signing, directory / "log", relay_workers)
         keeper = Keeper({server.name: server for server in (*services.servers, *processes.values())})
         try:
             with step("tables, profiles with credits, web, workers and clock"):
@@ -218,16 +219,24 @@ def _prepared(services: Services, proxies: Proxies, directory: Path, settings: M
     return replace(prepared, settings=prepared.settings | behind)
 
 
-def _processes(prepared: Prepared, signing: Signing, logs: Path) -> dict[str, Server]:
+def _processes(prepared: Prepared, signing: Signing, logs: Path, relay_workers: int) -> dict[str, Server]:
     environment = prepared.environment
     processes = [
         *signing.processes,
         Web(logs, environment, port=prepared.port, processes=WEB_PROCESSES),
         RelayWorker(logs, environment),
+        *(_another_relay_worker(number, logs, environment) for number in range(2, relay_workers + 1)),
         DefaultWorker(logs, environment),
         Beat(logs, environment),
     ]
     return {process.name: process for process in processes}
+
+
+def _another_relay_worker(number: int, logs: Path, environment: Mapping[str, str]) -> Server:
+    class Another(RelayWorker):
+        name: ClassVar[str] = f"{RelayWorker.name}-{number}"
+
+    return Another(logs, environment)
 
 
 def _listens(process: psutil.Process) -> bool:

@@ -5,6 +5,7 @@ Each event is applied and marked processed in one transaction, or tried again la
 """
 
 import logging
+import time
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -26,8 +27,8 @@ logger = logging.getLogger(__name__)
 _Status = StripeEvent.Status
 # 10 s, 20 s, 40 s … and no longer than six hours between two tries.
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=10), timedelta(hours=6)
-# A worker needs well under a minute for so many.
-_BATCH = 50
+# A sweep begins no further event after so long; a task may take two minutes.
+_SWEEP_SECONDS = 30.0
 # Stripe keeps events for 30 days.
 _EVENT_RETENTION = timedelta(days=29)
 
@@ -132,15 +133,17 @@ def process_due(*, now: datetime) -> int:
     """
     Process events whose message was lost, and failed ones that are due again; return how many were applied.
 
-    One sweep runs at a time, and it leaves the rest for the next one when Stripe is unreachable.
+    One sweep runs at a time. It leaves the rest for the next one when Stripe is unreachable, or after half a minute.
     """
     due = StripeEvent.objects.filter(
         status__in=[_Status.RECEIVED, _Status.FAILED], next_attempt_at__lte=now
     ).order_by("next_attempt_at", "pk")
-    applied = 0
+    applied, ends_at = 0, time.monotonic() + _SWEEP_SECONDS
     with try_lease("payments.process_due") as acquired:
         try:
-            for event_id in due.values_list("pk", flat=True)[:_BATCH] if acquired else ():
+            for event_id in due.values_list("pk", flat=True) if acquired else ():
+                if time.monotonic() >= ends_at:
+                    break
                 applied += process(event_id=event_id, now=now)
         except BillingUnavailable:
             logger.warning("stripe is unreachable, events wait")

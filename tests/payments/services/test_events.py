@@ -1,6 +1,7 @@
 """The worker: an event is applied and marked processed together, or kept with its reason and tried again."""
 
 import json
+import random
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -84,6 +85,20 @@ def test_the_sweep_stops_where_stripe_is_away(subscriber: Payer, fake: FakeBilli
         assert events.process_due(now=fake.now()) == 0
     assert sum(fake.calls.values()) == 1
     assert StripeEvent.objects.filter(status="received").count() == len(rows) - 1
+
+
+def test_the_sweep_goes_on_until_its_time_is_up(
+    subscriber: Payer, fake: FakeBilling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(random.randint(51, 60)):
+        name = f"sub_{secrets.token_hex(8)}"
+        receive_event(_foreign("customer.subscription.updated", name, fake), now=fake.now())
+    with monkeypatch.context() as patch:
+        patch.setattr(events, "_SWEEP_SECONDS", 0.0)
+        events.process_due(now=fake.now())
+    assert not StripeEvent.objects.exclude(status="received").exists()
+    events.process_due(now=fake.now())
+    assert not StripeEvent.objects.filter(status="received").exists()
 
 
 def test_an_event_that_cannot_be_applied_holds_up_no_other(subscriber: Payer, fake: FakeBilling) -> None:

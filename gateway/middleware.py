@@ -7,6 +7,7 @@ Requests of the API have no cookies, forms or pages. The middleware that serves 
 import logging
 import uuid
 from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -21,10 +22,13 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 
+from gateway.admin import middleware as admin
 from gateway.common import errors, tracing
+from gateway.common.http import POLICY_OF_DATA
 from gateway.common.problems import json_problem
 
 Handler = Callable[[HttpRequest], HttpResponse]
+_PageHandler = Callable[[HttpRequest], HttpResponseBase]
 # A scraper inside the network asks the process itself.
 _WITHOUT_TLS = ("/metrics", "/metrics/")
 _API, _PAGES_OF_API = "/api/", "/api/docs"
@@ -160,4 +164,26 @@ class MessagesOfPages(_ForPages, MessageMiddleware):
 
 
 class PolicyOfPages(_ForPages, CSPMiddleware):
-    """The content security policy of the settings, for pages; see `gateway.admin.middleware` for that of data."""
+    """The content security policy of the settings, for pages; an answer of the API may load nothing."""
+
+    def __call__(self, request: HttpRequest) -> Any:
+        response = super().__call__(request)
+        if _is_of_api(request):
+            response.headers["Content-Security-Policy"] = POLICY_OF_DATA
+        return response
+
+
+def _for_pages(middleware: Callable[[_PageHandler], _PageHandler]) -> Callable[[_PageHandler], _PageHandler]:
+    """Return a middleware that lets requests of the API pass untouched."""
+
+    @wraps(middleware)
+    def of_pages(get_response: _PageHandler) -> _PageHandler:
+        handle_page = middleware(get_response)
+        return lambda request: get_response(request) if _is_of_api(request) else handle_page(request)
+
+    return of_pages
+
+
+staff_sessions = _for_pages(admin.staff_sessions)
+replica_reads = _for_pages(admin.replica_reads)
+policies = _for_pages(admin.policies)

@@ -105,11 +105,11 @@ MIDDLEWARE = [
     "gateway.middleware.UsersOfPages",
     "django_otp.middleware.OTPMiddleware",
     "gateway.middleware.MessagesOfPages",
-    "gateway.admin.middleware.staff_sessions",
-    "gateway.admin.middleware.replica_reads",
+    "gateway.middleware.staff_sessions",
+    "gateway.middleware.replica_reads",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "gateway.middleware.PolicyOfPages",
-    "gateway.admin.middleware.policies",
+    "gateway.middleware.policies",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -328,7 +328,6 @@ SIMPLE_JWT = {
     "AUDIENCE": env.optional("AUTH_AUDIENCE", PUBLIC_URL),
     "ACCESS_TOKEN_LIFETIME": timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", default=600, minimum=30)),
     "USER_ID_CLAIM": "sub",
-    "AUTH_TOKEN_CLASSES": ["users.services.external_issuer.ExternalAccessToken", "users.tokens.AccessToken"],
 }
 AUTH_REFRESH_LIFETIME = timedelta(days=env.integer("AUTH_REFRESH_DAYS", default=30, minimum=1))
 # Within this time after a rotation, a repeated refresh gets the same token again.

@@ -1,4 +1,4 @@
-"""What may be called, and on which code: the shape of `executeRelayCall`, and minimal proxies."""
+"""The contracts that may be called: the selectors and the code of key managers, and minimal proxies."""
 
 from functools import lru_cache
 
@@ -11,22 +11,6 @@ TARGET = function_signature_to_4byte_selector("target()")
 _WORD, _ADDRESS_BYTES = 32, 20
 # The first argument begins behind the four words of the arguments' head.
 RELAY_CALL_HEAD = (4 * _WORD).to_bytes(_WORD, "big")
-
-
-def is_execute_relay_call(calldata: bytes) -> bool:
-    """Return whether the calldata is `executeRelayCall`, encoded as the service does it and in no other way."""
-    if not calldata.startswith(EXECUTE_RELAY_CALL + RELAY_CALL_HEAD):
-        return False
-    head = 4 + 4 * _WORD
-    after_signature = head + _WORD + _length_at(calldata, head)
-    payload = int.from_bytes(calldata[4 + 3 * _WORD : head], "big") + 4
-    return payload == after_signature and len(calldata) == payload + _WORD + _length_at(calldata, payload)
-
-
-def _length_at(calldata: bytes, at: int) -> int:
-    """Return how many bytes follow the length at this place, padded to whole words."""
-    length = int.from_bytes(calldata[at : at + _WORD], "big")
-    return length + -length % _WORD
 
 
 # Minimal proxies (ERC-1167): the code before, between and after the pushed address.

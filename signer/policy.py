@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from signer.contracts import is_execute_relay_call
+from signer.contracts import EXECUTE_RELAY_CALL, RELAY_CALL_HEAD
 from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTransaction
 
 # More than fees can be raised by an eighth from one wei to the cap, and what the journal keeps of one account nonce.
 MOST_ON_ONE_NONCE = 256
 _MOST_ACCOUNT_NONCE = 2**63 - 1
+_WORD = 32
 
 
 class Kind(StrEnum):
@@ -64,7 +65,7 @@ def check_relayed(
         if transaction.data or transaction.gas_limit != SELF_TRANSFER_GAS:
             raise PolicyViolation("a self-transfer carries no data and 21,000 gas")
         return Kind.SELF_TRANSFER
-    if not is_execute_relay_call(transaction.data):
+    if not _is_execute_relay_call(transaction.data):
         raise PolicyViolation("neither a relay call nor a self-transfer")
     if transaction.to in own:
         raise PolicyViolation("a relay call goes to a key manager, not to a relayer")
@@ -125,3 +126,19 @@ def check_nonce(signed: Sequence[Entry], entry: Entry) -> None:
         raise PolicyViolation("the account nonce was used for something else", refusal="nonce-used")
     if entry.max_fee_wei <= max(call.max_fee_wei for call in calls):
         raise PolicyViolation("the same call was signed at this fee or a higher one", refusal="nonce-used")
+
+
+def _is_execute_relay_call(calldata: bytes) -> bool:
+    """Return whether the calldata is `executeRelayCall`, encoded as the service does it and in no other way."""
+    if not calldata.startswith(EXECUTE_RELAY_CALL + RELAY_CALL_HEAD):
+        return False
+    head = 4 + 4 * _WORD
+    after_signature = head + _WORD + _length_at(calldata, head)
+    payload = int.from_bytes(calldata[4 + 3 * _WORD : head], "big") + 4
+    return payload == after_signature and len(calldata) == payload + _WORD + _length_at(calldata, payload)
+
+
+def _length_at(calldata: bytes, at: int) -> int:
+    """Return how many bytes follow the length at this place, padded to whole words."""
+    length = int.from_bytes(calldata[at : at + _WORD], "big")
+    return length + -length % _WORD

@@ -219,15 +219,11 @@ class AccessToken(simplejwt.AccessToken):
     session: SignInSession | None = None
     user_id: int
     session_id: uuid.UUID
+    profile_address: str
 
     def __init__(self, token: str | bytes | None = None, verify: bool = True) -> None:
         # simplejwt declares the text of a token as a token.
         super().__init__(cast("Any", token), verify)
-
-    @classmethod
-    def reads(cls, raw_token: bytes) -> bool:
-        """Return whether tokens like this one are for this class: all that no other class reads."""
-        return True
 
     @classmethod
     def for_session(cls, session: SignInSession, *, now: datetime) -> Self:
@@ -251,10 +247,6 @@ class AccessToken(simplejwt.AccessToken):
     def issuer(self) -> str:
         return str(self["iss"])
 
-    @property
-    def profile_address(self) -> str:
-        return str(self["address"])
-
     def verify(self) -> None:
         try:
             super().verify()
@@ -277,6 +269,7 @@ class AccessToken(simplejwt.AccessToken):
                 raise ValueError(claim)
         self.user_id = int(self[api_settings.USER_ID_CLAIM])
         self.session_id = uuid.UUID(str(self["sid"]))
+        self.profile_address = str(self["address"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,18 +280,14 @@ class TokenHolder:
     Their statements embed `users.queries.session_state` and hand its result to `require_active_state` there.
     """
 
-    user_id: int
+    # The user's id, by which rate limits and the log of requests know users.
+    pk: int
     profile_address: str
     # None for a token of an external issuer, whose user was looked up already.
     session_id: uuid.UUID | None
 
     is_authenticated: ClassVar[bool] = True
     is_active: ClassVar[bool] = True
-
-    @property
-    def pk(self) -> int:
-        """Return the user's id, by which rate limits count."""
-        return self.user_id
 
 
 def new_refresh_token() -> str:

@@ -29,11 +29,10 @@ from gateway.chain.contracts import (
     encode_lsp20_verify_call,
 )
 from gateway.chain.events import NodesProvider
-from gateway.chain.lens import code_answer
 from gateway.chain.lsp6 import permissions_key
 from gateway.chain.lsp25 import relay_digest
 from gateway.chain.nodes import Nodes
-from gateway.chain.relay_states import RelayStateReader
+from gateway.chain.relay_states import RelayStateReader, code_answer
 from gateway.chain.rpc import Call, RpcError
 from gateway.chain.signatures import recover_address
 from gateway.chain.signing import LocalSigner

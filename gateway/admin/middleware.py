@@ -36,9 +36,7 @@ def staff_sessions(
     """Middleware: log staff out when idle, and after a working day in any case."""
 
     def with_live_session(request: HttpRequest) -> HttpResponseBase:
-        # Requests of the API have no session, whatever cookies they carry.
-        has_session = hasattr(request, "session") and settings.SESSION_COOKIE_NAME in request.COOKIES
-        if has_session and request.user.is_authenticated:
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
             _see(request)
         return get_response(request)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from typing import Any
 
-from gateway.chain import contracts, lsp6, rpc
+from gateway.chain import contracts, lsp6, node_errors, rpc
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallReverted, NodeUnavailable, no_answer
 from gateway.chain.fees import follower_gas
@@ -226,11 +226,12 @@ class JsonRpcChainClient:
 
     def _send(self, calls: Sequence[Call]) -> list[SendOutcome]:
         if len(self._nodes) == 1:
-            replies = self._nodes.batch(calls, accepts=rpc.is_send_error, checked=True)
-            return [rpc.send_outcome(reply) for reply in replies]
+            replies = self._nodes.batch(calls, accepts=node_errors.is_send_error, checked=True)
+            return [node_errors.send_outcome(reply) for reply in replies]
         by_node = self._nodes.ask_each(
             lambda node: [
-                rpc.send_outcome(reply) for reply in node.ask(calls, rpc.is_send_error, checked=True)
+                node_errors.send_outcome(reply)
+                for reply in node.ask(calls, node_errors.is_send_error, checked=True)
             ],
             enough=1,
         )
@@ -242,7 +243,7 @@ class JsonRpcChainClient:
         return self._nodes.batch(calls, accepts=is_answer, checked=True)
 
     def _read(self, *calls: Call) -> list[Any]:
-        return self._nodes.batch(calls, accepts=rpc.is_call_error)
+        return self._nodes.batch(calls, accepts=node_errors.is_call_error)
 
 
 def _asking(node: Node) -> Read:
@@ -251,7 +252,7 @@ def _asking(node: Node) -> Read:
 
 def _unreverted(reply: Any) -> Any:
     if isinstance(reply, RpcError):
-        raise CallReverted(rpc.revert_data(reply))
+        raise CallReverted(node_errors.revert_data(reply))
     return reply
 
 

@@ -6,7 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.core.signals import setting_changed
 
-from gateway.chain.types import Chain, FeePolicy, Finality
+from gateway.chain.fees import FeePolicy
+from gateway.chain.types import Chain, Finality
 
 
 @cache

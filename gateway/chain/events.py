@@ -20,8 +20,9 @@ from web3.providers.base import JSONBaseProvider
 from web3.types import LogReceipt, RPCEndpoint, RPCError, RPCResponse, TxData
 
 from gateway.chain.contracts import CONTRACT_ABI, PERMISSIONS_VERIFIED_TOPIC
+from gateway.chain.node_errors import is_call_error
 from gateway.chain.nodes import Nodes
-from gateway.chain.rpc import RpcError, is_call_error, unreadable
+from gateway.chain.rpc import RpcError, unreadable
 from gateway.chain.types import ExternalExecution
 from gateway.common.fields import checksum
 

@@ -1,4 +1,4 @@
-"""What a type-2 transaction (EIP-1559) should offer, and the gas limit of a follower. Pure arithmetic."""
+"""What a type-2 transaction (EIP-1559) offers, within what bounds, and the gas limit of a follower. Pure arithmetic."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,6 +29,39 @@ class Fees:
     max_fee_per_gas_wei: int
     max_priority_fee_per_gas_wei: int
     expected_price_wei: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeePolicy:
+    """The least and the most that the service offers as max fee, and as its part for the validator, in wei per gas."""
+
+    floor_wei: int
+    cap_wei: int
+    tip_wei: int
+    tip_cap_wei: int
+
+    @property
+    def new_call_cap_wei(self) -> int:
+        """The most that a new call offers: four fifths of the cap, which leaves room for replacements."""
+        return max(self.floor_wei, self.cap_wei * 4 // 5)
+
+    def tip_for(self, market_tip_wei: int) -> int:
+        """Return the tip to offer where others pay this much; strangers may pay anything, so it is bounded."""
+        return min(max(self.tip_wei, market_tip_wei), self.tip_cap_wei)
+
+    def quote_new_call(self, *, base_fee_wei: int, market_tip_wei: int) -> Fees:
+        """
+        Return what a new call offers at this base fee, where others pay this tip.
+
+        Raises:
+            FeesTooHigh: the chain asks for more than the service pays.
+        """
+        return quote_fees(
+            base_fee_wei=base_fee_wei,
+            tip_wei=self.tip_for(market_tip_wei),
+            floor_wei=self.floor_wei,
+            cap_wei=self.new_call_cap_wei,
+        )
 
 
 def quote_fees(*, base_fee_wei: int, tip_wei: int, floor_wei: int, cap_wei: int) -> Fees:

@@ -16,10 +16,8 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from gateway.chain import rpc
-from gateway.chain.connection import HttpFault, NodeConnection
 from gateway.chain.errors import NodeUnavailable, no_answer
-from gateway.chain.rpc import Call, NodeFault, RpcError
+from gateway.chain.rpc import Call, HttpFault, NodeConnection, NodeFault, RpcError, head_of
 from gateway.chain.types import Head, NodeHealth
 from gateway.common import durations
 from gateway.common.guards import Guard, NotLetThrough
@@ -111,12 +109,7 @@ class Node:
         Raises:
             NodeFault: it did not. That says nothing about the node: it stays where it is in the rotation.
         """
-        try:
-            with durations.CHAIN_REQUEST.timed(self.name):
-                body = self._connection(timeout_seconds).post(rpc.request_body(calls))
-        except HttpFault as error:
-            raise NodeFault(str(error)) from error
-        return rpc.replies(body, len(calls), _never)
+        return self._timed_batch(calls, _never, timeout_seconds)
 
     def _checked(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
         if self._chain_id is None or not calls:
@@ -133,13 +126,12 @@ class Node:
         Raises:
             NodeFault: it does not answer, or is of another chain.
         """
-        body = self._post(rpc.request_body([_CHAIN_ID, NEWEST_BLOCK]), timeout_seconds=_CHECK_SECONDS)
-        chain_id, block = rpc.replies(body, 2, _never)
+        chain_id, block = self._batch([_CHAIN_ID, NEWEST_BLOCK], _never, _CHECK_SECONDS)
         if self._chain_id is not None and chain_id != hex(self._chain_id):
             self.set_fault(_WRONG_CHAIN)
             raise NodeFault(_WRONG_CHAIN)
         try:
-            return rpc.head_of(block)
+            return head_of(block)
         except NodeUnavailable as error:
             raise NodeFault("no newest block") from error
 
@@ -165,10 +157,33 @@ class Node:
             return []
         try:
             with self.guard.place():
-                body = self._post(rpc.request_body(calls), timeout_seconds=self._timeout_seconds)
+                return self._batch(calls, accepts, self._timeout_seconds)
         except NotLetThrough as error:
             raise NodeFault("no answer lately") from error
-        return rpc.replies(body, len(calls), accepts)
+
+    def _batch(
+        self, calls: Sequence[Call], accepts: Callable[[RpcError], bool], timeout_seconds: float
+    ) -> list[Any]:
+        """Ask, and tell the guard whether the node answered anything."""
+        try:
+            answers = self._timed_batch(calls, accepts, timeout_seconds)
+        except HttpFault:
+            self.guard.failed()
+            raise
+        except NodeFault:
+            self.guard.answered()
+            raise
+        self.guard.answered()
+        return answers
+
+    def _timed_batch(
+        self, calls: Sequence[Call], accepts: Callable[[RpcError], bool], timeout_seconds: float
+    ) -> list[Any]:
+        started = time.perf_counter()
+        try:
+            return self._connection(timeout_seconds).batch(calls, accepts)
+        finally:
+            durations.CHAIN_REQUEST.observe(time.perf_counter() - started, self.name)
 
     def _connection(self, timeout_seconds: float) -> NodeConnection:
         """Return this thread's connection with that timeout."""
@@ -181,16 +196,6 @@ class Node:
                 read_seconds=timeout_seconds,
             )
         return connection
-
-    def _post(self, body: bytes, *, timeout_seconds: float) -> bytes:
-        try:
-            with durations.CHAIN_REQUEST.timed(self.name):
-                answer = self._connection(timeout_seconds).post(body)
-        except HttpFault as error:
-            self.guard.failed()
-            raise NodeFault(str(error)) from error
-        self.guard.answered()
-        return answer
 
 
 class Nodes:

@@ -12,11 +12,13 @@ import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from gateway.chain import contracts, lens, lsp6, rpc
-from gateway.chain.lens import Question
+from eth_hash.auto import keccak
+
+from gateway.chain import contracts, lsp6, node_errors, rpc
 from gateway.chain.nodes import NEWEST_BLOCK, Nodes
 from gateway.chain.rpc import Call, RpcError
 from gateway.chain.types import Head, RelayQuery, RelayState, Trial
+from signer.contracts import implementation_of
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
@@ -56,7 +58,7 @@ class RelayStateReader:
         price = self._price if self._price and now < self._price.good_until else None
         calls = [] if price else list(_PRICE)
         for query in queries:
-            calls.append(lens.call(_questions(query)) if uses_lens else NEWEST_BLOCK)
+            calls.append(_lens_call(_questions(query)) if uses_lens else NEWEST_BLOCK)
             calls.append(_trial_call(query, simulates=simulates))
         replies = self._nodes.batch(calls, accepts=_accepts)
         if price is None:
@@ -81,7 +83,7 @@ class RelayStateReader:
         if unread:
             self._no_lens_until = max(self._no_lens_until, now + _RETRY_SECONDS)
             calls = [call for place in unread for call in _single_calls(queries[place])]
-            replies = self._nodes.batch(calls, accepts=rpc.is_call_error)
+            replies = self._nodes.batch(calls, accepts=node_errors.is_call_error)
             for place, at in zip(unread, range(0, len(replies), _QUESTIONS), strict=True):
                 answered[place] = _single_answers(replies[at : at + _QUESTIONS])
         return [answers for answers in answered if answers is not None]
@@ -99,7 +101,7 @@ class RelayStateReader:
         if lacking:
             self._no_simulation_until = now + _RETRY_SECONDS
             calls = [_trial_call(queries[place], simulates=False) for place in lacking]
-            again = self._nodes.batch(calls, accepts=rpc.is_call_error)
+            again = self._nodes.batch(calls, accepts=node_errors.is_call_error)
             asked_otherwise = dict(zip(lacking, again, strict=True))
         return [
             _trial(
@@ -129,12 +131,21 @@ def _market_tip(history: Any) -> int:
     if not all(isinstance(ratio, int | float) for ratio in ratios):
         raise rpc.unreadable()
     filled = [(row[0], ratio) for row, ratio in zip(rows, ratios, strict=False) if row]
-    tips = sorted(zip(rpc.quantities(tip for tip, _ in filled), (ratio for _, ratio in filled), strict=True))
+    tips = sorted(
+        zip(rpc.quantities([tip for tip, _ in filled]), [ratio for _, ratio in filled], strict=True)
+    )
     used = sum(ratio for _, ratio in tips)
     if used < _FEWEST_USED_BLOCKS:
         return 0
     passed = itertools.accumulate(ratio for _, ratio in tips)
     return next(tip for (tip, _), below in zip(tips, passed, strict=True) if 2 * below >= used)
+
+
+class Question(NamedTuple):
+    """A contract (0x-hex in any casing), and the calldata to call it with; none asks for its code."""
+
+    address: str
+    calldata: bytes = b""
 
 
 _QUESTIONS = 6
@@ -157,7 +168,7 @@ def _questions(query: RelayQuery) -> list[Question]:
 
 def _lens_answers(reply: Any) -> list[bytes] | None:
     return (
-        None if reply is None or isinstance(reply, RpcError) else lens.answers(rpc.octets(reply), _QUESTIONS)
+        None if reply is None or isinstance(reply, RpcError) else _read_answers(rpc.octets(reply), _QUESTIONS)
     )
 
 
@@ -172,15 +183,15 @@ def _single_calls(query: RelayQuery) -> list[Call]:
 
 def _single_answers(replies: Sequence[Any]) -> list[bytes]:
     """Return what the contracts answered, in the form of a lens: a reverting one with no bytes."""
-    codes = [lens.code_answer(rpc.octets(reply)) for reply in replies[:2]]
+    codes = [code_answer(rpc.octets(reply)) for reply in replies[:2]]
     return codes + [b"" if isinstance(reply, RpcError) else rpc.octets(reply) for reply in replies[2:]]
 
 
 def _state(answers: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
     profile_code, key_manager_code, owner, target, permissions, nonce = answers
     return RelayState(
-        profile_code_name=lens.code_name(profile_code),
-        key_manager_code_name=lens.code_name(key_manager_code),
+        profile_code_name=_code_name(profile_code),
+        key_manager_code_name=_code_name(key_manager_code),
         owner=contracts.decode_address(owner),
         target=contracts.decode_address(target),
         permissions=lsp6.decode_permissions(permissions),
@@ -208,9 +219,9 @@ def _trial_call(query: RelayQuery, *, simulates: bool) -> Call:
 
 def _trial(query: RelayQuery, reply: Any, *, simulated: bool) -> Trial:
     if isinstance(reply, RpcError):
-        if reply.code == rpc.INVALID_PARAMS:
+        if reply.code == node_errors.INVALID_PARAMS:
             raise rpc.unreadable()
-        return Trial(gas_limit=query.gas_limit, gas_used=None, revert=rpc.revert_data(reply))
+        return Trial(gas_limit=query.gas_limit, gas_used=None, revert=node_errors.revert_data(reply))
     if query.gas_limit is None:
         return Trial(gas_limit=rpc.quantity(reply), gas_used=None)
     if not simulated:
@@ -219,7 +230,7 @@ def _trial(query: RelayQuery, reply: Any, *, simulated: bool) -> Trial:
         return Trial(gas_limit=query.gas_limit)
     try:
         ((call,),) = (block["calls"] for block in reply)
-        status, gas_used = rpc.quantities((call["status"], call["gasUsed"]))
+        status, gas_used = int(call["status"], 16), int(call["gasUsed"], 16)
         revert = None if status == 1 else rpc.octets(call["returnData"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise rpc.unreadable() from error
@@ -227,9 +238,98 @@ def _trial(query: RelayQuery, reply: Any, *, simulated: bool) -> Trial:
 
 
 def _is_unknown_method(reply: Any) -> bool:
-    return isinstance(reply, RpcError) and reply.code in {rpc.METHOD_NOT_FOUND, rpc.INVALID_PARAMS}
+    return isinstance(reply, RpcError) and reply.code in {
+        node_errors.METHOD_NOT_FOUND,
+        node_errors.INVALID_PARAMS,
+    }
 
 
 def _accepts(error: RpcError) -> bool:
     """Accept what may also mean that a node does not know state overrides or simulations."""
-    return error.code == rpc.INVALID_PARAMS or rpc.is_call_error(error)
+    return error.code == node_errors.INVALID_PARAMS or node_errors.is_call_error(error)
+
+
+# A lens is code that the node runs in one `eth_call` in place of many, to read several contracts at once.
+#
+# The code is on no chain: the call puts it at an address of its own by a state override, which geth, erigon,
+# nethermind, reth and anvil know. It answers a list of questions in order. A question is an address (20 bytes),
+# the length of its calldata (2 bytes) and the calldata; without calldata it asks for the contract's code.
+#
+# An answer is its length (32 bytes) and so many bytes. A contract that reverts, uses up its 500,000 gas or returns
+# more than 512 bytes has the length 2^256 - 1 and no bytes. The answer about code is 128 bytes: its size, its hash,
+# and its first 64 bytes, padded with zeros.
+_LENS_ADDRESS = "0x00000000000000000000000000000000004c454e"
+# Four questions with all of their gas, and room for the lens itself.
+_LENS_GAS = 5_000_000
+_WORD, _SHOWN_CODE_BYTES = 32, 64
+_FAILED = 2**256 - 1
+
+# The stack holds, from below: where the next question begins, where the next answer goes, and what a line adds.
+_LENS_CODE = bytes.fromhex(
+    "60 00 60 00"  #                          both begin at 0
+    "5b 81 36 11 15 60 89 57"  #        0x04  no question left: 0x89
+    "81 35 60 60 1c"  #                       the address
+    "82 60 14 01 35 60 f0 1c"  #              the length of the calldata
+    "80 15 60 56 57"  #                       none: 0x56
+    "80 84 60 16 01 84 37"  #                 CALLDATACOPY to where the answer goes
+    "60 00 60 00 82 85 85 62 07 a1 20 fa"  #  STATICCALL with 500,000 gas
+    "3d 61 02 01 11 16 60 46 57"  #           succeeded, and no more than 512 bytes: 0x46
+    "60 01 60 00 03 83 52 60 00 60 75 56"  #  failed: 2^256 - 1, no bytes, 0x75
+    "5b 3d 83 52"  #                    0x46  the length of what was returned
+    "3d 60 00 84 60 20 01 3e 3d 60 75 56"  #  RETURNDATACOPY behind it, 0x75
+    "5b 60 80 83 52"  #                 0x56  128
+    "81 3b 83 60 20 01 52"  #                 EXTCODESIZE
+    "81 3f 83 60 40 01 52"  #                 EXTCODEHASH
+    "60 40 60 00 84 60 60 01 84 3c 60 80"  #  EXTCODECOPY of 64 bytes
+    "5b 83 01 60 20 01 92 50 90 50"  #  0x75  the next answer goes behind this one
+    "60 16 01 82 01 91 50 60 04 56"  #        the next question begins behind this one; 0x04
+    "5b 60 00 f3"  #                    0x89  RETURN all answers
+)
+_OVERRIDE = {_LENS_ADDRESS: {"code": "0x" + _LENS_CODE.hex()}}
+
+
+def _lens_call(questions: Sequence[Question]) -> Call:
+    """Return the JSON-RPC method and parameters that ask these questions at the newest block."""
+    data = b"".join(
+        bytes.fromhex(address[2:]) + len(calldata).to_bytes(2, "big") + calldata
+        for address, calldata in questions
+    )
+    return "eth_call", [
+        {"to": _LENS_ADDRESS, "data": "0x" + data.hex(), "gas": hex(_LENS_GAS)},
+        _LATEST,
+        _OVERRIDE,
+    ]
+
+
+def _read_answers(returned: bytes, count: int) -> list[bytes] | None:
+    """Return the bytes that answer each question, empty where a contract failed; None if a lens did not write them."""
+    answers: list[bytes] = []
+    at = 0
+    while at < len(returned):
+        length = int.from_bytes(returned[at : at + _WORD], "big")
+        at += _WORD
+        if length == _FAILED:
+            length = 0
+        answers.append(returned[at : at + length])
+        at += length
+    return answers if len(answers) == count and at == len(returned) else None
+
+
+def code_answer(code: bytes) -> bytes:
+    """Return what a lens answers about a contract with this code."""
+    code_hash = keccak(code) if code else bytes(_WORD)
+    return (
+        len(code).to_bytes(_WORD, "big")
+        + code_hash
+        + code[:_SHOWN_CODE_BYTES].ljust(_SHOWN_CODE_BYTES, b"\0")
+    )
+
+
+def _code_name(answer: bytes) -> str:
+    """Return the name of a contract's code as `contracts.code_name` does; empty where there is no code."""
+    size = int.from_bytes(answer[:_WORD], "big")
+    if not size:
+        return ""
+    code = answer[2 * _WORD : 2 * _WORD + size]
+    implementation = implementation_of(code) if size <= _SHOWN_CODE_BYTES else None
+    return implementation or "0x" + answer[_WORD : 2 * _WORD].hex()

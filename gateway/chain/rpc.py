@@ -1,18 +1,23 @@
 """
-JSON-RPC: batches, their answers, and what errors mean.
+JSON-RPC to one node: batches over a kept-alive HTTP/1.1 connection, and the values in their answers.
 
-JSON-RPC gives most errors the code -32000 or one of the client's own, so the words of geth,
-erigon, nethermind, reth and anvil decide what an error means.
+A relay call waits for the node once, and there a general HTTP client spends more processor time
+than everything else does together: `docs/performance.md` compares both. This one speaks just as
+much HTTP as JSON-RPC needs: POST, a body of known length or in chunks, no redirects.
 """
 
 import json
-import re
+import socket
+import ssl
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.types import Head, SendKind, SendOutcome
+from gateway.chain.types import Head
 
 RETRY_AFTER_SECONDS = 2
 
@@ -37,8 +42,7 @@ def unreadable() -> NodeUnavailable:
     return NodeUnavailable("The chain node gave no usable answer.", retry_after=RETRY_AFTER_SECONDS)
 
 
-def request_body(calls: Sequence[Call]) -> bytes:
-    """Return the batch that asks these calls."""
+def _request_body(calls: Sequence[Call]) -> bytes:
     envelopes = [
         {"jsonrpc": "2.0", "id": place, "method": method, "params": params}
         for place, (method, params) in enumerate(calls)
@@ -46,13 +50,7 @@ def request_body(calls: Sequence[Call]) -> bytes:
     return json.dumps(envelopes, separators=(",", ":")).encode()
 
 
-def replies(body: bytes, count: int, accepts: Callable[[RpcError], bool]) -> list[Any]:
-    """
-    Return the result of each call of a batch, or the error that `accepts` lets pass, in order.
-
-    Raises:
-        NodeFault: the body is no answer to the batch, or has another error.
-    """
+def _replies(body: bytes, count: int, accepts: Callable[[RpcError], bool]) -> list[Any]:
     try:
         answers = json.loads(body)
     except ValueError as error:
@@ -77,84 +75,162 @@ def _reply(answer: dict[str, Any], accepts: Callable[[RpcError], bool]) -> Any:
     return error
 
 
-_MESSAGE_CHARACTERS = 200
-METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
-# geth's, while nothing is final yet.
-_UNKNOWN_BLOCK = -39001
-_REVERT_CODES = frozenset({3, -32015})
-_RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
-
-# The first match decides. Only words known to mean "never" end a call; after others it is sent again.
-_SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), kind)
-    for kind, pattern in (
-        (SendKind.ACCEPTED, r"already ?known|^known transaction|already imported|existing tx with same hash"),
-        (SendKind.NONCE_TOO_LOW, r"nonce (is )?too low|old ?nonce|nonce has already been used|^mined$"),
-        # About the pool's room or the order of arrival, not the transaction: the same bytes may fit later.
-        (
-            SendKind.UNREACHABLE,
-            r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace",
-        ),
-        (SendKind.UNREACHABLE, r"nonce ?gap|too distant|lower nonce|indexing"),
-        (
-            SendKind.UNDERPRICED,
-            r"underpriced|fee ?too ?low|replace existing|replaced by|replacement ?not ?allowed",
-        ),
-        (SendKind.UNDERPRICED, r"less than (the )?block base ?fee|below (the )?(chain |configured )?minimum"),
-        (SendKind.UNREACHABLE, r"rate limit|too many requests|time(d )?out|temporar|unavailable|syncing"),
-        (SendKind.UNREACHABLE, r"internal error|header not found|missing trie node|resource not found"),
-        (SendKind.REFUSED, r"insufficient ?(funds|balance)|exceeds (the )?configured cap|intrinsic ?gas"),
-        (SendKind.REFUSED, r"exceeds (the )?block gas ?limit|gas limit reached|higher than max fee per gas"),
-        (SendKind.REFUSED, r"invalid ?(sender|signature|chain ?id)|failed to decode"),
-        (SendKind.REFUSED, r"type not supported|oversized data|max initcode"),
-    )
-)
-_EXECUTION = re.compile(
-    r"revert|out ?of ?gas|gas required exceeds|invalid ?opcode|stack ?(under|over)flow|invalid ?jump|"
-    r"vm execution error|evm error|intrinsic gas|gas uint64 overflow|write protection|bad instruction",
-    re.IGNORECASE,
-)
-_HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_READ_BYTES = 65_536
+_MAX_HEAD_BYTES = 65_536
+_MAX_BODY_BYTES = 64 * 1024 * 1024
 
 
-def send_outcome(reply: Any) -> SendOutcome:
-    """Return what the reply to `eth_sendRawTransaction` means; after unknown words the bytes are sent again."""
-    if not isinstance(reply, RpcError):
-        return SendOutcome(SendKind.ACCEPTED, "")
-    message = reply.message[:_MESSAGE_CHARACTERS]
-    for pattern, kind in _SEND_ERRORS:
-        if pattern.search(reply.message):
-            return SendOutcome(kind, message)
-    return SendOutcome(SendKind.UNREACHABLE, message)
+@cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
 
 
-def is_send_error(error: RpcError) -> bool:
-    """Return whether the error is about the transaction that was sent, and not about how often we ask."""
-    return error.code not in _RATE_LIMIT_CODES
+class HttpFault(NodeFault):
+    """The node could not be reached in time, or answered something that is no HTTP answer with status 200."""
 
 
-def is_call_error(error: RpcError) -> bool:
-    """Return whether an error on reading is the answer: the contract failed, or the node lacks the method."""
-    if error.code in _RATE_LIMIT_CODES:
-        return False
-    return (
-        error.code in _REVERT_CODES
-        or error.code == METHOD_NOT_FOUND
-        or bool(_EXECUTION.search(error.message))
-    )
+class _Closed(HttpFault):
+    """The node closed the connection before it answered anything."""
 
 
-def is_block_error(error: RpcError) -> bool:
-    """Return whether the error is the answer to a request for a block: the node does not know that name for one."""
-    return error.code in {INVALID_PARAMS, _UNKNOWN_BLOCK}
+class NodeConnection:
+    """A connection that is opened when it is first used. For one thread; times are in seconds."""
 
+    def __init__(self, url: str, *, connect_seconds: float, read_seconds: float) -> None:
+        parts = urlsplit(url)
+        self._is_tls = parts.scheme == "https"
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if self._is_tls else 80)
+        self._connect_seconds, self._read_seconds = connect_seconds, read_seconds
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._head = (
+            f"POST {target} HTTP/1.1\r\nHost: {parts.netloc.rpartition('@')[2]}\r\n"
+            "Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: "
+        ).encode()
+        self._socket: socket.socket | None = None
+        # What was received beyond the last answer's end.
+        self._rest = b""
+        self._deadline = 0.0
 
-def revert_data(error: RpcError) -> bytes:
-    """Return what the contract returned when it reverted; empty if the node does not show it."""
-    # geth, erigon, reth and anvil put the hex text there, nethermind "Reverted 0x…", some proxies an object.
-    text = error.data.get("data") if isinstance(error.data, dict) else error.data
-    match = _HEX.search(text) if isinstance(text, str) else None
-    return bytes.fromhex(match.group()[2:]) if match else b""
+    def batch(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
+        """
+        Return the result of each call, or the error that `accepts` lets pass, in order.
+
+        Raises:
+            HttpFault: see there; the connection is closed.
+            NodeFault: the answer is none to the batch, or has another error.
+        """
+        return _replies(self._post(_request_body(calls)), len(calls), accepts)
+
+    def _post(self, body: bytes) -> bytes:
+        """Send a body and return the answer's; a connection that the node has closed is opened anew, once."""
+        was_open = self._socket is not None
+        try:
+            return self._exchange(body)
+        except _Closed:
+            if not was_open:
+                raise
+            return self._exchange(body)
+
+    def close(self) -> None:
+        """Close the connection; the next request opens a new one."""
+        connection, self._socket, self._rest = self._socket, None, b""
+        if connection is not None:
+            connection.close()
+
+    def _exchange(self, body: bytes) -> bytes:
+        try:
+            connection = self._socket or self._open()
+            self._deadline = time.monotonic() + self._read_seconds
+            connection.settimeout(self._read_seconds)
+            try:
+                connection.sendall(self._head + b"%d\r\n\r\n" % len(body) + body)
+            except (BrokenPipeError, ConnectionResetError) as error:
+                raise _Closed("closed") from error
+            return self._answer()
+        except OSError as error:
+            self.close()
+            raise HttpFault(type(error).__name__) from error
+        except (ValueError, HttpFault) as error:
+            self.close()
+            raise error if isinstance(error, HttpFault) else HttpFault("malformed answer") from error
+
+    def _open(self) -> socket.socket:
+        connection = socket.create_connection((self._host, self._port), self._connect_seconds)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._socket = (
+            _tls().wrap_socket(connection, server_hostname=self._host) if self._is_tls else connection
+        )
+        return self._socket
+
+    def _answer(self) -> bytes:
+        head = self._until(b"\r\n\r\n", _MAX_HEAD_BYTES)
+        status, *lines = head.split(b"\r\n")
+        if not status.startswith(b"HTTP/1."):
+            raise HttpFault("no HTTP answer")
+        headers = {
+            name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)
+        }
+        if headers.get(b"transfer-encoding", b"").lower() == b"chunked":
+            body = self._chunks()
+        elif b"content-length" in headers:
+            body = self._exactly(int(headers[b"content-length"]))
+        else:
+            raise HttpFault("an answer without a length")
+        if headers.get(b"connection", b"").lower() == b"close" or status.startswith(b"HTTP/1.0"):
+            self.close()
+        if status.split()[1:2] != [b"200"]:
+            raise HttpFault(f"HTTP {status[9:12].decode('ascii', 'replace')}")
+        return body
+
+    def _chunks(self) -> bytes:
+        """Read a body in chunks (RFC 9112, 7.1); extensions and trailers are skipped."""
+        body = bytearray()
+        while size := int(self._until(b"\r\n", _MAX_HEAD_BYTES).partition(b";")[0], 16):
+            body += self._exactly(size)
+            self._until(b"\r\n", _MAX_HEAD_BYTES)
+            if len(body) > _MAX_BODY_BYTES:
+                raise HttpFault("an answer without end")
+        while self._until(b"\r\n", _MAX_HEAD_BYTES):
+            pass
+        return bytes(body)
+
+    def _until(self, end: bytes, most: int) -> bytes:
+        """Return what comes before `end`, and skip `end`."""
+        buffer, searched = self._rest, 0
+        while (at := buffer.find(end, searched)) < 0:
+            if len(buffer) > most:
+                raise HttpFault("a head without end")
+            searched = max(0, len(buffer) - len(end))
+            buffer += self._receive(is_first=not buffer and end == b"\r\n\r\n")
+        self._rest = buffer[at + len(end) :]
+        return buffer[:at]
+
+    def _exactly(self, count: int) -> bytes:
+        if not 0 <= count <= _MAX_BODY_BYTES:
+            raise HttpFault("an answer too long")
+        pieces, missing = [self._rest], count - len(self._rest)
+        while missing > 0:
+            piece = self._receive(is_first=False)
+            pieces.append(piece)
+            missing -= len(piece)
+        whole = b"".join(pieces)
+        self._rest = whole[count:]
+        return whole[:count]
+
+    def _receive(self, *, is_first: bool) -> bytes:
+        connection = self._socket
+        left = self._deadline - time.monotonic()
+        if connection is None or left <= 0:
+            raise HttpFault("TimeoutError")
+        connection.settimeout(left)
+        try:
+            received = connection.recv(_READ_BYTES)
+        except ConnectionResetError as error:
+            raise _Closed("closed") from error
+        if not received:
+            raise _Closed("closed") if is_first else HttpFault("closed within an answer")
+        return received
 
 
 def quantity(reply: Any) -> int:

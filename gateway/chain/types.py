@@ -10,26 +10,9 @@ from decimal import Decimal
 from enum import Enum
 from typing import Protocol
 
+from gateway.chain.fees import FeePolicy
+
 _WEI_PER_COIN = 10**18
-
-
-@dataclass(frozen=True, slots=True)
-class FeePolicy:
-    """The least and the most that the service offers as max fee, and as its part for the validator, in wei per gas."""
-
-    floor_wei: int
-    cap_wei: int
-    tip_wei: int
-    tip_cap_wei: int
-
-    @property
-    def new_call_cap_wei(self) -> int:
-        """The most that a new call offers: four fifths of the cap, which leaves room for replacements."""
-        return max(self.floor_wei, self.cap_wei * 4 // 5)
-
-    def tip_for(self, market_tip_wei: int) -> int:
-        """Return the tip to offer where others pay this much; strangers may pay anything, so it is bounded."""
-        return min(max(self.tip_wei, market_tip_wei), self.tip_cap_wei)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gateway.chain import rpc
+from gateway.chain import node_errors, rpc
 from gateway.chain.nodes import NEWEST_BLOCK
 from gateway.chain.rpc import Call, RpcError
 from gateway.chain.types import (
@@ -24,7 +24,7 @@ Read = Callable[..., list[Any]]
 
 def is_answer(error: RpcError) -> bool:
     """Return whether the error is an answer here: a node that does not know a name for a block says so by one."""
-    return rpc.is_call_error(error) or rpc.is_block_error(error)
+    return node_errors.is_call_error(error) or node_errors.is_block_error(error)
 
 
 def view_of(

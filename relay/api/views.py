@@ -65,7 +65,7 @@ class ReadRate(RateLimit):
 
 def _caller(request: Request) -> Caller:
     holder = cast("TokenHolder", request.user)
-    return Caller(holder.user_id, holder.profile_address, holder.session_id)
+    return Caller(holder.pk, holder.profile_address, holder.session_id)
 
 
 _QUOTE_HEADER = OpenApiParameter(

@@ -16,7 +16,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import refusal_from_revert
 from gateway.chain.errors import CallReverted, RelayCallExpired, RelayCallNotYetValid
-from gateway.chain.fees import Fees, quote_fees
+from gateway.chain.fees import Fees
 from gateway.chain.lsp6 import Permission, has
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from gateway.chain.signatures import recover_address
@@ -86,12 +86,8 @@ def fees_of(state: RelayState) -> Fees:
     Raises:
         FeesTooHigh: the chain asks for more than the service pays.
     """
-    policy = get_chain().fees
-    return quote_fees(
-        base_fee_wei=state.head.base_fee_wei,
-        tip_wei=policy.tip_for(state.market_tip_wei),
-        floor_wei=policy.floor_wei,
-        cap_wei=policy.new_call_cap_wei,
+    return get_chain().fees.quote_new_call(
+        base_fee_wei=state.head.base_fee_wei, market_tip_wei=state.market_tip_wei
     )
 
 

@@ -24,7 +24,7 @@ OURS = "gateway.middleware."
 
 
 def _without_shortcuts() -> list[str]:
-    """Return the middleware with the classes that ours extend in place of them."""
+    """Return the middleware with what ours extend, or let requests of the API pass, in place of them."""
     names = []
     for name in django_settings.MIDDLEWARE:
         kind = import_string(name)
@@ -32,7 +32,8 @@ def _without_shortcuts() -> list[str]:
             extended = next(base for base in kind.__mro__ if base.__module__ != middleware.__name__)
             names.append(f"{extended.__module__}.{extended.__qualname__}")
         else:
-            names.append(name)
+            wrapped = getattr(kind, "__wrapped__", None)
+            names.append(f"{wrapped.__module__}.{wrapped.__qualname__}" if wrapped else name)
     return names
 
 

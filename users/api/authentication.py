@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, cast
 
+from django.conf import settings
 from django.db import Error as DatabaseError
 from django.utils.timezone import now
 from rest_framework import exceptions as drf
@@ -9,7 +10,6 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework_simplejwt.authentication import JWTAuthentication
-from rest_framework_simplejwt.settings import api_settings
 
 from gateway.common.errors import DomainError, NotAuthenticated
 from users.errors import AccessTokenKindRefused, AccessTokenMalformed
@@ -47,12 +47,12 @@ class AccessTokenAuthentication(JWTAuthentication):
         return parts[0] if parts else None
 
     def get_validated_token(self, raw_token: bytes) -> AccessToken:
-        """Read the token as the first of AUTH_TOKEN_CLASSES whose issuer it claims to be from."""
+        """Read the token as one of the issuer that it claims to be from: ours, or the external one if there is one."""
         if raw_token.startswith(REFRESH_PREFIX.encode()):
             raise AccessTokenKindRefused("This is a refresh token. Send it to /api/auth/refresh.")
-        token_class = next(kind for kind in api_settings.AUTH_TOKEN_CLASSES if kind.reads(raw_token))
-        token: AccessToken = token_class(raw_token)
-        return token
+        if settings.AUTH_EXTERNAL_JWKS_URL and ExternalAccessToken.reads(raw_token):
+            return ExternalAccessToken(raw_token)
+        return AccessToken(raw_token)
 
     def get_user(self, validated_token: AccessToken) -> User:  # type: ignore[override]
         """Return the user; for a token of ours this reads its session, which may have ended."""

@@ -43,9 +43,7 @@ class ExternalAccessToken(AccessToken):
 
     @classmethod
     def reads(cls, raw_token: bytes) -> bool:
-        """Return whether an issuer is configured and the token claims to be its; nothing is verified yet."""
-        if not settings.AUTH_EXTERNAL_JWKS_URL:
-            return False
+        """Return whether the token claims to be the issuer's; nothing is verified yet."""
         try:
             claims = jwt.decode(raw_token, options={"verify_signature": False})
         except jwt.InvalidTokenError:
@@ -60,16 +58,11 @@ class ExternalAccessToken(AccessToken):
             algorithm, audience=settings.AUTH_EXTERNAL_AUDIENCE, issuer=settings.AUTH_EXTERNAL_ISSUER
         )
 
-    @property
-    def profile_address(self) -> str:
-        """Return the profile that the issuer's address claim names."""
-        return checksum(str(self[settings.AUTH_EXTERNAL_ADDRESS_CLAIM]))
-
     def verify(self) -> None:
         try:
             # An external token needs neither a token type nor a `jti`.
             self.check_exp()
-            _ = self.profile_address
+            self.profile_address = checksum(str(self[settings.AUTH_EXTERNAL_ADDRESS_CLAIM]))
         except (TokenError, KeyError, ValueError, TypeError, OverflowError, OSError) as error:
             raise errors.AccessTokenMalformed(
                 "The claims do not name a profile address and an end."

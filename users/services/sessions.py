@@ -92,7 +92,7 @@ def require_active(holder: TokenHolder, *, now: datetime) -> None:
     Raises:
         SessionEnded, AccountInactive: the token is worth nothing any more.
     """
-    state = queries.state_of_session(user_id=holder.user_id, session_id=holder.session_id, now=now)
+    state = queries.state_of_session(user_id=holder.pk, session_id=holder.session_id, now=now)
     queries.require_active_state(state)
 
 

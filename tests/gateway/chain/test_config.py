@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.chain.config import get_chain
-from gateway.chain.types import FeePolicy, Finality
+from gateway.chain.fees import FeePolicy
+from gateway.chain.types import Finality
 
 
 @pytest.mark.parametrize(

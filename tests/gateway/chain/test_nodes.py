@@ -16,8 +16,9 @@ from devstack.services.server import free_port
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.events import NodesProvider
+from gateway.chain.node_errors import is_call_error
 from gateway.chain.nodes import Nodes
-from gateway.chain.rpc import Call, RpcError, is_call_error
+from gateway.chain.rpc import Call, RpcError
 from gateway.chain.types import SendKind
 from gateway.common import guards
 from tests.gateway.chain.nodes import Behaviour, Node, error, reply, result, running

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gateway.chain.rpc import RpcError, is_call_error, is_send_error, revert_data, send_outcome
+from gateway.chain.node_errors import is_call_error, is_send_error, revert_data, send_outcome
+from gateway.chain.rpc import RpcError
 from gateway.chain.types import SendKind
 
 # As the clients say it: g geth, e erigon, n nethermind, r reth, a anvil, o openethereum.

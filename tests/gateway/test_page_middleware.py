@@ -103,8 +103,8 @@ def test_answers_have_the_same_headers_with_and_without_shortcuts(
     assert answers[0] == answers[1]
 
 
-def test_three_middlewares_the_policy_and_cors_are_shortcut() -> None:
-    assert len(set(django_settings.MIDDLEWARE) - set(_without_shortcuts())) == 5
+def test_eight_middlewares_are_shortcut() -> None:
+    assert len(set(django_settings.MIDDLEWARE) - set(_without_shortcuts())) == 8
 
 
 def test_a_cookie_of_staff_costs_the_api_no_query() -> None:

@@ -9,7 +9,14 @@ from django.contrib.auth import get_user_model
 from gateway.common import db
 from gateway.common.fields import checksum
 from users.errors import AccountInactive, SessionEnded
-from users.models import IssuerKeySet, RefreshToken, SignInChallenge, SignInSession, User
+from users.models import (
+    IssuerKeySet,
+    RefreshToken,
+    SignInChallenge,
+    SignInSession,
+    TrustedImplementation,
+    User,
+)
 
 _MAX_CHALLENGES_SEARCHED = 4
 CLOSED = "Support has closed this account."
@@ -96,16 +103,17 @@ def sessions_of(*, user_id: int, now: datetime) -> list[SignInSession]:
     return list(SignInSession.objects.filter(user_id=user_id).active(now=now).order_by("-refreshed_at", "id"))
 
 
-# The codes of profiles and key managers that were vetted, each as `trusted_code` writes it, in one row.
+# The codes of profiles and key managers that were vetted, each as its kind and its name, in one row.
 TRUSTED_CODES = """
 SELECT coalesce(array_agg(kind || ' ' || coalesce(address, code_hash)), '{}')
 FROM users_trustedimplementation WHERE is_active
 """
 
 
-def trusted_code(kind: str, name: str) -> str:
-    """Return how `TRUSTED_CODES` writes a contract's code of this kind and name."""
-    return f"{kind} {name}"
+def are_trusted(codes: frozenset[str], *, profile_code: str, key_manager_code: str) -> bool:
+    """Return whether the codes of `TRUSTED_CODES` have both contracts' codes, given by name."""
+    kinds = TrustedImplementation.Kind
+    return codes >= {f"{kinds.PROFILE} {profile_code}", f"{kinds.KEY_MANAGER} {key_manager_code}"}
 
 
 def refresh_token(*, token_hash: str) -> RefreshToken | None:

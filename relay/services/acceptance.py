@@ -82,11 +82,6 @@ class CallRequest:
     # Of the quote that was sent along, whosever it is.
     quote_id: UUID | None = None
 
-    @property
-    def channel(self) -> tuple[str, str, int]:
-        """The queue that the key manager keeps for this call."""
-        return self.call.key_manager, self.identity.controller, self.call.channel
-
 
 @dataclass(frozen=True, slots=True)
 class ApprovedCall:
@@ -103,6 +98,11 @@ class ApprovedCall:
         """Names the try of this call, so that of many equal requests only one is charged."""
         identity = self.request.identity
         return f"relay:{identity.digest}:{identity.controller}:{self.rows.generation}"
+
+    @property
+    def channel(self) -> tuple[str, str, int]:
+        """The queue that the key manager keeps for this call."""
+        return self.query.key_manager, self.query.controller, self.query.channel
 
     @property
     def gas_limit(self) -> int:
@@ -182,7 +182,7 @@ _NONCE_TAKEN = {"relaytransaction_active_nonce", "unsignedcall_relay_nonce"}
 accept = Together(
     accept_together,
     most=MOST_TOGETHER,
-    key=lambda approved: approved.request.channel,
+    key=lambda approved: approved.channel,
     before_run=ROUND.before_second,
 )
 
@@ -266,7 +266,7 @@ def _take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_
             "debt_limit": approved.debt_limit,
             "key_manager": approved.request.call.key_manager,
             "controller": approved.request.identity.controller,
-            "channel": approved.request.call.channel,
+            "channel": approved.query.channel,
             "relay_nonce": approved.request.call.relay_nonce,
             "chain_nonce": approved.approval.chain_nonce,
             "worst_cost_wei": approved.worst_cost_wei,
@@ -327,7 +327,7 @@ def _row_of(approved: ApprovedCall, slot: _Slot) -> dict[str, Any]:
         "controller": request.identity.controller,
         "digest": request.identity.digest,
         "generation": approved.rows.generation,
-        "channel": request.call.channel,
+        "channel": approved.query.channel,
         "relay_nonce": request.call.relay_nonce,
         "validity": request.call.validity,
         "payload": request.call.payload.hex(),

@@ -36,8 +36,7 @@ from relay.errors import (
 from relay.services import gas_limits
 from relay.services.gas_limits import Gas
 from users.errors import UntrustedCode
-from users.models import TrustedImplementation
-from users.queries import trusted_code
+from users.queries import are_trusted
 from users.services.trusted_code import trusts_any_code
 
 
@@ -143,11 +142,9 @@ def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: froz
         )
     if state.owner != query.key_manager:
         raise KeyManagerNotOwner(f"{query.profile} is owned by {state.owner}.", owner=state.owner)
-    kinds = TrustedImplementation.Kind
-    is_trusted = trusted_codes >= {
-        trusted_code(kinds.PROFILE, state.profile_code_name),
-        trusted_code(kinds.KEY_MANAGER, state.key_manager_code_name),
-    }
+    is_trusted = are_trusted(
+        trusted_codes, profile_code=state.profile_code_name, key_manager_code=state.key_manager_code_name
+    )
     if not is_trusted and not trusts_any_code():
         raise UntrustedCode(
             "The service relays only for contract implementations that were vetted.",

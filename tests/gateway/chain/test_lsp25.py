@@ -5,7 +5,10 @@ from typing import Any
 import pytest
 from eth_account import Account
 from eth_account.messages import encode_intended_validator
-from eth_utils.crypto import keccak
+from eth_hash.auto import keccak
+from eth_hash.backends.pycryptodome import backend as pycryptodome
+from eth_hash.backends.pysha3 import PySha3Backend
+from eth_hash.utils import auto_choose_backend
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,3 +80,9 @@ def test_a_relay_nonce_is_a_channel_and_a_place_in_it(channel: int, sequence: in
 def test_validity_is_a_window_whose_end_may_be_open(validity: int, window: tuple[int, int | None]) -> None:
     call = RelayCall(random_address(), b"", b"", 0, validity)
     assert (call.valid_from, call.valid_until) == window
+
+
+@given(st.binary(max_size=1_000))
+def test_the_hash_is_computed_in_c_and_is_the_one_that_pycryptodome_computes(message: bytes) -> None:
+    assert isinstance(auto_choose_backend(), PySha3Backend)
+    assert keccak(message) == pycryptodome.keccak256(message)

@@ -1,5 +1,7 @@
 # One image; the command decides whether it is web, worker or beat (see compose.yaml).
-FROM python:3.11-slim-bookworm AS build
+# A tag says what it is, the digest which bytes; docs/deployment.md says how to look up newer ones.
+ARG PYTHON=python:3.11-slim-bookworm@sha256:a36c24f9cbdf4fd0f52d67f0823eeac19c2028c637cecc392d97f980d4fec56b
+FROM ${PYTHON} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 RUN python -m venv /venv
 # `watching` adds what traces and Sentry need.
@@ -7,7 +9,7 @@ ARG REQUIREMENTS=base
 COPY requirements/base.txt requirements/watching.txt /tmp/
 RUN /venv/bin/pip install --require-hashes -r /tmp/${REQUIREMENTS}.txt
 
-FROM python:3.11-slim-bookworm
+FROM ${PYTHON}
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DJANGO_SETTINGS_MODULE=gateway.settings
 # New volumes of the signer's places belong to the user as they do.
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin gateway \

@@ -29,6 +29,16 @@ def services() -> dict[str, Any]:
     return listed
 
 
+def test_images_of_others_are_pinned_by_digest(services: dict[str, Any]) -> None:
+    images = [part["image"] for part in services.values() if not part.get("build")]
+    bases = re.findall(r"^ARG PYTHON=(.+)$", (settings.BASE_DIR / "Dockerfile").read_text(), re.MULTILINE)
+
+    assert len(images) == 3
+    assert [image for image in images + bases if not re.fullmatch(r"\S+:\S+@sha256:[0-9a-f]{64}", image)] == []
+    froms = re.findall(r"^FROM (\S+)", (settings.BASE_DIR / "Dockerfile").read_text(), re.MULTILINE)
+    assert froms == ["${PYTHON}", "${PYTHON}"]
+
+
 def test_every_process_of_ours_is_known_here(services: dict[str, Any]) -> None:
     assert {name for name, part in services.items() if part.get("build")} == ASKING | SILENT | {"signer"}
 

@@ -120,10 +120,10 @@ def test_every_command_says_what_it_takes() -> None:
     assert written.keys() == commands().keys()
     assert written.keys() >= _OTHERS
     kinds = {kind.name for kind in approval_kinds.kinds()}
-    asking = {
+    with_approval = {
         name for name, app in commands().items() if isinstance(load_command_class(app, name), AskingCommand)
     }
-    assert {name for name, takes in written.items() if takes in kinds} == asking
+    assert {name for name, takes in written.items() if takes in kinds} == with_approval
     assert all(written.values())
 
 

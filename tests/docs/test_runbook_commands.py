@@ -171,9 +171,9 @@ def _(operator: Operator) -> None:
 def _(operator: Operator) -> None:
     """What the relayers sent first is in the rows, and what they sent then is not."""
     relayed = calls(1, status="Failed")[0]
-    known = _use_keys_elsewhere(operator)
+    recorded = _use_keys_elsewhere(operator)
     for sequence, (relayer, transaction_hash) in enumerate(
-        zip(Relayer.objects.order_by("-pk"), known[::-1], strict=False)
+        zip(Relayer.objects.order_by("-pk"), recorded[::-1], strict=False)
     ):
         attempt(relayed, age=9, status="mined", sequence=sequence)
         nonce, block = relayer.next_account_nonce, get_chain_client().head().number
@@ -184,9 +184,11 @@ def _(operator: Operator) -> None:
         next_account_nonce=F("next_account_nonce") + 1, mined_account_nonce=F("next_account_nonce") + 1
     )
     assert "explain every account nonce" in operator.run()
-    unknown = _use_keys_elsewhere(operator)
+    unrecorded = _use_keys_elsewhere(operator)
     printed = operator.run(exits=1)
-    assert [transaction_hash in printed for transaction_hash in known + unknown] == [False] * 3 + [True] * 3
+    assert [transaction_hash in printed for transaction_hash in recorded + unrecorded] == [False] * 3 + [
+        True
+    ] * 3
 
 
 @case("list_unrecorded --from-block NUMBER")

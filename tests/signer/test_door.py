@@ -96,7 +96,7 @@ def test_over_tcp_only_those_are_answered_whom_the_authority_vouches_for(
     web = SignerClient(tls_url, timeout_seconds=120, certificates=ours.vouch("web"))
     assert isinstance(web.sign([call])[0], SignedTransaction)
     foreign = Authority(tmp_path, "foreign")
-    strangers = {
+    clients = {
         "foreign certificate": SignerClient(
             tls_url, timeout_seconds=120, certificates=foreign.vouch("mallory", trusting=ours.file)
         ),
@@ -106,9 +106,9 @@ def test_over_tcp_only_those_are_answered_whom_the_authority_vouches_for(
             tls_url, timeout_seconds=120, certificates=ours.vouch("worker", trusting=foreign.file)
         ),
     }
-    strangers["no certificate"]._tls = ssl.create_default_context(cafile=ours.file)
+    clients["no certificate"]._tls = ssl.create_default_context(cafile=ours.file)
     other = relay_call(call.address, call.transaction.to, account_nonce=1)
-    for client in strangers.values():
+    for client in clients.values():
         with pytest.raises(SignerAway):
             client.sign([other])
         with pytest.raises(SignerAway):

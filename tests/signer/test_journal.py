@@ -63,8 +63,8 @@ def test_what_is_final_for_long_goes_and_its_account_nonces_stay_closed(
     again = new_service(tmp_path, service._keys, targets, clock=clock)
     replayed = again.sign([*calls[:2], self_transfer(relayer, account_nonce=1)])
     assert all(map(_is_refused, replayed))
-    for known in (calls[2], calls[5], kept):
-        assert isinstance(again.sign([known])[0], SignedTransaction)
+    for call in (calls[2], calls[5], kept):
+        assert isinstance(again.sign([call])[0], SignedTransaction)
     assert again.signed_ever() == 8
 
 

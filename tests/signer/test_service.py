@@ -167,11 +167,11 @@ def test_what_is_no_request_is_refused_and_the_signer_goes_on(
     at_the_socket: tuple[SigningService, SaidTargets, str], text: bytes
 ) -> None:
     service, _, url = at_the_socket
-    with socket.socket(socket.AF_UNIX) as stranger:
-        stranger.settimeout(120)
-        stranger.connect(url.removeprefix("unix://"))
-        stranger.sendall(text)
-        assert stranger.recv(100).split()[1] in {b"400", b"404"}
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(120)
+        connection.connect(url.removeprefix("unix://"))
+        connection.sendall(text)
+        assert connection.recv(100).split()[1] in {b"400", b"404"}
     client = client_of(url)
     assert client.keys() == service.keys()
     assert client.read("/health") == "ok\n"

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 _CHECK_IN = "UPDATE checkin_checkin SET {} WHERE id = %s"
 _EFFECT = "{} WHERE key = 'check-in:' || %s"
-_MEDDLING = [
+_TAMPERINGS = [
     (_CHECK_IN.format("result_place = 1 - sign(result_place)"), "result"),
     (
         _CHECK_IN.format("""possible_results = jsonb_set(possible_results, '{0,value}', '"999"')"""),
@@ -52,7 +52,7 @@ _MEDDLING = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "what"), _MEDDLING)
+@pytest.mark.parametrize(("sql", "what"), _TAMPERINGS)
 def test_a_changed_row_is_found(now: datetime, long_ago: datetime, sql: str, what: str) -> None:
     kind = {"credits": "CREDITS", "bonus": "BONUS_CREDITS_BACK"}.get(what, "EXPERIENCE")
     names = (kind, "BONUS_PUSH_ADS_CREDITS", "BONUS_SURVEYS_CREDITS")

@@ -111,4 +111,4 @@ def test_requests_are_counted_and_permissions_can_change(fake: Setting, world: F
     world.set_owner(profile, controller)
     (state,) = fake.client.read_relay_states([fake.query(profile)])
     assert (state.permissions, state.owner) == (0, controller)
-    assert world.asked == {"read_relay_states": 1}
+    assert world.request_counts == {"read_relay_states": 1}

@@ -186,9 +186,9 @@ def test_the_tables_of_states_are_true_and_every_owner_gets_back_to_active(
     before = final_rows()
 
     # Webhooks, in any order, change nothing about that.
-    known = {case.payer.customer.stripe_customer_id for case in cases if case.act != "upsert"}
+    customer_ids = {case.payer.customer.stripe_customer_id for case in cases if case.act != "upsert"}
     bodies = [json.dumps(event) for event in double.webhooks(*synchronisation.EVENT_TYPES)]
-    about_them = [body.encode() for body in bodies if any(customer in body for customer in known)]
+    about_them = [body.encode() for body in bodies if any(customer in body for customer in customer_ids)]
     random.shuffle(about_them)
     process_events(about_them, now=now)
     assert final_rows() == before

@@ -136,11 +136,11 @@ def test_account_nonces_that_are_left_go_to_as_many_calls(
     settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 100
     idle = random.choice(Relayer.objects.all())
     Relayer.objects.exclude(pk=idle.pk).update(next_account_nonce=F("next_account_nonce") + 1)
-    room = Relayer.objects.count() + 1
+    free_slots = Relayer.objects.count() + 1
     outcomes = _together(party, _calls(services, party))
-    assert sum(isinstance(outcome, str) for outcome in outcomes) == room < len(party)
-    assert sum(isinstance(outcome, RelayersBusy) for outcome in outcomes) == len(party) - room
-    assert CreditHold.objects.count() == room
+    assert sum(isinstance(outcome, str) for outcome in outcomes) == free_slots < len(party)
+    assert sum(isinstance(outcome, RelayersBusy) for outcome in outcomes) == len(party) - free_slots
+    assert CreditHold.objects.count() == free_slots
 
 
 def test_relayers_take_no_more_calls_together_than_their_wei_pays(services: Services, party: Party) -> None:

@@ -25,7 +25,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 # Django's that make staff, besides those of our apps.
 _OTHERS = {"createsuperuser", "changepassword"}
-_LOOKING = {"export_csv", "export_xlsx"}
+_READ_ONLY_ACTIONS = {"export_csv", "export_xlsx"}
 _USUAL = {"changelist", "add", "change", "delete", "history", "do", "export"}
 
 
@@ -94,7 +94,7 @@ def _actions(page: Any, request: HttpRequest) -> Iterator[tuple[str, str]]:
     for action in reasoned:
         yield action.name, action.kind.name if action.kind else ""
     plain = page.get_actions(request).keys() - {action.name for action in reasoned}
-    yield from ((name, "") for name in sorted(plain - _LOOKING))
+    yield from ((name, "") for name in sorted(plain - _READ_ONLY_ACTIONS))
 
 
 def commands() -> dict[str, str]:

@@ -109,8 +109,8 @@ def _after_options(words: list[str]) -> list[str]:
 _OPTIONS = {"-d", "--no-deps", "--wait", "--rm", "--resolve-image-digests"}
 
 
-def misfits(words: tuple[str, ...]) -> list[str]:
-    """Return what of a command of Compose is no option, or is no service of compose.yaml that is there then."""
+def unknown_words(words: tuple[str, ...]) -> list[str]:
+    """Return the words of a Compose command that are no option and no service of compose.yaml in its profile."""
     rest, profile = list(words[2:]), None
     if rest[0] == "--profile":
         profile, rest = rest[1], rest[2:]

@@ -133,10 +133,10 @@ def test_an_invalid_rate_and_a_read_only_user_get_no_preview(staff: Client) -> N
     before = list(AdNetwork.objects.values())
     for rate in ("0", "-1", "many"):
         assert staff.post(url, _form(is_enabled="on", rate=rate)).context["adminform"].errors
-    looking, person = _browser()
+    viewer, person = _browser()
     person.user_permissions.add(Permission.objects.get(codename="view_adnetwork"))
     for extra in ({}, {"_confirmed": "1"}):
-        assert looking.post(url, _form(is_enabled="on", rate="5", **extra)).status_code == 403
+        assert viewer.post(url, _form(is_enabled="on", rate="5", **extra)).status_code == 403
     assert list(AdNetwork.objects.values()) == before
 
 

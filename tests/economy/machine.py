@@ -133,17 +133,17 @@ class EconomyMachine(RuleBasedStateMachine):
 
     # --- spending ----------------------------------------------------------------------------
 
-    def spend(self, owner: int, name: int, amount: int, which: int, fate: str) -> None:
+    def spend(self, owner: int, name: int, amount: int, which: int, action: str) -> None:
         """Hold something, or decide what becomes of something that was held, once more too."""
-        if fate == "hold" or not any(subject.model.holds for subject in self.subjects):
+        if action == "hold" or not any(subject.model.holds for subject in self.subjects):
             self._hold(owner, name, amount)
             return
         subject, hold_id, hold = self._some_hold(which)
-        if fate == "capture":
+        if action == "capture":
             self._capture(subject, hold_id, hold, amount)
-        elif fate == "raise":
+        elif action == "raise":
             self._raise(subject, hold_id, hold, amount)
-        elif fate == "reopen":
+        elif action == "reopen":
             self._reopen(subject, hold_id, hold)
         else:
             self._release(hold_id, hold)

@@ -289,7 +289,7 @@ def test_no_request_breaks_the_service_or_meets_what_is_anothers(world: World) -
     for operation in OPERATIONS:
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
             if mode is GenerationMode.POSITIVE or _has_input(operation):
-                sender.send(operation, mode, token=world.person.token(), reader="person", cases=_each())
+                sender.send(operation, mode, token=world.person.token(), reader="person", cases=_cases_each())
     print(sum(sender.codes.values()), "requests:", dict(sender.codes.most_common()))  # noqa: T201
     assert sum(sender.codes.values()) >= CASES / 2
 
@@ -309,7 +309,7 @@ def test_every_operation_tells_each_token_what_it_may_know(world: World) -> None
     print(sum(sender.codes.values()), "requests:", dict(sender.codes.most_common()))  # noqa: T201
 
 
-def _each() -> int:
+def _cases_each() -> int:
     """Return how many requests an operation gets of each kind."""
     kinds = sum(2 if _has_input(operation) else 1 for operation in OPERATIONS)
     return -(-CASES // kinds)

@@ -82,7 +82,7 @@ class Stack:
 
     @property
     def chain(self) -> Chain:
-        """The chain's levers."""
+        """The chain, to read and to change."""
         return Chain(self.services.rpc)
 
     @property

@@ -80,7 +80,7 @@ def rows_that_name(address: str) -> list[str]:
     ]
 
 
-def give_a_past(user: User, stripe: FakeBilling, head: int) -> StripeEvent:
+def add_history(user: User, stripe: FakeBilling, head: int) -> StripeEvent:
     """Let the user earn, pay by card and relay a call, with a staff member's words; return an event about it."""
     payer = Payer(stripe, user).with_card()
     payer.upsert(2550)
@@ -110,7 +110,7 @@ def test_nothing_tells_of_an_erased_person_and_every_proof_stays_good(
     tokens, address = signed_in(profile), profile.profile_address
     user = User.objects.get(profile_address=address)
     head = 100 + secrets.randbelow(1_000)
-    event = give_a_past(user, stripe, head)
+    event = add_history(user, stripe, head)
     close_roots()
     proofs = {proof.entry: proof.leaf for proof in prove(CreditEntry.objects.filter(account__user=user))}
     FinalBlock.objects.create(number=head, block_hash="0x" + "ab" * 32)

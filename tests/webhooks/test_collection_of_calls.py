@@ -34,7 +34,7 @@ Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture(autouse=True)
-def _hears_of_calls_alone(app: App) -> None:
+def _call_events_only(app: App) -> None:
     """The users of these tests are given credits first, which is another subject."""
     Endpoint.objects.update(event_types=[kind for kind in EventType.values if kind.startswith("call.")])
 

@@ -505,15 +505,15 @@ class TestExternalExecutions:
     def test_a_call_that_somebody_else_sent_is_found_by_its_controller(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         call = chain.call(profile, set_data())
-        thief = Setting(chain.world, chain.client, new_signer())
-        chain.world.fund(ETHER, thief.relayer)
-        stolen = thief.execute(call)
+        other_sender = Setting(chain.world, chain.client, new_signer())
+        chain.world.fund(ETHER, other_sender.relayer)
+        external = other_sender.execute(call)
         ours = chain.execute(call)
         receipt = _receipt(chain, ours.transaction_hash)
         assert receipt.succeeded is False
         (execution,) = _executions(chain, profile, 0, receipt.block_number)
-        assert execution.transaction_hash == stolen.transaction_hash
-        assert (execution.sender, execution.to) == (thief.relayer, profile.key_manager_address)
+        assert execution.transaction_hash == external.transaction_hash
+        assert (execution.sender, execution.to) == (other_sender.relayer, profile.key_manager_address)
         assert execution.calldata == calldata_of(call)
         assert decode_execute_relay_call(execution.calldata) == (call.signature, 0, 0, call.payload)
         assert execution.selector == call.payload[:4]

@@ -109,9 +109,9 @@ def test_of_a_subscription_only_changes_are_told(app: App, user: User) -> None:
 
 def test_credits_of_others_are_told_to_nobody(app: App) -> None:
     collection.collect(now=timezone.now())
-    stranger, elsewhere = UserFactory.create(), UserFactory.create()
+    other, elsewhere = UserFactory.create(), UserFactory.create()
     sign_in(elsewhere, "https://wallet.example.evil.example")
-    for person in (stranger, elsewhere):
+    for person in (other, elsewhere):
         grant(person, 5)
         subscribe(person)
     collection.collect(now=timezone.now())

@@ -245,18 +245,18 @@ def _account() -> Scene:
 
 
 def _password() -> Scene:
-    person, told = member("support"), set[str]()
+    person, passwords = member("support"), set[str]()
 
     def ask(actor: User, _: int) -> ApprovalRequest:
-        asked, password = staff.request_password(
+        request, password = staff.request_password(
             person=person, actor=actor, reason="x", key=secrets.token_hex(8)
         )
-        told.add(password)
-        return asked
+        passwords.add(password)
+        return request
 
     def is_done() -> bool:
         stored = User.objects.get(pk=person.pk)
-        return any(stored.check_password(one) for one in told)
+        return any(stored.check_password(one) for one in passwords)
 
     return Scene(ask, is_done)
 
@@ -348,19 +348,19 @@ def test_only_what_the_table_allows(kind: str, limits: Settings) -> None:
             assert (status, scene.is_done()) == ("done" if is_alone else "waiting", is_alone)
             assert scene.ask(colleague, 1).status == "waiting"
             transaction.set_rollback(True)
-        asked = scene.ask(asker, ABOVE)
-        assert (asked.status, scene.is_done()) == ("waiting", False)
+        request = scene.ask(asker, ABOVE)
+        assert (request.status, scene.is_done()) == ("waiting", False)
         with pytest.raises(OwnRequest):
-            approvals.approve(request_id=asked.pk, actor=asker, reason="x")
+            approvals.approve(request_id=request.pk, actor=asker, reason="x")
         for other, (_, second) in staff_by_role.items():
             may_decide = other in {decides, approval_kinds.SUPERUSER} - {role}
             with transaction.atomic():
                 if may_decide:
-                    done, _ = approvals.approve(request_id=asked.pk, actor=second, reason="x")
+                    done, _ = approvals.approve(request_id=request.pk, actor=second, reason="x")
                     assert (done.made_type and done.made_type.model) == MADE.get(kind)
                 else:
                     with pytest.raises(AnotherRoleDecides):
-                        approvals.approve(request_id=asked.pk, actor=second, reason="x")
+                        approvals.approve(request_id=request.pk, actor=second, reason="x")
                 assert scene.is_done() == may_decide, f"{role} asked, {other} decides"
                 transaction.set_rollback(True)
         assert not scene.is_done()
@@ -377,8 +377,8 @@ def test_one_clerk_does_not_make_110_000_credits_on_11_wallets_nor_a_year_of_ful
     assert [entry.amount for entry in CreditEntry.objects.all()] == [10_000]
     assert ApprovalRequest.objects.waiting().count() == 10
     bonus = {"modifier_type": "BONUS_CREDITS_BACK", "value": "1", "minutes": 366 * 24 * 60}
-    told = messages_of(confirm(clerk, "users_user", "grant_modifier", *wallets, **bonus))
-    assert "At most 3,100 percent-days at a time, whoever approves" in told
+    messages = messages_of(confirm(clerk, "users_user", "grant_modifier", *wallets, **bonus))
+    assert "At most 3,100 percent-days at a time, whoever approves" in messages
     # A month of 3 % each is 90 percent-days of the 200 that one clerk may give in a day.
     confirm(clerk, "users_user", "grant_modifier", *wallets, **{**bonus, "value": "0.03", "minutes": 43_200})
     assert [modifier.value for modifier in Modifier.objects.all()] == [Decimal("0.03")] * 2

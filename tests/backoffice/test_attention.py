@@ -72,22 +72,22 @@ def test_a_request_that_waits_is_announced_once_it_is_stored_and_to_nobody_other
     settings: Settings, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     with django_capture_on_commit_callbacks() as sent:
-        asked = ask(member("support"))
-    announce_request(request_id=asked.pk)
+        request = ask(member("support"))
+    announce_request(request_id=request.pk)
     assert (sent, mail.outbox) == ([], [])
 
     settings.APPROVAL_NOTICE_TO = ["desk@example.org"]
     with django_capture_on_commit_callbacks() as sent:
-        asked = ask(member("support"))
+        request = ask(member("support"))
     assert len(sent) == 1
-    announce_request(request_id=asked.pk)
+    announce_request(request_id=request.pk)
     [message] = mail.outbox
     assert message.to == ["desk@example.org"]
     assert message.subject == "Adjust credits: waits for finance or superuser"
-    assert f"http://testserver/admin/gateway_admin/approvalrequest/{asked.pk}/change/" in message.body
-    assert asked.subject not in message.body
-    assert asked.reason not in message.body
+    assert f"http://testserver/admin/gateway_admin/approvalrequest/{request.pk}/change/" in message.body
+    assert request.subject not in message.body
+    assert request.reason not in message.body
 
-    approvals.reject(request_id=asked.pk, actor=member("finance"), reason="no")
-    announce_request(request_id=asked.pk)
+    approvals.reject(request_id=request.pk, actor=member("finance"), reason="no")
+    announce_request(request_id=request.pk)
     assert len(mail.outbox) == 1

@@ -133,14 +133,14 @@ _USUAL = {"changelist", "add", "change", "delete", "history"}
 
 
 class Place(NamedTuple):
-    """A page of the site itself: who gets which answer to GET, and what the others get; a door lets nobody wait."""
+    """A page of the site: who gets which answer to GET, and what the others get; a login step never leads to login."""
 
     open_to: Collection[str]
     answers: int = 200
     refuses: int = 403
     args: tuple[Any, ...] = ()
     query: str = ""
-    is_a_door: bool = False
+    is_login_step: bool = False
 
 
 # Whoever has shown a second factor, with or without a role.
@@ -154,14 +154,14 @@ SITE = {
     "jsi18n": Place(EVERYBODY),
     "second_factor": Place(EVERYBODY),
     # Only whoever has just shown a password and has nothing else sets up a phone; others are sent to log in.
-    "enrol": Place((), refuses=302, is_a_door=True),
+    "enrol": Place((), refuses=302, is_login_step=True),
     "password_change": Place(EVERYBODY),
     "password_change_done": Place(EVERYBODY),
     # No row of ours has a page outside of the admin.
     "view_on_site": Place(EVERYBODY, answers=404, args=(1, 1)),
     # Whoever is in already goes on to the front page; only they can log out, and not by a link.
-    "login": Place({"anonymous"}, refuses=302, is_a_door=True),
-    "logout": Place(EVERYBODY, answers=405, refuses=302, is_a_door=True),
+    "login": Place({"anonymous"}, refuses=302, is_login_step=True),
+    "logout": Place(EVERYBODY, answers=405, refuses=302, is_login_step=True),
 }
 
 
@@ -280,7 +280,7 @@ def test_a_page_of_the_site_is_open_to_its_roles_and_to_nobody_else(
     before = everything()
     for who, browser in browsers.items():
         answer = browser.get(url)
-        if who == "anonymous" and not place.is_a_door:
+        if who == "anonymous" and not place.is_login_step:
             assert (answer.status_code, "/admin/login/" in answer["Location"]) == (302, True), url
         else:
             assert answer.status_code == (place.answers if who in place.open_to else place.refuses), who

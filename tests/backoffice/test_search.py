@@ -60,8 +60,8 @@ def postback(**changes: object) -> Postback:
     )
 
 
-def told_of(object_id: str) -> StripeEvent:
-    """Store an event about something of Stripe's."""
+def event_about(object_id: str) -> StripeEvent:
+    """Store an event about an object of Stripe's."""
     return StripeEvent.objects.create(
         stripe_event_id=f"evt_{secrets.token_hex(8)}",
         type="invoice.paid",
@@ -145,7 +145,7 @@ def test_a_call_is_found_by_the_hash_of_any_attempt(staff: Client) -> None:
     shortened = f"{other[:8]}…{other[-6:]}"
     for term in (row.transaction_hash, other, other.upper().replace("0X", "0x"), other[:10], shortened):
         listed = staff.get("/admin/relay/relaytransaction/", {"q": term}).context["cl"].result_list
-        assert [found.pk for found in listed] == [row.pk]
+        assert [result.pk for result in listed] == [row.pk]
         assert searched(staff, term) == [page_of(row)]
     for term in ("0x" + secrets.token_hex(32), f"{other[:8]}…{secrets.token_hex(6)}"):
         assert searched(staff, term) == []
@@ -167,7 +167,7 @@ def test_stripes_ids_lead_to_what_they_name(staff: Client) -> None:
         current_period_end=now + timedelta(days=30),
         synced_at=now,
     )
-    event = told_of(f"in_{salt}")
+    event = event_about(f"in_{salt}")
     assert searched(staff, f"cus_{salt}") == [page_of(customer), page_of(subscription)]
     assert searched(staff, f"sub_{salt}") == [page_of(subscription)]
     assert searched(staff, f"si_{salt}") == [page_of(subscription)]
@@ -184,16 +184,16 @@ def test_an_invoice_and_its_payment_lead_to_the_payout_and_what_was_taken_back_o
     assert searched(staff, f"in_{salt}") == searched(staff, f"pi_{salt}") == [page_of(payout)]
     Clawback.objects.filter(pk=other.pk).update(payout=payout)
     for name in (f"in_{salt}", f"pi_{salt}"):
-        event = told_of(name)
+        event = event_about(name)
         assert searched(staff, name) == [page_of(payout), page_of(other), page_of(event)]
 
 
 @pytest.mark.parametrize("kind", ["seti", "re", "pyr", "du", "dp", "ch", "py"])
 def test_what_has_no_row_here_leads_to_the_events_about_it(staff: Client, kind: str) -> None:
     name = f"{kind}_{secrets.token_hex(8)}"
-    told_of(f"{name}0")
+    event_about(f"{name}0")
     assert searched(staff, name) == []
-    first, second = told_of(name), told_of(name)
+    first, second = event_about(name), event_about(name)
     assert searched(staff, f" {name} ") == [page_of(first), page_of(second)]
 
 
@@ -205,7 +205,7 @@ def test_an_invoice_is_found_by_the_number_that_its_payer_has(staff: Client) -> 
 
     assert searched(staff, number.lower()) == [page_of(payout)]
     listed = staff.get("/admin/payments/payout/", {"q": number}).context["cl"].result_list
-    assert [found.pk for found in listed] == [payout.pk]
+    assert [result.pk for result in listed] == [payout.pk]
 
 
 def test_an_order_at_stripe_is_found_by_its_id(staff: Client) -> None:

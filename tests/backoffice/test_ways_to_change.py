@@ -25,7 +25,7 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 # Django's that make staff, besides those of our apps.
 _OTHERS = {"createsuperuser", "changepassword"}
-_LOOKING = {"export_csv", "export_xlsx"}
+_READ_ONLY_ACTIONS = {"export_csv", "export_xlsx"}
 _USUAL = {"changelist", "add", "change", "delete", "history", "do", "export"}
 
 
@@ -94,7 +94,7 @@ def _actions(page: Any, request: HttpRequest) -> Iterator[tuple[str, str]]:
     for action in reasoned:
         yield action.name, action.kind.name if action.kind else ""
     plain = page.get_actions(request).keys() - {action.name for action in reasoned}
-    yield from ((name, "") for name in sorted(plain - _LOOKING))
+    yield from ((name, "") for name in sorted(plain - _READ_ONLY_ACTIONS))
 
 
 def commands() -> dict[str, str]:
@@ -120,10 +120,10 @@ def test_every_command_says_what_it_takes() -> None:
     assert written.keys() == commands().keys()
     assert written.keys() >= _OTHERS
     kinds = {kind.name for kind in approval_kinds.kinds()}
-    asking = {
+    with_approval = {
         name for name, app in commands().items() if isinstance(load_command_class(app, name), AskingCommand)
     }
-    assert {name for name, takes in written.items() if takes in kinds} == asking
+    assert {name for name, takes in written.items() if takes in kinds} == with_approval
     assert all(written.values())
 
 

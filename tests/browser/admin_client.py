@@ -109,10 +109,10 @@ class AdminClient:
     complaints: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page.on("console", self._heard)
+        self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.complaints.append(f"exception: {error}"))
-        self.page.on("request", self._asked)
-        self.page.on("response", self._answered)
+        self.page.on("request", self._on_request)
+        self.page.on("response", self._on_response)
 
     def open(self, path: str) -> Page:
         """Go to a path of the service and wait until nothing is loading."""
@@ -153,16 +153,16 @@ class AdminClient:
         self.page.screenshot(path=path, full_page=whole, animations="disabled")
         return path
 
-    def _heard(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:
             self.complaints.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
 
-    def _asked(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         wanted = urlsplit(request.url)
         if wanted.scheme not in {"data", "blob"} and wanted.netloc != urlsplit(self.base_url).netloc:
             self.complaints.append(f"another host: {request.url}")
 
-    def _answered(self, response: Response) -> None:
+    def _on_response(self, response: Response) -> None:
         if response.status >= 500:
             self.complaints.append(f"{response.status}: {response.url}")
 

@@ -82,8 +82,8 @@ def test_everybody_can_use_every_page(admin: AdminClient, rows: list[Model]) -> 
     for place, stop in enumerate((*pages, *lists, *_forms_of(of_kinds, person), *confirmed)):
         _go(page, admin, stop)
         # One list more than the pages, because its own entry is marked.
-        is_known = not _IS_FULL and place > len(_PAGES)
-        broken[f"{stop}"] = violations(page, left_out=[_SIDEBAR] if is_known else [])
+        without_sidebar = not _IS_FULL and place > len(_PAGES)
+        broken[f"{stop}"] = violations(page, left_out=[_SIDEBAR] if without_sidebar else [])
         broken[f"{stop} in the dark"] = _in_the_dark(page) if _IS_FULL else []
     page.set_viewport_size({"width": 390, "height": 844})
     on_phone = of_kinds if _IS_FULL else of_kinds[:2]
@@ -97,7 +97,7 @@ def test_everybody_can_use_every_page(admin: AdminClient, rows: list[Model]) -> 
     broken["logged out"] = violations(page)
     broken["logged out in the dark"] = _in_the_dark(page)
 
-    assert {path: found for path, found in broken.items() if found} == {}
+    assert {path: problems for path, problems in broken.items() if problems} == {}
 
 
 def _in_the_dark(page: Page) -> list[str]:

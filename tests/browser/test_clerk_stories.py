@@ -50,9 +50,9 @@ class Clicks:
 
 def promised(story: str) -> int:
     """Return the clicks that the page for staff promises for a story."""
-    found = re.search(rf"^\| {story} \|.*\| (\d+) \|$", (DOCS / "staff.md").read_text(), re.MULTILINE)
-    assert found, story
-    return int(found[1])
+    match = re.search(rf"^\| {story} \|.*\| (\d+) \|$", (DOCS / "staff.md").read_text(), re.MULTILINE)
+    assert match, story
+    return int(match[1])
 
 
 @pytest.fixture

@@ -93,7 +93,9 @@ def _colleague(name: str) -> Person:
     return person
 
 
-def test_the_pages_that_staff_live_in(admin_in: Callable[[Scheme], AdminClient], person: User) -> None:
+def test_pictures_are_taken_of_the_pages_that_staff_use_most(
+    admin_in: Callable[[Scheme], AdminClient], person: User
+) -> None:
     reconciliation.reconcile(now=timezone.now())
     relay_reconcile.reconcile(now=timezone.now())
     stripe_reconcile.reconcile(now=timezone.now(), minutes=0)

@@ -232,14 +232,14 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
 ) -> None:
     large = settings.APPROVAL_LIMITS["credits"]["clerk"] + secrets.randbelow(1_000) + 1
     user, support = UserFactory.create(), colleague("support")
-    asking = admin_in("light").enter(support, person_path(user))
-    confirm(asking, "Adjust credits", credits=str(large), reason="an offer was lost")
-    expect(asking.get_by_text("waits for a second person").first).to_be_visible()
+    asker_page = admin_in("light").enter(support, person_path(user))
+    confirm(asker_page, "Adjust credits", credits=str(large), reason="an offer was lost")
+    expect(asker_page.get_by_text("waits for a second person").first).to_be_visible()
     request = ApprovalRequest.objects.get()
     assert (request.status, CreditEntry.objects.exists()) == ("waiting", False)
     path = f"/admin/gateway_admin/approvalrequest/{request.pk}/change/"
-    asking.goto(f"{live_server.url}{path}")
-    expect(asking.get_by_role("link", name="Approve")).to_have_count(0)
+    asker_page.goto(f"{live_server.url}{path}")
+    expect(asker_page.get_by_role("link", name="Approve")).to_have_count(0)
 
     clients = [admin_in("light"), admin_in("dark")]
     pages = [admin.enter(colleague("finance"), path) for admin in clients]

@@ -90,6 +90,6 @@ def subscribe(user: User, now: datetime) -> None:
 
 def wear_the_top_badges(user: User) -> None:
     """Give the user the least experience of the highest badge on each track."""
-    tops = Badge.objects.filter(exp_upper_bound=None).values_list("track", "exp_lower_bound")
-    bounds = {f"{track.lower()}_experience": bound for track, bound in tops}
+    top_badges = Badge.objects.filter(exp_upper_bound=None).values_list("track", "exp_lower_bound")
+    bounds = {f"{track.lower()}_experience": bound for track, bound in top_badges}
     set_experience(user, **bounds)

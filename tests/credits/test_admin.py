@@ -36,12 +36,12 @@ def _live(user: User) -> User:
 @pytest.mark.parametrize("model", _MODELS)
 def test_a_row_is_found_by_the_whole_address_or_its_beginning(staff: Client, user: User, model: str) -> None:
     _live(user)
-    stranger = _live(UserFactory.create())
+    other = _live(UserFactory.create())
     address = user.profile_address or ""
     for term in (address, address.lower(), f" {address} ", address[:12].upper()):
         page = staff.get(reverse(f"admin:credits_{model}_changelist"), {"q": term}).content.decode()
         assert address in page
-        assert str(stranger.profile_address) not in page
+        assert str(other.profile_address) not in page
 
 
 @pytest.mark.parametrize("model", _MODELS)

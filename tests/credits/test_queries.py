@@ -173,13 +173,13 @@ def test_a_subscriber_without_an_account_may_owe_what_the_lowest_badge_accepts()
 def test_without_account_allowance_or_ladders_the_debt_limit_is_told_too(
     django_assert_num_queries: NumQueries,
 ) -> None:
-    stranger, now = UserFactory.create(), timezone.now()
+    user, now = UserFactory.create(), timezone.now()
     debt = random.randint(1, 99)
     Badge.objects.filter(track=BadgeTrack.PERMANENT).update(acceptable_credit_debt=debt)
     with django_assert_num_queries(1):
-        assert debt_limit_of(user=stranger, now=now) == debt
+        assert debt_limit_of(user=user, now=now) == debt
     Badge.objects.all().delete()
-    assert debt_limit_of(user=stranger, now=now) == 0
+    assert debt_limit_of(user=user, now=now) == 0
 
 
 @pytest.mark.parametrize("offset", [-1, 0])

@@ -85,9 +85,9 @@ def test_the_steady_part_leaves_out_start_and_tail() -> None:
 
 
 def test_ratios_are_of_rounds_made_one_after_the_other() -> None:
-    found = ratios([2.0, 9.0, 4.0], [1.0, 3.0, 4.0])
-    assert found is not None
-    assert (found.median, found.least, found.most) == (2.0, 1.0, 3.0)
+    ratio = ratios([2.0, 9.0, 4.0], [1.0, 3.0, 4.0])
+    assert ratio is not None
+    assert (ratio.median, ratio.least, ratio.most) == (2.0, 1.0, 3.0)
     assert ratios([1.0], [0.0]) is None
     assert spread([3.0, 1.0, 2.0]).median == 2.0
 

@@ -163,8 +163,8 @@ def test_a_node_lies_about_account_nonces() -> None:
 
 
 def test_a_node_that_is_behind_answers_for_an_old_block() -> None:
-    asked = {"id": 3, "method": "eth_getBalance", "params": ["0xaa", "latest"]}
-    reached, answered = _through(node_faults.behind, asked)
+    request = {"id": 3, "method": "eth_getBalance", "params": ["0xaa", "latest"]}
+    reached, answered = _through(node_faults.behind, request)
     assert reached == ["eth_blockNumber", "eth_getBalance"]
     assert answered == [{"id": 3, "result": ["0xaa", hex(50)]}]
 

@@ -30,28 +30,33 @@ def test_no_two_stacks_share_a_secret(tmp_path: Path) -> None:
 
 def test_the_environment_names_the_running_services(services: Services, tmp_path: Path) -> None:
     secrets = keep_secrets(tmp_path / "secrets.json")
-    found = django_environment(services, secrets, port=8123, block_time=0.2)
-    assert found["DEBUG"] == "False"
-    assert (found["PUBLIC_URL"], found["AUTH_DOMAIN"]) == ("http://127.0.0.1:8123", "127.0.0.1:8123")
-    assert (found["DATABASE_URL"], found["REDIS_URL"]) == (
+    environment = django_environment(services, secrets, port=8123, block_time=0.2)
+    assert environment["DEBUG"] == "False"
+    assert (environment["PUBLIC_URL"], environment["AUTH_DOMAIN"]) == (
+        "http://127.0.0.1:8123",
+        "127.0.0.1:8123",
+    )
+    assert (environment["DATABASE_URL"], environment["REDIS_URL"]) == (
         services.application_database_url,
         services.redis_url,
     )
-    assert (found["CHAIN_ID"], found["CHAIN_RPC_URLS"]) == ("4201", services.rpc_url)
-    assert found["CHAIN_BLOCK_SECONDS"] == "1"
-    assert (found["STRIPE_API_BASE"], found["STRIPE_SECRET_KEY"]) == (
+    assert (environment["CHAIN_ID"], environment["CHAIN_RPC_URLS"]) == ("4201", services.rpc_url)
+    assert environment["CHAIN_BLOCK_SECONDS"] == "1"
+    assert (environment["STRIPE_API_BASE"], environment["STRIPE_SECRET_KEY"]) == (
         services.stripe.url,
         services.stripe.secret_key,
     )
-    assert found["STRIPE_WEBHOOK_SECRETS"] == services.stripe.webhook_secret != services.stripe.secret_key
+    assert (
+        environment["STRIPE_WEBHOOK_SECRETS"] == services.stripe.webhook_secret != services.stripe.secret_key
+    )
 
 
 def test_the_keys_are_usable_and_there_are_four_relayers_or_more(services: Services, tmp_path: Path) -> None:
     secrets = keep_secrets(tmp_path / "secrets.json")
-    found = django_environment(services, secrets, port=1, block_time=12)
-    key = load_pem_private_key(found["AUTH_SIGNING_KEYS"].encode(), None)
+    environment = django_environment(services, secrets, port=1, block_time=12)
+    key = load_pem_private_key(environment["AUTH_SIGNING_KEYS"].encode(), None)
     assert isinstance(key, EllipticCurvePrivateKey)
     assert isinstance(key.curve, SECP256R1)
-    addresses = [Account.from_key(text).address for text in found["RELAY_RELAYER_KEYS"].split(",")]
+    addresses = [Account.from_key(text).address for text in environment["RELAY_RELAYER_KEYS"].split(",")]
     assert addresses == secrets.relayer_addresses
     assert len(set(addresses)) >= 4

@@ -47,7 +47,7 @@ def test_the_projects_migrations_are_found(monkeypatch: pytest.MonkeyPatch) -> N
         ),
     ],
 )
-def test_what_neither_locks_for_long_nor_hinders_the_old_code(operation: Operation) -> None:
+def test_what_neither_locks_for_long_nor_hinders_the_old_code_is_none(operation: Operation) -> None:
     assert complaints(migration(operation)) == []
 
 
@@ -67,7 +67,7 @@ def test_what_neither_locks_for_long_nor_hinders_the_old_code(operation: Operati
         migrations.SeparateDatabaseAndState(database_operations=[migrations.DeleteModel("Relayer")]),
     ],
 )
-def test_what_does(operation: Operation) -> None:
+def test_what_locks_for_long_or_hinders_the_old_code_is_a_complaint(operation: Operation) -> None:
     assert len(complaints(migration(operation))) == 1
 
 

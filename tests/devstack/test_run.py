@@ -45,8 +45,8 @@ def run_once(folder: Path) -> str:
 
 def described(folder: Path) -> dict[str, Any]:
     """Return what the stack says of itself."""
-    found: dict[str, Any] = json.loads((folder / "stack.json").read_text())
-    return found
+    description: dict[str, Any] = json.loads((folder / "stack.json").read_text())
+    return description
 
 
 @pytest.mark.journey

@@ -74,5 +74,5 @@ def test_the_journal_is_read_as_the_signer_writes_it(tmp_path: Path) -> None:
 
 
 def test_the_table_names_what_a_place_adds_to_local_keys() -> None:
-    told = table({KeyPlace.LOCAL: Trial(accept_ms=40.0), KeyPlace.KMS: Trial(accept_ms=52.0)})
-    assert "| 52 ms | +12 ms |" in told.splitlines()[-1]
+    lines = table({KeyPlace.LOCAL: Trial(accept_ms=40.0), KeyPlace.KMS: Trial(accept_ms=52.0)})
+    assert "| 52 ms | +12 ms |" in lines.splitlines()[-1]

@@ -50,13 +50,13 @@ def test_what_stays_as_it_was_is_no_reason_to_complain() -> None:
         (_soak(late_pid=2), "a process of the service ended"),
     ],
 )
-def test_what_grows_or_ends_is(soak: Soak, words: str) -> None:
+def test_growth_and_a_process_that_ended_are_complaints(soak: Soak, words: str) -> None:
     [complaint] = complaints(soak)
     assert words in complaint
 
 
 @pytest.mark.parametrize(("status", "words"), [(503, "1 × 503"), (0, "1 × no answer")])
-def test_so_is_an_answer_that_failed(status: int, words: str) -> None:
+def test_a_failed_answer_is_a_complaint(status: int, words: str) -> None:
     soak = _soak()
     soak.answers = Counter({("/healthz", status): 1})
     assert complaints(soak) == [f"{words} from /healthz"]

@@ -15,8 +15,8 @@ _FOLDER = Path(toolchain.__file__).parent
 @pytest.fixture
 def locked() -> dict[str, dict[str, Any]]:
     """Return the packages of the lock file by their place."""
-    found: dict[str, dict[str, Any]] = json.loads((_FOLDER / "package-lock.json").read_text())["packages"]
-    return found
+    packages: dict[str, dict[str, Any]] = json.loads((_FOLDER / "package-lock.json").read_text())["packages"]
+    return packages
 
 
 def test_the_lock_file_records_integrity_and_no_address(locked: dict[str, dict[str, Any]]) -> None:

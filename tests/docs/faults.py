@@ -74,7 +74,7 @@ def fault(alert: str, *also: str) -> Callable[[Cause], object]:
     return add
 
 
-def all_well(patch: pytest.MonkeyPatch) -> None:
+def make_healthy(patch: pytest.MonkeyPatch) -> None:
     """Make the rows of a service that works."""
     patch.setattr(settings, "STRIPE_SECRET_KEY", "sk_test_something")
     nodes_are(patch, NODES)

@@ -61,15 +61,15 @@ def _names(command: Typed, other: Typed) -> bool:
 
 def _typed(page: str) -> Iterator[Typed]:
     above: Typed | None = None
-    for found in _TYPED.finditer(page):
-        if found["heading"]:
+    for match in _TYPED.finditer(page):
+        if match["heading"]:
             above = None
-        elif found["fenced"]:
-            for statement in _statements(textwrap.dedent(found["fenced"])):
+        elif match["fenced"]:
+            for statement in _statements(textwrap.dedent(match["fenced"])):
                 above = _read(statement)
                 yield above
-        elif (words := found["span"].split()) and _is_command(words):
-            yield from map(_read, _AND.split(found["span"]))
+        elif (words := match["span"].split()) and _is_command(words):
+            yield from map(_read, _AND.split(match["span"]))
         elif words[0].startswith("--") and above and words[0] not in above.words:
             yield Typed((*above.words, *words), above.service)
 
@@ -109,8 +109,8 @@ def _after_options(words: list[str]) -> list[str]:
 _OPTIONS = {"-d", "--no-deps", "--wait", "--rm", "--resolve-image-digests"}
 
 
-def misfits(words: tuple[str, ...]) -> list[str]:
-    """Return what of a command of Compose is no option, or is no service of compose.yaml that is there then."""
+def unknown_words(words: tuple[str, ...]) -> list[str]:
+    """Return the words of a Compose command that are no option and no service of compose.yaml in its profile."""
     rest, profile = list(words[2:]), None
     if rest[0] == "--profile":
         profile, rest = rest[1], rest[2:]

@@ -17,14 +17,14 @@ from devstack.services.stack import Services
 from gateway.chain.client import set_chain_client
 from gateway.common import durations, tasks
 from gateway.metrics import exposition
-from tests.docs.faults import FAULTS, Fault, all_tasks_ended, all_well, redis
+from tests.docs.faults import FAULTS, Fault, all_tasks_ended, make_healthy, redis
 from tests.docs.pages import DOCS
 from tests.docs.test_alerts import RULES
 
 _RULES = DOCS / "alerts/gateway.rules.yml"
 _MINUTES = {"s": 1 / 60, "m": 1, "h": 60, "d": 24 * 60}
 # Long enough for every rule to fire that would fire while all is well; in steps of minutes.
-_WELL_STEPS, _WELL_STEP = 10, 12 * 60
+_HEALTHY_STEPS, _HEALTHY_STEP = 10, 12 * 60
 _QUERIED = {name for rule in RULES for name in re.findall(r"\bgateway_[a-z_]+", rule["expr"])}
 # Samples by name and labels.
 Scraped = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -32,11 +32,11 @@ _UP = ("up", frozenset[tuple[str, str]]())
 
 
 @pytest.fixture
-def well(db: None, services: Services, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scraped]:
+def healthy(db: None, services: Services, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scraped]:
     """What is scraped of a service where all is well."""
     set_chain_client(None)
     _forget()
-    all_well(monkeypatch)
+    make_healthy(monkeypatch)
     yield scraped()
     _forget()
     set_chain_client(None)
@@ -90,7 +90,7 @@ def _selector(name: str, labels: frozenset[tuple[str, str]]) -> str:
     return f"{name}{{{','.join(f'{label}={json.dumps(value)}' for label, value in pairs)}}}"
 
 
-def case_of(fault: Fault, well: Scraped) -> dict[str, Any]:
+def case_of(fault: Fault, healthy: Scraped) -> dict[str, Any]:
     """Cause the fault, and return a file of promtool: first all is well for a moment, then the fault lasts."""
     (rule,) = (rule for rule in RULES if rule["alert"] == fault.alert)
     waits = rule.get("for", "0m")
@@ -107,7 +107,7 @@ def case_of(fault: Fault, well: Scraped) -> dict[str, Any]:
         fault.cause(patch)
         faulty = {_UP: 0.0} if fault.alert == "GatewayAway" else scraped()
         transaction.set_rollback(True)
-    return _file(fault.alert, step, [(well, 1), (faulty, steps)], fault.alerts)
+    return _file(fault.alert, step, [(healthy, 1), (faulty, steps)], fault.alerts)
 
 
 def _file(name: str, step: int, states: list[tuple[Scraped, int]], alerts: frozenset[str]) -> dict[str, Any]:
@@ -126,10 +126,10 @@ def _file(name: str, step: int, states: list[tuple[Scraped, int]], alerts: froze
     return {"rule_files": [str(_RULES)], "evaluation_interval": f"{step}m", "tests": [test]}
 
 
-def test_each_alert_fires_by_its_fault_and_no_other_does(well: Scraped, tmp_path: Path) -> None:
+def test_each_alert_fires_by_its_fault_and_no_other_does(healthy: Scraped, tmp_path: Path) -> None:
     assert sorted(fault.alert for fault in FAULTS) == sorted(rule["alert"] for rule in RULES)
-    files = [_file("all well", _WELL_STEP, [(well, _WELL_STEPS)], frozenset())]
-    files += [case_of(fault, well) for fault in FAULTS]
+    files = [_file("all well", _HEALTHY_STEP, [(healthy, _HEALTHY_STEPS)], frozenset())]
+    files += [case_of(fault, healthy) for fault in FAULTS]
     paths = [tmp_path / f"{file['tests'][0]['name']}.yml" for file in files]
     for path, file in zip(paths, files, strict=True):
         path.write_text(json.dumps(file))

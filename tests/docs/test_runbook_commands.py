@@ -45,7 +45,7 @@ from tests.checkin.conftest import earner
 from tests.credits.roots import covered_ledger
 from tests.database import OWNER, connect_as, tamper
 from tests.docs.pages import ROOT
-from tests.docs.runbook import SERVICES, Typed, misfits, typed
+from tests.docs.runbook import SERVICES, Typed, typed, unknown_words
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -53,7 +53,7 @@ from tests.gateway.metrics.test_figures import attempt, calls
 from tests.payments.conftest import set_rates
 from tests.payments.payers import Payer
 from tests.relay.chain import GWEI, Chain, node_away
-from tests.signer.parts import SaidTargets, new_keys, new_service, serving
+from tests.signer.parts import FakeTargets, new_keys, new_service, serving
 from tests.staff import member
 from users.models import AccountDeletion
 from webhooks.models import Endpoint
@@ -171,9 +171,9 @@ def _(operator: Operator) -> None:
 def _(operator: Operator) -> None:
     """What the relayers sent first is in the rows, and what they sent then is not."""
     relayed = calls(1, status="Failed")[0]
-    known = _use_keys_elsewhere(operator)
+    recorded = _use_keys_elsewhere(operator)
     for sequence, (relayer, transaction_hash) in enumerate(
-        zip(Relayer.objects.order_by("-pk"), known[::-1], strict=False)
+        zip(Relayer.objects.order_by("-pk"), recorded[::-1], strict=False)
     ):
         attempt(relayed, age=9, status="mined", sequence=sequence)
         nonce, block = relayer.next_account_nonce, get_chain_client().head().number
@@ -184,9 +184,11 @@ def _(operator: Operator) -> None:
         next_account_nonce=F("next_account_nonce") + 1, mined_account_nonce=F("next_account_nonce") + 1
     )
     assert "explain every account nonce" in operator.run()
-    unknown = _use_keys_elsewhere(operator)
+    unrecorded = _use_keys_elsewhere(operator)
     printed = operator.run(exits=1)
-    assert [transaction_hash in printed for transaction_hash in known + unknown] == [False] * 3 + [True] * 3
+    assert [transaction_hash in printed for transaction_hash in recorded + unrecorded] == [False] * 3 + [
+        True
+    ] * 3
 
 
 @case("list_unrecorded --from-block NUMBER")
@@ -381,7 +383,7 @@ def _new_key_first(operator: Operator, name: str) -> str:
 
 @case("python -m signer read /metrics")
 def _(operator: Operator) -> None:
-    service = new_service(operator.folder, new_keys(), SaidTargets())
+    service = new_service(operator.folder, new_keys(), FakeTargets())
     with serving(operator.folder, service) as url:
         operator.patch.setenv("SIGNER_LISTEN", url)
         assert signer_program.main(list(operator.typed.words[3:])) == 0
@@ -428,7 +430,7 @@ def test_a_command_does_what_the_runbook_says(
     "command", [one for one in typed() if one.words[:2] == ("docker", "compose")], ids=str
 )
 def test_what_compose_is_told_is_in_compose_yaml(command: Typed) -> None:
-    assert misfits(command.words) == []
+    assert unknown_words(command.words) == []
 
 
 def test_what_else_is_named_is_there() -> None:

@@ -133,10 +133,10 @@ def test_an_invalid_rate_and_a_read_only_user_get_no_preview(staff: Client) -> N
     before = list(AdNetwork.objects.values())
     for rate in ("0", "-1", "many"):
         assert staff.post(url, _form(is_enabled="on", rate=rate)).context["adminform"].errors
-    looking, person = _browser()
+    viewer, person = _browser()
     person.user_permissions.add(Permission.objects.get(codename="view_adnetwork"))
     for extra in ({}, {"_confirmed": "1"}):
-        assert looking.post(url, _form(is_enabled="on", rate="5", **extra)).status_code == 403
+        assert viewer.post(url, _form(is_enabled="on", rate="5", **extra)).status_code == 403
     assert list(AdNetwork.objects.values()) == before
 
 
@@ -158,7 +158,7 @@ def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
     network, user = set_up("tapjoy"), UserFactory.create()
     network.send(network.reward(user))
     secret = f"rotated-{secrets.token_hex(8)}"
-    asked = confirm(staff, "earnings_adnetwork", "set_secret", network.row, new_secret=secret)
+    answer = confirm(staff, "earnings_adnetwork", "set_secret", network.row, new_secret=secret)
     request = ApprovalRequest.objects.get()
     queue = "admin:gateway_admin_approvalrequest"
     waiting = staff.get(reverse(f"{queue}_change", args=[request.pk])).content.decode()
@@ -166,7 +166,7 @@ def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
     network.row.refresh_from_db()
 
     pages = [
-        asked.content.decode(),
+        answer.content.decode(),
         waiting,
         _page(staff, "adnetwork_changelist"),
         _page(staff, "adnetwork_change", network.row.pk),

@@ -11,8 +11,7 @@ from django.utils import timezone
 from earnings.models import AdNetwork
 from earnings.services import networks
 from earnings.services.trial import try_postback
-from tests.earnings.ad_networks import SLUGS, Network, set_up
-from tests.earnings.ad_networks import new_reward as told_by_nobody
+from tests.earnings.ad_networks import SLUGS, Network, new_reward, set_up
 from tests.factories import UserFactory
 from tests.staff import browser_of, everything, member
 from users.models import User
@@ -123,7 +122,7 @@ def test_a_refused_postback_shows_the_reason(staff: Client, error: str, sentence
     network = set_up("tapjoy")
     address, _ = _address(network, UserFactory.create())
     if error == "user":
-        query = network.request(told_by_nobody()).query.decode()
+        query = network.request(new_reward()).query.decode()
         address = f"http://testserver/api/postbacks/tapjoy/{network.token}?{query}"
     if error == "secret":
         AdNetwork.objects.update(current_secret="")

@@ -106,15 +106,17 @@ class EconomyMachine(RuleBasedStateMachine):
     # --- earnings ----------------------------------------------------------------------------
 
     def earn(self, owner: int, network: ModelNetwork, name: int, amount: int, back: bool) -> None:
-        """Hear that something was earned, or that it is taken back; in any order, and more than once."""
+        """Receive the postback that something was earned or is taken back; in any order, and more than once."""
         back = back and network.reverses
-        self._hear(owner, network, name, amount, back=back)
+        self._receive_postback(owner, network, name, amount, back=back)
         if back:
             model.reverse_earning(self.subjects[owner].model, network, name, amount)
         else:
             model.credit_earning(self.subjects[owner].model, network, name, amount, self.now)
 
-    def _hear(self, owner: int, network: ModelNetwork, name: int, amount: int, *, back: bool) -> None:
+    def _receive_postback(
+        self, owner: int, network: ModelNetwork, name: int, amount: int, *, back: bool
+    ) -> None:
         request = self.setup.postback(
             network,
             self.subjects[owner].user,
@@ -131,17 +133,17 @@ class EconomyMachine(RuleBasedStateMachine):
 
     # --- spending ----------------------------------------------------------------------------
 
-    def spend(self, owner: int, name: int, amount: int, which: int, fate: str) -> None:
+    def spend(self, owner: int, name: int, amount: int, which: int, action: str) -> None:
         """Hold something, or decide what becomes of something that was held, once more too."""
-        if fate == "hold" or not any(subject.model.holds for subject in self.subjects):
+        if action == "hold" or not any(subject.model.holds for subject in self.subjects):
             self._hold(owner, name, amount)
             return
         subject, hold_id, hold = self._some_hold(which)
-        if fate == "capture":
+        if action == "capture":
             self._capture(subject, hold_id, hold, amount)
-        elif fate == "raise":
+        elif action == "raise":
             self._raise(subject, hold_id, hold, amount)
-        elif fate == "reopen":
+        elif action == "reopen":
             self._reopen(subject, hold_id, hold)
         else:
             self._release(hold_id, hold)
@@ -344,7 +346,7 @@ class EconomyMachine(RuleBasedStateMachine):
             }
 
     @invariant()
-    def the_service_returns_the_standing_of_the_model(self) -> None:
+    def the_service_returns_the_benefits_of_the_model(self) -> None:
         """Ask the service about whoever moved last."""
         subject = self.subjects[self.moved]
         rewards, account = queries.current_rewards(user=subject.user, now=self.now), subject.model

@@ -26,7 +26,9 @@ _ARGUMENTS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "name": _NAMES,
         "amount": st.integers(1, 90),
         "which": _MANY,
-        "fate": st.sampled_from(["hold", "hold", "hold", "capture", "capture", "raise", "release", "reopen"]),
+        "action": st.sampled_from(
+            ["hold", "hold", "hold", "capture", "capture", "raise", "release", "reopen"]
+        ),
     },
     "change_what_was_paid": {
         "which": _MANY,

@@ -44,20 +44,20 @@ class FakeChain(FakeWorld):
     """
     The world and the `ChainClient` over it.
 
-    `asked` counts the questions by method name; `sent` keeps every raw transaction offered.
+    `request_counts` counts the requests by method name; `sent` keeps every raw transaction offered.
     """
 
     def __init__(self, **world: Any) -> None:
         super().__init__(**world)
-        self.asked: Counter[str] = Counter()
+        self.request_counts: Counter[str] = Counter()
         self.sent: list[bytes] = []
         self.data: dict[tuple[str, bytes], bytes] = {}
         self._is_away = False
-        self._refusals: list[SendOutcome] = []
+        self._prepared_outcomes: list[SendOutcome] = []
 
     def refuse_next(self, *outcomes: SendOutcome) -> None:
         """Answer the next raw transactions with these send errors, one each, instead of the pool's."""
-        self._refusals += outcomes
+        self._prepared_outcomes += outcomes
 
     @contextmanager
     def away(self) -> Iterator[None]:
@@ -78,14 +78,16 @@ class FakeChain(FakeWorld):
 
     def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
         self._ask("read_profile")
-        found = self._state.profiles.get(profile)
-        if found is None:
+        contract = self._state.profiles.get(profile)
+        if contract is None:
             return ProfileState(self._code(profile), None, 0, signature_valid=False)
         try:
             signer = recover_address(digest, signature)
         except UnrecoverableSignature:
             signer = ""
-        return ProfileState(found.code, found.owner, found.permissions_of(controller), found.accepts(signer))
+        return ProfileState(
+            contract.code, contract.owner, contract.permissions_of(controller), contract.accepts(signer)
+        )
 
     def glance_at_code(self, *, address: str) -> bytes:
         self._ask("glance_at_code")
@@ -93,8 +95,8 @@ class FakeChain(FakeWorld):
 
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
         self._ask("read_key_manager")
-        found = self._state.key_managers.get(key_manager)
-        return KeyManagerState(self._code(key_manager), found.target if found else None)
+        contract = self._state.key_managers.get(key_manager)
+        return KeyManagerState(self._code(key_manager), contract.target if contract else None)
 
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
         self._ask("read_permissions")
@@ -143,11 +145,19 @@ class FakeChain(FakeWorld):
     ) -> ChainView:
         self._ask("read_chain")
         with self._lock:
-            receipts = {known: found for block in self._blocks for known, found in block.receipts.items()}
+            receipts = {
+                transaction_hash: receipt
+                for block in self._blocks
+                for transaction_hash, receipt in block.receipts.items()
+            }
             confirmed = self._blocks[max(0, len(self._blocks) - confirmations)].nonces
             return ChainView(
                 head=self._newest,
-                receipts={known: receipts[known] for known in transaction_hashes if known in receipts},
+                receipts={
+                    transaction_hash: receipts[transaction_hash]
+                    for transaction_hash in transaction_hashes
+                    if transaction_hash in receipts
+                },
                 accounts={
                     address: AccountState(
                         self._state.account(address).nonce,
@@ -173,8 +183,8 @@ class FakeChain(FakeWorld):
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
         self._ask("read_relay_nonce")
-        found = self._state.key_managers.get(key_manager)
-        return None if found is None else found.relay_nonce(controller, channel)
+        contract = self._state.key_managers.get(key_manager)
+        return None if contract is None else contract.relay_nonce(controller, channel)
 
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int
@@ -204,7 +214,7 @@ class FakeChain(FakeWorld):
         ]
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
-        self.asked["send_raw_transactions"] += 1
+        self.request_counts["send_raw_transactions"] += 1
         with self._lock:
             return [self._send(one) for one in raw]
 
@@ -245,21 +255,21 @@ class FakeChain(FakeWorld):
         block = self._blocks[max(0, len(self._blocks) - blocks)]
         return BlockId(block.head.number, block.block_hash)
 
-    def _ask(self, question: str) -> None:
-        self.asked[question] += 1
+    def _ask(self, method: str) -> None:
+        self.request_counts[method] += 1
         if self._is_away:
             raise NodeUnavailable("No chain node answers. Repeat the request.", retry_after=2)
 
     def _permissions(self, profile: str, controller: str) -> int:
-        found = self._state.profiles.get(profile)
-        return found.permissions_of(controller) if found else 0
+        contract = self._state.profiles.get(profile)
+        return contract.permissions_of(controller) if contract else 0
 
     def _send(self, raw: bytes) -> SendOutcome:
         if self._is_away:
             return SendOutcome(SendKind.UNREACHABLE, "No chain node answers. Repeat the request.")
         self.sent.append(raw)
-        if self._refusals:
-            return self._refusals.pop(0)
+        if self._prepared_outcomes:
+            return self._prepared_outcomes.pop(0)
         try:
             transaction = read_transaction(raw)
         except (ValueError, RLPException, UnusableSignature):

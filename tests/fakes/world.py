@@ -111,16 +111,16 @@ class FakeWorld:
         calldata = encode_execute_relay_call(
             signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
         )
-        known = "0x" + secrets.token_hex(32)
-        stranger = sender or random_address()
+        transaction_hash = "0x" + secrets.token_hex(32)
+        from_address = sender or random_address()
         with self._lock:
-            self._state.account(stranger).balance_wei += ETHER
+            self._state.account(from_address).balance_wei += ETHER
             block = self._append(timestamp=self._blocks[-1].head.timestamp + 1)
             transaction = Transaction(
-                transaction_hash=known,
+                transaction_hash=transaction_hash,
                 chain_id=self._chain_id,
-                sender=stranger,
-                account_nonce=self._state.account(stranger).nonce,
+                sender=from_address,
+                account_nonce=self._state.account(from_address).nonce,
                 tip_wei=0,
                 max_fee_wei=self.base_fee_wei,
                 gas_limit=500_000,
@@ -130,7 +130,7 @@ class FakeWorld:
             )
             self._include(block, transaction)
             block.nonces = self._state.nonces
-        return known
+        return transaction_hash
 
     def take_back(self, depth: int = 1) -> None:
         """Take back the newest blocks; their transactions wait in the pool again."""
@@ -249,5 +249,5 @@ class FakeWorld:
         return reverted
 
     def _answer_of(self, target: str) -> bytes | None:
-        found = self._targets.get(target)
-        return found.answer() if found else None
+        flaky = self._targets.get(target)
+        return flaky.answer() if flaky else None

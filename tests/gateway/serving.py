@@ -85,8 +85,8 @@ def _held() -> str:
 
 
 def _changes(shown: Set[str]) -> dict[str, bytes]:
-    with Path(os.environ["POLLED_FILE"] + ".looks").open("a") as looks:
-        looks.write(f"{len(shown)}\n")
+    with Path(os.environ["POLLED_FILE"] + ".checks").open("a") as checks:
+        checks.write(f"{len(shown)}\n")
     return {one: _held().encode() for one in shown if one != _held()}
 
 

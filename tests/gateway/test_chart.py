@@ -9,12 +9,12 @@ from django.db import connection
 
 from devstack.chart import RENDERED, VALUES, chart_digest, digest_of
 from devstack.files import PROJECT
-from tests.gateway.test_container_files import ASKING, SECRETS, SILENT, USES
+from tests.gateway.test_container_files import SECRETS, SIGNER_CLIENTS, USES, WITHOUT_SIGNER
 
 Objects = dict[tuple[str, str], dict[str, Any]]
 # Where pods are replaced one by one, nobody stands in for them.
-CALLERS = ASKING - {"web-meanwhile"}
-OURS = CALLERS | SILENT
+CALLERS = SIGNER_CLIENTS - {"web-meanwhile"}
+OURS = CALLERS | WITHOUT_SIGNER
 
 
 @pytest.fixture(scope="module", params=VALUES)
@@ -67,11 +67,11 @@ def test_only_migrations_and_erasures_connect_as_the_owner_of_the_tables(rendere
 def test_who_needs_signatures_asks_the_signer_over_tls_and_nobody_else_can(rendered: Objects) -> None:
     for name in OURS:
         variables = _variables(rendered, name)
-        asks = name in CALLERS
-        assert variables["RELAY_SIGNER"] == ("remote" if asks else "none")
-        assert variables.get("SIGNER_URL", "").startswith("https://") is asks
+        is_client = name in CALLERS
+        assert variables["RELAY_SIGNER"] == ("remote" if is_client else "none")
+        assert variables.get("SIGNER_URL", "").startswith("https://") is is_client
         volumes = {volume["name"] for volume in _pods(rendered)[name]["volumes"]}
-        assert volumes == ({"tmp", "signer-tls"} if asks else {"tmp"})
+        assert volumes == ({"tmp", "signer-tls"} if is_client else {"tmp"})
     policy = rendered["NetworkPolicy", "signer"]["spec"]
     (rule,) = policy["ingress"]
     callers = {one["podSelector"]["matchLabels"]["app.kubernetes.io/component"] for one in rule["from"]}

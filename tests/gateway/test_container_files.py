@@ -18,8 +18,8 @@ from devstack.processes import Web
 from signer.configuration import Misconfigured, configure
 from tests.gateway.test_wiring import settings_with
 
-ASKING = {"web", "web-meanwhile", "admin", "worker-relay"}
-SILENT = {"worker-default", "beat", "migrate", "eraser"}
+SIGNER_CLIENTS = {"web", "web-meanwhile", "admin", "worker-relay"}
+WITHOUT_SIGNER = {"worker-default", "beat", "migrate", "eraser"}
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +40,12 @@ def test_images_of_others_are_pinned_by_digest(services: dict[str, Any]) -> None
 
 
 def test_every_process_of_ours_is_known_here(services: dict[str, Any]) -> None:
-    assert {name for name, part in services.items() if part.get("build")} == ASKING | SILENT | {"signer"}
+    assert {
+        name for name, part in services.items() if part.get("build")
+    } == SIGNER_CLIENTS | WITHOUT_SIGNER | {"signer"}
 
 
-@pytest.mark.parametrize("name", sorted(ASKING))
+@pytest.mark.parametrize("name", sorted(SIGNER_CLIENTS))
 def test_who_needs_signatures_asks_the_signer_at_its_socket(services: dict[str, Any], name: str) -> None:
     environment, signer = services[name]["environment"], services["signer"]
     assert environment["RELAY_SIGNER"] == "remote"
@@ -52,13 +54,13 @@ def test_who_needs_signatures_asks_the_signer_at_its_socket(services: dict[str, 
     assert "signer_socket:/run/signer" in signer["volumes"]
 
 
-@pytest.mark.parametrize("name", sorted(SILENT))
+@pytest.mark.parametrize("name", sorted(WITHOUT_SIGNER))
 def test_nobody_else_reaches_the_signer(services: dict[str, Any], name: str) -> None:
     assert services[name]["environment"]["RELAY_SIGNER"] == "none"
     assert "volumes" not in services[name]
 
 
-@pytest.mark.parametrize("name", sorted(ASKING | SILENT))
+@pytest.mark.parametrize("name", sorted(SIGNER_CLIENTS | WITHOUT_SIGNER))
 def test_no_process_but_the_signer_gets_a_key(services: dict[str, Any], name: str) -> None:
     text = str(services[name])
     assert not any(word in text for word in ("RELAY_RELAYER", "RELAY_TREASURY_KEY", "keystore"))
@@ -136,7 +138,7 @@ def _environment(services: dict[str, Any], name: str) -> dict[str, str]:
     return {key: environment[key] for key in (*SECRETS, "WITHHELD_SECRETS") if key in environment}
 
 
-@pytest.mark.parametrize("name", sorted(ASKING | SILENT | {"signer"}))
+@pytest.mark.parametrize("name", sorted(SIGNER_CLIENTS | WITHOUT_SIGNER | {"signer"}))
 def test_every_process_runs_read_only_and_without_capabilities(services: dict[str, Any], name: str) -> None:
     part = services[name]
     assert (part["read_only"], part["cap_drop"]) == (True, ["ALL"])

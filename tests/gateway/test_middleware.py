@@ -108,6 +108,6 @@ def test_a_body_that_the_server_did_not_read_is_refused_by_its_length(
     services: Services, settings: Settings
 ) -> None:
     length = str(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
-    told: dict[str, Any] = {"CONTENT_TYPE": "application/json", "CONTENT_LENGTH": length}
-    refused = Client().generic("POST", "/api/auth/nonce", **told)
+    headers: dict[str, Any] = {"CONTENT_TYPE": "application/json", "CONTENT_LENGTH": length}
+    refused = Client().generic("POST", "/api/auth/nonce", **headers)
     assert (refused.status_code, refused.json()["code"]) == (413, "request-too-large")

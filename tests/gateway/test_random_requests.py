@@ -71,9 +71,9 @@ WITH_TOKEN = {
     if operation.pop("security", None)
 }
 OPERATIONS = [
-    found.ok()
-    for found in schemathesis.openapi.from_dict(_DESCRIPTION).get_all_operations()
-    if isinstance(found, Ok)
+    operation.ok()
+    for operation in schemathesis.openapi.from_dict(_DESCRIPTION).get_all_operations()
+    if isinstance(operation, Ok)
 ]
 TABLES = ("credits_account", "relay_relaytransaction", "payments_subscription", "users_signinsession")
 CHECKS = [
@@ -249,8 +249,8 @@ class Sender:
 
     def _judge(self, case: Any, token: str | None, reader: str) -> None:
         is_theirs = case.operation.definition.raw["operationId"] in WITH_TOKEN
-        stranger = self._world.person if reader == "other" else self._world.other
-        before = stranger.rows() if is_theirs else []
+        bystander = self._world.person if reader == "other" else self._world.other
+        before = bystander.rows() if is_theirs else []
         headers = {"Authorization": f"Bearer {token}"} if token is not None and is_theirs else {}
         answer = case.call(app=self._application, headers=headers)
         case.validate_response(answer, checks=CHECKS)
@@ -262,12 +262,12 @@ class Sender:
             assert answer.status_code == 401 or reader not in REFUSED, where
         sent = f"{answer.request.url} {answer.request.body!r}".lower()
         shown = answer.text.lower()
-        if stranger.pair.refresh.lower() not in sent:  # whoever has it may sign in as them
+        if bystander.pair.refresh.lower() not in sent:  # whoever has it may sign in as them
             # Whoever knows one of the three addresses reads the others from the chain.
-            public = stranger.on_chain if any(name in sent for name in stranger.on_chain) else set()
-            unknown = stranger.names - public
+            public = bystander.on_chain if any(name in sent for name in bystander.on_chain) else set()
+            unknown = bystander.names - public
             assert [name for name in unknown if name in shown and name not in sent] == [], where
-        assert (stranger.rows() if is_theirs else []) == before, where
+        assert (bystander.rows() if is_theirs else []) == before, where
         self.codes[f"{answer.status_code} {code}".strip()] += 1
 
 
@@ -289,7 +289,7 @@ def test_no_request_breaks_the_service_or_meets_what_is_anothers(world: World) -
     for operation in OPERATIONS:
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
             if mode is GenerationMode.POSITIVE or _has_input(operation):
-                sender.send(operation, mode, token=world.person.token(), reader="person", cases=_each())
+                sender.send(operation, mode, token=world.person.token(), reader="person", cases=_cases_each())
     print(sum(sender.codes.values()), "requests:", dict(sender.codes.most_common()))  # noqa: T201
     assert sum(sender.codes.values()) >= CASES / 2
 
@@ -309,7 +309,7 @@ def test_every_operation_tells_each_token_what_it_may_know(world: World) -> None
     print(sum(sender.codes.values()), "requests:", dict(sender.codes.most_common()))  # noqa: T201
 
 
-def _each() -> int:
+def _cases_each() -> int:
     """Return how many requests an operation gets of each kind."""
     kinds = sum(2 if _has_input(operation) else 1 for operation in OPERATIONS)
     return -(-CASES // kinds)

@@ -189,7 +189,7 @@ def test_who_sends_a_body_that_is_refused_unread_can_send_all_of_it_and_read_the
 
 
 def test_who_sends_slowly_reads_that_it_took_too_long(web: SlowWeb) -> None:
-    def is_told() -> bool:
+    def is_timed_out() -> bool:
         with closing(web.connect()) as connection, suppress(ConnectionError):
             connection.sendall(f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 50\r\n\r\n".encode())
             for _ in range(15):
@@ -199,7 +199,7 @@ def test_who_sends_slowly_reads_that_it_took_too_long(web: SlowWeb) -> None:
         return False
 
     # Where the machine stood still for longer than the client may send on, the connection is gone.
-    until("the client is told", is_told, patience=60)
+    until("the client reads 408", is_timed_out, patience=60)
 
 
 def test_a_body_that_breaks_off_is_not_taken_for_a_whole_one(web: SlowWeb) -> None:
@@ -259,7 +259,7 @@ def polls(web: SlowWeb, *users: int, seconds: float = 60) -> Iterator[list[socke
 
 
 def test_a_change_is_answered_to_all_who_wait_for_it_by_one_look(web: SlowWeb, polled: Path) -> None:
-    looks = Path(f"{polled}.looks")
+    checks = Path(f"{polled}.checks")
     with polls(web, 1, 1, 2, 2, 3) as waiting:
         # Both threads are free for others.
         assert [web.serves("GET /wait?seconds=0.1").body for _ in range(3)] == ["waited"] * 3
@@ -271,10 +271,10 @@ def test_a_change_is_answered_to_all_who_wait_for_it_by_one_look(web: SlowWeb, p
         (200, "22", "2")
     ] * 5
     assert len({answer.headers["x-request-id"] for answer in answers}) == 5
-    assert set(looks.read_text().split()) == {"1"}
-    count = len(looks.read_text())
+    assert set(checks.read_text().split()) == {"1"}
+    count = len(checks.read_text())
     time.sleep(0.8)
-    assert len(looks.read_text()) == count
+    assert len(checks.read_text()) == count
 
 
 def test_without_a_change_the_answer_comes_as_it_is_when_the_time_is_over(web: SlowWeb, polled: Path) -> None:

@@ -78,15 +78,15 @@ class Payer:
         )
 
     def subscribed(self) -> None:
-        """Ask for the subscription, and wait until the service has heard and done all that follows."""
+        """Ask for the subscription, and wait until the service has processed all events that follow."""
         assert self.upsert().status == 200
-        self.hear_all()
+        self.until_all_processed()
         self.assert_paid_out_once()
 
-    def hear_all(self) -> None:
-        """Wait until the service has heard and done all that has happened."""
+    def until_all_processed(self) -> None:
+        """Wait until the service has received and processed every event so far."""
         self.double.controls.settle()
-        until("all news is dealt with", lambda: not self.records.unprocessed())
+        until("every event is processed", lambda: not self.records.unprocessed())
 
     def cancel(self) -> Answer:
         """Ask for its end, now."""
@@ -102,7 +102,7 @@ class Payer:
         (customer,) = self.customers()
         return list(self.v1.subscriptions.list({"customer": customer.id, "status": "all"}).data)
 
-    def told(self, type: str) -> list[str]:
+    def event_ids(self, type: str) -> list[str]:
         """Return the ids of the events of this type about the profile's subscription or customer."""
         (customer,) = self.customers()
         rows = self.v1.events.list({"types": [type], "limit": 100}).auto_paging_iter()

@@ -69,7 +69,7 @@ class PaidOut:
 
 
 @dataclass(frozen=True)
-class Told:
+class InboxEvent:
     """An event of the inbox."""
 
     id: str
@@ -103,9 +103,9 @@ class BillingRecords(Records):
         """Return what the ledger has of payouts to a profile, one number per entry."""
         return self._numbers(_ENTRIES, profile_address)
 
-    def events(self, *ids: str) -> list[Told]:
+    def events(self, *ids: str) -> list[InboxEvent]:
         """Return those of these events that are in the inbox."""
-        return self._read(Told, _EVENTS, list(ids))
+        return self._read(InboxEvent, _EVENTS, list(ids))
 
     def unprocessed(self) -> int:
         """Return how many events of the inbox are still to be processed, whoever they are about."""

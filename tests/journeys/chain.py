@@ -34,7 +34,7 @@ class Mined:
 
 
 class Chain:
-    """Levers and looking-glasses of one anvil node."""
+    """What tests read and change on one anvil node."""
 
     def __init__(self, rpc: Rpc) -> None:
         self.rpc = rpc
@@ -65,7 +65,7 @@ class Chain:
         self.rpc.call("anvil_setNextBlockBaseFeePerGas", hex(base_fee_wei))
         self.mine()
 
-    def leap(self, seconds: int, *, base_fee_wei: int = GWEI) -> None:
+    def advance(self, seconds: int, *, base_fee_wei: int = GWEI) -> None:
         """Mine a block that much later, with this base fee; the chain's clock stays ahead from then on."""
         self.rpc.call("evm_increaseTime", seconds)
         self.price_next_block(base_fee_wei)

@@ -77,12 +77,12 @@ class Stack:
     web: Web
     worker: Worker
     beat: Beat
-    strangers: list[Profile]
+    unused_profiles: list[Profile]
     networks: dict[str, Any]
 
     @property
     def chain(self) -> Chain:
-        """The chain's levers."""
+        """The chain, to read and to change."""
         return Chain(self.services.rpc)
 
     @property
@@ -107,7 +107,7 @@ class Stack:
 
     def newcomer(self) -> Person:
         """Sign somebody in who has a million credits and has never called."""
-        return sign_in(self.strangers.pop(), base_url=self.web.url, rpc_url=self.services.rpc_url)
+        return sign_in(self.unused_profiles.pop(), base_url=self.web.url, rpc_url=self.services.rpc_url)
 
     def newcomers(self, number: int) -> list[Person]:
         """Sign several of them in."""
@@ -163,10 +163,10 @@ class Stack:
         command = ("adjust_credits", profile_address, str(credits))
         self.manage(*command, "--reason", "A journey.", "--actor", "support").check_returncode()
 
-    def until_node_is_asked(self) -> None:
-        """Wait until somebody asks the node, which stands still."""
+    def until_node_gets_request(self) -> None:
+        """Wait until the node, which stands still, has a request to read."""
         port = urlsplit(self.services.rpc_url).port
-        until("the node is asked", lambda: _unread_bytes(port))
+        until("the node has a request", lambda: _unread_bytes(port))
 
     def until_sent(self, profile_address: str) -> None:
         """Wait until the node has everything that was signed for a profile."""

@@ -33,14 +33,14 @@ close_roots()
 """
 _DESKTOP = ViewportSize(width=1280, height=850)
 _PHONE = ViewportSize(width=390, height=850)
-_LOOKS: tuple[tuple[str, ViewportSize, Scheme], ...] = (
+_VARIANTS: tuple[tuple[str, ViewportSize, Scheme], ...] = (
     ("desktop", _DESKTOP, "light"),
     ("phone", _PHONE, "dark"),
 )
 _CARD = "pm_card_authenticationRequired"
 _INSTALL = """
 window.extension = installExtension({{
-  profiles: [{profile}], privateKey: {key}, node: {{ request: (asked) => window.askNode(asked) }},
+  profiles: [{profile}], privateKey: {key}, node: {{ request: (request) => window.askNode(request) }},
   approves: ({{ method }}) => !(window.declined ?? []).includes(method),
 }});
 """
@@ -59,9 +59,9 @@ def window(browser: Browser, stack: Stack, pictures: Path) -> Iterator[AdminClie
     assert [text for text in client.complaints if not any(part in text for part in expected)] == []
 
 
-def look(window: AdminClient, name: str) -> None:
+def check_variants(window: AdminClient, name: str) -> None:
     """Keep pictures of the page in each size and colour scheme, and see that everybody can use it in each."""
-    for folder, size, scheme in _LOOKS:
+    for folder, size, scheme in _VARIANTS:
         window.page.set_viewport_size(size)
         window.page.emulate_media(color_scheme=scheme)
         window.picture(f"{folder}/{name}")
@@ -71,7 +71,7 @@ def look(window: AdminClient, name: str) -> None:
 def install_extension(page: Page, person: Person, private_key: str) -> None:
     """Put an extension into the page that holds the person's profile; its node is asked by us, as no page may."""
     page.expose_function(
-        "askNode", lambda asked: person.wallet.rpc.call(asked["method"], *asked.get("params", []))
+        "askNode", lambda request: person.wallet.rpc.call(request["method"], *request.get("params", []))
     )
     profile, key = json.dumps(person.profile.profile_address), json.dumps(private_key)
     page.add_init_script(_EXTENSION + _INSTALL.format(profile=profile, key=key))
@@ -113,7 +113,7 @@ def subscribe(window: AdminClient, stack: Stack) -> None:
     expect(page.get_by_role("link", name="Open", exact=True)).to_have_attribute(
         "href", re.compile(stack.provider.url)
     )
-    look(window, "subscription")
+    check_variants(window, "subscription")
     page.get_by_role("button", name="Open Stripe's customer portal").click()
     page.get_by_role("link", name="Return").click()
     page.get_by_label("E-mail address for receipts").fill("somebody@wallet.example")
@@ -131,7 +131,7 @@ def delete_account(window: AdminClient, stack: Stack, person: Person) -> None:
     page.get_by_role("button", name="Delete my account").click()
     expect(page.get_by_role("status")).to_contain_text("Tick the box first")
     page.get_by_label("I want my account to be deleted for good").check()
-    look(window, "delete-account")
+    check_variants(window, "delete-account")
     page.get_by_role("button", name="Delete my account").click()
     expect(page.get_by_role("status")).to_contain_text("Your account is closed and is being erased")
     assert page.evaluate("sessionStorage.length") == 0
@@ -145,11 +145,11 @@ def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_
     page, target = window.page, random_address()
     install_extension(page, person, person.wallet.controller_key)
     window.open("/")
-    look(window, "landing")
+    check_variants(window, "landing")
     page.get_by_role("link", name="Open my account").first.click()
     sign_in = page.get_by_role("button", name="Sign in with Universal Profiles")
     expect(sign_in).to_be_visible()
-    look(window, "sign-in")
+    check_variants(window, "sign-in")
     sign_in.click()
     page.get_by_role("button", name="Add this relayer to my extension").click()
     expect(page.get_by_role("status")).to_contain_text("relays this profile through this service now")
@@ -170,20 +170,20 @@ def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_
     expect(
         page.get_by_text(re.compile("^[1-9][0-9]* entries are under signed roots as they were posted"))
     ).to_be_visible()
-    look(window, "history")
+    check_variants(window, "history")
     section(page, "Overview")
     expect(page.get_by_role("img", name="Credits spent a day")).to_be_visible()
-    look(window, "overview")
+    check_variants(window, "overview")
     section(page, "Check-in")
     page.get_by_role("button", name="Check in", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("You drew")
     page.get_by_role("button", name="Verify my draws").click()
     computed = page.get_by_role("table", name="Your draws, computed again")
     expect(computed.get_by_text("the same", exact=True)).to_have_count(1)
-    look(window, "check-in")
+    check_variants(window, "check-in")
     subscribe(window, stack)
     section(page, "Sessions and data")
-    look(window, "sessions-and-data")
+    check_variants(window, "sessions-and-data")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download all as JSON").click()
     data = json.loads(download.value.path().read_text())

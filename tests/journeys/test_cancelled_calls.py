@@ -70,14 +70,14 @@ def test_a_call_whose_relayer_was_emptied_is_cancelled_once_the_relayer_has_mone
         with stack.frozen(stack.worker):
             transaction_hash = person.accepted(person.new_call())
             relayer = call_of(stack, person).relayer
-            wealth = stack.chain.balance(relayer)
+            balance = stack.chain.balance(relayer)
             stack.chain.set_balance(relayer, 1)
         until("the node refuses the self-transfer too", lambda: "cancellation" in _refused(stack, person))
         assert "call" in _refused(stack, person)
         assert person.status(transaction_hash)["status"] == "Pending"
         assert call_of(stack, person).hold == "HELD"
 
-        stack.chain.set_balance(relayer, wealth)
+        stack.chain.set_balance(relayer, balance)
 
         assert_ends_once_the_transfer_is_confirmed(
             stack, person, transaction_hash, "Cancelled", "refused-by-node"
@@ -94,7 +94,7 @@ def test_a_call_that_expired_before_it_was_sent_expires_unsent(stack: Stack, per
     with stack.chain.paused():
         with stack.frozen(stack.worker):
             transaction_hash = person.accepted(person.new_call(validity=stack.chain.now + 600))
-            stack.chain.leap(601)
+            stack.chain.advance(601)
         assert_ends_once_the_transfer_is_confirmed(
             stack, person, transaction_hash, "Expired", "relay-call-expired"
         )
@@ -107,7 +107,7 @@ def test_a_call_that_expired_in_the_pool_is_replaced_by_a_self_transfer(stack: S
         transaction_hash = person.accepted(person.new_call(validity=stack.chain.now + 600))
         stack.until_sent(person.profile.profile_address)
         assert stack.chain.knows(transaction_hash)
-        stack.chain.leap(601, base_fee_wei=10 * GWEI)
+        stack.chain.advance(601, base_fee_wei=10 * GWEI)
         until("a self-transfer takes over", lambda: last_attempt(stack, person).kind == "cancellation")
         assert_ends_once_the_transfer_is_confirmed(
             stack, person, transaction_hash, "Expired", "relay-call-expired"

@@ -17,15 +17,15 @@ from tests.journeys.waiting import side_by_side, until
 
 pytestmark = pytest.mark.journey
 
-Telling = Generator[None, None, None]
-# Up to its first `yield` a story comes to the step at which the web server is killed, up to the second one it looks at
+Steps = Generator[None, None, None]
+# Up to its first `yield` a scenario comes to the step at which the web server is killed, up to the second one it checks
 # what is left; after that everything runs again, and what was abandoned has been taken up.
-Story = Callable[[Payer], Telling]
-# Longer than all the stories take to come to their steps; the kill ends it.
+Scenario = Callable[[Payer], Steps]
+# Longer than all the scenarios take to come to their steps; the kill ends it.
 _STUCK_SECONDS = 140
 
 
-def a_customer_before_it_was_asked_for(payer: Payer) -> Telling:
+def a_customer_before_it_was_requested(payer: Payer) -> Steps:
     payer.double.controls.slow(_STUCK_SECONDS, method="POST", path=CUSTOMERS)
     with unanswered(payer.create_customer):
         until("the request is on its way", lambda: payer.orders(CUSTOMERS))
@@ -35,7 +35,7 @@ def a_customer_before_it_was_asked_for(payer: Payer) -> Telling:
     payer.assert_one_customer()
 
 
-def a_customer_before_the_answer(payer: Payer) -> Telling:
+def a_customer_before_the_answer(payer: Payer) -> Steps:
     payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="POST", path=CUSTOMERS)
     with unanswered(payer.create_customer):
         until("the customer is made", payer.customers)
@@ -45,7 +45,7 @@ def a_customer_before_the_answer(payer: Payer) -> Telling:
     payer.assert_one_customer()
 
 
-def a_customer_before_the_answer_was_noted(payer: Payer) -> Telling:
+def a_customer_before_the_answer_was_noted(payer: Payer) -> Steps:
     with payer.records.unwritable("payments_customer") as lock, unanswered(payer.create_customer):
         until("the row waits", lambda: lock.is_waited_for)
         assert len(payer.customers()) == 1
@@ -55,7 +55,7 @@ def a_customer_before_the_answer_was_noted(payer: Payer) -> Telling:
     payer.assert_one_customer()
 
 
-def a_subscription_before_it_was_asked_for(payer: Payer) -> Telling:
+def a_subscription_before_it_was_requested(payer: Payer) -> Steps:
     payer.double.controls.slow(_STUCK_SECONDS, method="POST", path=SUBSCRIPTIONS)
     with unanswered(payer.upsert):
         until("the request is on its way", lambda: payer.orders(SUBSCRIPTIONS))
@@ -65,7 +65,7 @@ def a_subscription_before_it_was_asked_for(payer: Payer) -> Telling:
     payer.assert_settled()
 
 
-def a_subscription_before_the_answer(payer: Payer) -> Telling:
+def a_subscription_before_the_answer(payer: Payer) -> Steps:
     payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="POST", path=SUBSCRIPTIONS)
     with unanswered(payer.upsert):
         until("the subscription is made", payer.subscriptions)
@@ -76,7 +76,7 @@ def a_subscription_before_the_answer(payer: Payer) -> Telling:
     payer.assert_settled()
 
 
-def a_subscription_before_the_answer_was_noted(payer: Payer) -> Telling:
+def a_subscription_before_the_answer_was_noted(payer: Payer) -> Steps:
     with payer.records.locked_customer(payer.profile) as lock, unanswered(payer.upsert):
         until("the answer waits to be written", lambda: lock.is_waited_for)
         assert len(payer.subscriptions()) == 1
@@ -86,7 +86,7 @@ def a_subscription_before_the_answer_was_noted(payer: Payer) -> Telling:
     payer.assert_settled()
 
 
-def a_change_before_the_answer(payer: Payer) -> Telling:
+def a_change_before_the_answer(payer: Payer) -> Steps:
     first, (subscription,) = payer.amount, payer.subscriptions()
     path = f"{SUBSCRIPTIONS}/{subscription.id}"
     payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="POST", path=path)
@@ -111,7 +111,7 @@ def _amounts(payer: Payer) -> list[int]:
     return [item.price.unit_amount for item in subscription["items"].data]
 
 
-def an_end_before_the_answer(payer: Payer) -> Telling:
+def an_end_before_the_answer(payer: Payer) -> Steps:
     (subscription,) = payer.subscriptions()
     path = f"{SUBSCRIPTIONS}/{subscription.id}"
     payer.double.controls.timeout_after_commit(_STUCK_SECONDS, method="DELETE", path=path)
@@ -140,35 +140,35 @@ def a_subscription(payer: Payer) -> None:
     payer.with_card().subscribed()
 
 
-# Each story, and what its person has done before.
-STUCK_AT_THE_PROVIDER: dict[Story, Callable[[Payer], None]] = {
-    a_customer_before_it_was_asked_for: nothing,
+# Each scenario, and what its person has done before.
+STUCK_AT_THE_PROVIDER: dict[Scenario, Callable[[Payer], None]] = {
+    a_customer_before_it_was_requested: nothing,
     a_customer_before_the_answer: nothing,
-    a_subscription_before_it_was_asked_for: a_card,
+    a_subscription_before_it_was_requested: a_card,
     a_subscription_before_the_answer: a_card,
     a_change_before_the_answer: a_subscription,
     an_end_before_the_answer: a_subscription,
 }
-STUCK_AT_THE_DATABASE: dict[Story, Callable[[Payer], None]] = {
+STUCK_AT_THE_DATABASE: dict[Scenario, Callable[[Payer], None]] = {
     a_customer_before_the_answer_was_noted: nothing,
     a_subscription_before_the_answer_was_noted: a_card,
 }
-STORIES = STUCK_AT_THE_PROVIDER | STUCK_AT_THE_DATABASE
+SCENARIOS = STUCK_AT_THE_PROVIDER | STUCK_AT_THE_DATABASE
 
 
 @pytest.fixture(scope="module")
-def told(started_stack: Stack) -> Iterator[dict[Story, Telling]]:
-    """Tell every story up to where everything runs again."""
+def running(started_stack: Stack) -> Iterator[dict[Scenario, Steps]]:
+    """Run every scenario up to where everything runs again."""
     stack = started_stack
-    payers = [Payer(person, stack, random.randint(500, 50_000)) for person in stack.newcomers(len(STORIES))]
-    for prepare, payer in zip(STORIES.values(), payers, strict=True):
+    payers = [Payer(person, stack, random.randint(500, 50_000)) for person in stack.newcomers(len(SCENARIOS))]
+    for prepare, payer in zip(SCENARIOS.values(), payers, strict=True):
         prepare(payer)
     stack.provider.controls.hold()
-    told = {story: story(payer) for story, payer in zip(STORIES, payers, strict=True)}
-    for story in STUCK_AT_THE_PROVIDER:
-        next(told[story])
+    running = {scenario: scenario(payer) for scenario, payer in zip(SCENARIOS, payers, strict=True)}
+    for scenario in STUCK_AT_THE_PROVIDER:
+        next(running[scenario])
     # At last and at once, because nobody waits for locks as long as for the provider.
-    side_by_side([partial(next, told[story]) for story in STUCK_AT_THE_DATABASE], threads=2)
+    side_by_side([partial(next, running[scenario]) for scenario in STUCK_AT_THE_DATABASE], threads=2)
     assert all(payer.records.pending(payer.profile) for payer in payers)
 
     stack.kill(stack.web)
@@ -178,12 +178,12 @@ def told(started_stack: Stack) -> Iterator[dict[Story, Telling]]:
     # What is still on its way is gone with the other end.
     stack.kill(stack.provider)
     stack.restart(stack.provider)
-    for telling in told.values():
-        next(telling)
+    for steps in running.values():
+        next(steps)
     stack.restart(stack.web)
     _resume(stack, payers)
     stack.provider.controls.release("shuffled")
-    yield told
+    yield running
     stack.mend()
 
 
@@ -195,6 +195,8 @@ def _resume(stack: Stack, payers: list[Payer]) -> None:
         payer.until_nothing_is_pending()
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-def test_an_order_outlives_the_web_process_that_was_killed(told: dict[Story, Telling], story: Story) -> None:
-    assert list(told[story]) == []
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_an_order_outlives_the_web_process_that_was_killed(
+    running: dict[Scenario, Steps], scenario: Scenario
+) -> None:
+    assert list(running[scenario]) == []

@@ -18,10 +18,10 @@ from tests.journeys.waiting import until
 
 pytestmark = pytest.mark.journey
 
-Telling = Generator[None, None, None]
-# Up to its first `yield` a story comes to the step at which web server and worker are killed, up to the second one it
-# looks at what is left; after that everything runs again.
-Story = Callable[[Stack, Person], Telling]
+Steps = Generator[None, None, None]
+# Up to its first `yield` a scenario comes to the step at which web server and worker are killed, up to the second one
+# it checks what is left; after that everything runs again.
+Scenario = Callable[[Stack, Person], Steps]
 EndsOnce = Callable[[dict[str, Any], str], None]
 
 
@@ -45,7 +45,7 @@ def ending_once(stack: Stack, person: Person) -> EndsOnce:
     return check
 
 
-def the_tracker_between_receipt_and_settlement(stack: Stack, person: Person) -> Telling:
+def the_tracker_between_receipt_and_settlement(stack: Stack, person: Person) -> Steps:
     ends_once, body, profile = ending_once(stack, person), person.new_call(), person.profile.profile_address
     transaction_hash = person.accepted(body)
     (call,) = stack.records.calls(profile)
@@ -62,7 +62,7 @@ def the_tracker_between_receipt_and_settlement(stack: Stack, person: Person) -> 
     ends_once(body, transaction_hash)
 
 
-def the_worker_before_it_noted_the_broadcast(stack: Stack, person: Person) -> Telling:
+def the_worker_before_it_noted_the_broadcast(stack: Stack, person: Person) -> Steps:
     ends_once, body = ending_once(stack, person), person.new_call()
     with stack.frozen(stack.worker):
         transaction_hash = person.accepted(body)
@@ -75,7 +75,7 @@ def the_worker_before_it_noted_the_broadcast(stack: Stack, person: Person) -> Te
     ends_once(body, transaction_hash)
 
 
-def the_worker_before_it_was_notified(stack: Stack, person: Person) -> Telling:
+def the_worker_before_it_was_notified(stack: Stack, person: Person) -> Steps:
     ends_once, body = ending_once(stack, person), person.new_call()
     with stack.frozen(stack.worker):
         transaction_hash = person.accepted(body)
@@ -86,7 +86,7 @@ def the_worker_before_it_was_notified(stack: Stack, person: Person) -> Telling:
     ends_once(body, transaction_hash)
 
 
-def the_web_process_between_commit_and_answer(stack: Stack, person: Person) -> Telling:
+def the_web_process_between_commit_and_answer(stack: Stack, person: Person) -> Steps:
     ends_once, body = ending_once(stack, person), person.new_call()
     with ThreadPoolExecutor(1) as caller:
         answer = caller.submit(person.execute, body)
@@ -101,7 +101,7 @@ def the_web_process_between_commit_and_answer(stack: Stack, person: Person) -> T
 
 
 # In this order: each may need what the next ones bring to a stop, and the last one must be killed at once.
-STORIES: list[Story] = [
+SCENARIOS: list[Scenario] = [
     the_tracker_between_receipt_and_settlement,
     the_worker_before_it_noted_the_broadcast,
     the_worker_before_it_was_notified,
@@ -110,26 +110,26 @@ STORIES: list[Story] = [
 
 
 @pytest.fixture(scope="module")
-def told(started_stack: Stack) -> Iterator[dict[Story, Telling]]:
-    """Tell every story up to where everything runs again."""
+def running(started_stack: Stack) -> Iterator[dict[Scenario, Steps]]:
+    """Run every scenario up to where everything runs again."""
     stack = started_stack
-    people = stack.newcomers(len(STORIES))
-    told = {story: story(stack, person) for story, person in zip(STORIES, people, strict=True)}
+    people = stack.newcomers(len(SCENARIOS))
+    running = {scenario: scenario(stack, person) for scenario, person in zip(SCENARIOS, people, strict=True)}
     with stack.chain.paused():
-        for telling in told.values():
-            next(telling)
+        for steps in running.values():
+            next(steps)
         stack.kill(stack.web)
         stack.kill(stack.worker)
-        for telling in told.values():
-            next(telling)
+        for steps in running.values():
+            next(steps)
         stack.restart(stack.web, stack.worker)
-    yield told
+    yield running
     stack.mend()
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-def test_a_call_outlives_a_kill_of(told: dict[Story, Telling], story: Story) -> None:
-    assert list(told[story]) == []
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_a_call_outlives_a_kill_of(running: dict[Scenario, Steps], scenario: Scenario) -> None:
+    assert list(running[scenario]) == []
 
 
 def test_a_call_outlives_the_worker_that_was_killed_on_the_way_to_the_node(
@@ -140,7 +140,7 @@ def test_a_call_outlives_the_worker_that_was_killed_on_the_way_to_the_node(
         transaction_hash = person.accepted(body)
         with stack.frozen(stack.node):
             thaw(stack.worker)
-            stack.until_node_is_asked()
+            stack.until_node_gets_request()
             stack.kill(stack.worker)
     assert not stack.chain.knows(transaction_hash)
 

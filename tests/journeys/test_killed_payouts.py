@@ -1,7 +1,7 @@
 """
 A process that is killed between a webhook and its payout loses no money and pays none out twice.
 
-One kill of web server and worker meets four people's news, each at another step.
+One kill of web server and worker interrupts the events of four people, each at another step.
 """
 
 import random
@@ -19,23 +19,23 @@ from tests.journeys.waiting import side_by_side, until
 pytestmark = pytest.mark.journey
 PAID = "invoice.paid"
 # Each of them alone would lead to the payout.
-NEWS = [PAID, "invoice.created", "invoice.finalized", "invoice.updated", "invoice.payment_succeeded"]
-# Longer than all the stories take to come to their steps; the kill ends it.
+EVENT_TYPES = [PAID, "invoice.created", "invoice.finalized", "invoice.updated", "invoice.payment_succeeded"]
+# Longer than all the scenarios take to come to their steps; the kill ends it.
 _STUCK_SECONDS = 50
 
-Telling = Generator[None, None, None]
-# Up to its first `yield` a story comes to the step at which web server and worker are killed, up to the second one it
-# looks at what is left; after that everything runs again.
-Story = Callable[[Payer], Telling]
+Steps = Generator[None, None, None]
+# Up to its first `yield` a scenario comes to the step at which web server and worker are killed, up to the second one
+# it checks what is left; after that everything runs again.
+Scenario = Callable[[Payer], Steps]
 
 
 def _paid(stack: Stack, people: list[Person]) -> list[Payer]:
-    """Have people pay, which the service has not been told and will not be by itself; it knows everything else."""
+    """Have people pay, and keep the events of the payment from the service; all others are processed."""
     payers = [Payer(person, stack, amount=random.randint(500, 50_000)).with_card() for person in people]
-    stack.provider.controls.drop(types=NEWS, count=None, reported_as="delivered")
+    stack.provider.controls.drop(types=EVENT_TYPES, count=None, reported_as="delivered")
     assert {payer.upsert().status for payer in payers} == {200}
     for payer in payers:
-        payer.hear_all()
+        payer.until_all_processed()
         assert payer.records.payouts(payer.profile) == []
     stack.provider.controls.clear_faults()
     return payers
@@ -45,22 +45,22 @@ def _processed(payer: Payer, ids: list[str]) -> bool:
     return [event.status for event in payer.records.events(*ids)] == ["processed"] * len(ids)
 
 
-def _tell(payer: Payer) -> None:
-    """Deliver the news."""
-    assert payer.double.controls.replay(events=payer.told(PAID)) == 1
+def _deliver(payer: Payer) -> None:
+    """Deliver the event of the payment."""
+    assert payer.double.controls.replay(events=payer.event_ids(PAID)) == 1
 
 
 def _assert_settled(payer: Payer) -> None:
     payer.assert_settled()
-    until("the news is dealt with", lambda: _processed(payer, payer.told(PAID)))
+    until("the event is processed", lambda: _processed(payer, payer.event_ids(PAID)))
     payer.assert_paid_out_once()
 
 
-def the_worker_before_it_asked_the_provider(payer: Payer) -> Telling:
+def the_worker_before_it_called_the_provider(payer: Payer) -> Steps:
     (subscription,) = payer.subscriptions()
     invoice, controls = f"/v1/invoices/{subscription.latest_invoice}", payer.double.controls
     controls.slow(_STUCK_SECONDS, method="GET", path=invoice)
-    _tell(payer)
+    _deliver(payer)
     until("it asks", lambda: None in [request.status for request in controls.requests("GET", invoice)])
     yield
     assert payer.records.payouts(payer.profile) == []
@@ -68,19 +68,19 @@ def the_worker_before_it_asked_the_provider(payer: Payer) -> Telling:
     _assert_settled(payer)
 
 
-def the_worker_before_it_wrote_anything(payer: Payer) -> Telling:
+def the_worker_before_it_wrote_anything(payer: Payer) -> Steps:
     with payer.records.locked_customer(payer.profile) as lock:
-        _tell(payer)
+        _deliver(payer)
         until("the answer waits to be written", lambda: lock.is_waited_for)
         yield
-    assert not _processed(payer, payer.told(PAID))
+    assert not _processed(payer, payer.event_ids(PAID))
     yield
     _assert_settled(payer)
 
 
-def the_worker_between_its_rows(payer: Payer) -> Telling:
+def the_worker_between_its_rows(payer: Payer) -> Steps:
     with payer.records.unwritable("credits_allowance") as lock:
-        _tell(payer)
+        _deliver(payer)
         until("the row waits", lambda: lock.is_waited_for)
         yield
     assert payer.records.paid_out(payer.profile) == []
@@ -89,12 +89,12 @@ def the_worker_between_its_rows(payer: Payer) -> Telling:
     _assert_settled(payer)
 
 
-def the_web_process_before_it_said_thanks(payer: Payer) -> Telling:
+def the_web_process_before_it_answered(payer: Payer) -> Steps:
     # After its commit the request tells the broker, which stands still: this is the moment to kill it in.
-    news = payer.told(PAID)
+    event_ids = payer.event_ids(PAID)
     with payer.stack.frozen(payer.stack.redis):
-        _tell(payer)
-        until("the news is stored", lambda: payer.records.events(*news))
+        _deliver(payer)
+        until("the event is stored", lambda: payer.records.events(*event_ids))
         yield
     assert payer.double.controls.deliveries("pending")
     yield
@@ -103,37 +103,37 @@ def the_web_process_before_it_said_thanks(payer: Payer) -> Telling:
     payer.assert_paid_out_once()
 
 
-AT_THE_PROVIDER = the_worker_before_it_asked_the_provider
-AT_THE_DATABASE: list[Story] = [the_worker_before_it_wrote_anything, the_worker_between_its_rows]
-AT_THE_BROKER = the_web_process_before_it_said_thanks
-STORIES: list[Story] = [AT_THE_PROVIDER, *AT_THE_DATABASE, AT_THE_BROKER]
+AT_THE_PROVIDER = the_worker_before_it_called_the_provider
+AT_THE_DATABASE: list[Scenario] = [the_worker_before_it_wrote_anything, the_worker_between_its_rows]
+AT_THE_BROKER = the_web_process_before_it_answered
+SCENARIOS: list[Scenario] = [AT_THE_PROVIDER, *AT_THE_DATABASE, AT_THE_BROKER]
 
 
 @pytest.fixture(scope="module")
-def told(started_stack: Stack) -> Iterator[dict[Story, Telling]]:
-    """Tell every story up to where everything runs again."""
+def running(started_stack: Stack) -> Iterator[dict[Scenario, Steps]]:
+    """Run every scenario up to where everything runs again."""
     stack = started_stack
-    payers = _paid(stack, stack.newcomers(len(STORIES)))
-    told = {story: story(payer) for story, payer in zip(STORIES, payers, strict=True)}
-    next(told[AT_THE_PROVIDER])
+    payers = _paid(stack, stack.newcomers(len(SCENARIOS)))
+    running = {scenario: scenario(payer) for scenario, payer in zip(SCENARIOS, payers, strict=True)}
+    next(running[AT_THE_PROVIDER])
     # At last what the broker keeps waiting, because nobody waits for it longer than a few seconds.
-    side_by_side([partial(next, told[story]) for story in AT_THE_DATABASE], threads=2)
-    next(told[AT_THE_BROKER])
+    side_by_side([partial(next, running[scenario]) for scenario in AT_THE_DATABASE], threads=2)
+    next(running[AT_THE_BROKER])
     stack.kill(stack.web)
     stack.kill(stack.worker)
-    for telling in told.values():
-        next(telling)
+    for steps in running.values():
+        next(steps)
     stack.restart(stack.web, stack.worker)
-    yield told
+    yield running
     stack.mend()
 
 
-@pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
-def test_the_payout_outlives_a_kill_of(told: dict[Story, Telling], story: Story) -> None:
-    assert list(told[story]) == []
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_the_payout_outlives_a_kill_of(running: dict[Scenario, Steps], scenario: Scenario) -> None:
+    assert list(running[scenario]) == []
 
 
-def test_a_month_without_news_outlives_the_clock_that_was_killed_while_it_paid_out(
+def test_a_payment_without_events_is_paid_out_after_a_kill_during_the_catch_up(
     stack: Stack, person: Person
 ) -> None:
     (payer,) = _paid(stack, [person])
@@ -148,6 +148,6 @@ def test_a_month_without_news_outlives_the_clock_that_was_killed_while_it_paid_o
     stack.enqueue("payments.catch_up")
 
     payer.assert_paid_out_once()
-    assert payer.records.events(*payer.told(PAID)) == []
-    _tell(payer)
+    assert payer.records.events(*payer.event_ids(PAID)) == []
+    _deliver(payer)
     _assert_settled(payer)

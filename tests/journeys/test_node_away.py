@@ -17,7 +17,7 @@ def test_while_the_node_is_away_accepted_calls_wait_and_new_ones_are_refused_wit
         transaction_hash = person.accepted(person.new_call())
         with stack.frozen(stack.node):
             thaw(stack.worker)
-            stack.until_node_is_asked()
+            stack.until_node_gets_request()
             refused = late.execute(body)
             assert (refused.status, refused.body["code"]) == (503, "chain-unavailable")
             assert refused.retry_after

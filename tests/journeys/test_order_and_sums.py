@@ -16,8 +16,8 @@ CHANNELS, CALLS, PROFILES = 8, 100, 100
 # What one relayer carries at a time by default.
 IN_FLIGHT = 16
 
-# Who asked, and the hash of the answer.
-Asked = tuple[Person, str]
+# Who called, and the hash in the answer.
+Accepted = tuple[Person, str]
 
 
 def assert_no_account_nonce_is_missing(stack: Stack) -> None:
@@ -43,21 +43,21 @@ def test_two_hundred_calls_succeed_in_order_and_cost_what_the_receipts_say(stack
     busy, crowd = stack.newcomer(), stack.newcomers(PROFILES)
     profiles = [person.profile.profile_address for person in (busy, *crowd)]
 
-    def walk(channel: int) -> list[Asked]:
+    def walk(channel: int) -> list[Accepted]:
         numbers = range(CALLS // CHANNELS + (channel < CALLS % CHANNELS))
         bodies = (busy.wallet.signed(some_data(), nonce=(channel << 128) + number) for number in numbers)
         return [(busy, busy.accepted_in_the_end(body)) for body in bodies]
 
-    def call_once(person: Person) -> list[Asked]:
+    def call_once(person: Person) -> list[Accepted]:
         return [(person, person.accepted_in_the_end(person.new_call()))]
 
-    def mine_when_no_relayer_has_room() -> list[Asked]:
-        room = len(stack.records.relayers()) * IN_FLIGHT
-        until("every relayer is full", lambda: stack.records.in_progress(profiles) == room)
+    def mine_when_every_relayer_is_full() -> list[Accepted]:
+        capacity = len(stack.records.relayers()) * IN_FLIGHT
+        until("every relayer is full", lambda: stack.records.in_progress(profiles) == capacity)
         stack.chain.resume()
         return []
 
-    jobs: list[Callable[[], list[Asked]]] = [mine_when_no_relayer_has_room]
+    jobs: list[Callable[[], list[Accepted]]] = [mine_when_every_relayer_is_full]
     jobs += [partial(walk, channel) for channel in range(CHANNELS)]
     jobs += [partial(call_once, person) for person in crowd]
     stack.chain.pause()

@@ -9,7 +9,7 @@ from tests.journeys.waiting import at_once
 
 pytestmark = pytest.mark.journey
 
-AFFORDED, ASKED = 10, 200
+AFFORDABLE, SENT = 10, 200
 
 
 def test_of_two_hundred_calls_at_once_exactly_the_ten_that_are_afforded_are_accepted(stack: Stack) -> None:
@@ -18,15 +18,15 @@ def test_of_two_hundred_calls_at_once_exactly_the_ten_that_are_afforded_are_acce
     with stack.chain.paused():
         sampler.accepted(sampler.new_call())
         (sample,) = stack.records.calls(sampler.profile.profile_address)
-        surplus = stack.records.account(profile).balance - AFFORDED * sample.held - sample.held // 2
+        surplus = stack.records.account(profile).balance - AFFORDABLE * sample.held - sample.held // 2
         stack.adjust(profile, -surplus)
-        bodies = [person.new_call(channel=channel) for channel in range(ASKED)]
+        bodies = [person.new_call(channel=channel) for channel in range(SENT)]
 
         answers = at_once([partial(person.execute_until_served, body) for body in bodies])
 
         accepted = {answer.body["transactionHash"] for answer in answers if answer.status == 200}
         refusals = [answer for answer in answers if answer.status != 200]
-        assert (len(accepted), len(refusals)) == (AFFORDED, ASKED - AFFORDED)
+        assert (len(accepted), len(refusals)) == (AFFORDABLE, SENT - AFFORDABLE)
         assert {(answer.status, answer.body["code"]) for answer in refusals} == {
             (402, "insufficient-credits")
         }

@@ -48,7 +48,7 @@ def _fresh_settings() -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def _asked_outside_of_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_stripe_request_in_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail every request to Stripe that is sent while a transaction is open."""
     inside = StripeBillingClient._v1
 

@@ -66,7 +66,7 @@ def _url(model: Any, page: str, *args: object) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=args)
 
 
-def _found(staff: Client, model: type, term: str) -> list[Any]:
+def _search(staff: Client, model: type, term: str) -> list[Any]:
     page = staff.get(_url(model, "changelist"), {"q": term})
     assert page.status_code == 200
     return list(page.context["cl"].result_list)
@@ -86,8 +86,8 @@ def test_rows_are_found_by_the_address_of_the_profile_and_a_part_of_it(
     wanted = {row.pk for row in _rows(model, payer)}
     assert wanted
     for term in (address, address.lower(), f" {address} ", address[:20], f"anna#{address[2:14]}"):
-        assert {row.pk for row in _found(staff, model, term)} == wanted
-    assert _found(staff, model, random_address()) == []
+        assert {row.pk for row in _search(staff, model, term)} == wanted
+    assert _search(staff, model, random_address()) == []
 
 
 @pytest.mark.parametrize(
@@ -116,21 +116,21 @@ def test_rows_are_found_by_a_whole_id_of_stripe(
         "in": payer.payout.stripe_invoice_id,
         "pi": payer.payout.stripe_payment_intent_id,
     }
-    assert _found(staff, model, ids[noun]) == _rows(model, payer)
-    assert _found(staff, model, ids[noun][:-1]) == []
-    assert _found(staff, model, "txn_1") == []
+    assert _search(staff, model, ids[noun]) == _rows(model, payer)
+    assert _search(staff, model, ids[noun][:-1]) == []
+    assert _search(staff, model, "txn_1") == []
 
 
 def test_events_are_found_by_their_id_and_by_the_id_of_their_object(staff: Client, payer: Payer) -> None:
     event = StripeEvent.objects.get(type="invoice.paid")
     for term in (event.stripe_event_id, event.object_id, payer.payout.stripe_invoice_id):
-        assert _found(staff, StripeEvent, term) == [event]
+        assert _search(staff, StripeEvent, term) == [event]
 
 
 def test_an_operation_is_found_by_the_key_that_stripe_logs(staff: Client, payer: Payer) -> None:
     for operation in BillingOperation.objects.all():
-        assert _found(staff, BillingOperation, str(operation.pk)) == [operation]
-    assert _found(staff, BillingOperation, secrets.token_hex(4)) == []
+        assert _search(staff, BillingOperation, str(operation.pk)) == [operation]
+    assert _search(staff, BillingOperation, secrets.token_hex(4)) == []
 
 
 def test_a_list_asks_the_database_no_more_for_more_rows(

@@ -50,13 +50,13 @@ def delete(client: APIClient, access: str) -> Any:
     return client.delete(PATH, HTTP_AUTHORIZATION=f"Bearer {access}")
 
 
-def asked(profile: Profile) -> AccountDeletion:
+def request_deletion(profile: Profile) -> AccountDeletion:
     """Ask for the deletion as the profile's owner does, without HTTP."""
     user, token = authenticate(signed_in(profile).access)
     return deletion.request(user=user, session=token.session, now=now())
 
 
-def carry_on(row: AccountDeletion, *, minutes: float = 5) -> AccountDeletion:
+def run_due(row: AccountDeletion, *, minutes: float = 5) -> AccountDeletion:
     """Let beat and the owner's job each do what is due so much later."""
     later = row.requested_at + timedelta(minutes=minutes)
     deletion.end_billing(now=later)
@@ -80,7 +80,7 @@ def rows_that_name(address: str) -> list[str]:
     ]
 
 
-def give_a_past(user: User, stripe: FakeBilling, head: int) -> StripeEvent:
+def add_history(user: User, stripe: FakeBilling, head: int) -> StripeEvent:
     """Let the user earn, pay by card and relay a call, with a staff member's words; return an event about it."""
     payer = Payer(stripe, user).with_card()
     payer.upsert(2550)
@@ -110,13 +110,13 @@ def test_nothing_tells_of_an_erased_person_and_every_proof_stays_good(
     tokens, address = signed_in(profile), profile.profile_address
     user = User.objects.get(profile_address=address)
     head = 100 + secrets.randbelow(1_000)
-    event = give_a_past(user, stripe, head)
+    event = add_history(user, stripe, head)
     close_roots()
     proofs = {proof.entry: proof.leaf for proof in prove(CreditEntry.objects.filter(account__user=user))}
     FinalBlock.objects.create(number=head, block_hash="0x" + "ab" * 32)
 
     answer = delete(client, tokens.access)
-    row = carry_on(AccountDeletion.objects.get())
+    row = run_due(AccountDeletion.objects.get())
 
     assert (answer.status_code, answer.json()["status"]) == (200, "requested")
     assert (row.status, row.waits_for) == (_Status.ERASED, "")
@@ -168,18 +168,18 @@ def test_only_a_fresh_sign_in_deletes(client: APIClient, profile: Profile) -> No
 
 
 def test_what_is_under_way_ends_first(profile: Profile, stripe: FakeBilling) -> None:
-    row = asked(profile)
+    row = request_deletion(profile)
     user, head = row.user, 7
     entries.grant(user=user, credits=100, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
     held = holds.hold(user=user, credits=10, key=secrets.token_hex(8), debt_limit=0)
 
-    assert carry_on(row).waits_for == "credits are held"
+    assert run_due(row).waits_for == "credits are held"
     holds.release(hold_id=held.hold.pk)
-    assert "under no root yet" in carry_on(row).waits_for
+    assert "under no root yet" in run_due(row).waits_for
     close_roots()
     relayed(user, 1)
     RelayTransaction.objects.filter(user=user).update(status="Submitted", settled_at=None)
-    assert "a relay call is under way" in carry_on(row).waits_for
+    assert "a relay call is under way" in run_due(row).waits_for
     RelayTransaction.objects.filter(user=user).update(status="Success", settled_at=now())
     close_roots()
     call = RelayTransaction.objects.get(user=user)
@@ -188,31 +188,31 @@ def test_what_is_under_way_ends_first(profile: Profile, stripe: FakeBilling) -> 
         transaction_hash=call.transaction_hash, raw=b"", gas_limit=1, max_fee_per_gas_wei=1,
         max_priority_fee_per_gas_wei=1, block_number=head, succeeded=True, gas_used=1, created_at=now(),
     )  # fmt: skip
-    assert "not final" in carry_on(row).waits_for
+    assert "not final" in run_due(row).waits_for
     FinalBlock.objects.create(number=head, block_hash="0x" + "ab" * 32)
     # A request that was under way when the account was closed may still make a customer.
-    assert carry_on(row, minutes=1).status == _Status.BILLING_ENDED
+    assert run_due(row, minutes=1).status == _Status.BILLING_ENDED
     Payer(stripe, user).with_card()
     deletion.erase_due(now=now() + timedelta(hours=1))
     row.refresh_from_db()
     assert row.waits_for == "a customer is left at Stripe"
-    assert carry_on(row).status == _Status.ERASED
+    assert run_due(row).status == _Status.ERASED
     assert User.objects.get(pk=user.pk).profile_address is None
 
 
 def test_stripe_away_keeps_nobody_else_waiting(profile: Profile, stripe: FakeBilling) -> None:
-    row, other = asked(profile), UserFactory.create()
+    row, other = request_deletion(profile), UserFactory.create()
     Payer(stripe, row.user).with_card()
     AccountDeletion.objects.create(user=other, requested_at=now())
 
     with stripe.away():
-        assert carry_on(row).status == _Status.REQUESTED
+        assert run_due(row).status == _Status.REQUESTED
     assert row.waits_for.startswith("Stripe does not answer.")
     assert AccountDeletion.objects.get(user=other).status == _Status.ERASED
     BillingOperation.objects.create(
         user=row.user, kind=BillingOperation.Kind.CREATE_CUSTOMER, parameters={}, created_at=now()
     )
-    assert carry_on(row).waits_for == "A change at Stripe is under way."
+    assert run_due(row).waits_for == "A change at Stripe is under way."
     BillingOperation.objects.filter(status="pending").update(status="done")
-    assert carry_on(row).status == _Status.ERASED
+    assert run_due(row).status == _Status.ERASED
     assert deletion.erase_due(now=now() + timedelta(days=1)) == 0

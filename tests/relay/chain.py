@@ -103,11 +103,11 @@ class Chain:
         self._services.world.deployer.send([WorldCall(call.key_manager, data, gas=1_000_000)])
 
     def pay_tips(self, *tips_wei: int) -> int:
-        """Let a stranger send one small transaction for each tip, each in a block of its own; return what they cost."""
-        stranger, spent = Account.create(), 0
-        self.fund(10**18, stranger.address)
+        """Send one small transaction for each tip from a new account, each in its own block; return what they cost."""
+        sender, spent = Account.create(), 0
+        self.fund(10**18, sender.address)
         for nonce, tip in enumerate(tips_wei):
-            signed = stranger.sign_transaction(
+            signed = sender.sign_transaction(
                 {
                     "type": 2,
                     "chainId": self._services.chain_id,
@@ -115,7 +115,7 @@ class Chain:
                     "maxFeePerGas": tip + 10 * GWEI,
                     "maxPriorityFeePerGas": tip,
                     "gas": 21_000,
-                    "to": stranger.address,
+                    "to": sender.address,
                     "value": 0,
                     "data": b"",
                 }

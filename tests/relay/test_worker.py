@@ -214,16 +214,16 @@ def test_a_worker_that_stood_still_while_it_sent_writes_nothing_about_it(
     accept: Accept, node: FaultyClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     row, first = accept(), Broadcasting(owner="1@host")
-    overtakers: list[object] = []
+    lease_results: list[object] = []
 
     def stand_still() -> None:
         """The bytes are on their way; meanwhile the lease expires, and another worker gets it."""
         query("UPDATE gateway_common_lease SET expires_at = statement_timestamp()")
-        overtakers.extend(at_once([LoopLease(loop="broadcasting", owner="2@host").hold]))
+        lease_results.extend(at_once([LoopLease(loop="broadcasting", owner="2@host").hold]))
 
     node.meanwhile("send_raw_transactions", stand_still)
     first._turn()
-    assert (overtakers, status_of(row)) == ([True], "Pending")
+    assert (lease_results, status_of(row)) == ([True], "Pending")
     assert "broadcasting was taken over by another worker" in caplog.text
     first._turn()
     assert (first.has_lease, status_of(row)) == (False, "Pending")

@@ -31,8 +31,8 @@ POLICY = Policy(
 )
 
 
-class SaidTargets:
-    """Contracts of which a test says what the chain would; all others are none."""
+class FakeTargets:
+    """Contracts whose trust and used account nonces a test sets; every other address has no contract."""
 
     def __init__(self) -> None:
         self.trusts: dict[str, Trust] = {}

@@ -45,7 +45,7 @@ class Web:
         data = encode_execute_relay_call(
             signature=secrets.token_bytes(65), nonce=0, validity=0, payload=secrets.token_bytes(68)
         )
-        asked = {
+        item = {
             "address": self.relayer,
             "value_wei": 0,
             "chain_id": _CHAIN_ID,
@@ -56,7 +56,7 @@ class Web:
             "to": self.key_manager,
             "data": data.hex(),
         }
-        return asked | changed
+        return item | changed
 
     def ask(self, *items: Item) -> list[Item]:
         """Return the answers to one batch."""

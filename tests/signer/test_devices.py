@@ -24,7 +24,7 @@ from signer.messages import KeyList
 from signer.tokens import Token
 from signer.transactions import CURVE_ORDER, SignedTransaction, address_of
 from tests.fakes.pool import read_transaction
-from tests.signer.parts import SaidTargets, new_key, new_service, relay_call
+from tests.signer.parts import FakeTargets, new_key, new_service, relay_call
 
 _PIN = secrets.token_hex(4)
 
@@ -98,7 +98,7 @@ def test_signatures_are_of_the_key_and_have_the_lower_s(key: Key) -> None:
 
 
 def test_a_batch_is_signed_and_to_ask_again_gives_the_same_bytes(key: Key, tmp_path: Path) -> None:
-    targets = SaidTargets()
+    targets = FakeTargets()
     service = new_service(tmp_path, Keyring.of([key]), targets)
     calls = [relay_call(key.address, targets.key_manager(), account_nonce=nonce) for nonce in range(8)]
     signed = service.sign(calls)
@@ -113,7 +113,7 @@ def test_the_public_key_is_asked_for_once_and_a_service_that_fails_leaves_calls_
     cloud: Kms, tmp_path: Path
 ) -> None:
     cloud.asked.clear()
-    key, targets = _in_cloud(cloud), SaidTargets()
+    key, targets = _in_cloud(cloud), FakeTargets()
     service = new_service(tmp_path, Keyring.of([key]), targets)
     call = relay_call(key.address, targets.key_manager())
     cloud.is_broken = True

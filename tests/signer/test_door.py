@@ -19,7 +19,7 @@ from signer.client import Certificates, SignerAway, SignerClient
 from signer.service import SigningService
 from signer.transactions import SignedTransaction
 from tests.signer.parts import (
-    SaidTargets,
+    FakeTargets,
     client_of,
     new_keys,
     new_service,
@@ -30,7 +30,7 @@ from tests.signer.parts import (
 
 
 class Authority:
-    """One that vouches for whom it is asked to."""
+    """A certificate authority."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, self._name = folder, x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -40,8 +40,8 @@ class Authority:
             self._issue(self._name, self._key, is_authority=True).public_bytes(Encoding.PEM)
         )
 
-    def vouch(self, name: str, *, trusting: str = "") -> Certificates:
-        """Return the files of somebody who trusts this authority, or another one."""
+    def certificates_for(self, name: str, *, trusting: str = "") -> Certificates:
+        """Return the files of a new certificate, whose owner trusts this authority or another one."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         certificate, secret = self._folder / f"{name}.crt", self._folder / f"{name}.key"
@@ -69,12 +69,12 @@ class Authority:
 
 
 @pytest.fixture
-def targets() -> SaidTargets:
-    return SaidTargets()
+def targets() -> FakeTargets:
+    return FakeTargets()
 
 
 @pytest.fixture
-def service(tmp_path: Path, targets: SaidTargets) -> SigningService:
+def service(tmp_path: Path, targets: FakeTargets) -> SigningService:
     return new_service(tmp_path, new_keys(), targets)
 
 
@@ -85,30 +85,30 @@ def ours(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 def tls_url(tmp_path: Path, service: SigningService, ours: Authority) -> Iterator[str]:
-    with serving(tmp_path, service, port=free_port(), certificates=ours.vouch("signer")) as url:
+    with serving(tmp_path, service, port=free_port(), certificates=ours.certificates_for("signer")) as url:
         yield url
 
 
 def test_over_tcp_only_those_are_answered_whom_the_authority_vouches_for(
-    tls_url: str, service: SigningService, targets: SaidTargets, ours: Authority, tmp_path: Path
+    tls_url: str, service: SigningService, targets: FakeTargets, ours: Authority, tmp_path: Path
 ) -> None:
     call = relay_call(service.keys().relayers[0], targets.key_manager())
-    web = SignerClient(tls_url, timeout_seconds=120, certificates=ours.vouch("web"))
+    web = SignerClient(tls_url, timeout_seconds=120, certificates=ours.certificates_for("web"))
     assert isinstance(web.sign([call])[0], SignedTransaction)
     foreign = Authority(tmp_path, "foreign")
-    strangers = {
+    clients = {
         "foreign certificate": SignerClient(
-            tls_url, timeout_seconds=120, certificates=foreign.vouch("mallory", trusting=ours.file)
+            tls_url, timeout_seconds=120, certificates=foreign.certificates_for("mallory", trusting=ours.file)
         ),
         "no certificate": SignerClient(tls_url, timeout_seconds=120),
         # Nor does the service believe a signer whom its own authority does not know.
         "foreign signer": SignerClient(
-            tls_url, timeout_seconds=120, certificates=ours.vouch("worker", trusting=foreign.file)
+            tls_url, timeout_seconds=120, certificates=ours.certificates_for("worker", trusting=foreign.file)
         ),
     }
-    strangers["no certificate"]._tls = ssl.create_default_context(cafile=ours.file)
+    clients["no certificate"]._tls = ssl.create_default_context(cafile=ours.file)
     other = relay_call(call.address, call.transaction.to, account_nonce=1)
-    for client in strangers.values():
+    for client in clients.values():
         with pytest.raises(SignerAway):
             client.sign([other])
         with pytest.raises(SignerAway):
@@ -118,7 +118,7 @@ def test_over_tcp_only_those_are_answered_whom_the_authority_vouches_for(
 
 
 def test_who_hangs_up_while_others_are_served_gets_nothing_signed(
-    tmp_path: Path, service: SigningService, targets: SaidTargets
+    tmp_path: Path, service: SigningService, targets: FakeTargets
 ) -> None:
     call = relay_call(service.keys().relayers[0], targets.key_manager())
     with serving(tmp_path, service) as url:

@@ -14,7 +14,7 @@ from signer.transactions import PolicyViolation, SignedTransaction
 from tests.signer.parts import (
     CHAIN_ID,
     Clock,
-    SaidTargets,
+    FakeTargets,
     new_keys,
     new_service,
     relay_call,
@@ -25,8 +25,8 @@ _DAY = 86_400
 
 
 @pytest.fixture
-def targets() -> SaidTargets:
-    return SaidTargets()
+def targets() -> FakeTargets:
+    return FakeTargets()
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def service(tmp_path: Path, targets: SaidTargets, clock: Clock) -> SigningService:
+def service(tmp_path: Path, targets: FakeTargets, clock: Clock) -> SigningService:
     return new_service(tmp_path, new_keys(), targets, clock=clock)
 
 
@@ -44,7 +44,7 @@ def _is_refused(outcome: Outcome) -> bool:
 
 
 def test_what_is_final_for_long_goes_and_its_account_nonces_stay_closed(
-    tmp_path: Path, service: SigningService, targets: SaidTargets, clock: Clock
+    tmp_path: Path, service: SigningService, targets: FakeTargets, clock: Clock
 ) -> None:
     relayer, other, _ = service.keys().relayers
     target = targets.key_manager()
@@ -63,13 +63,13 @@ def test_what_is_final_for_long_goes_and_its_account_nonces_stay_closed(
     again = new_service(tmp_path, service._keys, targets, clock=clock)
     replayed = again.sign([*calls[:2], self_transfer(relayer, account_nonce=1)])
     assert all(map(_is_refused, replayed))
-    for known in (calls[2], calls[5], kept):
-        assert isinstance(again.sign([known])[0], SignedTransaction)
+    for call in (calls[2], calls[5], kept):
+        assert isinstance(again.sign([call])[0], SignedTransaction)
     assert again.signed_ever() == 8
 
 
 def test_many_entries_go_step_by_step_and_the_file_grows_no_further(
-    service: SigningService, targets: SaidTargets, clock: Clock
+    service: SigningService, targets: FakeTargets, clock: Clock
 ) -> None:
     relayer = service.keys().relayers[0]
     target, sizes = targets.key_manager(), []
@@ -86,7 +86,7 @@ def test_many_entries_go_step_by_step_and_the_file_grows_no_further(
 
 
 def test_without_a_node_nothing_is_forgotten_and_signing_goes_on(
-    service: SigningService, targets: SaidTargets
+    service: SigningService, targets: FakeTargets
 ) -> None:
     targets.is_away = True
     Pruning(service, days=30).look()

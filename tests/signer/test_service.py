@@ -22,7 +22,7 @@ from tests.signer.parts import (
     FEE_CAP,
     MAX_GAS,
     Clock,
-    SaidTargets,
+    FakeTargets,
     client_of,
     new_key,
     new_keys,
@@ -34,8 +34,8 @@ from tests.signer.parts import (
 
 
 @pytest.fixture
-def targets() -> SaidTargets:
-    return SaidTargets()
+def targets() -> FakeTargets:
+    return FakeTargets()
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def treasury() -> Key:
 
 
 @pytest.fixture
-def service(tmp_path: Path, targets: SaidTargets, treasury: Key, clock: Clock) -> SigningService:
+def service(tmp_path: Path, targets: FakeTargets, treasury: Key, clock: Clock) -> SigningService:
     return new_service(tmp_path, new_keys(treasury=treasury), targets, clock=clock)
 
 
@@ -74,7 +74,7 @@ def _hash(outcome: Outcome) -> str:
 
 
 def test_a_batch_is_answered_in_order_and_each_is_signed_by_its_relayer(
-    service: SigningService, targets: SaidTargets
+    service: SigningService, targets: FakeTargets
 ) -> None:
     first, second, spare = service.keys().relayers
     requests = [
@@ -99,9 +99,9 @@ def test_a_batch_is_answered_in_order_and_each_is_signed_by_its_relayer(
 @pytest.fixture(scope="module")
 def at_the_socket(
     tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[tuple[SigningService, SaidTargets, str]]:
+) -> Iterator[tuple[SigningService, FakeTargets, str]]:
     """A signer as an attacker in a web process has it: its socket, and nothing else."""
-    folder, targets = tmp_path_factory.mktemp("signer"), SaidTargets()
+    folder, targets = tmp_path_factory.mktemp("signer"), FakeTargets()
     service = new_service(folder, new_keys(treasury=new_key()), targets)
     with serving(folder, service) as url:
         yield service, targets, url
@@ -130,7 +130,7 @@ def at_the_socket(
     ids=str,
 )
 def test_whoever_has_the_socket_gets_nothing_signed_that_the_service_never_sends(
-    at_the_socket: tuple[SigningService, SaidTargets, str], changed: dict[str, Any]
+    at_the_socket: tuple[SigningService, FakeTargets, str], changed: dict[str, Any]
 ) -> None:
     service, targets, url = at_the_socket
     keys = service.keys()
@@ -164,14 +164,14 @@ def test_whoever_has_the_socket_gets_nothing_signed_that_the_service_never_sends
     ],
 )
 def test_what_is_no_request_is_refused_and_the_signer_goes_on(
-    at_the_socket: tuple[SigningService, SaidTargets, str], text: bytes
+    at_the_socket: tuple[SigningService, FakeTargets, str], text: bytes
 ) -> None:
     service, _, url = at_the_socket
-    with socket.socket(socket.AF_UNIX) as stranger:
-        stranger.settimeout(120)
-        stranger.connect(url.removeprefix("unix://"))
-        stranger.sendall(text)
-        assert stranger.recv(100).split()[1] in {b"400", b"404"}
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(120)
+        connection.connect(url.removeprefix("unix://"))
+        connection.sendall(text)
+        assert connection.recv(100).split()[1] in {b"400", b"404"}
     client = client_of(url)
     assert client.keys() == service.keys()
     assert client.read("/health") == "ok\n"
@@ -180,7 +180,7 @@ def test_what_is_no_request_is_refused_and_the_signer_goes_on(
 
 
 def test_an_account_nonce_carries_one_call_again_only_at_a_higher_fee_and_self_transfers(
-    service: SigningService, targets: SaidTargets, relayer: str
+    service: SigningService, targets: FakeTargets, relayer: str
 ) -> None:
     call = relay_call(relayer, targets.key_manager())
     first = _hash(_one(service, call))
@@ -206,7 +206,7 @@ def test_an_account_nonce_carries_one_call_again_only_at_a_higher_fee_and_self_t
 
 
 def test_an_account_nonce_has_room_for_so_many_transactions(
-    service: SigningService, targets: SaidTargets, relayer: str
+    service: SigningService, targets: FakeTargets, relayer: str
 ) -> None:
     call = relay_call(relayer, targets.key_manager())
     tips = range(MOST_ON_ONE_NONCE)
@@ -218,7 +218,7 @@ def test_an_account_nonce_has_room_for_so_many_transactions(
 
 
 def test_of_two_calls_on_one_account_nonce_in_a_batch_one_is_signed(
-    service: SigningService, targets: SaidTargets, relayer: str
+    service: SigningService, targets: FakeTargets, relayer: str
 ) -> None:
     calls = [relay_call(relayer, targets.key_manager()) for _ in range(2)]
     first, second = service.sign(calls)
@@ -227,7 +227,7 @@ def test_of_two_calls_on_one_account_nonce_in_a_batch_one_is_signed(
 
 
 def test_what_was_signed_outlives_the_process(
-    tmp_path: Path, service: SigningService, targets: SaidTargets, clock: Clock, relayer: str
+    tmp_path: Path, service: SigningService, targets: FakeTargets, clock: Clock, relayer: str
 ) -> None:
     call = relay_call(relayer, targets.key_manager())
     first = _hash(_one(service, call))
@@ -241,7 +241,7 @@ def test_what_was_signed_outlives_the_process(
 
 
 def test_an_hour_of_gas_is_kept_for_each_relayer_and_self_transfers_have_a_tenth_more(
-    tmp_path: Path, targets: SaidTargets, clock: Clock
+    tmp_path: Path, targets: FakeTargets, clock: Clock
 ) -> None:
     service = new_service(tmp_path, new_keys(), targets, clock=clock, gas_per_hour=500_000)
     relayer, other, _ = service.keys().relayers
@@ -291,7 +291,7 @@ def test_the_treasury_pays_relayers_alone_and_no_more_than_a_day_allows(
 
 
 def test_while_the_signers_node_is_away_only_what_needs_no_contract_is_signed(
-    service: SigningService, targets: SaidTargets, relayer: str
+    service: SigningService, targets: FakeTargets, relayer: str
 ) -> None:
     targets.is_away = True
     call, cancellation = relay_call(relayer, targets.key_manager()), self_transfer(relayer, account_nonce=1)
@@ -303,7 +303,7 @@ def test_while_the_signers_node_is_away_only_what_needs_no_contract_is_signed(
 
 
 def test_code_that_is_not_trusted_gets_as_much_gas_as_the_signer_allows_it(
-    tmp_path: Path, targets: SaidTargets
+    tmp_path: Path, targets: FakeTargets
 ) -> None:
     service = new_service(tmp_path, new_keys(), targets, max_gas_untrusted=250_000)
     relayer = service.keys().relayers[0]
@@ -314,7 +314,7 @@ def test_code_that_is_not_trusted_gets_as_much_gas_as_the_signer_allows_it(
     )
 
 
-def test_a_device_that_does_not_answer_leaves_nothing_signed(tmp_path: Path, targets: SaidTargets) -> None:
+def test_a_device_that_does_not_answer_leaves_nothing_signed(tmp_path: Path, targets: FakeTargets) -> None:
     keys = new_keys()
     service = new_service(tmp_path, keys, targets)
     relayer = service.keys().relayers[0]

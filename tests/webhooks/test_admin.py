@@ -104,8 +104,8 @@ def test_support_sends_again_what_was_given_up_since_a_time(app: App) -> None:
     assert "1 messages go out again" in answer
     app.deliver()
 
-    found = support.get(reverse("admin:webhooks_message_changelist"), {"q": message.public_id})
-    assert list(found.context["cl"].result_list) == [message]
+    result = support.get(reverse("admin:webhooks_message_changelist"), {"q": message.public_id})
+    assert list(result.context["cl"].result_list) == [message]
     page = support.get(reverse("admin:webhooks_message_change", args=[message.pk])).content.decode()
     assert message.public_id in page
     assert ">204<" in re.sub(r"\s", "", page)

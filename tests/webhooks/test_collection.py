@@ -33,7 +33,7 @@ def user(app: App) -> User:
     return person
 
 
-def told() -> list[dict[str, Any]]:
+def message_bodies() -> list[dict[str, Any]]:
     return [json.loads(body) for body in Message.objects.order_by("pk").values_list("body", flat=True)]
 
 
@@ -64,8 +64,8 @@ def test_credits_are_told_once_and_in_order(app: App, user: User) -> None:
         collection.collect(now=timezone.now())
     for _ in range(2):
         app.deliver()
-    heard = [request.verified(app.secret)["data"] for request in app.receiver.requests]
-    assert heard == [
+    received = [request.verified(app.secret)["data"] for request in app.receiver.requests]
+    assert received == [
         {
             "address": user.profile_address,
             "creditSource": "VIDEO_ADS",
@@ -86,7 +86,7 @@ def test_an_app_hears_what_it_asked_for_since_it_was_enabled(app: App, user: Use
     app.endpoint.enabled_at = timezone.now() + timedelta(seconds=1)
     app.endpoint.save()
     collection.collect(now=timezone.now())
-    assert told() == []
+    assert message_bodies() == []
 
 
 def test_of_a_subscription_only_changes_are_told(app: App, user: User) -> None:
@@ -102,20 +102,20 @@ def test_of_a_subscription_only_changes_are_told(app: App, user: User) -> None:
         synced_at = row.synced_at + timedelta(seconds=number)
         Subscription.objects.filter(pk=row.pk).update(synced_at=synced_at, **change)
         collection.collect(now=timezone.now() + timedelta(seconds=10))
-    states = [(one["data"]["status"], one["data"]["cancelAtEndOfBillingPeriod"]) for one in told()]
+    states = [(one["data"]["status"], one["data"]["cancelAtEndOfBillingPeriod"]) for one in message_bodies()]
     assert states == [("active", False), ("active", True), ("canceled", True)]
-    assert told()[0]["data"]["subscriptionCost"] == 2550
+    assert message_bodies()[0]["data"]["subscriptionCost"] == 2550
 
 
 def test_credits_of_others_are_told_to_nobody(app: App) -> None:
     collection.collect(now=timezone.now())
-    stranger, elsewhere = UserFactory.create(), UserFactory.create()
+    other, elsewhere = UserFactory.create(), UserFactory.create()
     sign_in(elsewhere, "https://wallet.example.evil.example")
-    for person in (stranger, elsewhere):
+    for person in (other, elsewhere):
         grant(person, 5)
         subscribe(person)
     collection.collect(now=timezone.now())
-    assert told() == []
+    assert message_bodies() == []
 
 
 def _every_type(app: App) -> dict[str, dict[str, Any]]:

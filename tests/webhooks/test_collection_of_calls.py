@@ -34,7 +34,7 @@ Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture(autouse=True)
-def _hears_of_calls_alone(app: App) -> None:
+def _call_events_only(app: App) -> None:
     """The users of these tests are given credits first, which is another subject."""
     Endpoint.objects.update(event_types=[kind for kind in EventType.values if kind.startswith("call.")])
 
@@ -43,7 +43,7 @@ def collect(*, after: timedelta = timedelta(0)) -> None:
     collection.collect(now=timezone.now() + after)
 
 
-def told() -> list[tuple[str, Any]]:
+def message_events() -> list[tuple[str, Any]]:
     """Return type and status of what waits or was delivered, in order."""
     return [(row.type, json.loads(row.body)["data"].get("status")) for row in Message.objects.order_by("pk")]
 
@@ -93,7 +93,7 @@ def test_a_settlement_that_is_undone_is_told_in_between(
     undo(RelayTransaction.objects.get())
     collect()
     collect()
-    assert told() == [
+    assert message_events() == [
         ("call.accepted", "Pending"),
         ("call.settled", "Success"),
         ("call.reopened", "Submitted"),
@@ -101,7 +101,7 @@ def test_a_settlement_that_is_undone_is_told_in_between(
     collect(after=timedelta(minutes=5))
     RelayTransaction.objects.update(status="Success", settled_at=timezone.now())
     collect(after=timedelta(minutes=5, seconds=1))
-    assert told()[3:] == [("call.settled", "Success")]
+    assert message_events()[3:] == [("call.settled", "Success")]
     assert Message.objects.values("ordering_key").distinct().count() == 1
 
 
@@ -118,7 +118,7 @@ def test_of_what_an_app_missed_while_disabled_it_hears_how_its_calls_ended(
     collect()
     endpoints.enable(app.endpoint, now=timezone.now())
     collect()
-    assert told() == [("call.accepted", "Pending"), ("call.settled", "Success")]
+    assert message_events() == [("call.accepted", "Pending"), ("call.settled", "Success")]
 
 
 def test_what_happened_while_nobody_collected_is_told_in_order(
@@ -132,7 +132,12 @@ def test_what_happened_while_nobody_collected_is_told_in_order(
     undo(call)
     RelayTransaction.objects.update(status="Success", settled_at=timezone.now())
     collect(after=timedelta(minutes=45))
-    assert [kind for kind, _ in told()] == ["call.accepted", "call.settled", "call.reopened", "call.settled"]
+    assert [kind for kind, _ in message_events()] == [
+        "call.accepted",
+        "call.settled",
+        "call.reopened",
+        "call.settled",
+    ]
 
 
 def test_a_call_whose_transaction_commits_late_is_told(app: App, user: User, accept: Accept) -> None:
@@ -142,7 +147,7 @@ def test_a_call_whose_transaction_commits_late_is_told(app: App, user: User, acc
     Endpoint.objects.update(enabled_at=timezone.now() - timedelta(hours=1))
     RelayTransaction.objects.update(created_at=timezone.now() - timedelta(seconds=100))
     collect()
-    assert told() == [("call.accepted", "Pending")]
+    assert message_events() == [("call.accepted", "Pending")]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,11 @@ def test_the_author_changes_items_and_throws_drafts_away(author: User, draft: Dr
 def test_the_history_tells_of_each_item_that_comes_changes_and_goes(author: User, draft: DropTable) -> None:
     rows = list(draft.items.order_by("id"))
     kept, gone, count = rows[0], rows[1], len(rows)
-    body = shown(rows) | {"items-0-weight": 77, "items-1-DELETE": "on", "items-TOTAL_FORMS": count + 1}
+    body = shown(rows) | {
+        "items-0-weight": kept.weight + 1,
+        "items-1-DELETE": "on",
+        "items-TOTAL_FORMS": count + 1,
+    }
     new = {"table": draft.pk, "drop_type": "CREDITS", "weight": 5, "value_min": "1", "value_max": "2"}
     body |= {f"items-{count}-{name}": value for name, value in new.items()}
 
@@ -61,7 +65,7 @@ def test_the_history_tells_of_each_item_that_comes_changes_and_goes(author: User
 
     added = draft.items.latest("id")
     changes = details_of(LogEntry.objects.get(user=author))["changes"]
-    assert changes[f"drop item {kept.pk}: weight"] == [str(kept.weight), "77"]
+    assert changes[f"drop item {kept.pk}: weight"] == [str(kept.weight), str(kept.weight + 1)]
     assert changes[f"drop item {gone.pk}: drop_type"] == [gone.drop_type, ""]
     assert changes[f"drop item {gone.pk}: weight"] == [str(gone.weight), ""]
     assert changes[f"drop item {added.pk}: weight"] == ["", "5"]

@@ -42,8 +42,8 @@ def ask(draft: DropTable, *, reviewed: list[str] | None = None) -> ApprovalReque
     )
 
 
-def agree(asked: ApprovalRequest) -> ApprovalRequest:
-    return approvals.approve(request_id=asked.pk, actor=member("operations"), reason="x")[0]
+def agree(request: ApprovalRequest) -> ApprovalRequest:
+    return approvals.approve(request_id=request.pk, actor=member("operations"), reason="x")[0]
 
 
 def publish(draft: DropTable) -> DropTable:
@@ -63,14 +63,14 @@ def modest() -> list[Any]:
 def test_a_second_person_puts_a_draft_in_force() -> None:
     badge = lowest(BadgeTrack.PERMANENT)
     draft = draft_table(badge, modest(), author=staff())
-    asked = ask(draft)
+    request = ask(draft)
     assert draft not in tables_in_force([badge]).values()
-    assert any("CREDITS" in name and before for name, (before, _) in asked.changes.items())
+    assert any("CREDITS" in name and before for name, (before, _) in request.changes.items())
 
-    agree(asked)
+    agree(request)
 
     table = DropTable.objects.get(pk=draft.pk)
-    assert (table.published_by, table.author) == (asked.requested_by, draft.author)
+    assert (table.published_by, table.author) == (request.requested_by, draft.author)
     assert table.published_at is not None
     assert tables_in_force([badge]) == {badge.track: draft}
 
@@ -175,23 +175,23 @@ def test_a_draft_may_be_changed_and_thrown_away() -> None:
 
 def test_a_draft_that_was_not_reviewed_as_it_is_now_is_not_published() -> None:
     draft, other = (draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff()) for _ in range(2))
-    reviewed, asked = [fingerprint_of(draft)], ask(draft)
+    reviewed, request = [fingerprint_of(draft)], ask(draft)
     draft.items.update(weight=F("weight") + 1)
     before = everything()
     for seen in (reviewed, [fingerprint_of(other)], [], [""]):
         with pytest.raises(DropTableChanged):
             ask(draft, reviewed=seen)
     with pytest.raises(RequestOutdated):
-        agree(asked)
+        agree(request)
     assert everything() == before
     assert agree(ask(draft, reviewed=[fingerprint_of(draft), fingerprint_of(other)])).status == "done"
 
 
 def test_a_cap_that_was_lowered_since_holds(settings: Any) -> None:
-    asked = ask(draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff()))
+    request = ask(draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff()))
     settings.CHECKIN_MAX_DAILY_EXPERIENCE = 0
     with pytest.raises(DropTableInvalid):
-        agree(asked)
+        agree(request)
 
 
 def test_a_fingerprint_tells_apart_whatever_a_draw_could() -> None:
@@ -237,8 +237,8 @@ def test_an_item_that_is_being_written_is_seen_before_publishing() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_a_table_is_published_once_however_many_approve() -> None:
     draft = draft_table(lowest(BadgeTrack.PERMANENT), modest(), author=staff())
-    asked = [ask(draft), ask(draft)]
-    answers = at_once([partial(agree, one) for one in asked * 3])
+    requests = [ask(draft), ask(draft)]
+    answers = at_once([partial(agree, one) for one in requests * 3])
     refusals = {ApprovalRequest, RequestDecided, DropTableNotADraft}
     assert {type(answer) for answer in answers} == refusals
     assert sum(isinstance(answer, ApprovalRequest) for answer in answers) == 1

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 _CHECK_IN = "UPDATE checkin_checkin SET {} WHERE id = %s"
 _EFFECT = "{} WHERE key = 'check-in:' || %s"
-_MEDDLING = [
+_TAMPERINGS = [
     (_CHECK_IN.format("result_place = 1 - sign(result_place)"), "result"),
     (
         _CHECK_IN.format("""possible_results = jsonb_set(possible_results, '{0,value}', '"999"')"""),
@@ -52,7 +52,7 @@ _MEDDLING = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "what"), _MEDDLING)
+@pytest.mark.parametrize(("sql", "what"), _TAMPERINGS)
 def test_a_changed_row_is_found(now: datetime, long_ago: datetime, sql: str, what: str) -> None:
     kind = {"credits": "CREDITS", "bonus": "BONUS_CREDITS_BACK"}.get(what, "EXPERIENCE")
     names = (kind, "BONUS_PUSH_ADS_CREDITS", "BONUS_SURVEYS_CREDITS")
@@ -67,7 +67,7 @@ def test_a_changed_row_is_found(now: datetime, long_ago: datetime, sql: str, wha
     seeds.commit_and_reveal(now=now)
     assert verify_day(long_ago.date()).differences == []
 
-    _meddle(sql, check_in.pk)
+    _change_row(sql, check_in.pk)
 
     differences = verify_day(long_ago.date()).differences
     assert what in {difference.what for difference in differences}
@@ -123,7 +123,7 @@ class TestADay:
         assert "items" in {difference.what for difference in verification.differences}
 
     def test_another_seed_than_the_promised_one_is_found(self, revealed: datetime) -> None:
-        _meddle(
+        _change_row(
             "UPDATE checkin_dailyseed SET revealed_seed = repeat('ab', 32) WHERE day = %s", revealed.date()
         )
         verification = verify_day(revealed.date())
@@ -146,7 +146,9 @@ class TestADay:
         with django_assert_num_queries(5 + len(tables)):
             verify_day(revealed.date())
 
-    def test_days_do_not_mix(self, revealed: datetime, now: datetime) -> None:
+    def test_a_day_is_verified_without_the_check_ins_of_another_day(
+        self, revealed: datetime, now: datetime
+    ) -> None:
         other = revealed - timedelta(days=1)
         execute(user=earner(), now=other)
         seeds.commit_and_reveal(now=now)
@@ -154,6 +156,6 @@ class TestADay:
         assert DailySeed.objects.filter(revealed_at__isnull=False).count() == 2
 
 
-def _meddle(sql: str, which: int | date) -> None:
+def _change_row(sql: str, which: int | date) -> None:
     """Change a row as somebody with the database's password might, past the triggers."""
     assert tamper(sql, which) == 1

@@ -115,13 +115,13 @@ def test_a_finding_says_what_the_row_says_and_what_the_other_rows_say(sound: Led
 
 
 def test_a_hold_that_was_charged_to_a_stranger_is_found(sound: Ledger) -> None:
-    stranger = CreditAccount.objects.exclude(pk=sound.account).get().pk
+    other_account = CreditAccount.objects.exclude(pk=sound.account).get().pk
     elsewhere = """
         UPDATE credits_hold SET account_id = (SELECT id FROM credits_account WHERE id <> {account})
         WHERE id = {captured}
     """
     _corrupt(elsewhere, sound)
-    assert find_differences() == [Finding(CHARGED, stranger, sound.captured, expected=-30, found=None)]
+    assert find_differences() == [Finding(CHARGED, other_account, sound.captured, expected=-30, found=None)]
 
 
 @pytest.mark.parametrize(

@@ -37,9 +37,9 @@ def test_a_sound_ledger_is_recorded_as_such() -> None:
 
 def test_findings_say_what_is_and_what_should_be() -> None:
     amount, off = random.randint(1, 99), random.randint(1, 99)
-    meddled = account(amount)
+    changed_account = account(amount)
     account(amount)
-    query("UPDATE credits_account SET balance = balance + %s WHERE id = %s", off, meddled)
+    query("UPDATE credits_account SET balance = balance + %s WHERE id = %s", off, changed_account)
     audit = reconciliation.reconcile(now=timezone.now())
     assert audit is not None
     assert audit.counts["findings"] == 1
@@ -48,7 +48,7 @@ def test_findings_say_what_is_and_what_should_be() -> None:
             "rule": "balance is the sum of the entries",
             "have": str(amount + off),
             "wanted": str(amount),
-            "ids": {"account": str(meddled), "row": str(meddled)},
+            "ids": {"account": str(changed_account), "row": str(changed_account)},
         }
     ]
 

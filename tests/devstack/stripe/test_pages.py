@@ -12,7 +12,11 @@ from devstack.stripe.client import ControlClient
 from tests.devstack.stripe.accounts import DAY, DoubleAccount, latest_invoice
 
 BACK = "https://wallet.example/back"
-GOOD, DECLINED, ASKS = "pm_card_visa", "pm_card_chargeCustomerFail", "pm_card_authenticationRequired"
+GOOD, DECLINED, AUTHENTICATION_REQUIRED = (
+    "pm_card_visa",
+    "pm_card_chargeCustomerFail",
+    "pm_card_authenticationRequired",
+)
 
 
 def _get(url: str) -> str:
@@ -35,7 +39,7 @@ def open_invoice(account: DoubleAccount, amount: int) -> stripe.Invoice:
     return latest_invoice(account.subscribe(account.create_paying_customer(DECLINED), amount))
 
 
-@pytest.mark.parametrize(("card", "status"), [(GOOD, 303), (ASKS, 303), (DECLINED, 402)])
+@pytest.mark.parametrize(("card", "status"), [(GOOD, 303), (AUTHENTICATION_REQUIRED, 303), (DECLINED, 402)])
 def test_an_open_invoice_is_paid_on_its_page(
     account: DoubleAccount, open_invoice: stripe.Invoice, amount: int, card: str, status: int
 ) -> None:
@@ -50,7 +54,9 @@ def test_an_open_invoice_is_paid_on_its_page(
     assert ("<form" in _get(url)) == (status == 402)
 
 
-@pytest.mark.parametrize(("card", "status"), [(GOOD, 303), (ASKS, 303), ("pm_card_chargeDeclined", 402)])
+@pytest.mark.parametrize(
+    ("card", "status"), [(GOOD, 303), (AUTHENTICATION_REQUIRED, 303), ("pm_card_chargeDeclined", 402)]
+)
 def test_checkout_captures_a_card_and_sends_the_browser_back(
     account: DoubleAccount, card: str, status: int
 ) -> None:
@@ -98,7 +104,7 @@ def test_a_bank_may_decline_off_session_what_it_wants_confirmed(
 ) -> None:
     controls.off_session("decline")
     controls.after_retries("leave")
-    customer = account.create_paying_customer(ASKS)
+    customer = account.create_paying_customer(AUTHENTICATION_REQUIRED)
     subscription = account.subscribe(customer, amount)
     intent = account.v1.payment_intents.retrieve(account.payment_intent_of(subscription))
     assert intent.status == "requires_action"

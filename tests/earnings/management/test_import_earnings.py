@@ -141,9 +141,9 @@ def test_above_the_limits_the_very_file_is_imported_once_a_second_person_approve
     rows = [f"r{number},{_reference(user)},4000,," for number, user in enumerate(users)]
     for _ in range(2):
         assert "waits for a second person" in _import(tmp_path, *rows)[0]
-    [asked] = ApprovalRequest.objects.all()
-    assert asked.amount == 16_000
-    assert asked.changes["rows"] == ["", "2 of 2 users"]
+    [request] = ApprovalRequest.objects.all()
+    assert request.amount == 16_000
+    assert request.changes["rows"] == ["", "2 of 2 users"]
     assert not Postback.objects.exists()
     approve("finance")
     assert "waits for a second person" in _import(tmp_path, *rows, f"r9,{_reference(users[0])},5000,,")[0]

@@ -109,23 +109,23 @@ def test_a_longer_log_costs_no_more_statements(client: Client) -> None:
 
 def test_a_request_and_what_came_of_it_are_told_apart_and_lead_to_one_another(client: Client) -> None:
     asker, second = member("support"), member("finance")
-    asked = adjustments.request(
+    request = adjustments.request(
         user=UserFactory.create(),
         credits=1_000_000,
         actor=asker,
         key=secrets.token_hex(8),
         reason="paid twice",
     )
-    approvals.approve(request_id=asked.pk, actor=second, reason="checked")
+    approvals.approve(request_id=request.pk, actor=second, reason="checked")
     page = client.get(reverse(LIST)).content.decode()
     assert (page.count("<strong>Asked for</strong>"), page.count("<strong>Carried out</strong>")) == (1, 1)
-    assert page.count(f">request {asked.pk}</a>") == page.count(">Adjust credits</div>") == 2
+    assert page.count(f">request {request.pk}</a>") == page.count(">Adjust credits</div>") == 2
     newest = StaffAction.objects.latest("pk")
     shown = client.get(reverse("admin:gateway_admin_staffaction_change", args=[newest.pk])).content.decode()
     assert f"{asker} (support): paid twice" in shown
     assert f"Carried out: {second}. checked" in shown
-    posted = f"{reverse('admin:credits_creditentry_changelist')}?q=approval:{asked.pk}"
+    posted = f"{reverse('admin:credits_creditentry_changelist')}?q=approval:{request.pk}"
     assert posted in shown
     [entry] = client.get(posted).context["cl"].result_list
-    request = client.get(reverse("admin:gateway_admin_approvalrequest_change", args=[asked.pk]))
-    assert reverse("admin:credits_creditentry_change", args=[entry.pk]) in request.content.decode()
+    request_page = client.get(reverse("admin:gateway_admin_approvalrequest_change", args=[request.pk]))
+    assert reverse("admin:credits_creditentry_change", args=[entry.pk]) in request_page.content.decode()

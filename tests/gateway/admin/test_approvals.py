@@ -121,7 +121,7 @@ def test_the_clerk_the_person_and_the_day_are_each_counted(asker: User, limit: i
         UserFactory.create(),
         [member("support") for _ in range(3)],
     )
-    asked = [
+    requests = [
         ask(first, asker, limit - 5),
         ask(other, asker, -6),  # the clerk has 5 left, whoever the person is and either way
         ask(first, colleagues[0], 6),  # the person has 5 left, whoever the clerk is
@@ -129,7 +129,14 @@ def test_the_clerk_the_person_and_the_day_are_each_counted(asker: User, limit: i
         ask(UserFactory.create(), colleagues[1], 6),  # 5 of the day are left
         ask(UserFactory.create(), colleagues[2], 5),
     ]
-    assert [request.status for request in asked] == ["done", "waiting", "waiting", "done", "waiting", "done"]
+    assert [request.status for request in requests] == [
+        "done",
+        "waiting",
+        "waiting",
+        "done",
+        "waiting",
+        "done",
+    ]
 
 
 def test_yesterday_and_what_two_people_did_do_not_count(

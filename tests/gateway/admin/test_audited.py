@@ -41,14 +41,14 @@ def add(client: Client, **values: str) -> TrustedImplementation:
 def test_what_is_asked_for_and_what_is_carried_out_are_two_entries_of_two_people(client: Client) -> None:
     name, address = secrets.token_hex(4), random_address()
     row = add(client, name=name, address=address)
-    asked, done = entries_of("save_trusted_code")
-    assert [sentence_of(entry) for entry in (asked, done)] == [
+    requested, carried_out = entries_of("save_trusted_code")
+    assert [sentence_of(entry) for entry in (requested, carried_out)] == [
         "save_trusted_code asked",
         "save_trusted_code carried out",
     ]
-    assert asked.user != done.user
-    assert done.object_id == str(row.pk)
-    for entry in (asked, done):
+    assert requested.user != carried_out.user
+    assert carried_out.object_id == str(row.pk)
+    for entry in (requested, carried_out):
         changes = details_of(entry)["changes"]
         assert (changes["name"], changes["address"]) == (["", name], ["", address])
 

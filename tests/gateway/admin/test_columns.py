@@ -33,7 +33,7 @@ from users.models import User
         (columns.number(None), "-"),
     ],
 )
-def test_a_value(shown: str, words: str) -> None:
+def test_a_value_is_shown_with_its_unit_and_separators(shown: str, words: str) -> None:
     assert f">{words}<" in f">{shown}<"
 
 
@@ -59,7 +59,7 @@ def test_a_change_in_the_log_is_said_in_words(
     assert columns.lines(model, {name: pair}) == [line]
 
 
-def test_the_whole_value_stays_at_hand() -> None:
+def test_a_shortened_value_shows_the_whole_one_as_its_title() -> None:
     address = "0x2bfDBF5a411826eBdfD4B2164cebB0996e66a97e"
 
     assert f'title="{address}"' in columns.short(address)

@@ -65,9 +65,9 @@ def test_at_the_first_login_a_phone_is_set_up_and_the_codes_are_shown_once() -> 
     # The page is not shown again, and the phone not offered to anybody else.
     assert client.post(ENROL, {"token": "123456"})["Location"] == "/admin/login/"
     assert log_in(person).status_code == 200
-    told = " ".join(LogEntry.objects.values_list("change_message", flat=True))
-    assert "set up a phone" in told
-    assert not any(code in told for code in codes)
+    messages = " ".join(LogEntry.objects.values_list("change_message", flat=True))
+    assert "set up a phone" in messages
+    assert not any(code in messages for code in codes)
 
 
 def test_until_then_the_password_opens_that_page_alone() -> None:

@@ -41,7 +41,7 @@ _MARKS = {"person", "books", "submit-row", "group/button"}
 
 
 @pytest.mark.parametrize("name", _ORIGINALS)
-def test_the_original_has_not_changed(name: str) -> None:
+def test_the_template_of_unfold_that_we_replace_has_not_changed(name: str) -> None:
     original = Path(unfold.__file__).parent / "templates" / name
 
     assert hashlib.sha256(original.read_bytes()).hexdigest()[:16] == _ORIGINALS[name]

@@ -46,7 +46,7 @@ def read(client: Client, path: str) -> str:
     )
 
 
-def vague_times(text: str) -> list[str]:
+def times_without_zone(text: str) -> list[str]:
     """Return the times of day in the text that do not name their zone."""
     return [text[max(0, match.start() - 20) : match.end() + 8] for match in _CLOCK.finditer(text)]
 
@@ -67,7 +67,7 @@ def test_every_time_in_a_list_and_on_a_row_is_of_24_hours_and_names_its_zone(
     log_in_staff(client)
     row = make(model)
     for path in (list_of(model), page_of(row)):
-        assert vague_times(read(client, path)) == []
+        assert times_without_zone(read(client, path)) == []
 
 
 @pytest.mark.usefixtures("short_sidebar")
@@ -102,7 +102,7 @@ def test_the_pages_of_our_own_name_the_zone_too(client: Client) -> None:
     )
     ReconciliationRun.objects.create(kind="ledger", started_at=_MOMENT)
     pages = {path: read(client, path) for path in ("/admin/", "/admin/books/", page_of(user))}
-    assert {path: vague_times(text) for path, text in pages.items()} == {path: [] for path in pages}
+    assert {path: times_without_zone(text) for path, text in pages.items()} == {path: [] for path in pages}
     assert "2026-03-07 17:04" in pages["/admin/books/"]
     assert len(re.findall(r"\d\d:\d\d", pages[page_of(user)])) >= 5
 

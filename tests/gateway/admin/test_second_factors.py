@@ -38,20 +38,20 @@ def test_a_second_factor_is_reset_when_another_role_agrees() -> None:
     person, browser = member("support"), browser_of(member("operations"))
     old = TOTPDevice.objects.create(user=person, name="lost")
     codes = second_factors.renew_codes(person)
-    told = messages_of(confirm(browser, "users_user", "reset_second_factor", person))
+    messages = messages_of(confirm(browser, "users_user", "reset_second_factor", person))
     assert (TOTPDevice.objects.get(user=person), RecoveryCodes.objects.count()) == (old, 1)
     assert "The old second factor is gone" in approve("finance")
     device = TOTPDevice.objects.get(user=person)
     assert (device.confirmed, RecoveryCodes.objects.count()) == (False, 0)
     # Only the page that its owner opens with the password shows the new key.
-    later = told + _pages(browser_of(member("superuser")), person)
+    later = messages + _pages(browser_of(member("superuser")), person)
     assert not any(secret in later for secret in (*_spellings(device), *_spellings(old), *codes))
 
 
 def test_a_password_is_replaced_when_another_role_agrees() -> None:
     person, browser = member("support"), browser_of(member("operations"))
-    told = messages_of(confirm(browser, "users_user", "reset_password", person))
-    password = told.rsplit(" ", 1)[1]
+    messages = messages_of(confirm(browser, "users_user", "reset_password", person))
+    password = messages.rsplit(" ", 1)[1]
     assert not User.objects.get(pk=person.pk).check_password(password)
     approve("finance")
     person = User.objects.get(pk=person.pk)
@@ -113,6 +113,6 @@ def test_the_only_one_of_a_role_is_let_in_again_and_nobody_else_is() -> None:
         User.objects.filter(pk=helper.pk).update(is_active=False)
     # Who is still logged in may agree to what operations ask for.
     why = {"reason": "forgotten", "key": secrets.token_hex(8)}
-    asked, password = staff.request_password(person=eve, actor=member("operations"), **why)
-    approvals.approve(request_id=asked.pk, actor=User.objects.get(pk=eve.pk), reason="I asked for it")
+    request, password = staff.request_password(person=eve, actor=member("operations"), **why)
+    approvals.approve(request_id=request.pk, actor=User.objects.get(pk=eve.pk), reason="I asked for it")
     assert User.objects.get(pk=eve.pk).check_password(password)

@@ -257,8 +257,8 @@ class TestSimulation:
         permissions = RELAY | Permission.TRANSFERVALUE | Permission.CALL
         profile = chain.world.create_profile(Controller(permissions, allowed_targets=(friend,)))
         assert _refusal_of(chain, chain.call(profile, transfer(friend))) is None
-        stranger = chain.call(profile, transfer(random_address()))
-        assert _refusal_of(chain, stranger) == "call-not-allowed"
+        other_call = chain.call(profile, transfer(random_address()))
+        assert _refusal_of(chain, other_call) == "call-not-allowed"
 
     def test_a_target_that_reverts_is_told_apart_from_a_profile_that_refuses(self, chain: Setting) -> None:
         profile, flaky = chain.world.create_profile(), chain.world.deploy_flaky()
@@ -505,15 +505,15 @@ class TestExternalExecutions:
     def test_a_call_that_somebody_else_sent_is_found_by_its_controller(self, chain: Setting) -> None:
         profile = chain.world.create_profile()
         call = chain.call(profile, set_data())
-        thief = Setting(chain.world, chain.client, new_signer())
-        chain.world.fund(ETHER, thief.relayer)
-        stolen = thief.execute(call)
+        other_sender = Setting(chain.world, chain.client, new_signer())
+        chain.world.fund(ETHER, other_sender.relayer)
+        external = other_sender.execute(call)
         ours = chain.execute(call)
         receipt = _receipt(chain, ours.transaction_hash)
         assert receipt.succeeded is False
         (execution,) = _executions(chain, profile, 0, receipt.block_number)
-        assert execution.transaction_hash == stolen.transaction_hash
-        assert (execution.sender, execution.to) == (thief.relayer, profile.key_manager_address)
+        assert execution.transaction_hash == external.transaction_hash
+        assert (execution.sender, execution.to) == (other_sender.relayer, profile.key_manager_address)
         assert execution.calldata == calldata_of(call)
         assert decode_execute_relay_call(execution.calldata) == (call.signature, 0, 0, call.payload)
         assert execution.selector == call.payload[:4]
@@ -526,14 +526,14 @@ class TestExternalExecutions:
         signed = chain.execute(call)
         receipt = _receipt(chain, signed.transaction_hash)
         chain.world.mine(25)
-        asked = {"from_block": receipt.block_number - 1, "to_block": receipt.block_number + 25}
-        (sent,) = chain.client.read_sent(senders=[chain.relayer], **asked)
+        blocks = {"from_block": receipt.block_number - 1, "to_block": receipt.block_number + 25}
+        (sent,) = chain.client.read_sent(senders=[chain.relayer], **blocks)
         assert (sent.transaction_hash, sent.sender) == (signed.transaction_hash, chain.relayer)
         assert (sent.account_nonce, sent.to) == (0, profile.key_manager_address)
         assert (sent.calldata, sent.receipt) == (calldata_of(call), receipt)
-        assert chain.client.read_sent(senders=[random_address()], **asked) == []
-        later = {**asked, "from_block": receipt.block_number + 1}
-        assert chain.client.read_sent(senders=[chain.relayer], **later) == []
+        assert chain.client.read_sent(senders=[random_address()], **blocks) == []
+        later_blocks = {**blocks, "from_block": receipt.block_number + 1}
+        assert chain.client.read_sent(senders=[chain.relayer], **later_blocks) == []
 
     def test_only_the_blocks_asked_for_are_searched(self, chain: Setting) -> None:
         profile = chain.world.create_profile()

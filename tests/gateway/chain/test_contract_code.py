@@ -41,7 +41,7 @@ def test_a_target_with_leading_zeros_may_be_pushed_without_them() -> None:
     ],
     ids=["nothing", "a byte", "a jump unmoved", "a zero pushed", "a byte more", "a byte before", "twice"],
 )
-def test_anything_else_names_none(code: bytes) -> None:
+def test_other_code_names_no_implementation(code: bytes) -> None:
     assert implementation_of(code) is None
 
 

@@ -24,6 +24,6 @@ def test_every_refusal_has_a_code_a_title_and_a_sentence_about_it() -> None:
         assert refusal.__doc__ != DomainError.__doc__
 
 
-def test_statuses_say_whose_turn_it_is() -> None:
+def test_only_a_503_is_retryable() -> None:
     kinds = {(refusal.status, refusal.retryable) for refusal in _ours()}
     assert kinds == {(400, False), (422, False), (503, True)}

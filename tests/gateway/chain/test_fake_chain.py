@@ -44,10 +44,10 @@ def test_an_absent_node_answers_no_request(fake: Setting, world: FakeChain) -> N
 
 
 def test_a_test_may_prepare_send_outcomes(fake: Setting, world: FakeChain) -> None:
-    dictated = SendOutcome(SendKind.REFUSED, "tx fee exceeds the configured cap")
-    world.refuse_next(dictated)
+    outcome = SendOutcome(SendKind.REFUSED, "tx fee exceeds the configured cap")
+    world.refuse_next(outcome)
     raw = fake.transaction(fake.relayer).raw
-    assert fake.client.send_raw_transactions([raw]) == [dictated]
+    assert fake.client.send_raw_transactions([raw]) == [outcome]
     assert fake.client.send_raw_transactions([raw])[0].kind is SendKind.ACCEPTED
     assert world.sent == [raw, raw]
 
@@ -111,4 +111,4 @@ def test_requests_are_counted_and_permissions_can_change(fake: Setting, world: F
     world.set_owner(profile, controller)
     (state,) = fake.client.read_relay_states([fake.query(profile)])
     assert (state.permissions, state.owner) == (0, controller)
-    assert world.asked == {"read_relay_states": 1}
+    assert world.request_counts == {"read_relay_states": 1}

@@ -76,7 +76,7 @@ class TestBatches:
             nodes = _nodes(node.url)
             assert [_ask(nodes) for _ in range(5)] == [["0x1"]] * 5
 
-    def test_threads_share_it(self) -> None:
+    def test_threads_share_the_nodes_of_one_client(self) -> None:
         with running(_echo) as node, ThreadPoolExecutor(8) as threads:
             nodes = _nodes(node.url)
             batches = [[("echo", [secrets.token_hex(4)])] for _ in range(64)]

@@ -27,7 +27,7 @@ def _agreed(*views: ChainView, needed: int) -> ChainView:
 
 
 @pytest.mark.parametrize(
-    "lie",
+    "wrong_receipt",
     [
         replace(_RECEIPT, succeeded=False),
         replace(_RECEIPT, gas_used=1),
@@ -37,13 +37,15 @@ def _agreed(*views: ChainView, needed: int) -> ChainView:
         None,
     ],
 )
-def test_one_liar_leaves_two_nodes_undecided_and_is_outvoted_by_two_of_three(lie: Receipt | None) -> None:
-    views = [_view(), _view(lie)]
+def test_one_liar_leaves_two_nodes_undecided_and_is_outvoted_by_two_of_three(
+    wrong_receipt: Receipt | None,
+) -> None:
+    views = [_view(), _view(wrong_receipt)]
     random.shuffle(views)
     view = _agreed(*views, needed=2)
     assert (view.receipts, set(view.undecided)) == ({}, {_HASH})
 
-    views = [_view(), _view(), _view(lie)]
+    views = [_view(), _view(), _view(wrong_receipt)]
     random.shuffle(views)
     view = _agreed(*views, needed=2)
     assert (view.receipts, view.undecided) == ({_HASH: _RECEIPT}, frozenset())

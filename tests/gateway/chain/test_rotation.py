@@ -131,16 +131,16 @@ def test_an_unfit_node_leaves_and_returns_by_itself_and_each_change_is_logged_on
         setattr(setting.truths[0], name, value)
     assert setting.faults() == setting.faults() == [fault] + [""] * (count - 1)
 
-    asked = len(setting.running[0].batches)
+    batch_count = len(setting.running[0].batches)
     setting.client.head()
     (outcome,) = setting.client.send_raw_transactions([b"\x02"])
     assert outcome.kind is SendKind.ACCEPTED
-    assert len(setting.running[0].batches) == asked
+    assert len(setting.running[0].batches) == batch_count
 
     setting.truths[0].__init__()
     assert setting.faults() == setting.faults() == [""] * count
     setting.client.head()
-    assert len(setting.running[0].batches) > asked
+    assert len(setting.running[0].batches) > batch_count
     ours = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     name = setting.client.nodes()[0].name
     assert ours == [
@@ -229,11 +229,11 @@ def test_a_hung_node_costs_a_few_threads_their_time_and_the_others_none(make: An
     with ThreadPoolExecutor(32) as threads:
         list(threads.map(call, range(64)))
     # Eight may wait. Where the machine stood still, two more took the places of the first who gave up.
-    asked = len(setting.running[0].batches)
-    assert 0 < asked <= 10
+    batch_count = len(setting.running[0].batches)
+    assert 0 < batch_count <= 10
     # It has failed several times in a row by now, and is not asked.
     call(0)
-    assert len(setting.running[0].batches) == asked
+    assert len(setting.running[0].batches) == batch_count
     over.set()
 
 
@@ -243,10 +243,10 @@ def test_checks_find_a_node_that_answers_again(make: Any) -> None:
     for _ in range(3):
         setting.client.check_nodes()
     assert [node.fault for node in setting.client.nodes()] == ["no answer"]
-    asked = len(setting.running[0].batches)
+    batch_count = len(setting.running[0].batches)
     with pytest.raises(NodeUnavailable):
         setting.client.head()
-    assert len(setting.running[0].batches) == asked
+    assert len(setting.running[0].batches) == batch_count
     setting.truths[0].status = 200
     assert setting.faults() == [""]
     assert setting.client.head().number == 1_000

@@ -40,7 +40,7 @@ def profile() -> Profile:
     return Profile(random_address(), random_address(), (Controller(),))
 
 
-def _found(profile: Profile, call: RelayCall, signature: bytes) -> list[WrongHash]:
+def _signed_hashes(profile: Profile, call: RelayCall, signature: bytes) -> list[WrongHash]:
     return [
         wrong
         for wrong in wrong_hashes(chain_id=_CHAIN_ID, call=call, profile=profile.profile_address)
@@ -75,7 +75,7 @@ def test_a_wrong_number_in_the_hash_is_named(
         "payload": call.payload,
     }
     signature = profile.controller.sign(relay_digest(**fields | changed))
-    (wrong,) = _found(profile, call, signature)
+    (wrong,) = _signed_hashes(profile, call, signature)
     assert wrong.code == code
     assert named in wrong.detail
     assert "{" not in wrong.detail
@@ -89,7 +89,7 @@ def test_personal_sign_over_the_hash_is_named_as_bytes_and_as_text(profile: Prof
     account = Account.from_key(profile.controller.private_key)
     as_bytes = account.sign_message(encode_defunct(primitive=digest)).signature
     as_text = account.sign_message(encode_defunct(text="0x" + digest.hex())).signature
-    codes = [_found(profile, call, bytes(signature))[0].code for signature in (as_bytes, as_text)]
+    codes = [_signed_hashes(profile, call, bytes(signature))[0].code for signature in (as_bytes, as_text)]
     assert codes == ["signature-personal-sign-digest", "signature-personal-sign-text"]
 
 
@@ -106,7 +106,7 @@ def test_the_right_hash_is_never_among_the_wrong_ones(profile: Profile) -> None:
 def test_a_signature_over_something_else_finds_no_mistake(profile: Profile) -> None:
     call = sign_relay_call(profile, set_data(), chain_id=_CHAIN_ID)
     other = replace(call, payload=set_data())
-    assert _found(profile, other, call.signature) == []
+    assert _signed_hashes(profile, other, call.signature) == []
 
 
 def test_a_mistake_becomes_a_refusal_with_its_facts(profile: Profile) -> None:

@@ -33,7 +33,7 @@ def test_the_first_key_seals_and_all_open() -> None:
 
 
 @pytest.mark.parametrize("change", ["key", "purpose", "text", "plain"])
-def test_nothing_else_opens_it(change: str) -> None:
+def test_another_key_another_purpose_or_a_changed_text_unseals_nothing(change: str) -> None:
     sealed = seal("a secret", keys=[_NEW], purpose="test")
     middle = len(sealed) // 2
     changed = sealed[:middle] + ("A" if sealed[middle] != "A" else "B") + sealed[middle + 1 :]

@@ -46,12 +46,12 @@ def test_only_what_our_own_proxies_wrote_counts_as_the_callers_address(
 
 
 @pytest.mark.parametrize(
-    "told", ["unknown", "_hidden", "7.7.7.7:", "7.7.7", "[2001:db8::1", "7.7.7.7:1:2", "☃"]
+    "forwarded", ["unknown", "_hidden", "7.7.7.7:", "7.7.7", "[2001:db8::1", "7.7.7.7:1:2", "☃"]
 )
-def test_what_is_no_address_is_the_same_unknown_caller(settings: Settings, told: str) -> None:
+def test_what_is_no_address_is_the_same_unknown_caller(settings: Settings, forwarded: str) -> None:
     settings.TRUSTED_PROXY_COUNT = 1
 
-    request = RequestFactory().get("/", HTTP_X_FORWARDED_FOR=told)
+    request = RequestFactory().get("/", HTTP_X_FORWARDED_FOR=forwarded)
 
     assert (client_ip(request), client_ip_if_known(request)) == ("unknown", None)
     assert client_network(request) == "unknown"

@@ -65,7 +65,7 @@ def headers(profile: Profile, earned: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def known(headers: dict[str, Any], profile: Profile) -> None:
+def user_on_standby(headers: dict[str, Any], profile: Profile) -> None:
     """The standby has the user, and nothing that the user earned since."""
     user = User.objects.get(profile_address=profile.profile_address)
     with connections[REPLICA].cursor() as cursor:
@@ -84,7 +84,7 @@ def _sees(browser: Client, person: User) -> bool:
     return str(person.profile_address) in answer.content.decode()
 
 
-@pytest.mark.usefixtures("known")
+@pytest.mark.usefixtures("user_on_standby")
 def test_the_dashboard_is_read_from_the_standby(client: APIClient, headers: dict[str, Any]) -> None:
     assert _credits(client, headers) == 0
 

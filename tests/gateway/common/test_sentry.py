@@ -26,7 +26,7 @@ SECRETS = {
 }
 
 
-class Kept(Transport):
+class MemoryTransport(Transport):
     """Keeps what would be sent."""
 
     sent: list[Any]
@@ -40,7 +40,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> sentry_sdk.Client:
     """Sentry's library as the service sets it up."""
     monkeypatch.setattr(settings, "SENTRY_DSN", "https://public@sentry.example/1")
     options = {**sentry.options(), "integrations": [], "default_integrations": False}
-    client = sentry_sdk.Client(transport=Kept, **options)
+    client = sentry_sdk.Client(transport=MemoryTransport, **options)
     client.transport.sent = []  # type: ignore[union-attr]
     return client
 

@@ -99,17 +99,17 @@ def test_a_redis_that_hangs_is_waited_for_once_and_asked_again_a_second_later(
     monkeypatch.setattr(redis_urls, "PATIENCE_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as hanging:
         settings.REDIS_URL = f"redis://127.0.0.1:{hanging.getsockname()[1]}/0"
-        asked = asks_of(throttling._counter(settings.REDIS_URL))
+        requests = redis_requests_of(throttling._counter(settings.REDIS_URL))
 
         assert all(Open().allow_request(request_of("1"), APIView()) for _ in range(4))
         with pytest.raises(ServiceUnavailable):
             Closed().allow_request(request_of("1"), APIView())
-        assert len(asked) == 1
+        assert len(requests) == 1
 
         clock.now += 1.1
         with ThreadPoolExecutor(8) as callers:
             assert all(callers.map(lambda _: Open().allow_request(request_of("1"), APIView()), range(8)))
-        assert len(asked) == 2
+        assert len(requests) == 2
 
 
 def test_requests_are_counted_again_once_redis_is_back(services: Services, settings: Settings) -> None:
@@ -131,15 +131,15 @@ def test_of_a_large_rate_hits_are_counted_in_packets_and_no_more_than_the_rate_p
     rate, caller = throttling._rate("400/hour"), secrets.token_hex()
     monkeypatch.setattr(throttling, "_PACKET_SECONDS", 600.0)
     counters = [throttling._Counter(services.redis_url) for _ in range(processes)]
-    asks = [asks_of(counter) for counter in counters]
+    requests = [redis_requests_of(counter) for counter in counters]
     passed = sum(
         counters[place % processes].count(rate, "RELAY_READ_RATE", caller, in_packets=True) is None
         for place in range(450)
     )
     assert passed == 400
-    # A packet is four hits; after the rate is used up, each hit asks twice.
-    asked = sum(len(of_process) for of_process in asks)
-    assert 100 <= asked <= 100 + 2 * 50 + 2 * 4 * processes
+    # A packet is four hits; after the rate is used up, each hit takes two requests.
+    request_count = sum(len(of_process) for of_process in requests)
+    assert 100 <= request_count <= 100 + 2 * 50 + 2 * 4 * processes
 
 
 def test_a_packet_that_is_not_used_up_in_time_is_lost(
@@ -160,14 +160,14 @@ def test_what_fails_closed_is_counted_hit_by_hit(services: Services, settings: S
     assert ("AUTH_NONCE_RATE", caller) not in counter._packets._left
 
 
-def asks_of(counter: throttling._Counter) -> list[object]:
-    """Return a list that grows by an item each time this counter asks Redis."""
+def redis_requests_of(counter: throttling._Counter) -> list[object]:
+    """Return a list that grows by an item with each request of this counter to Redis."""
     hit = counter._limiter.hit
-    asked: list[object] = []
+    requests: list[object] = []
 
     def counted(*arguments: Any, **options: Any) -> Any:
-        asked.append(arguments)
+        requests.append(arguments)
         return hit(*arguments, **options)
 
     counter._limiter.hit = counted  # type: ignore[method-assign]
-    return asked
+    return requests

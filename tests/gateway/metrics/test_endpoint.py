@@ -29,7 +29,7 @@ HISTOGRAMS = {
 }
 
 
-def asked(authorization: str = "", method: str = "get", path: str = "/metrics") -> tuple[int, str]:
+def refusal(authorization: str = "", method: str = "get", path: str = "/metrics") -> tuple[int, str]:
     headers = {"authorization": authorization} if authorization else {}
     answer = getattr(Client(), method)(path, headers=headers)
     assert answer.headers["Content-Type"] == "application/problem+json"
@@ -41,19 +41,19 @@ def asked(authorization: str = "", method: str = "get", path: str = "/metrics") 
 def test_without_a_token_configured_there_is_no_such_page(settings: Settings, method: str) -> None:
     settings.METRICS_TOKENS = []
     for header in ("", "Bearer ", f"Bearer {secrets.token_urlsafe(32)}"):
-        assert asked(header, method) == (404, "not-found")
+        assert refusal(header, method) == (404, "not-found")
 
 
 @pytest.mark.parametrize("method", ["get", "post", "options"])
 def test_without_the_right_token_nothing_is_told(token: str, method: str) -> None:
     wrong = ("", "Bearer", "Bearer ", f"Bearer {token[:-1]}", f"Bearer {token}x", f"Token {token}", token)
     for header in (*wrong, "Bearer ü", f"Bearer {secrets.token_urlsafe(32)}"):
-        assert asked(header, method) == (401, "not-authenticated")
+        assert refusal(header, method) == (401, "not-authenticated")
 
 
 def test_a_refusal_asks_the_database_nothing(token: str) -> None:
     # Without the fixture `db` any statement fails the test.
-    assert asked("Bearer nonsense")[0] == 401
+    assert refusal("Bearer nonsense")[0] == 401
 
 
 @pytest.mark.django_db
@@ -68,7 +68,7 @@ def test_every_configured_token_opens_it(settings: Settings, path: str) -> None:
 
 
 def test_it_is_only_read(token: str) -> None:
-    assert asked(f"Bearer {token}", "post") == (405, "method-not-allowed")
+    assert refusal(f"Bearer {token}", "post") == (405, "method-not-allowed")
 
 
 @pytest.mark.django_db
@@ -119,7 +119,7 @@ def test_without_the_database_it_says_so(token: str, monkeypatch: pytest.MonkeyP
         raise OperationalError("the connection is lost")
 
     monkeypatch.setattr(connection, "cursor", away)
-    assert asked(f"Bearer {token}") == (503, "service-unavailable")
+    assert refusal(f"Bearer {token}") == (503, "service-unavailable")
 
 
 def test_tokens_come_from_the_environment_or_a_file(tmp_path: Path) -> None:

@@ -99,11 +99,13 @@ def test_each_loop_of_the_relay_worker_says_when_it_last_ended_and_succeeded(scr
     ended, succeeded = ago(random.randint(1, 9)), ago(random.randint(10, 99))
     for name, last in (("tracking", succeeded), ("broadcasting", None)):
         WorkerLoop.objects.create(name=name, ended_at=ended, succeeded_at=last)
-    found = scrape()
+    samples = scrape()
     for name in ("tracking", "broadcasting"):
-        assert found["relay_loop_ended_timestamp_seconds", name] == pytest.approx(ended.timestamp())
-    assert found["relay_loop_succeeded_timestamp_seconds", "tracking"] == pytest.approx(succeeded.timestamp())
-    assert ("relay_loop_succeeded_timestamp_seconds", "broadcasting") not in found
+        assert samples["relay_loop_ended_timestamp_seconds", name] == pytest.approx(ended.timestamp())
+    assert samples["relay_loop_succeeded_timestamp_seconds", "tracking"] == pytest.approx(
+        succeeded.timestamp()
+    )
+    assert ("relay_loop_succeeded_timestamp_seconds", "broadcasting") not in samples
 
 
 def test_each_node_says_whether_it_is_asked_and_how_old_its_newest_block_is(

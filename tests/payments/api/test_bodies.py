@@ -8,7 +8,7 @@ from tests.fakes.billing import FakeBilling
 from tests.payments.api.spec import UPSERT
 from tests.payments.rows import all_rows
 from tests.relay.api.conftest import Wallet
-from tests.relay.api.test_bodies import MISSING, NO_BODIES, spoiled
+from tests.relay.api.test_bodies import MISSING, NO_BODIES, with_member
 from tests.relay.api.test_execute import assert_problem
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +31,7 @@ FAULTS: dict[str, list[Any]] = {
 def test_each_fault_is_named_by_its_pointer(fake: FakeBilling, wallet: Wallet, pointer: str) -> None:
     before = all_rows()
     for value in FAULTS[pointer]:
-        answer = wallet.post(UPSERT, spoiled(GOOD, pointer, value))
+        answer = wallet.post(UPSERT, with_member(GOOD, pointer, value))
         members = assert_problem(answer, 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
     assert all_rows() == before

@@ -61,14 +61,14 @@ def test_fifty_different_concurrent_requests_succeed_or_get_409_and_charge_once(
 ) -> None:
     answers = _answers([partial(upsert, wallet, amount + step % 5) for step in range(MANY)])
     assert len(answers) == MANY
-    obeyed = [answer for answer in answers if answer.status == 200]
-    assert obeyed
+    accepted = [answer for answer in answers if answer.status == 200]
+    assert accepted
     for answer in answers:
         if answer.status != 200:
             assert_problem(answer, 409, "billing-in-progress")
             assert answer.headers["Retry-After"] in {"1", "2"}
     (made,) = double.v1.subscriptions.list({"status": "all", "limit": 100}).data
-    assert {as_specified(answer, UPSERT)["subscriptionId"] for answer in obeyed} == {made.id}
+    assert {as_specified(answer, UPSERT)["subscriptionId"] for answer in accepted} == {made.id}
     assert len(made["items"].data) == 1
     assert len(double.v1.charges.list({"limit": 100}).data) == 1
     assert Subscription.objects.get().amount_minor == made["items"].data[0].price.unit_amount

@@ -68,7 +68,7 @@ def test_json_or_nothing_may_be_posted(
 
 def test_each_user_has_a_customer_of_their_own(double: DoubleAccount, wallet: Wallet) -> None:
     other = signed_in(UserFactory.create())
-    first, second = (asking.send("post", CUSTOMER).body for asking in (wallet, other))
+    first, second = (payer_wallet.send("post", CUSTOMER).body for payer_wallet in (wallet, other))
     assert first["paymentsCustomerId"] != second["paymentsCustomerId"]
     assert first["walletAddress"] != second["walletAddress"]
 

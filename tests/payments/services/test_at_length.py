@@ -43,8 +43,8 @@ def _amount() -> int:
     return random.randint(500, 20_000)
 
 
-class Life:
-    """What one person does."""
+class Person:
+    """A payer, with everything that may happen to them and that they may do."""
 
     def __init__(self, double: DoubleAccount) -> None:
         self.double = double
@@ -81,7 +81,7 @@ class Life:
         for card in self.cards():
             self.double.decline_from_now(card, None)
 
-    def get_a_card_that_asks(self) -> None:
+    def get_a_card_that_needs_confirmation(self) -> None:
         self.capture(NEEDS_CONFIRMATION)
 
     def get_a_card_that_fails(self) -> None:
@@ -95,7 +95,7 @@ class Life:
         if not get_billing_client().is_customer_deleted(customer_id=self.payer.customer.stripe_customer_id):
             self.double.delete_customer(self.payer.customer.stripe_customer_id)
 
-    # What a person wants
+    # Decisions of the person
 
     def change(self) -> None:
         self.try_upsert(_amount())
@@ -128,10 +128,23 @@ class Life:
         raise AssertionError(f"no way back from {report}")
 
 
-def _acts(life: Life) -> Callable[[], None]:
-    mishaps = (life.decline, life.decline, life.get_a_card_that_asks, life.get_a_card_that_fails, life.detach)
-    wishes = (life.heal, life.heal, life.recover, life.change, life.cancel, life.pay_on_stripes_page)
-    return random.choice([*mishaps, *wishes] * 3 + [life.be_deleted])
+def _random_act(person: Person) -> Callable[[], None]:
+    mishaps = (
+        person.decline,
+        person.decline,
+        person.get_a_card_that_needs_confirmation,
+        person.get_a_card_that_fails,
+        person.detach,
+    )
+    decisions = (
+        person.heal,
+        person.heal,
+        person.recover,
+        person.change,
+        person.cancel,
+        person.pay_on_stripes_page,
+    )
+    return random.choice([*mishaps, *decisions] * 3 + [person.be_deleted])
 
 
 def _deliver(double: DoubleAccount, since: datetime) -> None:
@@ -156,16 +169,16 @@ def test_what_was_collected_is_paid_out_whatever_failed_and_was_healed(
     seed = int(os.environ.get("PAYMENTS_SEED", random.randrange(2**32)))
     random.seed(seed)
     print(f"\nPAYMENTS_SEED={seed}")  # noqa: T201 (shown where it fails)
-    lives = [Life(double) for _ in range(PEOPLE)]
-    for life in lives:
-        life.capture(VISA)
-        assert life.try_upsert(_amount()) == "active"
-    spending = Spending([life.payer.user for life in lives])
+    people = [Person(double) for _ in range(PEOPLE)]
+    for person in people:
+        person.capture(VISA)
+        assert person.try_upsert(_amount()) == "active"
+    spending = Spending([person.payer.user for person in people])
     counts: Counter[str] = Counter()
     for half_month in range(2 * MONTHS):
         since = double.now()
-        for life in random.sample(lives, max(1, PEOPLE // 8)):
-            act = _acts(life)
+        for person in random.sample(people, max(1, PEOPLE // 8)):
+            act = _random_act(person)
             counts[act.__name__] += 1
             act()
         spending.make_calls(double.now())
@@ -173,10 +186,10 @@ def test_what_was_collected_is_paid_out_whatever_failed_and_was_healed(
         _deliver(double, since)
         _run_tasks(double.now())
         print(f"{half_month + 1} of {2 * MONTHS} half months", flush=True)  # noqa: T201
-    for life in lives:
-        life.heal()
+    for person in people:
+        person.heal()
     _run_tasks(double.now())
-    _assert_exact(double, lives, rates["usd"], spending)
+    _assert_exact(double, people, rates["usd"], spending)
     print(  # noqa: T201 (the figures of the long form)
         f"\n{MONTHS} months, {PEOPLE} people: {Payout.objects.count()} payouts, "
         f"{Subscription.objects.count()} subscriptions, {Customer.objects.count()} customers, {dict(counts)}; "
@@ -189,7 +202,7 @@ def _total(source: EntrySource) -> int:
     return sum(CreditEntry.objects.filter(source=source).values_list("amount", flat=True))
 
 
-def _assert_exact(double: DoubleAccount, lives: list[Life], rate: int, spending: Spending) -> None:
+def _assert_exact(double: DoubleAccount, people: list[Person], rate: int, spending: Spending) -> None:
     charges: Counter[int] = Counter()
     owners = dict(Customer.objects.values_list("stripe_customer_id", "user_id"))
     for charge in double.v1.charges.list({"limit": 100}).auto_paging_iter():
@@ -201,15 +214,15 @@ def _assert_exact(double: DoubleAccount, lives: list[Life], rate: int, spending:
         if row.amount_paid
     }
     assert {row.stripe_invoice_id for row in Payout.objects.all()} == set(paid_invoices)
-    for life in lives:
-        payouts = life.payer.payouts
-        assert sum(row.amount_minor for row in payouts) == charges[life.payer.user.pk]
+    for person in people:
+        payouts = person.payer.payouts
+        assert sum(row.amount_minor for row in payouts) == charges[person.payer.user.pk]
         paid_out = sum(row.amount_minor * rate // 100 for row in payouts)
-        assert life.payer.balance == paid_out + spending.assert_exact(life.payer.user)
+        assert person.payer.balance == paid_out + spending.assert_exact(person.payer.user)
         for row in payouts:
             period = max((line.period for line in paid_invoices[row.stripe_invoice_id].lines.data), key=_end)
             assert (row.period_start.timestamp(), row.period_end.timestamp()) == (period.start, period.end)
-        newest, allowance = payouts[-1], Allowance.objects.get(user=life.payer.user)
+        newest, allowance = payouts[-1], Allowance.objects.get(user=person.payer.user)
         assert (allowance.starts_at, allowance.ends_at) == (newest.period_start, newest.period_end)
     run = reconciliation.reconcile(now=double.now())
     assert run is not None

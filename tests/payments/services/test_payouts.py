@@ -193,10 +193,10 @@ def test_only_a_period_of_a_subscription_that_was_paid_here_is_paid_out(
     double: DoubleAccount, subscriber: Payer, kind: str
 ) -> None:
     invoice = _invoice(subscriber)
-    spoiled = replace(invoice, **NO_PERIOD_THAT_WAS_PAID[kind])
+    changed_invoice = replace(invoice, **NO_PERIOD_THAT_WAS_PAID[kind])
     before = all_rows()
     with transaction.atomic():
-        assert payouts.apply_paid_invoice(invoice=spoiled, now=double.now()) is None
+        assert payouts.apply_paid_invoice(invoice=changed_invoice, now=double.now()) is None
     assert all_rows() == before
     with transaction.atomic():
         assert payouts.apply_paid_invoice(invoice=invoice, now=double.now()) is not None

@@ -27,7 +27,7 @@ BEGINNINGS = sorted(
 
 
 @pytest.fixture
-def _far_east() -> Iterator[None]:
+def _easternmost_zone() -> Iterator[None]:
     """Set a time zone whose day begins first; it must not matter."""
     with timezone.override(ZoneInfo("Pacific/Kiritimati")):
         yield
@@ -44,7 +44,7 @@ def _subscribed(double: DoubleAccount, rates: dict[str, int]) -> list[Payer]:
     return payers
 
 
-@pytest.mark.usefixtures("_far_east")
+@pytest.mark.usefixtures("_easternmost_zone")
 def test_fourteen_months_are_paid_out_month_by_month(double: DoubleAccount, rates: dict[str, int]) -> None:
     payers = _subscribed(double, rates)
     process_all_events(double)

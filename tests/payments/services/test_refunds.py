@@ -106,10 +106,10 @@ def test_above_the_limit_stripe_is_asked_only_when_another_role_agrees(
     fake: FakeBilling, payer: Payer, amount: int, settings: Settings
 ) -> None:
     settings.APPROVAL_LIMITS["refunds"]["clerk"] = amount - 1
-    asked = ask(preview(fake, payer))
-    assert (asked.status, Refund.objects.count(), refunds.send_pending(now=fake.now())) == ("waiting", 0, 0)
+    request = ask(preview(fake, payer))
+    assert (request.status, Refund.objects.count(), refunds.send_pending(now=fake.now())) == ("waiting", 0, 0)
     assert "refund" not in "".join(event.decode() for event in fake.events)
-    approvals.approve(request_id=asked.pk, actor=member("finance"), reason="agreed")
+    approvals.approve(request_id=request.pk, actor=member("finance"), reason="agreed")
     assert refunds.send_pending(now=fake.now()) == 1
     assert (fake.refunded(payer.payout.stripe_payment_intent_id), figures().pending_operations) == (amount, 0)
 
@@ -118,12 +118,12 @@ def test_a_request_is_refused_where_money_was_returned_meanwhile(
     fake: FakeBilling, payer: Payer, amount: int, settings: Settings
 ) -> None:
     settings.APPROVAL_LIMITS["refunds"]["clerk"] = amount - 1
-    asked = ask(preview(fake, payer))
+    request = ask(preview(fake, payer))
     fake.refund(payer.payout.stripe_payment_intent_id, amount // 2)
     process(fake)
     before = everything()
     with pytest.raises(RequestOutdated):
-        approvals.approve(request_id=asked.pk, actor=member("finance"), reason="agreed")
+        approvals.approve(request_id=request.pk, actor=member("finance"), reason="agreed")
     assert everything() == before
 
 
@@ -205,8 +205,8 @@ def test_support_sees_what_it_takes_back_and_sends_exactly_that(
     assert everything() == after  # the page sent twice asks once
 
     with fake.away():
-        told = messages_of(confirm(clerk, "payments_refund", "send", refund))
-        assert "Stripe does not answer" in told
+        messages = messages_of(confirm(clerk, "payments_refund", "send", refund))
+        assert "Stripe does not answer" in messages
         assert "Nothing was done" in clerk.get(url).context["refusal"]
     assert "Stripe has refunded it: re_" in messages_of(confirm(clerk, "payments_refund", "send", refund))
     assert clerk.get(address_of("payments_refund", "send", refund)).context["effects"] == []

@@ -118,7 +118,7 @@ def _bring_about(double: DoubleAccount, cases: list[Case]) -> None:
             double.v1.subscriptions.cancel(identifier)
 
 
-def _look(case: Case, now: datetime, staff: Client) -> dict[str, str]:
+def _shown_state(case: Case, now: datetime, staff: Client) -> dict[str, str]:
     """Return what the person sees, and what staff read in the newest subscription's line on the person's page."""
     user, report = case.payer.user, subscriptions.report(user=case.payer.user, now=now)
     rewards = current_rewards(user=user, now=now)
@@ -182,18 +182,20 @@ def test_the_tables_of_states_are_true_and_every_owner_gets_back_to_active(
     assert [case.payer.subscription.status for case in cases] == [case.state for case in cases]
     staff = browser_of(member("support"))
     alike = {case.state: case for case in cases if case.act == "upsert"}
-    seen = {state: _look(case, now, staff) for state, case in alike.items()}
+    shown_states = {state: _shown_state(case, now, staff) for state, case in alike.items()}
     before = final_rows()
 
     # Webhooks, in any order, change nothing about that.
-    known = {case.payer.customer.stripe_customer_id for case in cases if case.act != "upsert"}
+    customer_ids = {case.payer.customer.stripe_customer_id for case in cases if case.act != "upsert"}
     bodies = [json.dumps(event) for event in double.webhooks(*synchronisation.EVENT_TYPES)]
-    about_them = [body.encode() for body in bodies if any(customer in body for customer in known)]
+    about_them = [body.encode() for body in bodies if any(customer in body for customer in customer_ids)]
     random.shuffle(about_them)
     process_events(about_them, now=now)
     assert final_rows() == before
 
-    by_state: dict[str, dict[str, str]] = {state: {"state": f"`{state}`", **seen[state]} for state in STATES}
+    by_state: dict[str, dict[str, str]] = {
+        state: {"state": f"`{state}`", **shown_states[state]} for state in STATES
+    }
     by_card: list[dict[str, str]] = []
     last: list[tuple[Case, str]] = []
     for case in cases:

@@ -156,8 +156,14 @@ def test_the_report_tells_what_is_open_why_and_what_to_do(
     made = overdue(status)
 
     def report() -> tuple[str, int | None, int, str, str]:
-        told = subscriptions.report(user=payer.user, now=double.now())
-        return told.subscription.status, told.paid_minor, told.open_minor, told.decline_code, told.next_step
+        current = subscriptions.report(user=payer.user, now=double.now())
+        return (
+            current.subscription.status,
+            current.paid_minor,
+            current.open_minor,
+            current.decline_code,
+            current.next_step,
+        )
 
     reason = "insufficient_funds" if status == "past_due" else ""
     assert report() == (status, None, amount, reason, "capture-card" if reason else "pay")
@@ -180,9 +186,9 @@ def test_the_report_tells_from_when_a_changed_amount_counts_and_asks_stripe_noth
     process_all_events(double)
     payer.upsert(amount + 50)
     with double.frozen_log() as requests:
-        told = subscriptions.report(user=payer.user, now=double.now())
+        report = subscriptions.report(user=payer.user, now=double.now())
     assert requests == []
-    assert (told.paid_minor, told.next_minor) == (amount, amount + 50)
+    assert (report.paid_minor, report.next_minor) == (amount, amount + 50)
     payer.upsert(amount + 50, cancels=True)
     assert subscriptions.report(user=payer.user, now=double.now()).next_minor is None
 

@@ -33,10 +33,10 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[StripeBillingClient]:
 def test_few_threads_wait_for_it_and_then_none(
     silent: StripeBillingClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request, asked = stripe.RequestsClient.request, list[int]()
+    request, thread_ids = stripe.RequestsClient.request, list[int]()
 
     def noted(*arguments: Any, **options: Any) -> Any:
-        asked.append(threading.get_ident())
+        thread_ids.append(threading.get_ident())
         return request(*arguments, **options)
 
     monkeypatch.setattr(stripe.RequestsClient, "request", noted)
@@ -55,7 +55,7 @@ def test_few_threads_wait_for_it_and_then_none(
     with ThreadPoolExecutor(12) as threads:
         list(threads.map(call_with_others, range(12)))
     # Two may wait. Where the machine stood still, two more took the places of the first who gave up.
-    assert 1 <= len(set(asked)) <= 4
-    before = len(asked)
+    assert 1 <= len(set(thread_ids)) <= 4
+    before = len(thread_ids)
     call(0)
-    assert len(asked) == before
+    assert len(thread_ids) == before

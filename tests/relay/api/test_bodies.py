@@ -40,7 +40,7 @@ FAULTS: dict[str, list[Any]] = {
 }
 
 
-def spoiled(body: dict[str, Any], pointer: str, value: Any) -> dict[str, Any]:
+def with_member(body: dict[str, Any], pointer: str, value: Any) -> dict[str, Any]:
     """Return the body with one member changed or missing."""
     *path, name = pointer.split("/")
     changed: dict[str, Any] = json.loads(json.dumps(body))
@@ -61,7 +61,7 @@ def test_each_error_of_execute_has_its_pointer(
     body = execute_body(new_call())
     before = everything()
     for value in FAULTS[pointer]:
-        answer = wallet.post(EXECUTE, spoiled(body, pointer, value))
+        answer = wallet.post(EXECUTE, with_member(body, pointer, value))
         members = assert_problem(answer, 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
         assert all(set(fault) == {"pointer", "code", "detail"} for fault in members["errors"])
@@ -94,7 +94,7 @@ QUOTA_FAULTS: dict[str, list[Any]] = {
 def test_each_error_of_quota_has_its_pointer(wallet: Wallet, path: str, pointer: str) -> None:
     body = {"address": random_address(), "timestamp": 1_700_000_000, "signature": "0x" + "11" * 65}
     for value in QUOTA_FAULTS[pointer]:
-        members = assert_problem(wallet.post(path, spoiled(body, pointer, value)), 400, "invalid-request")
+        members = assert_problem(wallet.post(path, with_member(body, pointer, value)), 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
 
 
@@ -112,7 +112,7 @@ def test_each_error_of_transaction_status_has_its_pointer(wallet: Wallet) -> Non
         valid[:-1] + "g",
         valid + "\u0000",
     ):
-        answer = wallet.post(STATUS, spoiled({"transactionHash": valid}, "transactionHash", value))
+        answer = wallet.post(STATUS, with_member({"transactionHash": valid}, "transactionHash", value))
         members = assert_problem(answer, 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == ["/transactionHash"]
 

@@ -147,12 +147,12 @@ def test_what_the_chain_refuses_is_a_422(wallet: Wallet, new_call: Callable[...,
     assert members == {"selector": "0x" + payload[:4].hex()}
 
 
-@pytest.mark.parametrize("trouble", ["node away", "relayers busy"])
+@pytest.mark.parametrize("fault", ["node away", "relayers busy"])
 def test_a_temporary_error_is_a_503_with_retry_after(
-    wallet: Wallet, new_call: Callable[..., RelayCall], settings: Settings, trouble: str
+    wallet: Wallet, new_call: Callable[..., RelayCall], settings: Settings, fault: str
 ) -> None:
     body = execute_body(new_call())
-    if trouble == "node away":
+    if fault == "node away":
         with node_away():
             answer = wallet.post(EXECUTE, body)
         assert_problem(answer, 503, "chain-unavailable")

@@ -15,7 +15,7 @@ from relay.models import RelayTransaction
 from relay.queries import RELAY
 from tests.factories import random_address
 from tests.relay.api.conftest import Wallet
-from tests.relay.api.test_bodies import spoiled
+from tests.relay.api.test_bodies import with_member
 from tests.relay.api.test_execute import EXECUTE, assert_problem
 from tests.relay.chain import node_away
 from tests.relay.rows import everything
@@ -141,7 +141,7 @@ SHAPES: dict[str, list[Any]] = {
 @pytest.mark.parametrize("pointer", SHAPES)
 def test_each_error_has_its_pointer(wallet: Wallet, pointer: str) -> None:
     for value in SHAPES[pointer]:
-        body = spoiled({"transaction": {"abi": "0x11223344"}}, pointer, value)
+        body = with_member({"transaction": {"abi": "0x11223344"}}, pointer, value)
         members = assert_problem(wallet.post(PREPARE, body), 400, "invalid-request")
         assert [fault["pointer"] for fault in members["errors"]] == [f"/{pointer}"], value
     both = {"transaction": {"abi": "0x11223344", "value": 1}}

@@ -199,7 +199,7 @@ def test_the_controller_loses_its_permissions_before_its_call_is_mined(
 ) -> None:
     profile = create_profile(ControllerPlan(), ControllerPlan())
     owner, meter = open_account(profile), LossMeter(services)
-    boss, other = profile.controllers
+    revoker, other = profile.controllers
     execute(
         user=owner,
         call=sign_call(services=services, profile=profile, private_key=other.private_key),
@@ -208,7 +208,7 @@ def test_the_controller_loses_its_permissions_before_its_call_is_mined(
     key = bytes.fromhex("4b80742de2bf82acb3630000") + bytes.fromhex(other.address[2:])
     revoke = keccak(text="setData(bytes32,bytes)")[:4] + encode(["bytes32", "bytes"], [key, bytes(32)])
     chain.execute_externally(
-        sign_call(services=services, profile=profile, payload=revoke, private_key=boss.private_key)
+        sign_call(services=services, profile=profile, payload=revoke, private_key=revoker.private_key)
     )
     settle()
     assert ending_of(RelayTransaction.objects.get())[0] == "Failed"

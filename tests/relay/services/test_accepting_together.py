@@ -31,22 +31,22 @@ from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Party = list[tuple[User, Profile]]
+Callers = list[tuple[User, Profile]]
 
 
 @pytest.fixture
-def party(
+def callers(
     services: Services, open_account: Callable[..., User], trusted: None, relayers: list[Relayer]
-) -> Party:
+) -> Callers:
     """Six users, each with a profile and plenty of credits."""
     profiles = services.world.create_profiles(*(ProfilePlan([ControllerPlan()]) for _ in range(6)))
     return [(open_account(profile), profile) for profile in profiles]
 
 
-def _together(party: Party, calls: list[RelayCall]) -> list[str | Exception]:
+def _together(callers: Callers, calls: list[RelayCall]) -> list[str | Exception]:
     """Hand the calls in as one batch: what threads that wait for each other do, without the threads."""
     requests = []
-    for (user, _), call in zip(party, calls, strict=True):
+    for (user, _), call in zip(callers, calls, strict=True):
         caller = Caller(user.pk, str(user.profile_address))
         requests.append(CallRequest(caller, *submission.identify(call=call), timezone.now()))
     views = submission._look_together(requests)
@@ -59,18 +59,18 @@ def _together(party: Party, calls: list[RelayCall]) -> list[str | Exception]:
     return acceptance.accept_together(approved)
 
 
-def _calls(services: Services, party: Party, *, channel: int = 0) -> list[RelayCall]:
-    return [sign_call(services=services, profile=profile, channel=channel) for _, profile in party]
+def _calls(services: Services, callers: Callers, *, channel: int = 0) -> list[RelayCall]:
+    return [sign_call(services=services, profile=profile, channel=channel) for _, profile in callers]
 
 
 def test_a_batch_asks_the_node_once_and_stores_each_call_with_its_own_bytes(
-    services: Services, party: Party, node: FaultyClient
+    services: Services, callers: Callers, node: FaultyClient
 ) -> None:
-    calls = _calls(services, party)
-    hashes = _together(party, calls)
+    calls = _calls(services, callers)
+    hashes = _together(callers, calls)
     assert node.requests == 1
     rows = [RelayTransaction.objects.get(transaction_hash=one) for one in hashes]
-    assert [row.user for row in rows] == [user for user, _ in party]
+    assert [row.user for row in rows] == [user for user, _ in callers]
     assert [bytes(row.payload) for row in rows] == [call.payload for call in calls]
     assert {row.attempts.get().transaction_hash for row in rows} == set(hashes)
     for relayer in Relayer.objects.all():
@@ -79,27 +79,31 @@ def test_a_batch_asks_the_node_once_and_stores_each_call_with_its_own_bytes(
     assert find_differences() == []
 
 
-def test_calls_that_are_refused_fail_no_other_and_leave_nothing(services: Services, party: Party) -> None:
-    poor, early = random.sample(range(len(party)), 2)
-    entries.adjust(user=party[poor][0], credits=-(10**9), key=secrets.token_hex(8), actor=None, reason="test")
+def test_calls_that_are_refused_fail_no_other_and_leave_nothing(services: Services, callers: Callers) -> None:
+    poor, early = random.sample(range(len(callers)), 2)
+    entries.adjust(
+        user=callers[poor][0], credits=-(10**9), key=secrets.token_hex(8), actor=None, reason="test"
+    )
     before = {account.user_id: account for account in CreditAccount.objects.all()}
-    calls = _calls(services, party)
-    _, profile = party[early]
+    calls = _calls(services, callers)
+    _, profile = callers[early]
     calls[early] = sign_call(services=services, profile=profile, ahead=1)
-    outcomes = _together(party, calls)
+    outcomes = _together(callers, calls)
     assert isinstance(outcomes[poor], InsufficientCredits)
     assert isinstance(outcomes[early], RelayNonceGap)
-    assert sum(isinstance(outcome, str) for outcome in outcomes) == len(party) - 2
-    assert Attempt.objects.count() == CreditHold.objects.count() == len(party) - 2
+    assert sum(isinstance(outcome, str) for outcome in outcomes) == len(callers) - 2
+    assert Attempt.objects.count() == CreditHold.objects.count() == len(callers) - 2
     for place in (poor, early):
-        account = CreditAccount.objects.get(user=party[place][0])
+        account = CreditAccount.objects.get(user=callers[place][0])
         assert (account.held, account.open_holds) == (0, 0)
         assert account.balance == before[account.user_id].balance
     assert find_differences() == []
 
 
-def test_an_account_is_opened_for_whoever_has_none(services: Services, party: Party, trusted: None) -> None:
-    _, profile = party[0]
+def test_an_account_is_opened_for_whoever_has_none(
+    services: Services, callers: Callers, trusted: None
+) -> None:
+    _, profile = callers[0]
     nobody = UserFactory.create()
     caller = Caller(nobody.pk, profile.profile_address)
     request = CallRequest(
@@ -113,10 +117,10 @@ def test_an_account_is_opened_for_whoever_has_none(services: Services, party: Pa
 
 
 def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
-    services: Services, party: Party, monkeypatch: pytest.MonkeyPatch
+    services: Services, callers: Callers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, second = (_calls(services, party[:1])[0] for _ in range(2))
-    _together(party[:1], [first])
+    first, second = (_calls(services, callers[:1])[0] for _ in range(2))
+    _together(callers[:1], [first])
     RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
     take_slots = acceptance._take_slots
 
@@ -127,30 +131,32 @@ def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
 
     monkeypatch.setattr(acceptance, "_take_slots", meanwhile)
     with pytest.raises(RelayNonceTaken):
-        _together(party[:1], [second])
+        _together(callers[:1], [second])
 
 
 def test_account_nonces_that_are_left_go_to_as_many_calls(
-    services: Services, party: Party, settings: Settings
+    services: Services, callers: Callers, settings: Settings
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 2, 100
     idle = random.choice(Relayer.objects.all())
     Relayer.objects.exclude(pk=idle.pk).update(next_account_nonce=F("next_account_nonce") + 1)
-    room = Relayer.objects.count() + 1
-    outcomes = _together(party, _calls(services, party))
-    assert sum(isinstance(outcome, str) for outcome in outcomes) == room < len(party)
-    assert sum(isinstance(outcome, RelayersBusy) for outcome in outcomes) == len(party) - room
-    assert CreditHold.objects.count() == room
+    free_slots = Relayer.objects.count() + 1
+    outcomes = _together(callers, _calls(services, callers))
+    assert sum(isinstance(outcome, str) for outcome in outcomes) == free_slots < len(callers)
+    assert sum(isinstance(outcome, RelayersBusy) for outcome in outcomes) == len(callers) - free_slots
+    assert CreditHold.objects.count() == free_slots
 
 
-def test_relayers_take_no_more_calls_together_than_their_wei_pays(services: Services, party: Party) -> None:
-    first, *others = _calls(services, party)
-    _together(party[:1], [first])
+def test_relayers_take_no_more_calls_together_than_their_wei_pays(
+    services: Services, callers: Callers
+) -> None:
+    first, *others = _calls(services, callers)
+    _together(callers[:1], [first])
     spent = Attempt.objects.get()
     one_more = spent.worst_cost_wei * 3 // 2
     Relayer.objects.update(balance_wei=one_more)
     Relayer.objects.filter(pk=spent.relayer_id).update(balance_wei=spent.worst_cost_wei + one_more)
-    outcomes = _together(party[1:], others)
+    outcomes = _together(callers[1:], others)
     assert sum(isinstance(outcome, str) for outcome in outcomes) == Relayer.objects.count() < len(others)
     assert (
         sum(isinstance(outcome, RelayersBusy) for outcome in outcomes)
@@ -159,7 +165,7 @@ def test_relayers_take_no_more_calls_together_than_their_wei_pays(services: Serv
 
 
 def test_an_error_undoes_the_whole_batch(
-    services: Services, party: Party, monkeypatch: pytest.MonkeyPatch
+    services: Services, callers: Callers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signer = get_signer()
     assert isinstance(signer, LocalSigner)
@@ -174,17 +180,17 @@ def test_an_error_undoes_the_whole_batch(
 
     monkeypatch.setattr(signer, "sign", fail_at_the_third)
     with pytest.raises(PolicyViolation):
-        _together(party, _calls(services, party))
+        _together(callers, _calls(services, callers))
     assert not RelayTransaction.objects.exists()
     assert not CreditHold.objects.exists()
     assert all(row.next_account_nonce == row.mined_account_nonce for row in Relayer.objects.all())
 
 
 @pytest.mark.django_db(transaction=True)
-def test_batches_at_once_take_each_account_nonce_once(services: Services, party: Party) -> None:
+def test_batches_at_once_take_each_account_nonce_once(services: Services, callers: Callers) -> None:
     batches = []
     for _ in range(5):
-        people = random.sample(party, len(party))
+        people = random.sample(callers, len(callers))
         batches.append(partial(_together, people, _calls(services, people, channel=secrets.randbits(64))))
     outcomes = []
     for answer in at_once(batches):

@@ -201,14 +201,14 @@ def test_different_channels_spread_over_the_relayers(relayers: list[Relayer], ac
     assert list(used) == [relayer.pk for relayer in relayers for _ in range(2)]
 
 
-SPOILERS: dict[str, dict[str, object]] = {
+UNUSABLE_STATES: dict[str, dict[str, object]] = {
     "full": {},
     "inactive": {"is_active": False},
     "too poor": {"balance_wei": 1},
 }
 
 
-@pytest.mark.parametrize("state", SPOILERS)
+@pytest.mark.parametrize("state", UNUSABLE_STATES)
 def test_a_follower_never_goes_to_another_relayer(
     user: User,
     accept: Accept,
@@ -221,7 +221,7 @@ def test_a_follower_never_goes_to_another_relayer(
     sticky = accept(channel=channel).relayer_id
     if state == "full":
         settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 100
-    Relayer.objects.filter(pk=sticky).update(**SPOILERS[state] or {"is_active": True})
+    Relayer.objects.filter(pk=sticky).update(**UNUSABLE_STATES[state] or {"is_active": True})
     call = new_call(channel=channel, ahead=1)
     with refused(RelayersBusy) as refusal:
         execute(user=user, call=call, now=timezone.now())

@@ -12,7 +12,7 @@ from tests.relay.chain import GWEI, Chain
 
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
-_LOOKED_AT = 10
+_BLOCKS = 10
 
 
 @pytest.mark.usefixtures("node")
@@ -33,7 +33,7 @@ def test_a_stranger_who_pays_tips_in_quiet_blocks_moves_no_price(
 
     assert chain.pay_tips(*[tip_gwei * GWEI] * 11) <= most_spent_wei
     # Whoever took the median of recent blocks would offer this.
-    assert statistics.median(chain.recent_tips(_LOOKED_AT)) == tip_gwei * GWEI
+    assert statistics.median(chain.recent_tips(_BLOCKS)) == tip_gwei * GWEI
 
     after = accept(channel=channel)
     first, second = before.attempts.get(), after.attempts.get()

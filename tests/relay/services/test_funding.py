@@ -251,7 +251,7 @@ def test_paused_relayers_are_funded_and_quarantined_or_retired_ones_are_not(
 def test_every_receiver_is_a_relayer_that_this_process_signs_for(
     chain: Chain, treasury: str, relayers: list[Relayer]
 ) -> None:
-    stranger = Relayer.objects.create(
+    other_relayer = Relayer.objects.create(
         address=Account.create().address,
         next_account_nonce=0,
         mined_account_nonce=0,
@@ -260,6 +260,6 @@ def test_every_receiver_is_a_relayer_that_this_process_signs_for(
     for relayer in relayers:
         chain.fund(LYX, relayer.address)
     relay_relayers.sync(now=timezone.now())
-    assert stranger.address not in get_signer().addresses()
+    assert other_relayer.address not in get_signer().addresses()
     assert funding.top_up(now=timezone.now()) is None
     assert TopUp.objects.count() == 0

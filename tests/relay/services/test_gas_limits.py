@@ -130,6 +130,6 @@ def test_the_oldest_limits_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) 
     profiles = ["0x" + secrets.token_hex(20) for _ in range(21)]
     for profile in profiles:
         gas_limits._learn(gas_limits._kind_of(profile, call), gas_limits.Gas(2, 1))
-    known = [gas_limits.known_limit(profile=profile, call=call) for profile in profiles]
-    assert known == [None] * 2 + [2] * 19
+    limits = [gas_limits.known_limit(profile=profile, call=call) for profile in profiles]
+    assert limits == [None] * 2 + [2] * 19
     assert gas_limits.known_limit(profile=profiles[-1], call=replace(call, payload=bytes(4))) is None

@@ -140,13 +140,13 @@ SURVIVED: dict[str, Callable[[Nodes], None]] = {
     "pool is full": _refuses("txpool is full"),
     "lost broadcast": _does(lambda: node_faults.lost_broadcast),
 }
-# What a node is believed where it is the only one.
-BELIEVED: dict[str, tuple[Callable[[Nodes], None], str]] = {
+# What nobody can tell is wrong where there is only one node.
+UNDETECTABLE: dict[str, tuple[Callable[[Nodes], None], str]] = {
     "receipt of a revert": (_does(lambda: changed(node_faults.reverted_receipts)), "Failed"),
     "receipt of twice the gas": (_does(lambda: changed(node_faults.costly_receipts)), "Success"),
     "refused": (_refuses("insufficient funds for gas * price + value"), "Cancelled"),
 }
-EVERY = {**SURVIVED, **{name: cause for name, (cause, _) in BELIEVED.items()}}
+EVERY = {**SURVIVED, **{name: cause for name, (cause, _) in UNDETECTABLE.items()}}
 
 
 def _assert_true_to_chain(row: RelayTransaction, chain: Chain) -> None:
@@ -183,14 +183,14 @@ def test_with_one_node_the_call_ends_as_the_chain_says_once_the_fault_is_over(
     _assert_true_to_chain(row, chain)
 
 
-@pytest.mark.parametrize("fault", BELIEVED)
+@pytest.mark.parametrize("fault", UNDETECTABLE)
 def test_one_node_alone_is_believed(
     accept: Accept, chain: Chain, make: Callable[..., Nodes], fault: str
 ) -> None:
     """As the table in docs/reliability.md says: the loss is bounded by the hold."""
     nodes = make(1, fault)
     row = accept()
-    cause, status = BELIEVED[fault]
+    cause, status = UNDETECTABLE[fault]
     cause(nodes)
     nodes.tick(chain, 3)
     nodes.heal()

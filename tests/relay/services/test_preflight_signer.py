@@ -119,7 +119,7 @@ def test_spellings_of_one_signature_are_one_call(user: User, new_call: Callable[
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    "corrupt",
     [
         lambda signature: signature[:64] + bytes([random.choice([2, 26, 29, 255])]),
         lambda signature: bytes(32) + signature[32:],
@@ -129,11 +129,11 @@ def test_spellings_of_one_signature_are_one_call(user: User, new_call: Callable[
     ids=["v", "r of zero", "r of the order", "s of zero"],
 )
 def test_a_malformed_signature_is_refused(
-    user: User, new_call: Callable[..., RelayCall], refused: Refused, spoil: Callable[[bytes], bytes]
+    user: User, new_call: Callable[..., RelayCall], refused: Refused, corrupt: Callable[[bytes], bytes]
 ) -> None:
     call = new_call()
     with refused(UnusableSignature):
-        execute(user=user, call=replace(call, signature=spoil(call.signature)), now=timezone.now())
+        execute(user=user, call=replace(call, signature=corrupt(call.signature)), now=timezone.now())
 
 
 def test_a_signature_of_no_key_is_refused(

@@ -130,7 +130,7 @@ def _claim_ahead(monkeypatch: pytest.MonkeyPatch, *relayers: Relayer, by: int) -
     """Have the node say that these relayers have sent more transactions than we know of."""
     addresses, read_chain = {row.address for row in relayers}, JsonRpcChainClient.read_chain
 
-    def lying(client: JsonRpcChainClient, **arguments: Any) -> ChainView:
+    def read_ahead(client: JsonRpcChainClient, **arguments: Any) -> ChainView:
         view = read_chain(client, **arguments)
         accounts = {
             address: replace(account, latest_nonce=account.latest_nonce + by * (address in addresses))
@@ -138,7 +138,7 @@ def _claim_ahead(monkeypatch: pytest.MonkeyPatch, *relayers: Relayer, by: int) -
         }
         return replace(view, accounts=accounts)
 
-    monkeypatch.setattr(JsonRpcChainClient, "read_chain", lying)
+    monkeypatch.setattr(JsonRpcChainClient, "read_chain", read_ahead)
 
 
 @pytest.mark.django_db

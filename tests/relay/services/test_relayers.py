@@ -62,26 +62,26 @@ def test_each_relayer_takes_calls_up_to_the_cap(
 
 
 def test_the_least_loaded_relayer_takes_the_next_call(relayers: list[Relayer], accept: Accept) -> None:
-    busy, idle, idler = relayers
+    busy, idle, idlest = relayers
     Relayer.objects.filter(pk=busy.pk).update(mined_account_nonce=F("mined_account_nonce") - 3)
     Relayer.objects.filter(pk=idle.pk).update(mined_account_nonce=F("mined_account_nonce") - 1)
-    assert [accept(channel=any_channel()).relayer for _ in range(4)] == [idler, idle, idler, idle]
+    assert [accept(channel=any_channel()).relayer for _ in range(4)] == [idlest, idle, idlest, idle]
 
 
-@pytest.mark.parametrize("spoil", [{"is_active": False}, {"balance_wei": 0}], ids=["inactive", "poor"])
+@pytest.mark.parametrize("changes", [{"is_active": False}, {"balance_wei": 0}], ids=["inactive", "poor"])
 def test_a_relayer_that_cannot_send_is_passed_over(
-    relayers: list[Relayer], accept: Accept, spoil: dict[str, object]
+    relayers: list[Relayer], accept: Accept, changes: dict[str, object]
 ) -> None:
     able = relayers[1]
-    Relayer.objects.exclude(pk=able.pk).update(**spoil)
+    Relayer.objects.exclude(pk=able.pk).update(**changes)
     assert {accept(channel=any_channel()).relayer for _ in range(3)} == {able}
 
 
-@pytest.mark.parametrize("spoil", [{"is_active": False}, {"balance_wei": 0}], ids=["inactive", "poor"])
+@pytest.mark.parametrize("changes", [{"is_active": False}, {"balance_wei": 0}], ids=["inactive", "poor"])
 def test_without_an_able_relayer_nothing_is_held(
-    user: User, new_call: Callable[..., RelayCall], refused: Refused, spoil: dict[str, object]
+    user: User, new_call: Callable[..., RelayCall], refused: Refused, changes: dict[str, object]
 ) -> None:
-    Relayer.objects.update(**spoil)
+    Relayer.objects.update(**changes)
     call = new_call()
     with refused(RelayersBusy) as refusal:
         execute(user=user, call=call, now=timezone.now())

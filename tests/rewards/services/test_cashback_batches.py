@@ -111,7 +111,7 @@ def holds_of(people: Sequence[User], amounts: Sequence[Sequence[int]]) -> list[l
     return [[held(user, amount) for amount in wanted] for user, wanted in zip(people, amounts, strict=True)]
 
 
-def test_together_ends_as_one_after_the_other() -> None:
+def test_holds_settled_together_end_as_if_settled_one_after_the_other() -> None:
     costs = [[random.choice([0, 1, 7, random.randint(1, 4_000)]) for _ in range(12)] for _ in range(4)]
     amounts = [[max(1, cost + random.randint(-9, 9)) for cost in row] for row in costs]
     people, twins = ([person(subscribes=bool(n % 2)) for n in range(4)] for _ in range(2))

@@ -91,7 +91,7 @@ def test_the_examples_have_the_described_shape(description: Any, path: str, meth
     assert checked > len(bodies)
 
 
-def test_the_examples_tell_one_true_story() -> None:
+def test_the_examples_are_of_one_sign_in_and_its_signature_is_valid() -> None:
     (_, answer), (request, *_) = schema.NONCE_EXAMPLES, schema.VERIFY_EXAMPLES
     digest = personal_sign_digest(answer.value["message"].encode())
     signature = bytes.fromhex(request.value["signature"][2:])

@@ -16,8 +16,8 @@ def test_sessions_are_listed_newest_use_first_and_only_ones_own(
 ) -> None:
     first, second = wallet.verify(), wallet.verify()
     wallet.refresh(first["refresh"])
-    stranger = chain.create_profile()
-    signed_in(stranger)
+    other = chain.create_profile()
+    signed_in(other)
 
     listed = wallet.client.get("/api/auth/sessions", HTTP_AUTHORIZATION=f"Bearer {second['access']}").json()
 
@@ -33,7 +33,7 @@ def test_signing_out_everywhere_ends_every_session_of_the_profile_and_no_other(
     wallet: Wallet, profile: Profile, chain: FakeChain
 ) -> None:
     first, second = wallet.verify(), wallet.verify()
-    stranger = signed_in(chain.create_profile())
+    other = signed_in(chain.create_profile())
     client = APIClient()
 
     answer = client.delete("/api/auth/sessions", HTTP_AUTHORIZATION=f"Bearer {first['access']}")
@@ -42,4 +42,4 @@ def test_signing_out_everywhere_ends_every_session_of_the_profile_and_no_other(
     for pair in (first, second):
         assert wallet.me(pair["access"])["code"] == "session-ended"
         assert wallet.refresh(pair["refresh"])["code"] == "session-ended"
-    assert "code" not in wallet.me(stranger.access)
+    assert "code" not in wallet.me(other.access)

@@ -22,9 +22,9 @@ def run(*arguments: str, role: str = "operations") -> str:
 @pytest.mark.parametrize("kind", TrustedImplementation.Kind.values)
 def test_it_asks_for_an_address_in_any_casing_and_finance_decides(kind: str) -> None:
     address = random_address()
-    told = run(kind, "--address", address.lower(), "--name", "a release")
-    assert told.startswith(f"{kind} {address}: Request ")
-    assert "waits for a second person (finance or superuser)" in told
+    output = run(kind, "--address", address.lower(), "--name", "a release")
+    assert output.startswith(f"{kind} {address}: Request ")
+    assert "waits for a second person (finance or superuser)" in output
     assert not TrustedImplementation.objects.filter(address=address).exists()
     assert "is saved" in approve("finance")
     row = TrustedImplementation.objects.get(address=address)

@@ -121,7 +121,7 @@ def test_a_nonce_is_good_until_its_last_moment_and_expired_after_it(
     with pytest.raises(ChallengeExpired):
         _answer(challenge, signature, at=challenge.expires_at)
     _assert_nobody_is_signed_in()
-    assert not chain.asked
+    assert not chain.request_counts
     _answer(challenge, signature, at=challenge.expires_at - timedelta(milliseconds=1))
     assert SignInSession.objects.count() == 1
 
@@ -176,7 +176,7 @@ def test_bytes_that_are_no_signature_leave_the_nonce_open(
     with pytest.raises(UnusableSignature):
         _answer(challenge, secrets.token_bytes(length))
     assert _is_open(challenge)
-    assert not chain.asked
+    assert not chain.request_counts
     _assert_nobody_is_signed_in()
 
 
@@ -187,7 +187,7 @@ def test_a_signature_that_no_key_can_have_made_is_malformed(profile: Profile, ch
 
     with pytest.raises(UnusableSignature):
         _answer(challenge, impossible)
-    assert not chain.asked
+    assert not chain.request_counts
     _assert_nobody_is_signed_in()
 
 
@@ -269,7 +269,7 @@ def test_a_contract_without_an_owner_is_no_profile(profile: Profile, chain: Fake
 
     with pytest.raises(UntrustedCode):
         _answer(challenge, personal_sign(profile.controller, challenge.message))
-    assert not chain.asked["read_key_manager"]
+    assert not chain.request_counts["read_key_manager"]
     _assert_nobody_is_signed_in()
 
 
@@ -377,12 +377,12 @@ def test_any_code_gets_a_challenge_where_any_is_served(profile: Profile, setting
 def test_whoever_was_found_once_is_not_looked_at_again(chain: FakeChain, profile: Profile) -> None:
     for _ in range(3):
         _request(profile.profile_address)
-    assert chain.asked["glance_at_code"] == 1
+    assert chain.request_counts["glance_at_code"] == 1
 
     other = chain.create_profile()
     signed_in(other)
     _request(other.profile_address)
-    assert chain.asked["glance_at_code"] == 1
+    assert chain.request_counts["glance_at_code"] == 1
 
 
 def test_while_no_node_answers_at_once_everybody_gets_a_challenge(chain: FakeChain, trusted: None) -> None:

@@ -10,12 +10,12 @@ from tests.devstack.stripe.accounts import DAY, HOUR, StripeAccount
 
 def price_data(account: StripeAccount, amount: int, currency: str = "usd") -> Any:
     """Return the data of a monthly price."""
-    rhythm = {"interval": "month"}
+    recurring = {"interval": "month"}
     return {
         "currency": currency,
         "product": account.create_product().id,
         "unit_amount": amount,
-        "recurring": rhythm,
+        "recurring": recurring,
     }
 
 

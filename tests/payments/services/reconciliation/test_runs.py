@@ -155,13 +155,13 @@ class TestWhatIsNotMissedYet:
         fake.refund(subscriber.payout.stripe_payment_intent_id)
         last_event = fake.events[-1]
 
-        def second_look() -> None:
+        def second_read() -> None:
             if client.calls["customers"] == 2:
                 assert not Clawback.objects.exists()
                 process_events([last_event], now=fake.now())
 
         with fault_injection() as client:
-            client.before["customers"] = second_look
+            client.before["customers"] = second_read
             run = reconciliation.reconcile(now=fake.now() + HOUR)
         assert client.calls["customers"] == 2
         assert _rules(run) == []
@@ -173,14 +173,14 @@ class TestWhatIsNotMissedYet:
         lost = fake.refund(subscriber.payout.stripe_payment_intent_id, 200)
         subscription_id = subscriber.subscription.stripe_subscription_id
 
-        def second_look() -> None:
+        def second_read() -> None:
             if client.calls["customers"] == 2:
                 fake.fail_refund(lost)
                 fake.refund(subscriber.payout.stripe_payment_intent_id, 300)
                 fake.cancel_subscription(subscription_id=subscription_id, key=secrets.token_hex(8))
 
         with fault_injection() as client:
-            client.before["customers"] = second_look
+            client.before["customers"] = second_read
             run = reconciliation.reconcile(now=fake.now() + HOUR)
         assert _rules(run) == ["clawback-sum"]
         assert run is not None

@@ -34,7 +34,9 @@ def test_images_of_others_are_pinned_by_digest(services: dict[str, Any]) -> None
     bases = re.findall(r"^ARG PYTHON=(.+)$", (settings.BASE_DIR / "Dockerfile").read_text(), re.MULTILINE)
 
     assert len(images) == 3
-    assert [image for image in images + bases if not re.fullmatch(r"\S+:\S+@sha256:[0-9a-f]{64}", image)] == []
+    assert [
+        image for image in images + bases if not re.fullmatch(r"\S+:\S+@sha256:[0-9a-f]{64}", image)
+    ] == []
     froms = re.findall(r"^FROM (\S+)", (settings.BASE_DIR / "Dockerfile").read_text(), re.MULTILINE)
     assert froms == ["${PYTHON}", "${PYTHON}"]
 

@@ -39,7 +39,7 @@ from relay.services.acceptance import (
     Caller,
     CallRequest,
     accept,
-    gather_seconds,
+    batch_wait_seconds,
 )
 from users.queries import require_active_state
 
@@ -155,7 +155,7 @@ def _look_together(requests: Sequence[CallRequest]) -> list[_View | Exception]:
 _look = Together(
     _look_together,
     most=MOST_TOGETHER,
-    gather_seconds=gather_seconds,
+    batch_wait_seconds=batch_wait_seconds,
     before_run=ROUND.before_first,
     patience=Patience(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_answer),
 )

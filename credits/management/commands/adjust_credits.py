@@ -9,11 +9,11 @@ from credits.services import adjustments
 from gateway.admin import approvals
 from gateway.common.errors import DomainError
 from gateway.common.fields import SAFE_INTEGER_MAX
-from users.management.asking import AskingCommand
+from users.management.approval_command import ApprovalCommand
 from users.queries import owner_of
 
 
-class Command(AskingCommand):
+class Command(ApprovalCommand):
     help = "Ask for an adjustment of a user's balance; above the limits of staff, a second person decides in the admin."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -13,10 +13,10 @@ from earnings.services.push import check_report, import_report
 from gateway.admin import approvals
 from gateway.admin.models import ApprovalRequest
 from gateway.common.errors import DomainError
-from users.management.asking import AskingCommand
+from users.management.approval_command import ApprovalCommand
 
 
-class Command(AskingCommand):
+class Command(ApprovalCommand):
     help = (
         f"Post the rows of a CSV file with the columns {', '.join(COLUMNS)} and, if wanted, "
         f"{', '.join(OPTIONAL_COLUMNS)}. Nothing is posted where any line is faulty; "

@@ -11,11 +11,11 @@ from earnings.services.push import request_visit_link
 from gateway.admin import approvals
 from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.common.errors import DomainError
-from users.management.asking import AskingCommand
+from users.management.approval_command import ApprovalCommand
 from users.queries import owner_of
 
 
-class Command(AskingCommand):
+class Command(ApprovalCommand):
     help = (
         "Print a link for one push notification. Its first visit earns the user the amount, once. Above the limits "
         "of staff, a second person decides in the admin; the same key then prints the link."

@@ -32,10 +32,10 @@ class Command(ApprovalCommand):
         actor = self.actor(options)
         key = options["key"] or f"adjust:{uuid.uuid4()}"
         try:
-            asked = adjustments.request(
+            approval = adjustments.request(
                 user=user, credits=amount, key=key, actor=actor, reason=options["reason"]
             )
         except DomainError as refusal:
             raise CommandError(refusal.detail) from refusal
-        done = approvals.outcome_of(asked, f"{amount:+d} credits are posted.")
+        done = approvals.outcome_of(approval, f"{amount:+d} credits are posted.")
         self.stdout.write(f"{user.profile_address}: {done} ({key})")

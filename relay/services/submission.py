@@ -177,7 +177,7 @@ def _check_rows(request: CallRequest, rows: CallRows) -> None:
 
 def _query_of(request: CallRequest, rows: CallRows) -> RelayQuery:
     call = request.call
-    gas_limit = gas_limits.known_limit(profile=request.caller.profile_address, call=call)
+    gas_limit = gas_limits.learned_limit(profile=request.caller.profile_address, call=call)
     return RelayQuery(
         profile=request.caller.profile_address,
         key_manager=call.key_manager,

@@ -51,8 +51,8 @@ class Command(ApprovalCommand):
             raise CommandError(f"{len(result.errors)} faulty lines; nothing was imported")
         if is_dry_run:
             self.stdout.write(f"{result.new} rows are valid; nothing was imported")
-        elif result.asked and result.asked.status == ApprovalRequest.Status.WAITING:
-            self.stdout.write(f"{approvals.outcome_of(result.asked, '')} Then import the same file again.")
+        elif result.approval and result.approval.status == ApprovalRequest.Status.WAITING:
+            self.stdout.write(f"{approvals.outcome_of(result.approval, '')} Then import the same file again.")
         else:
             self.stdout.write(f"{result.new} rows imported, {result.repeated} had been imported before")
 

@@ -35,7 +35,7 @@ class Command(ApprovalCommand):
             raise CommandError(f"No user has the profile {options['address']}.")
         key = options["key"] or f"visit:{uuid.uuid4()}"
         try:
-            asked, link = request_visit_link(
+            approval, link = request_visit_link(
                 user=user,
                 campaign=options["campaign"],
                 amount=Decimal(options["amount"]),
@@ -52,4 +52,6 @@ class Command(ApprovalCommand):
             raise CommandError("No key of AD_NETWORK_SECRET_KEYS opens the secret.") from error
         except DomainError as refusal:
             raise CommandError(refusal.detail) from refusal
-        self.stdout.write(link or f"{approvals.outcome_of(asked, '')} Then run this again with --key {key}")
+        self.stdout.write(
+            link or f"{approvals.outcome_of(approval, '')} Then run this again with --key {key}"
+        )

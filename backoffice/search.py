@@ -26,7 +26,7 @@ _HASH = re.compile(r"0x[0-9a-f]{64}")
 _WHOLE_ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 MayView = Callable[[type[Model]], bool]
 
-WHAT_IS_FOUND = (
+SEARCHABLE = (
     "A profile's address, whole or four or more of the characters it begins or ends with, in any casing",
     "A profile as name#1234: the digits are the first of its address, and it is they that find it",
     "The user name of a member of staff, or its beginning, in any casing",
@@ -72,7 +72,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "term": term,
         "hits": hits,
         "most": MOST,
-        "what_is_found": WHAT_IS_FOUND,
+        "searchable": SEARCHABLE,
     }
     return TemplateResponse(request, "backoffice/search.html", context)
 

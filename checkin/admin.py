@@ -97,14 +97,14 @@ def _reviewed(rows: Sequence[DropTable]) -> dict[str, Any]:
 
 
 def _publish(row: DropTable, decision: Decision) -> str:
-    asked = drop_tables.request_publication(
+    approval = drop_tables.request_publication(
         table_id=row.pk,
         actor=decision.actor,
         reviewed=decision.answers["reviewed"].split(),
         reason=decision.reason,
         key=decision.key(row),
     )
-    return approvals.outcome_of(asked, "It is in force.")
+    return approvals.outcome_of(approval, "It is in force.")
 
 
 def _publishing(row: DropTable) -> SafeString:

@@ -74,14 +74,14 @@ class AdjustForm(ReasonForm):
 def adjust_credits(owner: Owner) -> ReasonedAction:
     def run(row: Any, decision: Decision) -> str:
         moved = decision.answers["credits"]
-        asked = adjustments.request(
+        approval = adjustments.request(
             user=owner(row),
             credits=moved,
             key=decision.key(row),
             actor=decision.actor,
             reason=decision.reason,
         )
-        return approvals.outcome_of(asked, f"{moved:+d} credits are posted.")
+        return approvals.outcome_of(approval, f"{moved:+d} credits are posted.")
 
     return ReasonedAction(
         name="adjust_credits",

@@ -18,20 +18,20 @@ DECLARE
     call record;
 BEGIN
     FOR call IN
-        WITH wish AS (
+        WITH request AS (
             SELECT * FROM jsonb_to_recordset(wanted)
-                AS wish (place integer, user_id bigint, key text, credits bigint, debt_limit bigint)
+                AS request (place integer, user_id bigint, key text, credits bigint, debt_limit bigint)
         ), placed AS (
             INSERT INTO credits_hold (account_id, key, amount, status)
-            SELECT account.id, wish.key, wish.credits, 'HELD'
-            FROM wish JOIN credits_account AS account ON account.user_id = wish.user_id
-            ORDER BY wish.key
+            SELECT account.id, request.key, request.credits, 'HELD'
+            FROM request JOIN credits_account AS account ON account.user_id = request.user_id
+            ORDER BY request.key
             ON CONFLICT (key) DO NOTHING
             RETURNING id, account_id, key
         )
-        SELECT wish.*, placed.id AS hold_id, placed.account_id
-        FROM wish LEFT JOIN placed ON placed.key = wish.key
-        ORDER BY placed.account_id, wish.place
+        SELECT request.*, placed.id AS hold_id, placed.account_id
+        FROM request LEFT JOIN placed ON placed.key = request.key
+        ORDER BY placed.account_id, request.place
     LOOP
         place := call.place;
         user_id := call.user_id;

@@ -85,8 +85,8 @@ def _lint(name: str) -> list[str]:
     helm = importlib.import_module("helm_python.chart")
     outcome: dict[str, Any] = helm.lint(CHART, _values(name), strict=True, namespace=_NAMESPACE)
     # Below 2 is advice, such as to have an icon.
-    found = [str(one["error"]) for one in outcome["messages"] if one["severity"] >= _WARNING]
-    return [*found, *map(str, outcome["errors"])]
+    errors = [str(one["error"]) for one in outcome["messages"] if one["severity"] >= _WARNING]
+    return [*errors, *map(str, outcome["errors"])]
 
 
 def _invalid(text: str) -> list[str]:

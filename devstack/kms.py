@@ -39,7 +39,7 @@ class Kms(ThreadingHTTPServer):
         self.keys: dict[str, ec.EllipticCurvePrivateKey] = {}
         self.is_broken = False
         self.has_ended = False
-        self.asked: list[str] = []
+        self.operations: list[str] = []
 
     def new_key(self, curve: ec.EllipticCurve | None = None) -> str:
         """Return the id of a new key."""
@@ -53,7 +53,7 @@ class Kms(ThreadingHTTPServer):
 
     def answer(self, operation: str, wanted: dict[str, Any]) -> dict[str, str]:
         """Return what the operation answers, bytes in base64."""
-        self.asked.append(operation)
+        self.operations.append(operation)
         key = self.keys[wanted["KeyId"]]
         if operation == "TrentService.GetPublicKey":
             spki = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

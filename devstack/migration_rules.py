@@ -44,7 +44,7 @@ def complaints(migration: migrations.Migration) -> list[str]:
     operations = list(_in_database(migration.operations))
     new = {one.name_lower for one in operations if isinstance(one, migrations.CreateModel)}
     reviewed: dict[str, str] = getattr(migration, "reviewed", {})
-    found = []
+    errors = []
     for one in operations:
         reason = _objection(one)
         if (
@@ -52,12 +52,12 @@ def complaints(migration: migrations.Migration) -> list[str]:
             and getattr(one, "model_name_lower", None) not in new
             and not reviewed.get(type(one).__name__)
         ):
-            found.append(f"{migration.app_label}.{migration.name}: {one.describe()}: {reason}")
+            errors.append(f"{migration.app_label}.{migration.name}: {one.describe()}: {reason}")
     if migration.atomic and any(isinstance(one, _CONCURRENT) for one in operations):
-        found.append(
+        errors.append(
             f"{migration.app_label}.{migration.name}: indexes are made concurrently with atomic = False"
         )
-    return found
+    return errors
 
 
 def _in_database(operations: Iterable[Operation]) -> Iterator[Operation]:
@@ -104,9 +104,9 @@ def _is_ours(migration: migrations.Migration) -> bool:
 def main() -> int:
     """Print what is wrong with the project's migrations."""
     django.setup()
-    found = [complaint for migration in ours() for complaint in complaints(migration)]
-    sys.stderr.writelines(f"✗ {one}\n" for one in found)
-    return int(bool(found))
+    errors = [complaint for migration in ours() for complaint in complaints(migration)]
+    sys.stderr.writelines(f"✗ {one}\n" for one in errors)
+    return int(bool(errors))
 
 
 if __name__ == "__main__":

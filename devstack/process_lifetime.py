@@ -54,7 +54,7 @@ def run_guarded(work: Callable[[], int]) -> int:
     return 0 if exit_code == 128 + signal.SIGINT else exit_code
 
 
-def tethered(command: Sequence[str], ending: signal.Signals) -> list[str]:
+def with_death_signal(command: Sequence[str], ending: signal.Signals) -> list[str]:
     """Return `command` so that it receives `ending` when the thread that starts it ends."""
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     return [setpriv, f"--pdeathsig={ending.name}", "--", *command] if setpriv else list(command)

@@ -48,8 +48,8 @@ class Rpc:
             response = self._pool.request("POST", self.url, body=json.dumps(bodies), headers=headers)
         except urllib3.exceptions.HTTPError as error:
             raise RpcUnreachable(f"{self.url} does not answer") from error
-        found: list[dict[str, Any]] = response.json()
-        return found
+        replies: list[dict[str, Any]] = response.json()
+        return replies
 
 
 def _result(method: str, answer: dict[str, Any]) -> Any:

@@ -39,7 +39,7 @@ class KeyPlace(StrEnum):
 
 
 @dataclass(frozen=True)
-class Door:
+class SignerEndpoint:
     """Where the signer listens and is asked; over TLS also the files of its side, and those of the other one."""
 
     listen: str
@@ -53,9 +53,9 @@ class Signer(Server):
 
     name: ClassVar[str] = "signer"
 
-    def __init__(self, log_directory: Path, environment: Mapping[str, str], door: Door) -> None:
+    def __init__(self, log_directory: Path, environment: Mapping[str, str], endpoint: SignerEndpoint) -> None:
         super().__init__(PROJECT, log_directory, environment)
-        self._client = SignerClient(door.url, timeout_seconds=2, certificates=door.certificates)
+        self._client = SignerClient(endpoint.url, timeout_seconds=2, certificates=endpoint.certificates)
 
     def command(self) -> list[str]:
         """Return the foreground signer."""
@@ -112,16 +112,16 @@ def signing_at(
     kept: Secrets,
     directory: Path,
     settings: Mapping[str, str],
-    door: Door | None = None,
+    endpoint: SignerEndpoint | None = None,
 ) -> Signing:
     """
     Put the keys where they shall lie, unless they do; the limits of the signer are those of `settings`.
 
-    Without a door, it has a socket in the stack's folder.
+    Without an endpoint, it has a socket in the stack's folder.
     """
     if place == KeyPlace.LOCAL:
         return Signing([], dict(settings))
-    door = door or _socket_in(directory)
+    endpoint = endpoint or _socket_endpoint(directory)
     folder = directory / "signer"
     keys = {
         RELAYERS: kept.relayer_keys,
@@ -138,8 +138,8 @@ def signing_at(
         of_keys, before = _in_cloud(folder, keys, stub), [stub]
     implementations = services.world.implementations
     environment = {
-        "SIGNER_LISTEN": door.listen,
-        **_files(door.its_certificates),
+        "SIGNER_LISTEN": endpoint.listen,
+        **_files(endpoint.its_certificates),
         "SIGNER_CHAIN_ID": str(services.chain_id),
         "SIGNER_RPC_URL": services.rpc_url,
         "SIGNER_JOURNAL": str(folder / "journal"),
@@ -148,10 +148,10 @@ def signing_at(
         "SIGNER_TRUSTED_KEY_MANAGERS": implementations.key_manager,
         "SIGNER_TRUSTED_PROFILES": implementations.universal_profile,
     }
-    signer = Signer(directory / "log", process_environment(environment | of_keys), door)
+    signer = Signer(directory / "log", process_environment(environment | of_keys), endpoint)
     without_keys = {name: text for name, text in settings.items() if name not in _KEYS}
-    asking = {"RELAY_SIGNER": "remote", "SIGNER_URL": door.url, **_files(door.certificates)}
-    return Signing([*before, signer], without_keys | asking, folder / "journal")
+    of_service = {"RELAY_SIGNER": "remote", "SIGNER_URL": endpoint.url, **_files(endpoint.certificates)}
+    return Signing([*before, signer], without_keys | of_service, folder / "journal")
 
 
 def _in_keystore(folder: Path, keys: Mapping[str, Sequence[str]], *, password: str) -> dict[str, str]:
@@ -211,9 +211,9 @@ def _pem(key: str) -> bytes:
     return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-def _socket_in(directory: Path) -> Door:
+def _socket_endpoint(directory: Path) -> SignerEndpoint:
     url = f"unix://{directory.resolve() / 'signer.sock'}"
-    return Door(url, url)
+    return SignerEndpoint(url, url)
 
 
 def _files(certificates: Certificates | None) -> dict[str, str]:

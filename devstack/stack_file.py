@@ -31,21 +31,21 @@ def load_profiles(world: World, path: Path, plans: Sequence[ProfilePlan]) -> lis
 
 
 def demo_profiles() -> list[ProfilePlan]:
-    """Return three profiles of one almighty controller, then one whose further controllers may do less."""
-    almighty = ControllerPlan()
-    friend = address_of(almighty.private_key)
+    """Return three profiles with one controller each, then one whose further controllers may do less."""
+    owner = ControllerPlan()
+    recipient = address_of(owner.private_key)
     fourth = ProfilePlan(
         (
             ControllerPlan(),
             ControllerPlan(_ACT | Permission.EXECUTE_RELAY_CALL | Permission.SUPER_SETDATA),
             ControllerPlan(_ACT | Permission.SIGN),
             ControllerPlan(
-                _ACT | Permission.SIGN | Permission.EXECUTE_RELAY_CALL, allow_transfers_to(friend)
+                _ACT | Permission.SIGN | Permission.EXECUTE_RELAY_CALL, allow_transfers_to(recipient)
             ),
         ),
         _BALANCE,
     )
-    first = ProfilePlan((almighty,), _BALANCE, card("ada", (91, 61, 245)))
+    first = ProfilePlan((owner,), _BALANCE, card("ada", (91, 61, 245)))
     second = ProfilePlan(balance_wei=_BALANCE, card=card("grace", (20, 113, 61)))
     return [first, second, ProfilePlan(balance_wei=_BALANCE), fourth]
 

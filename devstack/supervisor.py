@@ -9,7 +9,13 @@ from devstack.console import complain
 from devstack.services.server import Server, ServerFailed
 
 _POLL_SECONDS = 0.2
-_GRAVE = (b'"level": "error"', b'"level": "critical"', b": ERROR/", b": CRITICAL/", b"Traceback (most recent")
+_ERROR_MARKS = (
+    b'"level": "error"',
+    b'"level": "critical"',
+    b": ERROR/",
+    b": CRITICAL/",
+    b"Traceback (most recent",
+)
 _WIDTH = 240
 
 
@@ -62,7 +68,7 @@ class LogWatch:
         """Print the grave lines that were written since the last report."""
         for path in self._positions:
             for line in self._new_lines(path):
-                if any(mark in line for mark in _GRAVE):
+                if any(mark in line for mark in _ERROR_MARKS):
                     complain(f"  ! {path.stem}: {line.decode(errors='replace')[:_WIDTH]}")
 
     def _new_lines(self, path: Path) -> list[bytes]:

@@ -63,8 +63,8 @@ def artifact(name: str) -> dict[str, Any]:
     """Return the compiled contract `name`: its `abi`, `bytecode` and `deployedBytecode`."""
     package = _PACKAGE_OF.get(name, "lsp-smart-contracts")
     path = _MODULES / "@lukso" / package / "artifacts" / f"{name}.json"
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    contract: dict[str, Any] = json.loads(path.read_text())
+    return contract
 
 
 def creation_code(name: str) -> bytes:

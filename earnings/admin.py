@@ -85,15 +85,15 @@ def _retire(row: AdNetwork, decision: Decision) -> str:
     return "Only the newest secret is accepted."
 
 
-def _set_secret(asked: ApprovalRequest) -> Done:
-    network = AdNetwork.objects.get(pk=asked.object_id)
-    networks.set_sealed_secret(slug=network.slug, sealed=asked.payload["sealed"], now=timezone.now())
+def _set_secret(approval: ApprovalRequest) -> Done:
+    network = AdNetwork.objects.get(pk=approval.object_id)
+    networks.set_sealed_secret(slug=network.slug, sealed=approval.payload["sealed"], now=timezone.now())
     return Done("The new secret is accepted; the one before it stays live until it is retired.", network)
 
 
-def _issue(asked: ApprovalRequest) -> Done:
-    network = AdNetwork.objects.get(pk=asked.object_id)
-    networks.accept_path_token(slug=network.slug, token_hash=asked.payload["token_hash"])
+def _issue(approval: ApprovalRequest) -> Done:
+    network = AdNetwork.objects.get(pk=approval.object_id)
+    networks.accept_path_token(slug=network.slug, token_hash=approval.payload["token_hash"])
     return Done("The new address is accepted, and the old one no longer.", network)
 
 
@@ -125,7 +125,7 @@ class SecretForm(ReasonForm):
 
 
 def _ask_for(kind: Kind, row: AdNetwork, decision: Decision, payload: dict[str, Any], what: str) -> str:
-    asked = approvals.ask(
+    approval = approvals.ask(
         kind=kind,
         actor=decision.actor,
         reason=decision.reason,
@@ -134,7 +134,7 @@ def _ask_for(kind: Kind, row: AdNetwork, decision: Decision, payload: dict[str, 
         payload=payload,
         changes={what: ("", "a new one")},
     )
-    return approvals.outcome_of(asked, kind.title)
+    return approvals.outcome_of(approval, kind.title)
 
 
 def _ask_for_secret(row: AdNetwork, decision: Decision) -> str:
@@ -400,10 +400,10 @@ class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
 
 
 def _release(row: Postback, decision: Decision) -> str:
-    asked = earnings.request_release(
+    approval = earnings.request_release(
         postback_id=row.pk, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return approvals.outcome_of(asked, f"{asked.amount} credits are posted.")
+    return approvals.outcome_of(approval, f"{approval.amount} credits are posted.")
 
 
 def _forfeit(row: Postback, decision: Decision) -> str:

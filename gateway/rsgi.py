@@ -134,7 +134,7 @@ class Application:
         self._threads = _Threads(
             self._answer, size=settings.WEB_THREADS, max_waiting=settings.WEB_MAX_WAITING_REQUESTS
         )
-        self._asking_database: asyncio.Future[None] | None = None
+        self._database_check: asyncio.Future[None] | None = None
         self._waiters = Waiters(Limits(settings.WEB_MAX_LONG_POLLS, settings.WEB_MAX_LONG_POLLS_PER_USER))
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -292,12 +292,12 @@ class Application:
 
     async def _ready(self, protocol: "HTTPProtocol") -> None:
         """Answer 200 when PostgreSQL answers, else 503. Endpoints that need Redis or the node answer for themselves."""
-        if self._asking_database is None or self._asking_database.done():
-            self._asking_database = asyncio.ensure_future(asyncio.to_thread(_ask_database))
+        if self._database_check is None or self._database_check.done():
+            self._database_check = asyncio.ensure_future(asyncio.to_thread(_ask_database))
         try:
             async with asyncio.timeout(_READY_SECONDS):
                 # While a question has no answer yet, no other one is asked.
-                await asyncio.shield(self._asking_database)
+                await asyncio.shield(self._database_check)
         except (psycopg.Error, TimeoutError):
             body = b'{"status": "unavailable", "missing": "database"}'
             protocol.response_bytes(503, _JSON, body)

@@ -658,7 +658,7 @@ AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_CALLABLE = "gateway.admin.error_pages.locked_out"
 # Behind a proxy, do not lock a name for everybody because of the proxy's address.
-AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip_if_known"
+AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip_or_none"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # How long a login lasts: seconds since it began, and since the last request.
 SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600

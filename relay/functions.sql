@@ -109,7 +109,7 @@ DECLARE
     locked bigint[];
     names text[];
     nonces bigint[];
-    rooms bigint[];
+    free_slots bigint[];
     funds numeric[];
     best integer;
     candidate_id bigint;
@@ -119,14 +119,14 @@ BEGIN
     FROM relay_relayer WHERE chain_id = chain AND is_active;
 
     FOR call IN
-        SELECT wish.*, held.outcome AS hold_outcome, held.hold_id AS held_id, held.user_id AS owner_id,
+        SELECT request.*, held.outcome AS hold_outcome, held.hold_id AS held_id, held.user_id AS owner_id,
                held.balance AS held_balance, held.available, held.open_holds
         FROM credits_place_holds(calls) AS held
-        JOIN jsonb_to_recordset(calls) AS wish (
+        JOIN jsonb_to_recordset(calls) AS request (
             place integer, user_id bigint, key text, key_manager text, controller text, channel numeric,
             relay_nonce numeric, chain_nonce numeric, worst_cost_wei numeric, risk_wei numeric, quote uuid,
             now timestamptz
-        ) ON wish.place = held.place
+        ) ON request.place = held.place
     LOOP
         place := call.place;
         hold_id := call.held_id;
@@ -240,7 +240,7 @@ BEGIN
 
     -- A statement of its own, so that it sees the attempts that others stored before they gave up their locks.
     SELECT array_agg(id), array_agg(address), array_agg(next_account_nonce), array_agg(room), array_agg(free_wei)
-    INTO locked, names, nonces, rooms, funds
+    INTO locked, names, nonces, free_slots, funds
     FROM relay_room_of(locked, cap) WHERE is_active AND address = ANY(addresses);
 
     number := NULL;
@@ -252,9 +252,9 @@ BEGIN
         balance := balances[item];
         best := NULL;
         FOR candidate IN 1 .. coalesce(cardinality(locked), 0) LOOP
-            IF rooms[candidate] > 0 AND funds[candidate] >= costs[item]
+            IF free_slots[candidate] > 0 AND funds[candidate] >= costs[item]
                AND (stickies[item] IS NULL OR stickies[item] = locked[candidate])
-               AND (best IS NULL OR rooms[candidate] > rooms[best]) THEN
+               AND (best IS NULL OR free_slots[candidate] > free_slots[best]) THEN
                 best := candidate;
             END IF;
         END LOOP;
@@ -269,14 +269,14 @@ BEGIN
                 LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
             ) AS relayer;
             SELECT locked || id AS locked, names || address AS names, nonces || next_account_nonce AS nonces,
-                   rooms || room AS rooms, funds || free_wei AS funds
+                   free_slots || room AS free_slots, funds || free_wei AS funds
             INTO call
             FROM relay_room_of(ARRAY[candidate_id], cap) WHERE room > 0 AND free_wei >= costs[item];
             IF FOUND THEN
                 locked := call.locked;
                 names := call.names;
                 nonces := call.nonces;
-                rooms := call.rooms;
+                free_slots := call.free_slots;
                 funds := call.funds;
                 best := cardinality(locked);
             END IF;
@@ -325,7 +325,7 @@ BEGIN
         relayer_address := names[best];
         account_nonce := nonces[best];
         nonces[best] := nonces[best] + 1;
-        rooms[best] := rooms[best] - 1;
+        free_slots[best] := free_slots[best] - 1;
         funds[best] := funds[best] - costs[item];
         RETURN NEXT;
     END LOOP;
@@ -340,8 +340,8 @@ END $$;
 
 -- Stores calls and the signed bytes that carry them, and wakes the workers once this transaction commits.
 CREATE FUNCTION relay_store_calls(calls jsonb, chain bigint) RETURNS void LANGUAGE sql AS $$
-    WITH wish AS MATERIALIZED (
-        SELECT * FROM jsonb_to_recordset(calls) AS wish (
+    WITH request AS MATERIALIZED (
+        SELECT * FROM jsonb_to_recordset(calls) AS request (
             user_id bigint, profile text, key_manager text, controller text, digest text, generation smallint,
             channel numeric, relay_nonce numeric, validity numeric, payload text, signature text,
             is_follower boolean, relayer_id bigint, account_nonce bigint, hold_id bigint, transaction_hash text,
@@ -359,16 +359,16 @@ CREATE FUNCTION relay_store_calls(calls jsonb, chain bigint) RETURNS void LANGUA
                relay_nonce, validity, decode(payload, 'hex'), decode(signature, 'hex'), is_follower, relayer_id,
                hold_id, transaction_hash, gas_limit, expected_cost, 0, quoted_cost, credits_before, @pending@, '', '',
                '', request_id, accepted_at
-        FROM wish
+        FROM request
         RETURNING id, transaction_hash
     ), signed AS (
         INSERT INTO relay_attempt (
             chain_id, relay_transaction_id, relayer_id, account_nonce, sequence, kind, status, transaction_hash, raw,
             gas_limit, max_fee_per_gas_wei, max_priority_fee_per_gas_wei, node_message, block_hash, created_at
         )
-        SELECT chain, stored.id, relayer_id, account_nonce, 0, @call_kind@, @signed@, wish.transaction_hash,
+        SELECT chain, stored.id, relayer_id, account_nonce, 0, @call_kind@, @signed@, request.transaction_hash,
                decode(raw, 'hex'), gas_limit, max_fee_wei, max_tip_wei, '', '', accepted_at
-        FROM wish JOIN stored USING (transaction_hash)
+        FROM request JOIN stored USING (transaction_hash)
     )
     SELECT pg_notify('relay_signed', '');
 $$;

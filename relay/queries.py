@@ -128,10 +128,10 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
 
 
 def _call_rows(row: tuple[Any, ...], now: datetime) -> CallRows:
-    *facts, codes, digest, quoted, gas_limit, max_fee, expires_at, is_used = row
+    *columns, codes, digest, quoted, gas_limit, max_fee, expires_at, is_used = row
     quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used)
-    debt = debt_limit_from(facts[-DEBT_COLUMN_COUNT:], now=now)
-    return CallRows._make([*facts[:-DEBT_COLUMN_COUNT], debt, frozenset(codes), quote])
+    debt = debt_limit_from(columns[-DEBT_COLUMN_COUNT:], now=now)
+    return CallRows._make([*columns[:-DEBT_COLUMN_COUNT], debt, frozenset(codes), quote])
 
 
 # Calls that a relayer without funds, a lost account nonce or staff cancelled do not count: those are not the

@@ -75,7 +75,7 @@ class ModifierForm(ReasonForm):
 def grant_modifier(owner: Owner) -> ReasonedAction:
     def run(row: Any, decision: Decision) -> str:
         answers = decision.answers
-        asked = modifiers.request(
+        approval = modifiers.request(
             user=owner(row),
             modifier_type=ModifierType(answers["modifier_type"]),
             value=answers["value"],
@@ -85,7 +85,7 @@ def grant_modifier(owner: Owner) -> ReasonedAction:
             actor=decision.actor,
         )
         return approvals.outcome_of(
-            asked, f"+{answers['value']} for {answers['minutes']:,} minutes from now on."
+            approval, f"+{answers['value']} for {answers['minutes']:,} minutes from now on."
         )
 
     return ReasonedAction(
@@ -151,12 +151,12 @@ _FRACTIONS = [
 ]
 
 
-def _removed(asked: ApprovalRequest) -> Done:
-    badge = Badge.objects.get(pk=asked.object_id)
-    if str(badge.exp_lower_bound) != asked.payload["exp_lower_bound"]:
+def _removed(approval: ApprovalRequest) -> Done:
+    badge = Badge.objects.get(pk=approval.object_id)
+    if str(badge.exp_lower_bound) != approval.payload["exp_lower_bound"]:
         raise RequestOutdated("The badge was changed meanwhile. Reject the request and ask again.")
     levels.remove_badge(badge=badge)
-    return Done("It is removed.", asked)
+    return Done("It is removed.", approval)
 
 
 REMOVAL = approval_kinds.register(
@@ -172,7 +172,7 @@ REMOVAL = approval_kinds.register(
 
 def _ask_to_remove(row: Badge, decision: Decision) -> str:
     bound = str(row.exp_lower_bound)
-    asked = approvals.ask(
+    approval = approvals.ask(
         kind=REMOVAL,
         actor=decision.actor,
         reason=decision.reason,
@@ -181,7 +181,7 @@ def _ask_to_remove(row: Badge, decision: Decision) -> str:
         payload={"exp_lower_bound": bound},
         changes={"badge": (f"{row} from {bound}", "")},
     )
-    return approvals.outcome_of(asked, "It is removed.")
+    return approvals.outcome_of(approval, "It is removed.")
 
 
 REMOVE_BADGE = ReasonedAction(

@@ -72,8 +72,8 @@ class NodeTargets:
 
     def trust_of(self, addresses: Collection[str]) -> dict[str, Trust]:
         """Return what is known of each address; of those that are not known yet in two trips to the node."""
-        known = {address: Trust.TRUSTED for address in addresses if address in self._trusted}
-        return known | self._read(sorted(set(addresses) - known.keys()))
+        trusted = {address: Trust.TRUSTED for address in addresses if address in self._trusted}
+        return trusted | self._read(sorted(set(addresses) - trusted.keys()))
 
     def used_nonces(self, addresses: Collection[str]) -> dict[str, int]:
         """Return what the newest final block has of each account."""

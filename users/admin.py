@@ -53,10 +53,10 @@ END_SESSIONS = ReasonedAction(
 
 
 def _reset_password(row: User, decision: Decision) -> str:
-    asked, password = staff.request_password(
+    approval, password = staff.request_password(
         person=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return f"{approvals.outcome_of(asked, '')} The new password, valid then and shown only now: {password}"
+    return f"{approvals.outcome_of(approval, '')} The new password, valid then and shown only now: {password}"
 
 
 RESET_PASSWORD = ReasonedAction(
@@ -73,10 +73,10 @@ RESET_PASSWORD = ReasonedAction(
 
 
 def _reset_second_factor(row: User, decision: Decision) -> str:
-    asked = staff.request_second_factor(
+    approval = staff.request_second_factor(
         person=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return f"{approvals.outcome_of(asked, '')} Then they set up a phone when they log in."
+    return f"{approvals.outcome_of(approval, '')} Then they set up a phone when they log in."
 
 
 RESET_SECOND_FACTOR = ReasonedAction(

@@ -52,7 +52,7 @@ class Audience:
             origin__in={name for row in self.endpoints for name in row.origins}
         )
 
-    def hearing(self, people: Iterable[tuple[int, datetime]]) -> Iterator[list[Endpoint]]:
+    def endpoints_for(self, people: Iterable[tuple[int, datetime]]) -> Iterator[list[Endpoint]]:
         """Yield for each user and moment the endpoints that hear of it."""
         pairs = list(people)
         sessions = self._sessions_of({user_id for user_id, _ in pairs})
@@ -65,19 +65,19 @@ class Audience:
             ]
 
     def _sessions_of(self, user_ids: set[int]) -> dict[int, list[_Session]]:
-        found = defaultdict(list)
+        sessions = defaultdict(list)
         for row in self.sessions.filter(user_id__in=user_ids):
             ended_at = min(row.expires_at, row.revoked_at or row.expires_at)
-            found[row.user_id].append(_Session(row.origin, row.created_at, ended_at))
-        return found
+            sessions[row.user_id].append(_Session(row.origin, row.created_at, ended_at))
+        return sessions
 
 
 def accepted_calls(span: Span, audience: Audience) -> list[tuple[int, int, datetime]]:
     """Return id, user and time of each call of that time that is new here, from somebody who may be heard of."""
     calls = RelayTransaction.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
     followed = Subject.objects.filter(kind=Subject.Kind.CALL, row_id=OuterRef("pk"))
-    heard = calls.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id"))), ~Exists(followed))
-    return list(heard.order_by("pk").values_list("pk", "user_id", "created_at"))
+    visible = calls.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id"))), ~Exists(followed))
+    return list(visible.order_by("pk").values_list("pk", "user_id", "created_at"))
 
 
 def reversed_calls(span: Span) -> set[int]:
@@ -114,8 +114,8 @@ def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
 def posted_entries(span: Span, audience: Audience) -> list[Event]:
     """Return the entries of that time but for charges of calls, of users who may be heard of."""
     entries = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
-    heard = entries.filter(Exists(audience.sessions.filter(user_id=OuterRef("account__user_id"))))
-    rows = heard.exclude(source=EntrySource.RELAY_TRANSACTION).select_related("account__user")
+    visible = entries.filter(Exists(audience.sessions.filter(user_id=OuterRef("account__user_id"))))
+    rows = visible.exclude(source=EntrySource.RELAY_TRANSACTION).select_related("account__user")
     return [
         payloads.of_entry(
             row, user_id=row.account.user_id, profile_address=str(row.account.user.profile_address)
@@ -127,10 +127,12 @@ def posted_entries(span: Span, audience: Audience) -> list[Event]:
 def synced_subscriptions(span: Span, audience: Audience) -> list[tuple[int, Event]]:
     """Return the subscriptions that Stripe was asked about in that time, of users who may be heard of."""
     rows = Subscription.objects.filter(synced_at__gte=span.since, synced_at__lt=span.until)
-    heard = rows.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id")))).select_related("user")
+    visible = rows.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id")))).select_related(
+        "user"
+    )
     return [
         (row.pk, payloads.of_subscription(row, profile_address=str(row.user.profile_address)))
-        for row in heard.order_by("synced_at")
+        for row in visible.order_by("synced_at")
     ]
 
 

@@ -99,8 +99,8 @@ def _expected(tables: list[DropTable]) -> dict[str, str]:
     return {one.drop_type: f"{float(one.expected):.6g}, in {float(one.probability):.2%}" for one in odds}
 
 
-def _check(asked: ApprovalRequest) -> None:
-    table = DropTable.objects.select_related("badge").get(pk=asked.object_id)
+def _check(approval: ApprovalRequest) -> None:
+    table = DropTable.objects.select_related("badge").get(pk=approval.object_id)
     if table.published_at is not None:
         raise DropTableNotADraft("Copy it as a new draft to change what drops.")
     faults = list(faults_of(table))
@@ -108,13 +108,15 @@ def _check(asked: ApprovalRequest) -> None:
         raise DropTableInvalid(" ".join(faults))
 
 
-def _publish(asked: ApprovalRequest) -> Done:
+def _publish(approval: ApprovalRequest) -> Done:
     # An item that is being written holds this lock in share mode, so what is read below is all there is.
-    table = DropTable.objects.select_for_update(of=("self",)).select_related("badge").get(pk=asked.object_id)
-    if fingerprint_of(table) != asked.payload["fingerprint"]:
+    table = (
+        DropTable.objects.select_for_update(of=("self",)).select_related("badge").get(pk=approval.object_id)
+    )
+    if fingerprint_of(table) != approval.payload["fingerprint"]:
         raise RequestOutdated("Its items were changed meanwhile. Reject the request and ask again.")
-    _check(asked)
-    DropTable.objects.filter(pk=table.pk).update(published_at=Now(), published_by_id=asked.requested_by_id)
+    _check(approval)
+    DropTable.objects.filter(pk=table.pk).update(published_at=Now(), published_by_id=approval.requested_by_id)
     table.refresh_from_db()
     return Done(f"{table} is in force.", table)
 

@@ -37,14 +37,14 @@ def request(*, user: User, credits: int, key: str, actor: User, reason: str) -> 
     )
 
 
-def _post(asked: ApprovalRequest) -> Done:
-    user, moved = User.objects.get(pk=asked.object_id), int(asked.payload["credits"])
+def _post(approval: ApprovalRequest) -> Done:
+    user, moved = User.objects.get(pk=approval.object_id), int(approval.payload["credits"])
     entry = entries.adjust(
         user=user,
         credits=moved,
-        key=f"approval:{asked.pk}",
-        actor=asked.requested_by,
-        reason=asked.reason,
+        key=f"approval:{approval.pk}",
+        actor=approval.requested_by,
+        reason=approval.reason,
     )
     return Done(f"{moved:+d} credits are posted.", user, entry)
 

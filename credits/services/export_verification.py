@@ -12,11 +12,11 @@ class ExportVerification:
     """
     One reading of an export. `faults` says in words what does not hold; an export without faults is what was signed.
 
-    `known` are texts of roots by their numbers that were kept elsewhere, for instance by an earlier export.
+    `published` are texts of roots by their numbers that were kept elsewhere, for instance by an earlier export.
     """
 
-    def __init__(self, keys: PublicKeys, known: Mapping[int, str] | None = None) -> None:
-        self._keys, self._known = keys, dict(known or {})
+    def __init__(self, keys: PublicKeys, published: Mapping[int, str] | None = None) -> None:
+        self._keys, self._published = keys, dict(published or {})
         self._tree, self._last_root, self._root_text = Stream(), 0, ""
         self._last_entry: int | None = None
         self.roots = self.entries = self.open_entries = 0
@@ -68,7 +68,7 @@ class ExportVerification:
             yield f"line {number}: {name} was not signed over the {self._tree.size} entries before it"
         if self._last_entry is not None and root["lastEntry"] < self._last_entry:
             yield f"line {number}: {name} ends before entry {self._last_entry}"
-        if self._known.pop(root["root"], text) != text:
+        if self._published.pop(root["root"], text) != text:
             yield f"line {number}: {name} is not the one that was published"
         self._tree, self._last_root, self._root_text = Stream(), int(root["root"]), text
         self._last_entry = root["lastEntry"]
@@ -78,7 +78,7 @@ class ExportVerification:
         self.open_entries = int(members["openEntries"])
         if self._tree.size or (members["roots"], members["entries"]) != (self.roots, self.entries):
             yield f"line {number}: lines are missing before the end"
-        for missing in sorted(self._known):
+        for missing in sorted(self._published):
             yield f"root {missing} was published and is not in the export"
 
 

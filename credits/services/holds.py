@@ -47,8 +47,8 @@ def hold(*, user: User, credits: int, key: str, debt_limit: int = 0) -> HoldResu
     """
     if credits <= 0 or debt_limit < 0:
         raise ValueError("a hold is a positive number of credits, a debt limit is not negative")
-    wish = {"place": 0, "user_id": user.pk, "key": key, "credits": credits, "debt_limit": debt_limit}
-    params = {"wanted": json.dumps([wish])}
+    request = {"place": 0, "user_id": user.pk, "key": key, "credits": credits, "debt_limit": debt_limit}
+    params = {"wanted": json.dumps([request])}
     outcome, hold_id, owner_id, balance, available = db.only_row(statements.PLACE_HOLD, params)
     if outcome == "no-account":
         open_account(user_id=user.pk)

@@ -77,7 +77,7 @@ WHERE source = 'RELAY_TRANSACTION' AND NOT EXISTS (SELECT FROM credits_hold WHER
             AND reversal.amount = -entry.amount
     )
 """
-# By name: SELECTs of a rule, the account, the row, what is expected and what was found, as above.
+# By name: SELECTs of a rule, the account, the row, what is expected and what is there, as above.
 _further_rules: dict[str, str] = {}
 
 
@@ -93,7 +93,7 @@ class Finding(NamedTuple):
     account_id: int
     row_id: int
     expected: int
-    found: int | None
+    actual: int | None
 
 
 class Counts(NamedTuple):
@@ -161,7 +161,7 @@ def _compare() -> Comparison:
     rows = [
         {
             "rule": finding.rule,
-            "have": "" if finding.found is None else str(finding.found),
+            "have": "" if finding.actual is None else str(finding.actual),
             "wanted": str(finding.expected),
             "ids": {"account": str(finding.account_id), "row": str(finding.row_id)},
         }

@@ -78,15 +78,15 @@ def find_differences(counts: dict[str, int]) -> Iterator[Finding]:
 
 def _differences_under(root: LedgerRoot, leaves: Iterable[Leaf], counts: dict[str, int]) -> Iterator[Finding]:
     kept = RootTree.objects.filter(root=root).first()
-    wordy: list[int] = []
-    found = hashed(_counted(leaves, counts, wordy), bytes(kept.seed) if kept else b"")
-    yield from (Finding(WORDLESS, root.number, entry_id) for entry_id in wordy)
+    unerased: list[int] = []
+    rebuilt = hashed(_counted(leaves, counts, unerased), bytes(kept.seed) if kept else b"")
+    yield from (Finding(WORDLESS, root.number, entry_id) for entry_id in unerased)
     if kept is None:
         yield Finding(KEPT, root.number)
         return
-    hashes, nodes = bytes(kept.nodes), merkle.nodes_of(found.hashes)
-    is_whole = _root_of(nodes) == root.tree and len(found.ids) == root.entry_count
-    if is_whole and nodes == hashes and kept.entry_ids == found.ids.tolist():
+    hashes, nodes = bytes(kept.nodes), merkle.nodes_of(rebuilt.hashes)
+    is_whole = _root_of(nodes) == root.tree and len(rebuilt.ids) == root.entry_count
+    if is_whole and nodes == hashes and kept.entry_ids == rebuilt.ids.tolist():
         return
     signed = hashes[: root.entry_count * merkle.HASH_BYTES]
     # The roots may have been rewritten together with their entries; the signature says so then, and no more is known.
@@ -94,17 +94,17 @@ def _differences_under(root: LedgerRoot, leaves: Iterable[Leaf], counts: dict[st
         yield Finding(KEPT, root.number)
         return
     yield from _differing_entries(
-        root.number, _by_id(found.ids, found.hashes), _by_id(kept.entry_ids, signed)
+        root.number, _by_id(rebuilt.ids, rebuilt.hashes), _by_id(kept.entry_ids, signed)
     )
 
 
-def _counted(leaves: Iterable[Leaf], counts: dict[str, int], wordy: list[int]) -> Iterator[Leaf]:
+def _counted(leaves: Iterable[Leaf], counts: dict[str, int], unerased: list[int]) -> Iterator[Leaf]:
     """Pass the leaves on, count them, and note the erased ones that still have a reason."""
     for leaf in leaves:
         counts["entries"] += 1
         counts["erased"] += leaf.is_erased
         if leaf.is_erased and leaf.row.reason not in ("", ERASED):
-            wordy.append(leaf.row.id)
+            unerased.append(leaf.row.id)
         yield leaf
 
 
@@ -118,13 +118,13 @@ def _by_id(ids: Iterable[int], hashes: bytes) -> dict[int, bytes]:
 
 
 def _differing_entries(
-    root: int, found: Mapping[int, bytes], signed: Mapping[int, bytes]
+    root: int, leaves: Mapping[int, bytes], signed: Mapping[int, bytes]
 ) -> Iterator[Finding]:
-    for entry_id, leaf in found.items():
+    for entry_id, leaf in leaves.items():
         if entry_id not in signed:
             yield Finding(NOT_ADDED, root, entry_id)
         elif signed[entry_id] != leaf:
             yield Finding(UNCHANGED, root, entry_id)
     for entry_id in signed:
-        if entry_id not in found:
+        if entry_id not in leaves:
             yield Finding(PRESENT, root, entry_id)

@@ -122,14 +122,14 @@ def _close_next(cut: int) -> LedgerRoot | None:
     upto = _end_of_batch(after, cut)
     db.all_rows(_SALT_ACCOUNTS, {"after": after, "upto": upto})
     seed = secrets.token_bytes(texts.SECRET_BYTES)
-    found = hashed(between(after=after, upto=upto), seed)
-    if not found.ids and last and last.closed_at > timezone.now() - IDLE_INTERVAL:
+    leaves = hashed(between(after=after, upto=upto), seed)
+    if not leaves.ids and last and last.closed_at > timezone.now() - IDLE_INTERVAL:
         return None
-    nodes = merkle.nodes_of(found.hashes)
+    nodes = merkle.nodes_of(leaves.hashes)
     root = LedgerRoot(
         number=last.number + 1 if last else 1,
         closed_at=timezone.now(),
-        entry_count=len(found.ids),
+        entry_count=len(leaves.ids),
         last_entry_id=max(after, upto),
         tree=nodes[-merkle.HASH_BYTES :].hex(),
         previous=texts.root_hash(text_of(last)) if last else "",
@@ -139,6 +139,6 @@ def _close_next(cut: int) -> LedgerRoot | None:
     with transaction.atomic():
         root.save(force_insert=True)
         db.all_rows(
-            _KEEP_TREE, {"root": root.number, "seed": seed, "ids": found.ids.tolist(), "nodes": nodes}
+            _KEEP_TREE, {"root": root.number, "seed": seed, "ids": leaves.ids.tolist(), "nodes": nodes}
         )
     return root

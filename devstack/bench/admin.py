@@ -41,6 +41,6 @@ def _measured(people: int) -> list[dict[str, Any]]:
         answer = folder / "pages.json"
         arguments = ("-m", "devstack.bench.admin_pages", str(answer), str(people))
         run_django(folder / "pages.log", process_environment(settings), *arguments)
-        found = read_json(answer)
-        say(f"Written in {found['filled_seconds']:.0f} s")
-        return list(found["pages"])
+        measured = read_json(answer)
+        say(f"Written in {measured['filled_seconds']:.0f} s")
+        return list(measured["pages"])

@@ -39,10 +39,10 @@ def measure() -> list[Page]:
 def _measured(browser: Any, name: str, address: str) -> Page:
     from django.db import connection
 
-    asked: list[str] = []
+    statements: list[str] = []
 
     def count(execute: Any, sql: str, *rest: Any) -> Any:
-        asked.append(sql)
+        statements.append(sql)
         return execute(sql, *rest)
 
     with connection.execute_wrapper(count):
@@ -52,7 +52,7 @@ def _measured(browser: Any, name: str, address: str) -> Page:
         started = time.perf_counter()
         _open(browser, address)
         times.append((time.perf_counter() - started) * 1e3)
-    return Page(name, address, round(statistics.median(times), 1), len(asked))
+    return Page(name, address, round(statistics.median(times), 1), len(statements))
 
 
 def _open(browser: Any, address: str) -> None:

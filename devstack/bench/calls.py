@@ -19,7 +19,7 @@ from devstack.world.keys import sign_digest
 
 _TOKEN_SECONDS = 400  # of the ten minutes that an access token lasts
 _FIRST_TARGET = 4096
-_NEWCOMERS = 4
+_NEW_WALLETS = 4
 
 
 @dataclass
@@ -45,11 +45,11 @@ class Wallets:
 
     def callers(self) -> list[Wallet]:
         """Return those that call; the others never do."""
-        return self.signed_in()[_NEWCOMERS:]
+        return self.signed_in()[_NEW_WALLETS:]
 
-    def newcomer(self, number: int) -> Wallet:
+    def new_wallet(self, number: int) -> Wallet:
         """Return one of those who have never called."""
-        return self.signed_in()[:_NEWCOMERS][number]
+        return self.signed_in()[:_NEW_WALLETS][number]
 
     def many_profiles(self, count: int) -> list[list[str]]:
         """Return one lane of calls, each of the next profile and on a channel of its own."""

@@ -44,15 +44,16 @@ def bench_ledger(path: Path, *, people: int = PEOPLE) -> int:
         answer = folder / "ledger.json"
         arguments = ("-m", "devstack.bench.ledger", str(answer), str(people))
         run_django(folder / "ledger.log", process_environment(settings), *arguments)
-        found = read_json(answer)
+        figures = read_json(answer)
     say(
-        f"{found['entries']:,} entries of {people:,} people, {found['roots']} roots; CPU microseconds for each entry"
+        f"{figures['entries']:,} entries of {people:,} people, {figures['roots']} roots; "
+        "CPU microseconds for each entry"
     )
-    for step, cost in found["cpu_us_per_entry"].items():
+    for step, cost in figures["cpu_us_per_entry"].items():
         cpu = f"{cost['python']:7.1f} Python {cost['postgres']:7.1f} PostgreSQL"
         say(f"  {step:10} {cpu} {cost['seconds']:8.1f} s in all")
-    say(f"  {found['bytes_per_entry']} bytes are kept for each entry")
-    write_json(path, found)
+    say(f"  {figures['bytes_per_entry']} bytes are kept for each entry")
+    write_json(path, figures)
     say(f"Written to {path}")
     return 0
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from devstack.files import PROJECT, read_json
-from devstack.process_lifetime import tethered
+from devstack.process_lifetime import with_death_signal
 
 _POLL_SECONDS = 1.0
 
@@ -116,7 +116,7 @@ def send(base_url: str, load: Load, *, meanwhile: Callable[[], None] = lambda: N
         job_path.write_text(json.dumps(job))
         command = [sys.executable, "-m", "devstack.bench.client", str(job_path), str(result_path)]
         with subprocess.Popen(
-            tethered(command, signal.SIGKILL),
+            with_death_signal(command, signal.SIGKILL),
             cwd=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -59,11 +59,11 @@ def bench_parts(path: Path) -> int:
         write_json(folder / "profiles-of-calls.json", {"profiles": described(prepared.profiles)})
         arguments = ("-m", "devstack.bench.parts", str(folder), services.rpc_url)
         run_django(folder / "parts.log", prepared.environment, *arguments)
-        found = read_json(folder / "parts.json")
+        figures = read_json(folder / "parts.json")
     say("Processor milliseconds of a call in one thread: the part, and the least that it could take")
-    for part, costs in found["parts"].items():
+    for part, costs in figures["parts"].items():
         say(f"  {part:34} " + "  ".join(f"{size}: {cost:.3f}" for size, cost in costs.items()))
-    write_json(path, found)
+    write_json(path, figures)
     say(f"Written to {path}")
     return 0
 

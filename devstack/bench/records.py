@@ -100,8 +100,8 @@ class Records:
         hashes = [row[0] for row in self._connection.execute(_HASHES, (newest,)).fetchall()]
         missing = len(hashes) - len(set(hashes))
         for start in range(0, len(hashes), _BATCH):
-            asked = [("eth_getTransactionReceipt", name) for name in hashes[start : start + _BATCH]]
-            receipts = self._stack.rpc.batch(asked)
+            calls = [("eth_getTransactionReceipt", name) for name in hashes[start : start + _BATCH]]
+            receipts = self._stack.rpc.batch(calls)
             missing += sum(receipt is None or receipt["status"] != "0x1" for receipt in receipts)
         return missing
 

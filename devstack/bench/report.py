@@ -115,11 +115,11 @@ def say_summary(stacks: Sequence[tuple[str, Mapping[str, Sequence[Mapping[str, A
 
 def memory_by_component(processes: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, float]]:
     """Return how many processes each component has, and their proportional megabytes together."""
-    found: dict[str, tuple[int, float]] = {}
+    components: dict[str, tuple[int, float]] = {}
     for process in processes:
-        number, megabytes = found.get(process["component"], (0, 0.0))
-        found[process["component"]] = number + 1, megabytes + process["pss_mb"]
-    return found
+        number, megabytes = components.get(process["component"], (0, 0.0))
+        components[process["component"]] = number + 1, megabytes + process["pss_mb"]
+    return components
 
 
 def say_memory(commits: Sequence[str], memory: Sequence[Mapping[str, tuple[int, float]]]) -> None:
@@ -138,8 +138,8 @@ def keep(folder: Path, kept: Mapping[str, Any]) -> Path:
 
 
 def _ratio(columns: Sequence[Sequence[float]]) -> str:
-    found = ratios(columns[1], columns[0]) if len(columns) == 2 else None
-    return f"× {found}" if found else ""
+    ratio = ratios(columns[1], columns[0]) if len(columns) == 2 else None
+    return f"× {ratio}" if ratio else ""
 
 
 def _short(number: float) -> str:

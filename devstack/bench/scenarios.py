@@ -54,7 +54,7 @@ class Site:
     hello: Hello
     size: Size
     rounds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    _newcomers: dict[int, int] = field(default_factory=dict)
+    _new_wallets: dict[int, int] = field(default_factory=dict)
 
     def warm_up(self, calls: int) -> dict[str, Any]:
         """Let every process import and connect; the round is checked but not counted."""
@@ -127,8 +127,8 @@ class Site:
 
     def dashboard(self, rows: int) -> dict[str, Any]:
         """Ask for the dashboard of one profile that has earned and called so many times."""
-        number = self._newcomers.setdefault(rows, len(self._newcomers))
-        wallet = self.wallets.newcomer(number)
+        number = self._new_wallets.setdefault(rows, len(self._new_wallets))
+        wallet = self.wallets.new_wallet(number)
         if f"dashboard-{rows}" not in self.rounds:
             History(self.stack.database_url).add_calls([wallet.profile_address], each=rows)
         return self._read(self.wallets.dashboard(wallet), 1)

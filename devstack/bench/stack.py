@@ -18,7 +18,7 @@ import psutil
 from devstack.bench.meter import Meter, command_of
 from devstack.console import step
 from devstack.files import PROJECT, read_json
-from devstack.process_lifetime import tethered
+from devstack.process_lifetime import with_death_signal
 from devstack.rpc import Rpc
 
 BLOCK_SECONDS = 1
@@ -158,7 +158,7 @@ def _started(checkout: Checkout, folder: Path) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "PYTHONPATH": str(checkout.folder)}
     with (folder / "stack.log").open("wb") as log:
         return subprocess.Popen(
-            tethered(command, signal.SIGTERM),
+            with_death_signal(command, signal.SIGTERM),
             cwd=checkout.folder,
             env=environment,
             stdin=subprocess.DEVNULL,

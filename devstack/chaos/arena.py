@@ -56,7 +56,7 @@ class Arena:
         """
         since = time.time()
         (validity_seconds,) = {fault.validity_seconds for fault in faults.values()}
-        with self._health.watching(), self._sign_in.watching():
+        with self._health.running(), self._sign_in.running():
             with self._traffic.running(validity_seconds=validity_seconds), self._income.running():
                 time.sleep(_WARM_UP_SECONDS)
                 in_flight = self._in_flight_at_each(faults)
@@ -66,7 +66,7 @@ class Arena:
             recovery = time.monotonic() - ended
             self._stack.wait()
         is_paid_out = self._income.until_paid_out(lambda invoices: paid_out(self._database, invoices))
-        trial = self._verdict(since)
+        trial = self._result(since)
         trial.recoveries = [round(recovery, 1)]
         trial.healthz_seconds = round(self._health.longest, 3)
         trial.sign_in_seconds = round(self._sign_in.longest, 3)
@@ -89,15 +89,15 @@ class Arena:
                 complain(f"  ✗ {error}")
         return in_flight
 
-    def _verdict(self, since: float) -> Row:
+    def _result(self, since: float) -> Row:
         calls, invoices = list(self._traffic.calls), self._income.paid_invoices()
         self._traffic.repeat([call for call in calls if call.transaction_hash][:_REPEATED])
-        verdict = self._verifier.verify(
+        result = self._verifier.verify(
             self._database, [call.as_acknowledged() for call in calls], since=since
         )
         postbacks = self._income.postbacks
         verify_income(
-            self._database, postbacks, invoices, verdict, credits_per_major_unit=CREDITS_PER_MAJOR_UNIT
+            self._database, postbacks, invoices, result, credits_per_major_unit=CREDITS_PER_MAJOR_UNIT
         )
         new_invoices = len(invoices) - self._invoices_before
         self._invoices_before = len(invoices)
@@ -105,13 +105,13 @@ class Arena:
             times=1,
             calls=len(calls),
             income=len(postbacks) + new_invoices,
-            lost=len(verdict.lost),
-            doubled=len(verdict.doubled),
-            charged_wrongly=len(verdict.charged_wrongly),
-            ledger_difference=verdict.ledger_difference,
-            nonce_gaps=len(verdict.nonce_gaps),
-            longest_hold_seconds=round(verdict.longest_hold_seconds, 1),
-            wrong=verdict.wrong
+            lost=len(result.lost),
+            doubled=len(result.doubled),
+            charged_wrongly=len(result.charged_wrongly),
+            ledger_difference=result.ledger_difference,
+            nonce_gaps=len(result.nonce_gaps),
+            longest_hold_seconds=round(result.longest_hold_seconds, 1),
+            wrong=result.wrong
             + [f"two hashes for one call: {call.answers}" for call in calls if len(call.answers) > 1],
         )
 

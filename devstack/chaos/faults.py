@@ -55,7 +55,7 @@ def _killed_at(point: Point, stack: Stack) -> Iterator[None]:
     killing = Killing(point, stack.owner_of)
     for proxy in proxies[point.server]:
         proxy.trap = killing
-    came = killing.sprung.wait(_COMES_WITHIN_SECONDS)
+    came = killing.triggered.wait(_COMES_WITHIN_SECONDS)
     for proxy in proxies[point.server]:
         proxy.trap = None
     if not came:
@@ -130,7 +130,7 @@ def _redis_flushed(stack: Stack) -> Iterator[None]:
 
 
 @contextmanager
-def _besieged(kind: str, stack: Stack) -> Iterator[None]:
+def _slow_clients(kind: str, stack: Stack) -> Iterator[None]:
     with slow_clients(stack.prepared.port, *KINDS[kind]):
         time.sleep(_SLOW_CLIENTS_SECONDS)
     yield
@@ -220,5 +220,5 @@ FAULTS: dict[str, Fault] = {
     **{name: fault for workers in (1, 2, 4) for name, fault in _redis_faults(workers).items()},
     **_node_faults(1),
     **_node_faults(2),
-    **{f"clients: {kind}": Fault(partial(_besieged, kind)) for kind in KINDS},
+    **{f"clients: {kind}": Fault(partial(_slow_clients, kind)) for kind in KINDS},
 }

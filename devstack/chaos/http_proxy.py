@@ -77,7 +77,7 @@ class HttpProxy(Proxy):
         if self.trap is None:
             return
         for doing in self.named(request):
-            if self.trap.springs(doing=doing, during=(), side=side, client_port=client.port):
+            if self.trap.triggers(doing=doing, during=(), side=side, client_port=client.port):
                 raise Severed
 
     def named(self, request: Message) -> Sequence[str]:

@@ -43,7 +43,7 @@ class Income:
         self._networks = {slug: networks[slug] for slug in _NETWORKS}
         self._provider = provider
         self._subscribers = itertools.cycle(wallets)
-        self._ends = threading.Event()
+        self._stop = threading.Event()
         self._gives_up_at = float("inf")
         self._references = [self._references_of(wallet) for wallet in wallets]
         self.postbacks: list[str] = []
@@ -52,7 +52,7 @@ class Income:
     def running(self) -> Iterator[None]:
         """Earn and subscribe for the length of the block; at its end wait for the answers, or for a minute."""
         self.postbacks = []
-        self._ends.clear()
+        self._stop.clear()
         self._gives_up_at = float("inf")
         threads = [threading.Thread(target=work, daemon=True) for work in (self._earn, self._subscribe)]
         for thread in threads:
@@ -61,7 +61,7 @@ class Income:
             yield
         finally:
             self._gives_up_at = time.monotonic() + _GIVE_UP_SECONDS
-            self._ends.set()
+            self._stop.set()
             for thread in threads:
                 thread.join()
 
@@ -85,7 +85,7 @@ class Income:
 
     def _earn(self) -> None:
         for number in itertools.count():
-            if self._ends.wait(_POSTBACK_PAUSE):
+            if self._stop.wait(_POSTBACK_PAUSE):
                 return
             slug = _NETWORKS[number % len(_NETWORKS)]
             reward = Reward(
@@ -105,7 +105,7 @@ class Income:
 
     def _subscribe(self) -> None:
         for wallet in self._subscribers:
-            if self._ends.wait(_SUBSCRIBER_PAUSE):
+            if self._stop.wait(_SUBSCRIBER_PAUSE):
                 return
             amount = random.randrange(500, 5_000)  # noqa: S311
             if self._until_answered(partial(self._pays, wallet, amount)):

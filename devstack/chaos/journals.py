@@ -35,7 +35,7 @@ class Signed(NamedTuple):
 
 
 @dataclass
-class JournalVerdict:
+class JournalResult:
     """What is wrong; nothing of it, if all went well."""
 
     account_nonces: int = 0
@@ -52,18 +52,18 @@ def read_journal(path: Path) -> list[Signed]:
         return [signed for signed in map(Signed._make, rows) if signed.kind != "transfer"]
 
 
-def compare_journal(signed: Iterable[Signed], chain: Chain) -> JournalVerdict:
-    """Return the verdict on everything that was signed."""
+def compare_journal(signed: Iterable[Signed], chain: Chain) -> JournalResult:
+    """Return what is wrong with everything that was signed."""
     by_slot: dict[Slot, list[Signed]] = defaultdict(list)
     for one in signed:
         by_slot[one.slot].append(one)
-    verdict = JournalVerdict(len(by_slot), sum(map(len, by_slot.values())))
+    result = JournalResult(len(by_slot), sum(map(len, by_slot.values())))
     for slot, entries in by_slot.items():
-        verdict.wrong += _wrong_on(slot, entries, chain.by_nonce.get(slot))
-    strangers = [slot for slot in chain.by_nonce if slot not in by_slot]
-    verdict.wrong += [f"{_name(slot)} is on the chain and not in the journal" for slot in strangers]
-    verdict.signed_anew = _judge_calls(by_slot, chain, verdict)
-    return verdict
+        result.wrong += _wrong_on(slot, entries, chain.by_nonce.get(slot))
+    unsigned = [slot for slot in chain.by_nonce if slot not in by_slot]
+    result.wrong += [f"{_name(slot)} is on the chain and not in the journal" for slot in unsigned]
+    result.signed_anew = _judge_calls(by_slot, chain, result)
+    return result
 
 
 def _wrong_on(slot: Slot, entries: Iterable[Signed], mined: Mined | None) -> Iterable[str]:
@@ -76,7 +76,7 @@ def _wrong_on(slot: Slot, entries: Iterable[Signed], mined: Mined | None) -> Ite
         yield f"{_name(slot)} has on the chain {mined.transaction_hash}, which the journal does not know"
 
 
-def _judge_calls(by_slot: Mapping[Slot, list[Signed]], chain: Chain, verdict: JournalVerdict) -> int:
+def _judge_calls(by_slot: Mapping[Slot, list[Signed]], chain: Chain, result: JournalResult) -> int:
     """Add what is wrong with calls that were signed on several account nonces; return how often that was right."""
     slots_of: dict[bytes, set[Slot]] = defaultdict(set)
     for slot, entries in by_slot.items():
@@ -87,7 +87,7 @@ def _judge_calls(by_slot: Mapping[Slot, list[Signed]], chain: Chain, verdict: Jo
     for content, slots in slots_of.items():
         used_up = {slot for slot in slots if _hash_on(slot, chain) in chain.others}
         if len(slots - used_up) > 1:
-            verdict.wrong.append(f"call {content.hex()[:12]} is signed on {sorted(map(_name, slots))}")
+            result.wrong.append(f"call {content.hex()[:12]} is signed on {sorted(map(_name, slots))}")
         signed_anew += len(slots) - 1 if len(slots - used_up) <= 1 else 0
     return signed_anew
 

@@ -109,10 +109,10 @@ async def lost_broadcast(request: Message, forward: Forward) -> Message | None:
 
 async def behind(request: Message, forward: Forward) -> Message | None:
     """Answer as a node does whose newest block is 50 blocks old."""
-    asked = Message(
+    question = Message(
         request.head, json.dumps({"jsonrpc": "2.0", "id": 0, "method": "eth_blockNumber"}).encode()
     )
-    newest = int((await forward(_sized(asked))).calls[0]["result"], 16)
+    newest = int((await forward(_sized(question))).calls[0]["result"], 16)
     latest = hex(max(0, newest - _BLOCKS_BEHIND))
     calls = [
         {
@@ -131,8 +131,8 @@ def _not_after(latest: str, call: Answer, answered: Answer) -> Answer:
         return {**answered, "result": latest}
     result = answered.get("result")
     if call["method"] == "eth_getTransactionReceipt" and result:
-        is_known = int(result["blockNumber"], 16) <= int(latest, 16)
-        return answered if is_known else {**answered, "result": None}
+        is_included = int(result["blockNumber"], 16) <= int(latest, 16)
+        return answered if is_included else {**answered, "result": None}
     return answered
 
 

@@ -39,17 +39,17 @@ class Killing:
 
     point: Point
     owner_of: Callable[[int, str], psutil.Process | None]
-    sprung: threading.Event = field(default_factory=threading.Event)
+    triggered: threading.Event = field(default_factory=threading.Event)
 
-    def springs(self, *, doing: str, during: Sequence[str], side: Side, client_port: int) -> bool:
+    def triggers(self, *, doing: str, during: Sequence[str], side: Side, client_port: int) -> bool:
         """Kill the process at the other end, if it is at the point and of the component."""
-        if self.sprung.is_set() or not self.point.matches(doing=doing, during=during, side=side):
+        if self.triggered.is_set() or not self.point.matches(doing=doing, during=during, side=side):
             return False
         process = self.owner_of(client_port, self.point.component)
         if process is None:
             return False
         process.kill()
-        self.sprung.set()
+        self.triggered.set()
         return True
 
 

@@ -60,7 +60,7 @@ class _Session(Watch):
 
     def _tell(self, statement: str, side: Side) -> None:
         trap = self._proxy.trap
-        if trap is not None and trap.springs(
+        if trap is not None and trap.triggers(
             doing=statement, during=self._transaction, side=side, client_port=self._client_port
         ):
             raise Severed

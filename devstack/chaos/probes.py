@@ -26,23 +26,23 @@ class Probe:
         self.longest = 0.0
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def running(self) -> Iterator[None]:
         """Ask for the length of the block."""
         self.longest = 0.0
-        ends = threading.Event()
-        thread = threading.Thread(target=self._watch, args=(ends,), daemon=True)
+        stop = threading.Event()
+        thread = threading.Thread(target=self._watch, args=(stop,), daemon=True)
         thread.start()
         try:
             yield
         finally:
-            ends.set()
+            stop.set()
             thread.join()
 
-    def _watch(self, ends: threading.Event) -> None:
+    def _watch(self, stop: threading.Event) -> None:
         pool = urllib3.PoolManager(retries=False, timeout=_ANSWER_SECONDS)
-        while not ends.wait(self._every_seconds):
+        while not stop.wait(self._every_seconds):
             started = time.monotonic()
-            while not self._is_answered(pool) and not ends.wait(self._again_seconds):
+            while not self._is_answered(pool) and not stop.wait(self._again_seconds):
                 pass
             self.longest = max(self.longest, time.monotonic() - started)
 

@@ -29,9 +29,9 @@ class Side(Enum):
 
 
 class Trap(Protocol):
-    """Watches what passes one proxy, until it springs."""
+    """Watches what passes one proxy, until it triggers."""
 
-    def springs(self, *, doing: str, during: Sequence[str], side: Side, client_port: int) -> bool:
+    def triggers(self, *, doing: str, during: Sequence[str], side: Side, client_port: int) -> bool:
         """Say whether the connection ends here, after doing what the trap is for."""
 
 

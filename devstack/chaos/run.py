@@ -84,12 +84,12 @@ def _try_on_one_stack(
                     results.add(name, trials[name])
                 else:
                     del group[name]
-            say(_told(trials, seconds=time.monotonic() - began))
+            say(_summary(trials, seconds=time.monotonic() - began))
             if not all(trial.is_clean for trial in trials.values()):
                 return
 
 
-def _told(trials: Mapping[str, Row], *, seconds: float) -> str:
+def _summary(trials: Mapping[str, Row], *, seconds: float) -> str:
     lines = [
         f"  {'✓' if row.is_clean else '✗'} {name}: {row.in_flight} in flight" for name, row in trials.items()
     ]

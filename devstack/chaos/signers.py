@@ -16,11 +16,11 @@ from statistics import median
 
 import psutil
 
-from devstack.chaos.journals import JournalVerdict, compare_journal, read_journal
+from devstack.chaos.journals import JournalResult, compare_journal, read_journal
 from devstack.chaos.probes import health_probe, sign_in_probe
 from devstack.chaos.stack import Stack, running_stack
 from devstack.chaos.traffic import Call, Traffic
-from devstack.chaos.verifier import Verdict, Verifier, drained
+from devstack.chaos.verifier import Result, Verifier, drained
 from devstack.console import say
 from devstack.environment import CREDIT_WEI
 from devstack.files import read_json, write_json
@@ -62,7 +62,7 @@ class Trial:
     charged_wrongly: int = 0
     ledger_difference: int = 0
     account_nonces_left_out: int = 0
-    journal: JournalVerdict | None = None
+    journal: JournalResult | None = None
     faults: list[str] = field(default_factory=list)
     # Of requests before the first fault.
     accept_ms: float = 0.0
@@ -106,12 +106,12 @@ def _trial(stack: Stack, verifier: Verifier, number: int) -> Trial:
     health = health_probe(stack.web.url)
     sign_in = sign_in_probe(stack.web.url, stack.profiles[0]["profile_address"])
     since, faults = time.time(), _faults(stack)
-    with health.watching(), sign_in.watching():
+    with health.running(), sign_in.running():
         with traffic.running():
             first_fault_at = _cause(faults, traffic, number)
         is_drained = drained(stack.services.database_url, seconds=_SETTLED_SECONDS)
     calls = list(traffic.calls)
-    verdict = _verdict(stack, verifier, calls, since)
+    result = _result(stack, verifier, calls, since)
     accepted = [call for call in calls if call.transaction_hash]
     quiet = [call.seconds for call in accepted[_WARM_CALLS:] if call.answered_at < first_fault_at]
     on_chain = [verifier.chain.calls.get(call.as_acknowledged().key, []) for call in accepted]
@@ -119,18 +119,18 @@ def _trial(stack: Stack, verifier: Verifier, number: int) -> Trial:
         calls=len(calls),
         accepted=len(accepted),
         settled_once=sum(len(mined) == 1 for mined in on_chain),
-        lost=len(verdict.lost),
-        doubled=len(verdict.doubled),
-        charged_wrongly=len(verdict.charged_wrongly),
-        ledger_difference=verdict.ledger_difference,
-        account_nonces_left_out=len(verdict.nonce_gaps),
+        lost=len(result.lost),
+        doubled=len(result.doubled),
+        charged_wrongly=len(result.charged_wrongly),
+        ledger_difference=result.ledger_difference,
+        account_nonces_left_out=len(result.nonce_gaps),
         faults=list(faults),
         accept_ms=round(median(quiet) * 1e3, 1) if quiet else 0.0,
         longest_answer_seconds=round(max(call.answered_at - call.began_at for call in accepted), 1),
         healthz_seconds=round(health.longest, 2),
         sign_in_seconds=round(sign_in.longest, 2),
         wrong=[
-            *verdict.wrong,
+            *result.wrong,
             *([] if is_drained else [f"calls are not settled after {_SETTLED_SECONDS} s"]),
             *(f"no hash: {call.refusal or 'no answer'}" for call in calls if not call.transaction_hash),
             *(f"two hashes for one call: {call.answers}" for call in calls if len(call.answers) > 1),
@@ -199,14 +199,14 @@ def _stall(one: Callable[[], psutil.Process], seconds: float) -> None:
         process.resume()
 
 
-def _verdict(stack: Stack, verifier: Verifier, calls: Sequence[Call], since: float) -> Verdict:
-    """Return the verdict once every account nonce is used; those of calls that were given up take some blocks."""
+def _result(stack: Stack, verifier: Verifier, calls: Sequence[Call], since: float) -> Result:
+    """Return the result once every account nonce is used; those of calls that were given up take some blocks."""
     deadline = time.monotonic() + _SETTLED_SECONDS
     while True:
         acknowledged = [call.as_acknowledged() for call in calls]
-        verdict = verifier.verify(stack.services.database_url, acknowledged, since=since)
-        if not verdict.nonce_gaps or time.monotonic() > deadline:
-            return verdict
+        result = verifier.verify(stack.services.database_url, acknowledged, since=since)
+        if not result.nonce_gaps or time.monotonic() > deadline:
+            return result
         time.sleep(1)
 
 

@@ -38,23 +38,23 @@ KINDS: dict[str, tuple[int, Callable[[], Iterator[bytes]]]] = {
 @contextmanager
 def slow_clients(port: int, number: int, pieces: Callable[[], Iterator[bytes]]) -> Iterator[None]:
     """Keep so many of them busy for the length of the block; one that was turned away comes again."""
-    ends = threading.Event()
-    thread = threading.Thread(target=_keep_busy, args=(port, number, pieces, ends), daemon=True)
+    stop = threading.Event()
+    thread = threading.Thread(target=_keep_busy, args=(port, number, pieces, stop), daemon=True)
     thread.start()
     try:
         yield
     finally:
-        ends.set()
+        stop.set()
         thread.join()
 
 
-def _keep_busy(port: int, number: int, pieces: Callable[[], Iterator[bytes]], ends: threading.Event) -> None:
+def _keep_busy(port: int, number: int, pieces: Callable[[], Iterator[bytes]], stop: threading.Event) -> None:
     clients: list[_Client] = []
-    while not ends.is_set():
+    while not stop.is_set():
         clients = [client for client in clients if client.goes_on()]
         with suppress(OSError):
             clients += [_Client(port, pieces()) for _ in range(number - len(clients))]
-        ends.wait(_BYTE_EVERY_SECONDS)
+        stop.wait(_BYTE_EVERY_SECONDS)
     for client in clients:
         client.close()
 

@@ -81,7 +81,7 @@ class Traffic:
             for profile in profiles
         ]
         self._numbers = count(1)
-        self._ends = threading.Event()
+        self._stop = threading.Event()
         self._gives_up_at = float("inf")
         self._validity_seconds: int | None = None
         self.calls: list[Call] = []
@@ -98,7 +98,7 @@ class Traffic:
         """Make calls for the length of the block; at its end wait until each has an answer, or so many seconds."""
         self.calls = []
         self._validity_seconds = validity_seconds
-        self._ends.clear()
+        self._stop.clear()
         self._gives_up_at = float("inf")
         threads = [threading.Thread(target=self._client, daemon=True) for _ in range(self._clients)]
         for thread in threads:
@@ -107,7 +107,7 @@ class Traffic:
             yield
         finally:
             self._gives_up_at = time.monotonic() + patience
-            self._ends.set()
+            self._stop.set()
             for thread in threads:
                 thread.join()
 
@@ -124,13 +124,13 @@ class Traffic:
 
     def _client(self) -> None:
         pool = _pool()
-        while not self._ends.is_set():
+        while not self._stop.is_set():
             for call in self._next_calls():
                 self.calls.append(call)
                 self._hand_in(pool, call)
                 if not call.transaction_hash:
                     break
-            self._ends.wait(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - not a secret
+            self._stop.wait(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - not a secret
 
     def _next_calls(self) -> list[Call]:
         """Return a call on a channel of its own; sometimes with followers on that channel."""

@@ -59,7 +59,7 @@ class Mined:
 
 
 @dataclass
-class Verdict:
+class Result:
     """What is wrong; nothing of it, if all went well."""
 
     calls: int = 0
@@ -126,44 +126,44 @@ class Verifier:
         self.chain = Chain(rpc)
         self._credit_wei = credit_wei
 
-    def verify(self, database_url: str, calls: Sequence[Acknowledged], *, since: float) -> Verdict:
-        """Return the verdict on calls, and on the whole ledger; holds count that were open after `since` (unix)."""
+    def verify(self, database_url: str, calls: Sequence[Acknowledged], *, since: float) -> Result:
+        """Return the result for calls, and for the whole ledger; holds count that were open after `since` (unix)."""
         with psycopg.connect(database_url, row_factory=dict_row) as connection:
             relayers = connection.execute(_RELAYERS).fetchall()
             self.chain.read(row["address"] for row in relayers)
             rows = connection.execute(_CALLS, [_hashes_of(calls, self.chain)]).fetchall()
             sums = connection.execute(_LEDGER).fetchone() or {}
             longest = connection.execute(_LONGEST_HOLD, [since]).fetchone() or {}
-        verdict = Verdict(
+        result = Result(
             len(calls),
             ledger_difference=int(sums["difference"]),
             longest_hold_seconds=float(longest["seconds"] or 0),
         )
         by_hash = {row["transaction_hash"].lower(): row for row in rows}
         for call in calls:
-            judge(call, self.chain, by_hash, verdict, credit_wei=self._credit_wei)
+            judge(call, self.chain, by_hash, result, credit_wei=self._credit_wei)
         for row in relayers:
             used, taken = self.chain.account_nonce(row["address"]), row["next_account_nonce"]
             if used != taken:
-                verdict.nonce_gaps.append(
+                result.nonce_gaps.append(
                     f"{row['address']}: {taken} account nonces are taken, {used} are used"
                 )
-        return verdict
+        return result
 
 
 def judge(
-    call: Acknowledged, chain: Chain, rows: dict[str, dict[str, Any]], verdict: Verdict, *, credit_wei: int
+    call: Acknowledged, chain: Chain, rows: dict[str, dict[str, Any]], result: Result, *, credit_wei: int
 ) -> None:
-    """Add to the verdict what is wrong with a call; `rows` are those of attempts, by their hashes."""
+    """Add to the result what is wrong with a call; `rows` are those of attempts, by their hashes."""
     mined = chain.calls.get(call.key, [])
     name = call.transaction_hash or f"unanswered call {call.nonce >> 128} of {call.key_manager}"
     if len(mined) > 1:
-        verdict.doubled.append(f"{name} is on the chain {len(mined)} times")
+        result.doubled.append(f"{name} is on the chain {len(mined)} times")
     hashes = [one.transaction_hash for one in mined] + [(call.transaction_hash or "").lower()]
     row = next((rows[one] for one in hashes if one in rows), None)
     if row is None:
         if call.transaction_hash or mined:
-            verdict.lost.append(f"{name} has no row")
+            result.lost.append(f"{name} has no row")
         return
     if mined:
         expected = {"Success"} if mined[0].succeeded else {"Failed", "ExecutedExternally"}
@@ -173,11 +173,11 @@ def judge(
         is_used_up = slot is not None and slot.transaction_hash in chain.others
         expected, cost = ({"Cancelled", "Expired"} if is_used_up else set()), 0
     if row["status"] not in expected:
-        verdict.lost.append(f"{name} is {row['status']}; on the chain: {[vars(one) for one in mined]}")
+        result.lost.append(f"{name} is {row['status']}; on the chain: {[vars(one) for one in mined]}")
     # Nobody pays more than was held.
     charged, wanted = int(row["charged"]), min(cost, int(row["amount"]))
     if charged != wanted or row["entries"] != (1 if wanted else 0):
-        verdict.charged_wrongly.append(
+        result.charged_wrongly.append(
             f"{name} costs {wanted}, {charged} is charged in {row['entries']} entries"
         )
 
@@ -206,21 +206,21 @@ def verify_income(
     database_url: str,
     postbacks: Sequence[str],
     invoices: Sequence[PaidInvoice],
-    verdict: Verdict,
+    result: Result,
     *,
     credits_per_major_unit: int,
 ) -> None:
-    """Add to the verdict what is wrong with postbacks that were answered, and with payouts of paid invoices."""
+    """Add to the result what is wrong with postbacks that were answered, and with payouts of paid invoices."""
     with psycopg.connect(database_url, row_factory=dict_row) as connection:
         earned = connection.execute(_POSTBACKS, [list(postbacks)]).fetchall()
         paid = connection.execute(_PAYOUTS).fetchall()
         orphans = connection.execute(_ORPHANS).fetchone() or {}
-    verdict.income = len(postbacks) + len(invoices)
-    compare("postback", dict.fromkeys(postbacks), earned, verdict)
+    result.income = len(postbacks) + len(invoices)
+    compare("postback", dict.fromkeys(postbacks), earned, result)
     worth = {one.invoice_id: one.amount_minor * credits_per_major_unit // 100 for one in invoices}
-    compare("invoice", worth, paid, verdict)
+    compare("invoice", worth, paid, result)
     if orphans["number"]:
-        verdict.doubled.append(f"{orphans['number']} entries of income belong to no postback and no payout")
+        result.doubled.append(f"{orphans['number']} entries of income belong to no postback and no payout")
 
 
 def paid_out(database_url: str, invoices: Sequence[PaidInvoice]) -> int:
@@ -232,7 +232,7 @@ def paid_out(database_url: str, invoices: Sequence[PaidInvoice]) -> int:
 
 
 def compare(
-    kind: str, promised: Mapping[str, int | None], rows: Sequence[dict[str, Any]], verdict: Verdict
+    kind: str, promised: Mapping[str, int | None], rows: Sequence[dict[str, Any]], result: Result
 ) -> None:
     """
     Add to the verdict what differs between credits that were promised, by name, and rows.
@@ -246,12 +246,12 @@ def compare(
         of_name = by_name.pop(name, [])
         given = [row["given"] for row in of_name]
         if not given:
-            verdict.lost.append(f"{kind} {name} has no row")
+            result.lost.append(f"{kind} {name} has no row")
         elif len(given) > 1:
-            verdict.doubled.append(f"{kind} {name} has {len(given)} rows")
+            result.doubled.append(f"{kind} {name} has {len(given)} rows")
         elif given[0] != (of_name[0]["worth"] if promise is None else promise):
-            verdict.charged_wrongly.append(f"{kind} {name} gave {given[0]} credits")
-    verdict.doubled += [f"{kind} {name} was never paid" for name in by_name]
+            result.charged_wrongly.append(f"{kind} {name} gave {given[0]} credits")
+    result.doubled += [f"{kind} {name} was never paid" for name in by_name]
 
 
 def _hashes_of(calls: Sequence[Acknowledged], chain: Chain) -> list[str]:

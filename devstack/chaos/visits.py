@@ -65,14 +65,14 @@ class Visits:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Visit for the length of the block."""
-        ends = threading.Event()
-        threads = [threading.Thread(target=self._visit, args=(ends,), daemon=True) for _ in range(_VISITORS)]
+        stop = threading.Event()
+        threads = [threading.Thread(target=self._visit, args=(stop,), daemon=True) for _ in range(_VISITORS)]
         for thread in threads:
             thread.start()
         try:
             yield
         finally:
-            ends.set()
+            stop.set()
             for thread in threads:
                 thread.join()
 
@@ -86,20 +86,20 @@ class Visits:
         with ThreadPoolExecutor(_AT_ONCE) as clients:
             for wallet in wallets:
                 ask_node = partial(wallet.relay.prepare, wallet.profile_address, _CALL, quote=False)
-                clients.submit(_in_turn, [ask_node, wallet.setup_intent, *self._looks(wallet)])
+                clients.submit(_in_turn, [ask_node, wallet.setup_intent, *self._requests(wallet)])
 
-    def _visit(self, ends: threading.Event) -> None:
-        while not ends.is_set():
+    def _visit(self, stop: threading.Event) -> None:
+        while not stop.is_set():
             number = next(self._numbers)
             wallet, signing_in = self._wallets[number % len(self._wallets)]
-            looks: list[Callable[[], object]] = [partial(_sign_in, signing_in), *self._looks(wallet)]
-            for look in looks:
+            requests: list[Callable[[], object]] = [partial(_sign_in, signing_in), *self._requests(wallet)]
+            for request in requests:
                 # A refusal is an answer, and all answers are counted.
                 with suppress(RelayProblem, ServiceUnreachable):
-                    look()
-                ends.wait(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - not a secret
+                    request()
+                stop.wait(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - not a secret
 
-    def _looks(self, wallet: Wallet) -> Iterator[Callable[[], object]]:
+    def _requests(self, wallet: Wallet) -> Iterator[Callable[[], object]]:
         yield wallet.quota
         transaction_hash = self._recent_hash(wallet.profile_address)
         if transaction_hash:
@@ -109,10 +109,10 @@ class Visits:
         yield partial(wallet.execute_check_in, secrets.token_hex(8))
 
 
-def _in_turn(looks: Sequence[Callable[[], object]]) -> None:
-    for look in looks:
+def _in_turn(requests: Sequence[Callable[[], object]]) -> None:
+    for request in requests:
         with suppress(RelayProblem, ServiceUnreachable):
-            look()
+            request()
 
 
 def _sign_in(wallet: Wallet) -> None:

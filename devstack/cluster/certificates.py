@@ -16,7 +16,7 @@ from cryptography.x509.oid import NameOID
 
 from signer.client import Certificates
 
-_LIFE = timedelta(days=2)
+_LIFETIME = timedelta(days=2)
 
 
 class Authority:
@@ -54,7 +54,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: EllipticCurvePrivateKey
     return (
         builder.serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + _LIFE)
+        .not_valid_after(now + _LIFETIME)
     )
 
 

@@ -19,19 +19,19 @@ _NAME = "postgres"
 @contextmanager
 def noted() -> Iterator[None]:
     """Note the end of every orphaned PostgreSQL during the block."""
-    ends = threading.Event()
-    thread = threading.Thread(target=_note_until, args=(ends,), name="orphans", daemon=True)
+    stop = threading.Event()
+    thread = threading.Thread(target=_note_until, args=(stop,), name="orphans", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        ends.set()
+        stop.set()
         thread.join()
 
 
-def _note_until(ends: threading.Event) -> None:
+def _note_until(stop: threading.Event) -> None:
     this = psutil.Process()
-    while not ends.wait(_POLL_SECONDS):
+    while not stop.wait(_POLL_SECONDS):
         for process in this.children():
             with suppress(psutil.NoSuchProcess, ChildProcessError):
                 if process.name() == _NAME and process.status() == psutil.STATUS_ZOMBIE:

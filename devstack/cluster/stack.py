@@ -34,7 +34,7 @@ from devstack.services.postgres import APPLICATION_ROLE, BINARIES
 from devstack.services.server import Server, ServerFailed
 from devstack.services.stripe_double import StripeDouble
 from devstack.services.template import copy_template
-from devstack.signing import Door, KeyPlace, signing_at
+from devstack.signing import KeyPlace, SignerEndpoint, signing_at
 from devstack.stack_file import described
 from devstack.world.profiles import ProfilePlan
 from devstack.world.world import load_world
@@ -196,8 +196,8 @@ def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, 
         [ProfilePlan() for _ in range(_PROFILES)], credits=_CREDITS, relayers=_RELAYERS, settings=mine
     )
     prepared = prepare(outside, directory, plan, port=settings.WEB_PORT, block_time=BLOCK_SECONDS)
-    door = _door(directory / "certificates")
-    signing = signing_at(KeyPlace.KEYSTORE, outside, prepared.secrets, directory, prepared.settings, door)
+    endpoint = _signer_endpoint(directory / "certificates")
+    signing = signing_at(KeyPlace.KEYSTORE, outside, prepared.secrets, directory, prepared.settings, endpoint)
     prepared = replace(prepared, settings=signing.settings)
     (signer,) = signing.processes
     with step("signer, tables, profiles with credits"):
@@ -223,11 +223,11 @@ def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, 
     return Cluster(outside, started, prepared, signing.journal, plan.settings["METRICS_TOKEN"])
 
 
-def _door(folder: Path) -> Door:
+def _signer_endpoint(folder: Path) -> SignerEndpoint:
     place = f"{OUTSIDE}:{settings.SIGNER_PORT}"
     authority = Authority(folder)
     signers, services = authority.vouch_for("signer", OUTSIDE), authority.vouch_for("service", OUTSIDE)
-    return Door(f"tls://{place}", f"https://{place}", signers, services)
+    return SignerEndpoint(f"tls://{place}", f"https://{place}", signers, services)
 
 
 def _name(server: Server) -> str:

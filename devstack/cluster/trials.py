@@ -136,7 +136,7 @@ class Arena:
         trial = Trial(datetime.now(UTC).isoformat(timespec="seconds"))
         since, began = time.time(), time.monotonic()
         with ExitStack() as running:
-            running.enter_context(self._sign_in.watching())
+            running.enter_context(self._sign_in.running())
             # Their last calls wait for an answer, so those who were cut off stop last.
             if fault.cuts_off:
                 running.enter_context(self._apart.running())
@@ -172,14 +172,14 @@ class Arena:
 
     def _judge(self, calls: Sequence[Call], trial: Trial, *, since: float) -> None:
         database_url = self._cluster.outside.database_url
-        verdict = self._verifier.verify(database_url, [call.as_acknowledged() for call in calls], since=since)
+        result = self._verifier.verify(database_url, [call.as_acknowledged() for call in calls], since=since)
         unanswered = [call for call in calls if not call.is_answered]
         trial.calls, trial.accepted = len(calls), sum(bool(call.transaction_hash) for call in calls)
         trial.unanswered = len(unanswered)
-        trial.lost, trial.doubled = len(verdict.lost), len(verdict.doubled)
-        trial.charged_wrongly, trial.nonce_gaps = len(verdict.charged_wrongly), len(verdict.nonce_gaps)
-        trial.ledger_difference, trial.nonces_reused = verdict.ledger_difference, _reused(database_url)
-        trial.wrong += verdict.wrong
+        trial.lost, trial.doubled = len(result.lost), len(result.doubled)
+        trial.charged_wrongly, trial.nonce_gaps = len(result.charged_wrongly), len(result.nonce_gaps)
+        trial.ledger_difference, trial.nonces_reused = result.ledger_difference, _reused(database_url)
+        trial.wrong += result.wrong
         trial.wrong += [f"{trial.nonces_reused} account nonces are reused"] if trial.nonces_reused else []
         trial.wrong += [f"{len(unanswered)} calls had no answer for a minute"] if unanswered else []
         trial.wrong += [f"two hashes for one call: {call.answers}" for call in calls if len(call.answers) > 1]
@@ -193,12 +193,12 @@ class Arena:
             RuntimeError: they differ.
         """
         self._cluster.servers["signer"].stop()
-        verdict = compare_journal(read_journal(self._cluster.journal), self._verifier.chain)
+        result = compare_journal(read_journal(self._cluster.journal), self._verifier.chain)
         say(
-            f"  journal of the signer: {verdict.account_nonces} account nonces, {verdict.signatures} signatures"
+            f"  journal of the signer: {result.account_nonces} account nonces, {result.signatures} signatures"
         )
-        if verdict.wrong:
-            raise RuntimeError("; ".join(verdict.wrong[:_MOST_SHOWN]))
+        if result.wrong:
+            raise RuntimeError("; ".join(result.wrong[:_MOST_SHOWN]))
 
 
 def longest_silence(calls: Sequence[Call], began: float, ended: float) -> float:

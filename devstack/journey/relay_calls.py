@@ -86,10 +86,10 @@ def write_data(wallet: Wallet) -> int:
 
 def send_money(wallet: Wallet) -> int:
     """Send a little money to a new address, check that it is there; return the credits used."""
-    friend, wei = to_checksum_address(secrets.token_bytes(20)), secrets.randbelow(10**12) + 1
-    payload = calldata("execute(uint256,address,uint256,bytes)", 0, friend, wei, b"")
-    used = _relay(wallet, f"transfer of {wei} wei to {friend}", payload)
-    expect("the balance of the recipient", balance(wallet.rpc, friend), wei)
+    recipient, wei = to_checksum_address(secrets.token_bytes(20)), secrets.randbelow(10**12) + 1
+    payload = calldata("execute(uint256,address,uint256,bytes)", 0, recipient, wei, b"")
+    used = _relay(wallet, f"transfer of {wei} wei to {recipient}", payload)
+    expect("the balance of the recipient", balance(wallet.rpc, recipient), wei)
     return used
 
 

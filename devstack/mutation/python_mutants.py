@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from devstack.files import PROJECT
-from devstack.mutation.sql_mutants import looks_like_sql, mutants_of_sql
+from devstack.mutation.sql_mutants import is_sql, mutants_of_sql
 
 _FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -70,7 +70,7 @@ def _places(path: Path) -> Iterator[tuple[ast.AST, Trail, str]]:
             yield from _inside(statement, trail, "")
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             value = statement.value
-            if isinstance(value, ast.Constant) and looks_like_sql(value.value):
+            if isinstance(value, ast.Constant) and is_sql(value.value):
                 yield value, (*trail, ("value", None)), statement.targets[0].id
 
 
@@ -118,7 +118,7 @@ def _mutants(file: str, node: ast.AST, trail: Trail, scope: str) -> Iterator[Mut
     line = getattr(node, "lineno", 0)
     for change, other in _changes(node):
         yield Mutant(file, line, scope, change, other, trail)
-    if isinstance(node, ast.Constant) and looks_like_sql(node.value):
+    if isinstance(node, ast.Constant) and is_sql(node.value):
         for mutant in mutants_of_sql(str(node.value)):
             yield Mutant(file, line + mutant.line - 1, scope, mutant.change, ast.Constant(mutant.text), trail)
 

@@ -291,9 +291,7 @@ def _all_mutants() -> dict[str, list[tuple[str, Mutant]]]:
         seen: Counter[str] = Counter()
         mutants[area] = []
         for mutant in [
-            found
-            for path in files
-            for found in (_of_sql(path) if path.suffix == ".sql" else mutants_of(path))
+            item for path in files for item in (_of_sql(path) if path.suffix == ".sql" else mutants_of(path))
         ]:
             name = f"{mutant.file} {mutant.scope}: {mutant.change}"
             seen[name] += 1
@@ -319,8 +317,8 @@ def _of_sql(path: Path) -> list[Mutant]:
     for name, body in sql_functions(text):
         line = text.count("\n", 0, text.index(body))
         made += [
-            Mutant(file, line + found.line, name, found.change, found.text, ())
-            for found in mutants_of_sql(body)
+            Mutant(file, line + mutant.line, name, mutant.change, mutant.text, ())
+            for mutant in mutants_of_sql(body)
         ]
     return made
 

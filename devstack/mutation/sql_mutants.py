@@ -49,36 +49,36 @@ class SqlMutant:
     text: str
 
 
-def looks_like_sql(value: object) -> bool:
+def is_sql(value: object) -> bool:
     """Return whether a constant is a statement."""
     return isinstance(value, str) and _IS_SQL.search(value) is not None
 
 
 def mutants_of_sql(text: str) -> list[SqlMutant]:
     """Return every mutant of a text of SQL. Some may be no SQL any more, which the database finds out."""
-    plain = _LEFT_ALONE.sub(lambda found: "·" * len(found[0]), text)
+    plain = _LEFT_ALONE.sub(lambda match: "·" * len(match[0]), text)
     places = [
-        *((found, other) for pattern, other in _SWAPS for found in re.finditer(pattern, plain)),
-        *((found, str(int(found[0]) + step)) for found in _NUMBER.finditer(plain) for step in (1, -1)),
+        *((match, other) for pattern, other in _SWAPS for match in re.finditer(pattern, plain)),
+        *((match, str(int(match[0]) + step)) for match in _NUMBER.finditer(plain) for step in (1, -1)),
     ]
-    changes = [(found.start(), found.end(), other) for found, other in places if not _assigns(plain, found)]
+    changes = [(match.start(), match.end(), other) for match, other in places if not _assigns(plain, match)]
     changes += _without_conditions(plain)
     return [_mutant(text, *change) for change in sorted(changes)]
 
 
-def _assigns(plain: str, found: re.Match[str]) -> bool:
-    clauses = _CLAUSE.findall(plain, 0, found.start()) if found[0] == "=" else []
+def _assigns(plain: str, match: re.Match[str]) -> bool:
+    clauses = _CLAUSE.findall(plain, 0, match.start()) if match[0] == "=" else []
     return bool(clauses) and clauses[-1] == "SET"
 
 
 def _without_conditions(plain: str) -> Iterator[tuple[int, int, str]]:
     """Yield where a condition stands that ends with its line or before the next one, and what to write instead."""
-    for found in _CONDITION.finditer(plain):
-        end = _END.search(plain, found.end())
-        condition = plain[found.end() : end.start() if end else len(plain)]
+    for match in _CONDITION.finditer(plain):
+        end = _END.search(plain, match.end())
+        condition = plain[match.end() : end.start() if end else len(plain)]
         if condition.count("(") == condition.count(")") and condition.strip():
-            nothing = "false " if found[1] == "OR" else "true "
-            yield found.end(), found.end() + len(condition.rstrip()), nothing.strip()
+            nothing = "false " if match[1] == "OR" else "true "
+            yield match.end(), match.end() + len(condition.rstrip()), nothing.strip()
 
 
 def _mutant(text: str, start: int, end: int, other: str) -> SqlMutant:

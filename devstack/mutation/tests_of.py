@@ -97,7 +97,7 @@ def _trace(run: Callable[[], bool]) -> dict[str, Any] | None:
 @functools.cache
 def users_of(name: str) -> set[str]:
     """Return the functions that mention a constant, or a function of the database, directly or by a constant."""
-    names, found = {name}, set[str]()
+    names, users = {name}, set[str]()
     while True:
         constants = {
             constant
@@ -113,8 +113,8 @@ def users_of(name: str) -> set[str]:
             break
         names |= constants
     for file in _sources():
-        found |= {function for function, words in _functions(file) if not names.isdisjoint(words)}
-    return found
+        users |= {function for function, words in _functions(file) if not names.isdisjoint(words)}
+    return users
 
 
 def sql_functions(text: str) -> list[tuple[str, str]]:
@@ -156,11 +156,11 @@ def _constants(file: Path) -> list[tuple[str, str]]:
 @functools.cache
 def _functions(file: Path) -> list[tuple[str, set[str]]]:
     """Return the functions of the file, each with the words that it is written with."""
-    found = []
+    functions = []
     tree = ast.parse(file.read_text())
     for owner, prefix in [(tree, "")] + [(c, f"{c.name}.") for c in tree.body if isinstance(c, ast.ClassDef)]:
         for node in owner.body:
             if isinstance(node, ast.FunctionDef):
                 words = set(re.findall(r"\w+", ast.unparse(node)))
-                found.append((f"{file.relative_to(PROJECT)}::{prefix}{node.name}", words))
-    return found
+                functions.append((f"{file.relative_to(PROJECT)}::{prefix}{node.name}", words))
+    return functions

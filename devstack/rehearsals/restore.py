@@ -61,8 +61,8 @@ def _drill(services: Services, archive: Archive, options: Options) -> int:
     recorded = _recorded(services.database_url, calls)
     lost = [call for call in calls if call.transaction_hash and call.transaction_hash not in recorded]
     status, listed = rehearsal.manage("list_unrecorded")
-    found = [line for line in listed.splitlines() if line.startswith("0x")]
-    say("\n".join(f"    {line}" for line in [*found[:_MOST_SHOWN], "…", *listed.splitlines()[-1:]]))
+    unrecorded = [line for line in listed.splitlines() if line.startswith("0x")]
+    say("\n".join(f"    {line}" for line in [*unrecorded[:_MOST_SHOWN], "…", *listed.splitlines()[-1:]]))
     on_chain = [call for call in lost if _is_mined(services, call)]
     wrong = _differences(listed, on_chain)
     wrong += [f"list_unrecorded exits {status}"] if status != bool(on_chain) else []
@@ -73,7 +73,7 @@ def _drill(services: Services, archive: Archive, options: Options) -> int:
         seconds = time.monotonic() - began
         rehearsal.settle()
         wrong += [complaint for name in _BOOKS for complaint in _failed(rehearsal, [name])]
-        wrong += rehearsal.verdict(kept).wrong
+        wrong += rehearsal.result(kept).wrong
         wrong += _differences(rehearsal.manage("list_unrecorded")[1], on_chain)
         wrong += _failed(rehearsal, ["shell", "-c", _RESUME])
         wrong += _goes_on(rehearsal, options.before)
@@ -148,4 +148,4 @@ def _goes_on(rehearsal: Rehearsal, seconds: float) -> list[str]:
         time.sleep(seconds)
     rehearsal.settle()
     accepted = [call for call in traffic.calls if call.transaction_hash]
-    return rehearsal.verdict(traffic.calls, since=since).wrong + ([] if accepted else ["no call is accepted"])
+    return rehearsal.result(traffic.calls, since=since).wrong + ([] if accepted else ["no call is accepted"])

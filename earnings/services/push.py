@@ -37,13 +37,13 @@ class ImportResult:
     """
     What became of a file: rows that were new, rows that had been imported before; or only its errors by line.
 
-    `asked` is the request for it; nothing is imported before that is carried out.
+    `approval` is the request for it; nothing is imported before that is carried out.
     """
 
     new: int
     repeated: int
     errors: list[tuple[int, str]]
-    asked: ApprovalRequest | None = None
+    approval: ApprovalRequest | None = None
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,11 @@ def import_report(*, slug: str, text: str, actor: User, reason: str, now: dateti
     report = _read(slug, text)
     if report.errors:
         return ImportResult(0, 0, report.errors)
-    asked = _request_for(report, text, actor, reason)
-    if asked.status != ApprovalRequest.Status.DONE:
-        return ImportResult(0, 0, [], asked)
+    approval = _request_for(report, text, actor, reason)
+    if approval.status != ApprovalRequest.Status.DONE:
+        return ImportResult(0, 0, [], approval)
     new = sum(record(_verified(report.network, line, report.users, now=now)) for line in report.lines)
-    return ImportResult(new, len(report.lines) - new, [], asked)
+    return ImportResult(new, len(report.lines) - new, [], approval)
 
 
 def _read(slug: str, text: str) -> _Report:
@@ -103,8 +103,8 @@ def _request_for(report: _Report, text: str, actor: User, reason: str) -> Approv
     digest = hashlib.sha256(text.encode()).hexdigest()
     earlier = ApprovalRequest.objects.filter(kind=IMPORT.name, payload__sha256=digest)
     live = earlier.filter(status=ApprovalRequest.Status.DONE) | earlier.waiting()
-    if (asked := live.first()) is not None:
-        return asked
+    if (approval := live.first()) is not None:
+        return approval
     worths = [_credits(report.network, cast("PostbackEvent", line.event).amount) for line in report.lines]
     earned = sum(worth for worth in worths if worth > 0)
     return approvals.ask(
@@ -134,8 +134,8 @@ IMPORT = approval_kinds.register(
         asks="earnings.change_adnetwork",
         decides="earnings.decide_adnetwork",
         pool=CREDITS,
-        carry_out=lambda asked: Done(
-            "Import the same file again, and it is posted.", AdNetwork.objects.get(pk=asked.object_id)
+        carry_out=lambda approval: Done(
+            "Import the same file again, and it is posted.", AdNetwork.objects.get(pk=approval.object_id)
         ),
     )
 )
@@ -183,7 +183,7 @@ def request_visit_link(
     # What no link could carry is refused before anybody is asked.
     _visit_link(network, user, campaign, amount, expires_at=datetime.now(UTC) + lifetime, jti=_jti(2**63))
     worth = _credits(network, amount)
-    asked = approvals.ask(
+    approval = approvals.ask(
         kind=LINK,
         actor=actor,
         reason=reason,
@@ -194,12 +194,12 @@ def request_visit_link(
         payload={"campaign": campaign, "amount": f"{amount:f}", "seconds": int(lifetime.total_seconds())},
         changes={campaign[:80]: ("", f"a link worth {worth:,} credits before bonuses")},
     )
-    if asked.decided_at is None or asked.status != ApprovalRequest.Status.DONE:
-        return asked, ""
+    if approval.decided_at is None or approval.status != ApprovalRequest.Status.DONE:
+        return approval, ""
     link = _visit_link(
-        network, user, campaign, amount, expires_at=asked.decided_at + lifetime, jti=_jti(asked.pk)
+        network, user, campaign, amount, expires_at=approval.decided_at + lifetime, jti=_jti(approval.pk)
     )
-    return asked, link
+    return approval, link
 
 
 LINK = approval_kinds.register(
@@ -209,9 +209,9 @@ LINK = approval_kinds.register(
         asks="earnings.change_adnetwork",
         decides="earnings.decide_adnetwork",
         pool=CREDITS,
-        carry_out=lambda asked: Done(
+        carry_out=lambda approval: Done(
             "mint_visit_link prints it when it is run again with the same key.",
-            AdNetwork.objects.get(pk=asked.object_id),
+            AdNetwork.objects.get(pk=approval.object_id),
         ),
     )
 )

@@ -127,7 +127,7 @@ def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
         SentBefore: the decision was carried out before, or is being carried out now.
         DomainError: the service refused, which is logged. As far as we know, nothing else has changed.
     """
-    way = _asking if action.kind else _reaching_out if action.reaches_out else _in_one_transaction
+    way = _ask_approval if action.kind else _reaching_out if action.reaches_out else _in_one_transaction
     try:
         return way(action, row, decision)
     except DomainError as refusal:
@@ -135,7 +135,7 @@ def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
         raise
 
 
-def _asking(action: ReasonedAction, row: Any, decision: Decision) -> str:
+def _ask_approval(action: ReasonedAction, row: Any, decision: Decision) -> str:
     # A page that is sent twice at once asks once as well: the key is unique.
     if ApprovalRequest.objects.filter(key=decision.key(row)).exists():
         raise SentBefore("Its history says what became of it.")

@@ -156,7 +156,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
     search_help_text = "A whole request id, the whole id of a row, or the name of a member of staff."
     ordering = ("-pk",)
     fields = readonly_fields = (
-        "action_time", "user", "what", "row", "reason", "changes", "asked", "decided", "posted", "request_id",
+        "action_time", "user", "what", "row", "reason", "changes", "requested", "decided", "posted", "request_id",
     )  # fmt: skip
 
     def find_rows(self, rows: QuerySet[StaffAction], term: str) -> QuerySet[StaffAction]:
@@ -204,26 +204,34 @@ class AuditLogAdmin(ReadOnlyAdmin):
         return _wrapped(*lines, link)
 
     @admin.display(description="asked for by")
-    def asked(self, entry: LogEntry) -> str:
-        asked = _approval_of(entry)
-        return f"{asked.requested_by} ({', '.join(asked.requested_roles)}): {asked.reason}" if asked else ""
+    def requested(self, entry: LogEntry) -> str:
+        approval = _approval_of(entry)
+        return (
+            f"{approval.requested_by} ({', '.join(approval.requested_roles)}): {approval.reason}"
+            if approval
+            else ""
+        )
 
     @admin.display(description="decided by")
     def decided(self, entry: LogEntry) -> str:
-        asked = _approval_of(entry)
-        if asked is None or asked.decided_at is None:
-            return "nobody yet" if asked else ""
-        who = asked.decided_by or "nobody else was needed"
-        return f"{asked.get_status_display()}: {who}. {asked.decision_reason}".strip()
+        approval = _approval_of(entry)
+        if approval is None or approval.decided_at is None:
+            return "nobody yet" if approval else ""
+        who = approval.decided_by or "nobody else was needed"
+        return f"{approval.get_status_display()}: {who}. {approval.decision_reason}".strip()
 
     @admin.display(description="posted")
     def posted(self, entry: LogEntry) -> str | SafeString:
         """Lead to the entries of the ledger that carrying out has posted; they carry the request's number."""
-        asked = _approval_of(entry)
-        if asked is None or asked.pool != CREDITS.name or asked.status != ApprovalRequest.Status.DONE:
+        approval = _approval_of(entry)
+        if (
+            approval is None
+            or approval.pool != CREDITS.name
+            or approval.status != ApprovalRequest.Status.DONE
+        ):
             return ""
-        url = f"{reverse('admin:credits_creditentry_changelist')}?q=approval:{asked.pk}"
-        return format_html('<a href="{}">Entries of request {}</a>', url, asked.pk)
+        url = f"{reverse('admin:credits_creditentry_changelist')}?q=approval:{approval.pk}"
+        return format_html('<a href="{}">Entries of request {}</a>', url, approval.pk)
 
     @admin.display(description="request")
     def request_id(self, entry: LogEntry) -> str:

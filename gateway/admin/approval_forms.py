@@ -52,24 +52,24 @@ def form_kind(
     `check` gets the row as it would be, and raises `AboveCeiling`; `save` validates and stores it.
     """
 
-    def carry_out(asked: ApprovalRequest) -> Done:
-        row = _locked(model, asked)
-        if _values(row, asked.payload["before"]) != asked.payload["before"]:
+    def carry_out(approval: ApprovalRequest) -> Done:
+        row = _locked(model, approval)
+        if _values(row, approval.payload["before"]) != approval.payload["before"]:
             raise RequestOutdated(
                 "The row is no longer as the request shows it. Reject the request and ask again."
             )
-        _write(row, asked.payload["values"])
+        _write(row, approval.payload["values"])
         try:
-            saved = save(row, asked.payload["values"])
+            saved = save(row, approval.payload["values"])
         except ValidationError as error:
             raise RequestOutdated(" ".join(error.messages)) from error
-        for name in _relations(saved, asked.payload["values"]):
-            getattr(saved, name).set((asked.payload["values"][name] or "").split())
+        for name in _relations(saved, approval.payload["values"]):
+            getattr(saved, name).set((approval.payload["values"][name] or "").split())
         return Done(f"{saved} is saved.", saved)
 
-    def check_row(asked: ApprovalRequest) -> None:
-        row = model._default_manager.get(pk=asked.object_id) if asked.object_id else model()
-        _write(row, asked.payload["values"])
+    def check_row(approval: ApprovalRequest) -> None:
+        row = model._default_manager.get(pk=approval.object_id) if approval.object_id else model()
+        _write(row, approval.payload["values"])
         check(row)
 
     return approval_kinds.register(
@@ -77,10 +77,10 @@ def form_kind(
     )
 
 
-def _locked(model: type[Model], asked: ApprovalRequest) -> Model:
-    if not asked.object_id:
+def _locked(model: type[Model], approval: ApprovalRequest) -> Model:
+    if not approval.object_id:
         return model()
-    return model._default_manager.select_for_update(of=("self",)).get(pk=asked.object_id)
+    return model._default_manager.select_for_update(of=("self",)).get(pk=approval.object_id)
 
 
 def _field(row: Model, name: str) -> "Field[Any, Any]":
@@ -169,7 +169,7 @@ class ApprovedForm(AdminMixin):
 
     def _ask(self, request: HttpRequest, form: Any, why: dict[str, Any]) -> HttpResponse:
         try:
-            asked = approvals.ask(
+            approval = approvals.ask(
                 kind=self.saves,
                 actor=staff_of(request),
                 reason=why["reason"],
@@ -181,8 +181,8 @@ class ApprovedForm(AdminMixin):
         except DomainError as refusal:
             messages.error(request, f"{refusal.title}. {refusal.detail}")
             return HttpResponseRedirect(request.path)
-        messages.success(request, approvals.outcome_of(asked, "It is saved."))
-        return HttpResponseRedirect(reverse("admin:gateway_admin_approvalrequest_change", args=[asked.pk]))
+        messages.success(request, approvals.outcome_of(approval, "It is saved."))
+        return HttpResponseRedirect(reverse("admin:gateway_admin_approvalrequest_change", args=[approval.pk]))
 
     def payload_of(self, form: Any) -> dict[str, Any]:
         """Return the changed fields of the row: as they would be, and as they are."""

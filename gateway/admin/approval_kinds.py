@@ -118,7 +118,7 @@ class Kind:
     asks: str
     decides: str
     carry_out: Callable[[ApprovalRequest], Done]
-    check: Callable[[ApprovalRequest], None] = lambda asked: None
+    check: Callable[[ApprovalRequest], None] = lambda approval: None
     pool: Pool | None = None
 
 
@@ -134,8 +134,8 @@ def kinds() -> list[Kind]:
     return list(_kinds.values())
 
 
-def kind_of(asked: ApprovalRequest) -> Kind:
-    return _kinds[asked.kind]
+def kind_of(approval: ApprovalRequest) -> Kind:
+    return _kinds[approval.kind]
 
 
 # --- Roles
@@ -146,13 +146,13 @@ def others_who_decide(kind: Kind, roles: Collection[str]) -> str:
     return " or ".join(sorted(deciders(kind) - set(roles)))
 
 
-def obstacle(asked: ApprovalRequest, actor: Any) -> DomainError | None:
+def obstacle(approval: ApprovalRequest, actor: Any) -> DomainError | None:
     """Return why this person may not decide the request; None for those who may."""
-    if asked.requested_by_id == actor.pk:
+    if approval.requested_by_id == actor.pk:
         return OwnRequest()
-    deciding = decided_by(actor).get(asked.kind, set())
-    if not deciding - set(asked.requested_roles):
-        others = others_who_decide(kind_of(asked), asked.requested_roles)
+    deciding = decided_by(actor).get(approval.kind, set())
+    if not deciding - set(approval.requested_roles):
+        others = others_who_decide(kind_of(approval), approval.requested_roles)
         return AnotherRoleDecides(f"Somebody of another role than the asker's decides: {others}.")
     return None
 

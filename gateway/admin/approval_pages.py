@@ -20,40 +20,40 @@ from gateway.admin.models import ApprovalRequest
 Status = ApprovalRequest.Status
 
 
-def _refusal(asked: ApprovalRequest, actor: Any) -> str:
-    obstacle = approval_kinds.obstacle(asked, actor)
+def _refusal(approval: ApprovalRequest, actor: Any) -> str:
+    obstacle = approval_kinds.obstacle(approval, actor)
     return obstacle.detail if obstacle else ""
 
 
-def _waits(asked: ApprovalRequest) -> bool:
-    return ApprovalRequest.objects.waiting().filter(pk=asked.pk).exists()
+def _waits(approval: ApprovalRequest) -> bool:
+    return ApprovalRequest.objects.waiting().filter(pk=approval.pk).exists()
 
 
-def _summary(asked: ApprovalRequest) -> SafeString:
+def _summary(approval: ApprovalRequest) -> SafeString:
     return format_html(
         "{} for {}, asked for by {} ({}): {}{}",
-        approval_kinds.kind_of(asked).title,
-        asked.subject,
-        asked.requested_by,
-        ", ".join(asked.requested_roles) or "no role",
-        asked.reason,
-        _lines(asked),
+        approval_kinds.kind_of(approval).title,
+        approval.subject,
+        approval.requested_by,
+        ", ".join(approval.requested_roles) or "no role",
+        approval.reason,
+        _lines(approval),
     )
 
 
-def _lines(asked: ApprovalRequest) -> SafeString:
+def _lines(approval: ApprovalRequest) -> SafeString:
     # Content types are kept in memory; the relation would ask for each row's.
-    kind = ContentType.objects.get_for_id(asked.content_type_id)
-    lines = columns.lines(kind.model_class(), asked.changes)
+    kind = ContentType.objects.get_for_id(approval.content_type_id)
+    lines = columns.lines(kind.model_class(), approval.changes)
     return format_html_join("", '<div class="whitespace-nowrap">{}</div>', ((line,) for line in lines))
 
 
-def _approve(asked: ApprovalRequest, decision: Decision) -> str:
-    return approvals.approve(request_id=asked.pk, actor=decision.actor, reason=decision.reason)[1]
+def _approve(approval: ApprovalRequest, decision: Decision) -> str:
+    return approvals.approve(request_id=approval.pk, actor=decision.actor, reason=decision.reason)[1]
 
 
-def _reject(asked: ApprovalRequest, decision: Decision) -> str:
-    approvals.reject(request_id=asked.pk, actor=decision.actor, reason=decision.reason)
+def _reject(approval: ApprovalRequest, decision: Decision) -> str:
+    approvals.reject(request_id=approval.pk, actor=decision.actor, reason=decision.reason)
     return "Nothing is done."
 
 
@@ -61,7 +61,7 @@ APPROVE = ReasonedAction(
     name="approve",
     label="Approve",
     permission="gateway_admin.decide_approvalrequest",
-    effect=lambda asked: format_html("Done at once: {}", _summary(asked)),
+    effect=lambda approval: format_html("Done at once: {}", _summary(approval)),
     run=_approve,
     applies_to=_waits,
     refusal=_refusal,
@@ -70,7 +70,7 @@ REJECT = ReasonedAction(
     name="reject",
     label="Reject",
     permission="gateway_admin.decide_approvalrequest",
-    effect=lambda asked: format_html("Never done: {}", _summary(asked)),
+    effect=lambda approval: format_html("Never done: {}", _summary(approval)),
     run=_reject,
     applies_to=_waits,
     refusal=_refusal,
@@ -148,39 +148,41 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
         return context
 
     @admin.display(description="what")
-    def what(self, asked: ApprovalRequest) -> str:
-        return approval_kinds.kind_of(asked).title
+    def what(self, approval: ApprovalRequest) -> str:
+        return approval_kinds.kind_of(approval).title
 
     @admin.display(description="about", ordering="subject")
-    def whom(self, asked: ApprovalRequest) -> str:
+    def whom(self, approval: ApprovalRequest) -> str:
         """Return the subject, an address shortened as wallets do."""
-        is_address = asked.subject.startswith("0x")
-        return f"{asked.subject[:6]}…{asked.subject[-4:]}" if is_address else asked.subject
+        is_address = approval.subject.startswith("0x")
+        return f"{approval.subject[:6]}…{approval.subject[-4:]}" if is_address else approval.subject
 
     @admin.display(description="from → to")
-    def changed(self, asked: ApprovalRequest) -> SafeString:
-        return _lines(asked)
+    def changed(self, approval: ApprovalRequest) -> SafeString:
+        return _lines(approval)
 
     @admin.display(description="state")
-    def state(self, asked: ApprovalRequest) -> str:
-        is_expired = asked.status == Status.WAITING and not asked.is_open  # type: ignore[attr-defined]
-        return "Expired" if is_expired else asked.get_status_display()
+    def state(self, approval: ApprovalRequest) -> str:
+        is_expired = approval.status == Status.WAITING and not approval.is_open  # type: ignore[attr-defined]
+        return "Expired" if is_expired else approval.get_status_display()
 
     @admin.display(description="about")
-    def about(self, asked: ApprovalRequest) -> str | SafeString:
-        return _linked(asked.content_type, asked.object_id, asked.subject)
+    def about(self, approval: ApprovalRequest) -> str | SafeString:
+        return _linked(approval.content_type, approval.object_id, approval.subject)
 
     @admin.display(description="made")
-    def made(self, asked: ApprovalRequest) -> str | SafeString:
+    def made(self, approval: ApprovalRequest) -> str | SafeString:
         """Lead to the row that carrying it out has made; to where it will be found, if a worker makes it."""
-        if asked.made_type is not None:
-            row = asked.made_type.get_all_objects_for_this_type(pk=asked.made_id).first()
-            return _linked(asked.made_type, asked.made_id, f"{asked.made_type.name} {row or asked.made_id}")
-        if asked.status != Status.DONE or asked.object_id:
+        if approval.made_type is not None:
+            row = approval.made_type.get_all_objects_for_this_type(pk=approval.made_id).first()
+            return _linked(
+                approval.made_type, approval.made_id, f"{approval.made_type.name} {row or approval.made_id}"
+            )
+        if approval.status != Status.DONE or approval.object_id:
             return ""
-        kind = asked.content_type
+        kind = approval.content_type
         rows = reverse(f"admin:{kind.app_label}_{kind.model}_changelist")
-        return format_html('<a href="{}?q={}">{} {}</a>', rows, asked.subject, kind.name, asked.subject)
+        return format_html('<a href="{}?q={}">{} {}</a>', rows, approval.subject, kind.name, approval.subject)
 
 
 def _linked(kind: ContentType, pk: str, name: str) -> str | SafeString:

@@ -71,7 +71,7 @@ def ask(
     """
     if not actor.has_perm(kind.asks):
         raise PermissionDenied(f"{actor} has no role that may ask for this.")
-    asked = ApprovalRequest(
+    approval = ApprovalRequest(
         kind=kind.name,
         content_type=ContentType.objects.get_for_model(row),
         object_id="" if row.pk is None else str(row.pk),
@@ -87,13 +87,13 @@ def ask(
         requested_roles=sorted(roles_of(actor)),
         expires_at=Now() + timedelta(hours=settings.APPROVAL_HOURS),
     )
-    _check(kind, asked)
-    asked.needs_second_person = not _fits_alone(kind, asked)
+    _check(kind, approval)
+    approval.needs_second_person = not _fits_alone(kind, approval)
     stored, is_new = ApprovalRequest.objects.get_or_create(
-        key=key, defaults={field: getattr(asked, field) for field in _ASKED}
+        key=key, defaults={field: getattr(approval, field) for field in _REQUEST_FIELDS}
     )
     if not is_new:
-        return _repeated(stored, asked)
+        return _repeated(stored, approval)
     stored.refresh_from_db(fields=["expires_at"])
     _log(stored, "asked", actor=actor, row=row)
     if not stored.needs_second_person:
@@ -103,24 +103,25 @@ def ask(
     return stored
 
 
-_ASKED = (
+_REQUEST_FIELDS = (
     "kind", "content_type_id", "object_id", "subject", "person_id", "pool", "amount", "payload", "changes",
     "reason", "requested_by_id", "requested_roles", "needs_second_person", "expires_at",
 )  # fmt: skip
 
 
-def _repeated(stored: ApprovalRequest, asked: ApprovalRequest) -> ApprovalRequest:
+def _repeated(stored: ApprovalRequest, approval: ApprovalRequest) -> ApprovalRequest:
     same = ("kind", "content_type_id", "object_id", "person_id", "payload", "requested_by_id")
-    if any(getattr(stored, field) != getattr(asked, field) for field in same):
-        raise RequestConflict(key=asked.key)
+    if any(getattr(stored, field) != getattr(approval, field) for field in same):
+        raise RequestConflict(key=approval.key)
     return stored
 
 
-def outcome_of(asked: ApprovalRequest, done: str) -> str:
+def outcome_of(approval: ApprovalRequest, done: str) -> str:
     """Return what to tell the asker: what was done at once, or who decides."""
-    if asked.status == ApprovalRequest.Status.DONE:
+    if approval.status == ApprovalRequest.Status.DONE:
         return done
-    return f"Request {asked.pk} waits for a second person ({others_who_decide(kind_of(asked), asked.requested_roles)})."
+    others = others_who_decide(kind_of(approval), approval.requested_roles)
+    return f"Request {approval.pk} waits for a second person ({others})."
 
 
 def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
@@ -165,16 +166,16 @@ def taken(*, pool: Pool, actor: Any, person: Any) -> Taken:
 def left_alone(*, pool: Pool, actor: Any, person: Any) -> int:
     """Return how much the clerk may do for the person now without a second one."""
     limits, used = pool.limits, taken(pool=pool, actor=actor, person=person)
-    room = (limits.clerk - used.clerk, limits.person - used.person, limits.day - used.day)
-    return max(0, min(room))
+    left = (limits.clerk - used.clerk, limits.person - used.person, limits.day - used.day)
+    return max(0, min(left))
 
 
-def _fits_alone(kind: Kind, asked: ApprovalRequest) -> bool:
+def _fits_alone(kind: Kind, approval: ApprovalRequest) -> bool:
     """Count under the pool's lock, which stays until the transaction ends."""
     if kind.pool is None:
         return False
     _lock(kind.pool)
-    return asked.amount <= left_alone(pool=kind.pool, actor=asked.requested_by, person=asked.person)
+    return approval.amount <= left_alone(pool=kind.pool, actor=approval.requested_by, person=approval.person)
 
 
 def _lock(pool: Pool) -> None:
@@ -182,21 +183,21 @@ def _lock(pool: Pool) -> None:
     ApprovalPool.objects.select_for_update().get(name=pool.name)
 
 
-def _check(kind: Kind, asked: ApprovalRequest) -> None:
-    if kind.pool and asked.amount > kind.pool.limits.ceiling:
+def _check(kind: Kind, approval: ApprovalRequest) -> None:
+    if kind.pool and approval.amount > kind.pool.limits.ceiling:
         raise AboveCeiling(
             f"At most {kind.pool.shown(kind.pool.limits.ceiling)} at a time, whoever approves."
         )
-    kind.check(asked)
+    kind.check(approval)
 
 
-def _check_day(kind: Kind, asked: ApprovalRequest) -> None:
+def _check_day(kind: Kind, approval: ApprovalRequest) -> None:
     if kind.pool is None:
         return
     _lock(kind.pool)
-    used = taken(pool=kind.pool, actor=asked.requested_by, person=asked.person)
+    used = taken(pool=kind.pool, actor=approval.requested_by, person=approval.person)
     most = kind.pool.limits.ceiling_day
-    if used.everything + asked.amount > most:
+    if used.everything + approval.amount > most:
         raise AboveCeiling(
             f"At most {kind.pool.shown(most)} in 24 hours, whoever approves. Wait, or ask for less."
         )
@@ -217,10 +218,10 @@ def approve(*, request_id: int, actor: Any, reason: str) -> tuple[ApprovalReques
         AboveCeiling: nobody may do this, or no more of it today.
         DomainError: the service refused; the request goes on waiting.
     """
-    asked = _lock_waiting(request_id, actor)
-    kind = kind_of(asked)
-    _check(kind, asked)
-    return asked, _carry_out(kind, asked, decided_by=actor, reason=stated(reason))
+    approval = _lock_waiting(request_id, actor)
+    kind = kind_of(approval)
+    _check(kind, approval)
+    return approval, _carry_out(kind, approval, decided_by=actor, reason=stated(reason))
 
 
 @transaction.atomic
@@ -232,45 +233,45 @@ def reject(*, request_id: int, actor: Any, reason: str) -> ApprovalRequest:
         OwnRequest, AnotherRoleDecides: `actor` may not decide it.
         RequestDecided: it was decided before, or has expired.
     """
-    asked = _lock_waiting(request_id, actor)
-    _decide(asked, ApprovalRequest.Status.REJECTED, decided_by=actor, reason=stated(reason))
-    _log(asked, "rejected", actor=actor)
-    return asked
+    approval = _lock_waiting(request_id, actor)
+    _decide(approval, ApprovalRequest.Status.REJECTED, decided_by=actor, reason=stated(reason))
+    _log(approval, "rejected", actor=actor)
+    return approval
 
 
 def _lock_waiting(request_id: int, actor: Any) -> ApprovalRequest:
     """Lock the request, so that of two decisions at once the second sees the first."""
     rows = ApprovalRequest.objects.select_for_update(of=("self",)).select_related("requested_by", "person")
-    asked = rows.get(pk=request_id)
-    if not ApprovalRequest.objects.waiting().filter(pk=asked.pk).exists():
-        raise RequestDecided(became=state_of(asked))
-    refusal = obstacle(asked, actor)
+    approval = rows.get(pk=request_id)
+    if not ApprovalRequest.objects.waiting().filter(pk=approval.pk).exists():
+        raise RequestDecided(became=state_of(approval))
+    refusal = obstacle(approval, actor)
     if refusal is not None:
         raise refusal
-    return asked
+    return approval
 
 
-def state_of(asked: ApprovalRequest) -> str:
+def state_of(approval: ApprovalRequest) -> str:
     """Return in words what became of it; a request that still waits where it cannot be decided has expired."""
-    if asked.status == ApprovalRequest.Status.WAITING:
+    if approval.status == ApprovalRequest.Status.WAITING:
         return "nobody decided it in time"
-    return asked.get_status_display().lower()
+    return approval.get_status_display().lower()
 
 
-def _carry_out(kind: Kind, asked: ApprovalRequest, *, decided_by: Any, reason: str) -> str:
-    _check_day(kind, asked)
-    done = kind.carry_out(asked)
-    made = done.made or (None if asked.object_id or done.row == asked else done.row)
-    _decide(asked, ApprovalRequest.Status.DONE, decided_by=decided_by, reason=reason, made=made)
-    _log(asked, "carried out", actor=decided_by or asked.requested_by, row=done.row)
+def _carry_out(kind: Kind, approval: ApprovalRequest, *, decided_by: Any, reason: str) -> str:
+    _check_day(kind, approval)
+    done = kind.carry_out(approval)
+    made = done.made or (None if approval.object_id or done.row == approval else done.row)
+    _decide(approval, ApprovalRequest.Status.DONE, decided_by=decided_by, reason=reason, made=made)
+    _log(approval, "carried out", actor=decided_by or approval.requested_by, row=done.row)
     return done.message
 
 
 def _decide(
-    asked: ApprovalRequest, status: str, *, decided_by: Any, reason: str, made: Model | None = None
+    approval: ApprovalRequest, status: str, *, decided_by: Any, reason: str, made: Model | None = None
 ) -> None:
     """Only a request that still waits is decided, whatever the caller has read."""
-    waiting = ApprovalRequest.objects.filter(pk=asked.pk, status=ApprovalRequest.Status.WAITING)
+    waiting = ApprovalRequest.objects.filter(pk=approval.pk, status=ApprovalRequest.Status.WAITING)
     decided = waiting.update(
         status=status,
         decided_by_id=decided_by.pk if decided_by else None,
@@ -281,20 +282,20 @@ def _decide(
     )
     if not decided:
         raise RequestDecided(became="somebody was faster")
-    asked.refresh_from_db(
+    approval.refresh_from_db(
         fields=["status", "decided_by", "decision_reason", "decided_at", "made_type", "made_id"]
     )
 
 
-def _log(asked: ApprovalRequest, stage: str, *, actor: Any, row: Model | None = None) -> None:
+def _log(approval: ApprovalRequest, stage: str, *, actor: Any, row: Model | None = None) -> None:
     """Log whether this was asked for, carried out or rejected; the request's id joins the entries."""
-    changes = {name: (str(before), str(after)) for name, (before, after) in asked.changes.items()}
+    changes = {name: (str(before), str(after)) for name, (before, after) in approval.changes.items()}
     audit.record(
         actor=actor,
-        row=asked if row is None or row.pk is None else row,
-        action=f"{asked.kind} {stage}",
-        reason=asked.decision_reason or asked.reason,
-        changes={**changes, "request": ("", str(asked.pk))},
+        row=approval if row is None or row.pk is None else row,
+        action=f"{approval.kind} {stage}",
+        reason=approval.decision_reason or approval.reason,
+        changes={**changes, "request": ("", str(approval.pk))},
     )
 
 

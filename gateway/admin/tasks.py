@@ -26,15 +26,15 @@ def announce_request(*, request_id: int, **_: Any) -> None:
 
     The message names no user and no reason: it leaves the service, and the page has them.
     """
-    asked = ApprovalRequest.objects.waiting().filter(pk=request_id).first()
-    if asked is None or not settings.APPROVAL_NOTICE_TO:
+    approval = ApprovalRequest.objects.waiting().filter(pk=request_id).first()
+    if approval is None or not settings.APPROVAL_NOTICE_TO:
         return
-    kind = approval_kinds.kind_of(asked)
-    decides = approval_kinds.others_who_decide(kind, asked.requested_roles)
-    page = reverse("admin:gateway_admin_approvalrequest_change", args=[asked.pk])
+    kind = approval_kinds.kind_of(approval)
+    decides = approval_kinds.others_who_decide(kind, approval.requested_roles)
+    page = reverse("admin:gateway_admin_approvalrequest_change", args=[approval.pk])
     send_mail(
         subject=f"{kind.title}: waits for {decides}",
-        message=f"Request {asked.pk} waits for {decides} until {asked.expires_at:%Y-%m-%d %H:%M} UTC.\n\n"
+        message=f"Request {approval.pk} waits for {decides} until {approval.expires_at:%Y-%m-%d %H:%M} UTC.\n\n"
         f"{settings.PUBLIC_URL}{page}\n",
         from_email=None,
         recipient_list=settings.APPROVAL_NOTICE_TO,

@@ -152,7 +152,7 @@ class JsonRpcChainClient:
         )
         if len(self._nodes) == 1:
             return question(self._read_view)
-        views = self._nodes.ask_each(lambda node: question(_asking(node)), enough=self._quorum)
+        views = self._nodes.ask_each(lambda node: question(_reader(node)), enough=self._quorum)
         if len(views) < self._quorum:
             raise NodeUnavailable(
                 f"{len(views)} of {len(self._nodes)} chain nodes answer, and {self._quorum} must agree.",
@@ -246,7 +246,7 @@ class JsonRpcChainClient:
         return self._nodes.batch(calls, accepts=node_errors.is_call_error)
 
 
-def _asking(node: Node) -> Read:
+def _reader(node: Node) -> Read:
     return lambda *calls: node.ask(calls, is_answer, checked=True)
 
 

@@ -82,7 +82,7 @@ class WrongHash:
         return self.mistake.code
 
     def refusal(self, **members: Any) -> SignatureMistake:
-        """Return the refusal to raise, with further facts as members."""
+        """Return the refusal to raise, with further members."""
         return self.mistake(self.detail, **members)
 
 
@@ -102,10 +102,10 @@ def wrong_hashes(*, chain_id: int, call: RelayCall, profile: str) -> list[WrongH
     """
     seen = {_digest(call, chain_id)}
     hashes = []
-    for mistake, digest, facts in _candidates(chain_id, call, profile):
+    for mistake, digest, numbers in _candidates(chain_id, call, profile):
         if digest not in seen:
             seen.add(digest)
-            detail = mistake.advice.format(chain_id=chain_id, nonce=call.relay_nonce, **facts)
+            detail = mistake.advice.format(chain_id=chain_id, nonce=call.relay_nonce, **numbers)
             hashes.append(WrongHash(mistake, detail, digest))
     return hashes
 

@@ -35,7 +35,7 @@ class _Price(NamedTuple):
 
     head: Head
     market_tip_wei: int
-    good_until: float
+    valid_until: float
 
 
 class RelayStateReader:
@@ -55,7 +55,7 @@ class RelayStateReader:
         now = time.monotonic()
         uses_lens = self._no_lens_until < now
         simulates = self._no_simulation_until < now
-        price = self._price if self._price and now < self._price.good_until else None
+        price = self._price if self._price and now < self._price.valid_until else None
         calls = [] if price else list(_PRICE)
         for query in queries:
             calls.append(_lens_call(_questions(query)) if uses_lens else NEWEST_BLOCK)
@@ -92,7 +92,7 @@ class RelayStateReader:
         self, queries: Sequence[RelayQuery], replies: Sequence[Any], now: float, *, simulates: bool
     ) -> list[Trial]:
         """Read how each transaction would end; where the node cannot simulate, it executes them by `eth_call`."""
-        asked_otherwise: dict[int, Any] = {}
+        executed: dict[int, Any] = {}
         lacking = [
             place
             for place, (query, reply) in enumerate(zip(queries, replies, strict=True))
@@ -102,11 +102,9 @@ class RelayStateReader:
             self._no_simulation_until = now + _RETRY_SECONDS
             calls = [_trial_call(queries[place], simulates=False) for place in lacking]
             again = self._nodes.batch(calls, accepts=node_errors.is_call_error)
-            asked_otherwise = dict(zip(lacking, again, strict=True))
+            executed = dict(zip(lacking, again, strict=True))
         return [
-            _trial(
-                query, asked_otherwise.get(place, reply), simulated=simulates and place not in asked_otherwise
-            )
+            _trial(query, executed.get(place, reply), simulated=simulates and place not in executed)
             for place, (query, reply) in enumerate(zip(queries, replies, strict=True))
         ]
 

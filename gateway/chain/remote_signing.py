@@ -84,10 +84,10 @@ class RemoteSigner:
         self._client, self._health = client, health
         self._is_silent = False
         self._silent_until = 0.0
-        self._looking = threading.Lock()
-        self._known: KeyList | None = None
-        self._ask_at = 0.0
-        self._asking = threading.Lock()
+        self._health_lock = threading.Lock()
+        self._cached_keys: KeyList | None = None
+        self._refresh_at = 0.0
+        self._refresh_lock = threading.Lock()
 
     def addresses(self) -> list[str]:
         return list(self._keys().relayers)
@@ -102,7 +102,7 @@ class RemoteSigner:
     def require_answers(self) -> None:
         if not self._is_silent:
             return
-        if time.monotonic() < self._silent_until or not self._looking.acquire(blocking=False):
+        if time.monotonic() < self._silent_until or not self._health_lock.acquire(blocking=False):
             raise _away()
         try:
             self._health.read("/health")
@@ -110,7 +110,7 @@ class RemoteSigner:
         except SignerAway as error:
             raise self._fell_silent() from error
         finally:
-            self._looking.release()
+            self._health_lock.release()
 
     def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
         return self.sign_request(SigningRequest(relayer, transaction))
@@ -147,25 +147,25 @@ class RemoteSigner:
         return _away()
 
     def _keys(self) -> KeyList:
-        if (self._known is None or time.monotonic() >= self._ask_at) and self._asking.acquire(
-            blocking=self._known is None
+        if (self._cached_keys is None or time.monotonic() >= self._refresh_at) and self._refresh_lock.acquire(
+            blocking=self._cached_keys is None
         ):
             try:
                 self._refresh()
             finally:
-                self._asking.release()
-        if self._known is None:
+                self._refresh_lock.release()
+        if self._cached_keys is None:
             raise _away()
-        return self._known
+        return self._cached_keys
 
     def _refresh(self) -> None:
-        if time.monotonic() < self._ask_at:
+        if time.monotonic() < self._refresh_at:
             return
         try:
-            self._known = self._client.keys()
-            self._ask_at = time.monotonic() + _KEYS_SECONDS
+            self._cached_keys = self._client.keys()
+            self._refresh_at = time.monotonic() + _KEYS_SECONDS
         except SignerAway:
-            self._ask_at = time.monotonic() + _FAILURE_SECONDS
+            self._refresh_at = time.monotonic() + _FAILURE_SECONDS
 
 
 def _away() -> SignerUnavailable:

@@ -57,7 +57,9 @@ def view_of(
         head=newest,
         receipts={receipt.transaction_hash: receipt for receipt in receipts},
         accounts=_account_states(accounts, replies[: len(account_calls)]),
-        block_hashes={found.number: found.block_hash for found in map(_block_id, blocks) if found},
+        block_hashes={
+            block_id.number: block_id.block_hash for block_id in map(_block_id, blocks) if block_id
+        },
         final=next(filter(None, map(_block_id, replies[len(account_calls) :])), None),
     )
 

@@ -106,7 +106,7 @@ class Together(Generic[Item, Result]):
     `run` returns for each item a result or the error to raise, in order. If it raises, each item is run alone, by
     the thread that brought it, so that one item cannot fail the others; an outage fails all. At most `most` items run
     together, and no two with the same `key`: the second waits for the next run. Before a run, `before_run` may wait
-    for callers who are on their way, and after a shared run the next one waits `gather_seconds` of so many callers,
+    for callers who are on their way, and after a shared run the next one waits `batch_wait_seconds` of so many callers,
     for those who come back. With `patience`, callers may leave while `run` goes on, so it must change nothing.
     """
 
@@ -116,11 +116,11 @@ class Together(Generic[Item, Result]):
         *,
         most: int,
         key: Callable[[Item], Hashable] = id,
-        gather_seconds: Callable[[int], float] = lambda callers: 0.0,
+        batch_wait_seconds: Callable[[int], float] = lambda callers: 0.0,
         before_run: Callable[[], None] = lambda: None,
         patience: Patience | None = None,
     ) -> None:
-        self._run, self._most, self._key, self._gather_seconds = run, most, key, gather_seconds
+        self._run, self._most, self._key, self._batch_wait_seconds = run, most, key, batch_wait_seconds
         self._before_run, self._patience = before_run, patience
         self._lock = threading.Lock()
         self._waiting: deque[_Ticket[Item, Result]] = deque()
@@ -185,7 +185,7 @@ class Together(Generic[Item, Result]):
         batch = [own]
         try:
             self._before_run()
-            if self._size > 1 and (seconds := self._gather_seconds(self._size)):
+            if self._size > 1 and (seconds := self._batch_wait_seconds(self._size)):
                 time.sleep(seconds)
             batch = self._next_batch(own)
             self._began_at = time.monotonic()

@@ -26,16 +26,18 @@ LEFT JOIN own USING (name)
 def promises_are_safe(**_: Any) -> list[CheckMessage]:
     """Warn where a hash could be answered and then be lost with one machine; it asks the database."""
     try:
-        found = _read_settings()
+        values = _read_settings()
     except OperationalError:
         return [Warning("The database cannot be asked how it commits.", id="gateway.W001")]
     warnings: list[CheckMessage] = []
-    if found["synchronous_commit"] in {"off", "local"} and (
-        found["synchronous_commit"] == "off" or settings.DATABASE_SYNCHRONOUS_STANDBY
+    if values["synchronous_commit"] in {"off", "local"} and (
+        values["synchronous_commit"] == "off" or settings.DATABASE_SYNCHRONOUS_STANDBY
     ):
-        text = f"synchronous_commit is {found['synchronous_commit']}: a commit is answered before it is safe."
+        text = (
+            f"synchronous_commit is {values['synchronous_commit']}: a commit is answered before it is safe."
+        )
         warnings.append(Warning(text, hint="ALTER ROLE … RESET synchronous_commit", id="gateway.W002"))
-    if settings.DATABASE_SYNCHRONOUS_STANDBY and not found["synchronous_standby_names"]:
+    if settings.DATABASE_SYNCHRONOUS_STANDBY and not values["synchronous_standby_names"]:
         text = "DATABASE_SYNCHRONOUS_STANDBY is set, and PostgreSQL waits for no standby."
         hint = "Set synchronous_standby_names, or have Patroni do it with synchronous_mode."
         warnings.append(Warning(text, hint=hint, id="gateway.W003"))

@@ -41,7 +41,7 @@ def client_ip(request: Request | HttpRequest) -> str:
     return _plain(str(request.META.get("REMOTE_ADDR", "")))
 
 
-def client_ip_if_known(request: HttpRequest) -> str | None:
+def client_ip_or_none(request: HttpRequest) -> str | None:
     """Return the caller's address for a database column; None if it is unknown."""
     address = client_ip(request)
     return None if address == UNKNOWN else address

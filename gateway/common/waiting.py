@@ -54,7 +54,7 @@ class Waiters:
         self._count = 0
         self._of_user: Counter[int] = Counter()
         self._waiting: dict[Changes, dict[Hashable, set[_Change]]] = {}
-        self._looking: asyncio.Task[None] | None = None
+        self._look_task: asyncio.Task[None] | None = None
         self._is_ending = False
         # A database that hangs must not take a thread from anybody else.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="waiting")
@@ -99,8 +99,8 @@ class Waiters:
         self._of_user[wait.user_id] += 1
         waiting = self._waiting.setdefault(wait.changes, {})
         waiting.setdefault(wait.shown, set()).add(change)
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look())
+        if self._look_task is None or self._look_task.done():
+            self._look_task = asyncio.create_task(self._look())
         try:
             yield change
         finally:

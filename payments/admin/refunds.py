@@ -93,12 +93,14 @@ class Refundable(AdminMixin):
             )
             return self._ask_why(request, preview, RefundForm(initial=_shown(preview)))
         key = f"staff:{answers['token']}:{REFUND.name}"
-        asked = refunds.request(preview=preview, actor=staff_of(request), reason=answers["reason"], key=key)
+        approval = refunds.request(
+            preview=preview, actor=staff_of(request), reason=answers["reason"], key=key
+        )
         done = (
             f"{preview.shown(preview.amount_minor)} is on its way to Stripe. This page says when it is done."
         )
-        messages.success(request, approvals.outcome_of(asked, done))
-        return HttpResponseRedirect(_page_of(asked))
+        messages.success(request, approvals.outcome_of(approval, done))
+        return HttpResponseRedirect(_page_of(approval))
 
     def _ask_why(self, request: HttpRequest, preview: Preview, form: RefundForm) -> HttpResponse:
         payout = preview.payout
@@ -133,12 +135,12 @@ def _sent(request: HttpRequest) -> int | None:
     return int(text) if text.isascii() and text.isdigit() else None
 
 
-def _page_of(asked: ApprovalRequest) -> str:
+def _page_of(approval: ApprovalRequest) -> str:
     """Return the page of the refund, or of the request that waits."""
-    refund = Refund.objects.filter(approval=asked).first()
+    refund = Refund.objects.filter(approval=approval).first()
     if refund is not None:
         return reverse("admin:payments_refund_change", args=[refund.pk])
-    return reverse("admin:gateway_admin_approvalrequest_change", args=[asked.pk])
+    return reverse("admin:gateway_admin_approvalrequest_change", args=[approval.pk])
 
 
 def _send_again(row: Refund, decision: Decision) -> str:

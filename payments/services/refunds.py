@@ -125,19 +125,19 @@ def request(*, preview: Preview, actor: User, reason: str, key: str) -> Approval
     )
 
 
-def _store(asked: ApprovalRequest) -> Done:
+def _store(approval: ApprovalRequest) -> Done:
     # Of two refunds at once the second sees the first.
-    payout = Payout.objects.select_for_update(of=("self",)).get(pk=asked.object_id)
+    payout = Payout.objects.select_for_update(of=("self",)).get(pk=approval.object_id)
     if payout.refunds.filter(status=_Status.PENDING).exists():
         raise RequestOutdated("Another refund of this payment waits for Stripe. Wait until it is done.")
-    if asked.payload["credits_taken_back"] != payout.credits_taken_back():
+    if approval.payload["credits_taken_back"] != payout.credits_taken_back():
         raise RequestOutdated(
             "Money of this payment was returned meanwhile. Look at the payment and ask again."
         )
     refund = Refund.objects.create(
         payout=payout,
-        amount_minor=asked.payload["amount_minor"],
-        approval=asked,
+        amount_minor=approval.payload["amount_minor"],
+        approval=approval,
         created_at=timezone.now(),
     )
     enqueue_on_commit("payments.send_refund", refund_id=str(refund.pk))

@@ -94,8 +94,8 @@ class DashboardViewSet(ViewSet):
     )
     @account.mapping.delete
     def delete_account(self, request: ProfileRequest) -> Response:
-        asked = deletion.request(user=request.user, session=request.auth.session, now=now())
-        return Response(rendered(DeletionResponseSerializer, asked), headers=_PRIVATE)
+        response = deletion.request(user=request.user, session=request.auth.session, now=now())
+        return Response(rendered(DeletionResponseSerializer, response), headers=_PRIVATE)
 
     @extend_schema(
         operation_id="profile",

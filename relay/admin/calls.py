@@ -268,6 +268,6 @@ class AttemptAdmin(Exportable, ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[Attempt], search_term: str
     ) -> tuple[QuerySet[Attempt], bool]:
         if HASH_PART.fullmatch(search_term.strip()):
-            found = Attempt.objects.with_hash_like(search_term.strip())
-            return queryset.filter(pk__in=found.values("pk")), False
+            attempts = Attempt.objects.with_hash_like(search_term.strip())
+            return queryset.filter(pk__in=attempts.values("pk")), False
         return super().get_search_results(request, queryset, search_term)

@@ -46,15 +46,15 @@ def _retire(row: Relayer, decision: Decision) -> str:
 
 
 def _ask_for_another(row: Relayer, decision: Decision) -> str:
-    asked = relayers.request_relayer(actor=decision.actor, reason=decision.reason, key=decision.key(row))
-    return approvals.outcome_of(asked, f"{asked.subject} is in service.")
+    approval = relayers.request_relayer(actor=decision.actor, reason=decision.reason, key=decision.key(row))
+    return approvals.outcome_of(approval, f"{approval.subject} is in service.")
 
 
 def _ask_for_return(row: Relayer, decision: Decision) -> str:
-    asked = relayers.request_return(
+    approval = relayers.request_return(
         relayer_id=row.pk, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return approvals.outcome_of(asked, "It is back, paused.")
+    return approvals.outcome_of(approval, "It is back, paused.")
 
 
 ADD_RELAYER = ReasonedAction(

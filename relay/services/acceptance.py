@@ -51,7 +51,7 @@ MOST_TOGETHER = 32
 ROUND = Round(seconds=0.012)
 
 
-def gather_seconds(callers: int) -> float:
+def batch_wait_seconds(callers: int) -> float:
     """
     Return how long a look waits for the callers of the last one, who come back one after the other.
 

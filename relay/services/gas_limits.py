@@ -38,7 +38,7 @@ class Gas(NamedTuple):
 
 class _Learned(NamedTuple):
     gas: Gas
-    good_until: float
+    valid_until: float
 
 
 _Kind = tuple[str, bytes, int]
@@ -46,10 +46,10 @@ _learned: dict[_Kind, _Learned] = {}
 _lock = threading.Lock()
 
 
-def known_limit(*, profile: str, call: RelayCall) -> int | None:
+def learned_limit(*, profile: str, call: RelayCall) -> int | None:
     """Return the limit that was learned for calls like this one, or None."""
     learned = _learned.get(_kind_of(profile, call))
-    return learned.gas.limit if learned and time.monotonic() < learned.good_until else None
+    return learned.gas.limit if learned and time.monotonic() < learned.valid_until else None
 
 
 def of_call(*, call: RelayCall, query: RelayQuery, trial: Trial) -> Gas:

@@ -47,7 +47,7 @@ def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
         return rows.transaction_hash
     # Before it is counted: repeats of a failed call use up nobody's rate.
     limits.check_failures(rows=rows)
-    admit(known_signer(key_manager=key_manager, signers=[identity.controller]))
+    admit(accepted_signer(key_manager=key_manager, signers=[identity.controller]))
     try:
         return _execute(user, call, now)
     except (KeyManagerNotFound, KeyManagerNotOwner):
@@ -86,7 +86,7 @@ def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, a
         for digest in quota_digests(address=str(user.profile_address), timestamp=timestamp)
     ]
     key_manager = last_key_manager(user=user)
-    admit(key_manager and known_signer(key_manager=key_manager, signers=signers))
+    admit(key_manager and accepted_signer(key_manager=key_manager, signers=signers))
     return quota.signed_quota(caller=_caller(user), timestamp=timestamp, signature=signature, now=now)
 
 
@@ -101,7 +101,7 @@ def last_key_manager(*, user: User) -> str | None:
     return None if newest is None else newest.key_manager_address
 
 
-def known_signer(*, key_manager: str, signers: list[str]) -> str | None:
+def accepted_signer(*, key_manager: str, signers: list[str]) -> str | None:
     """Return the first of the signers who made a relay call that was accepted through this key manager, if any."""
     accepted = RelayTransaction.objects.filter(
         chain_id=get_chain().id, key_manager_address=key_manager, controller_address__in=signers

@@ -120,7 +120,7 @@ FROM relay_relaytransaction
 
 class Finding(NamedTuple):
     """
-    A broken rule: for which call, at which attempt or hold, and the credits expected and found.
+    A broken rule: for which call, at which attempt or hold, and the credits expected and actual.
 
     Where a rule is about existence, 1 means yes and 0 means no.
     """
@@ -129,7 +129,7 @@ class Finding(NamedTuple):
     relay_transaction_id: int | None
     row_id: int | None
     expected: int
-    found: int
+    actual: int
 
 
 def find_differences(*, since: datetime) -> list[Finding]:
@@ -150,8 +150,8 @@ def find_differences(*, since: datetime) -> list[Finding]:
         cursor.execute(_FIND_DIFFERENCES, params)
         rows = cursor.fetchall()
     return [
-        Finding(rule, call_id, row_id, int(expected), int(found))
-        for rule, call_id, row_id, expected, found in rows
+        Finding(rule, call_id, row_id, int(expected), int(actual))
+        for rule, call_id, row_id, expected, actual in rows
     ]
 
 
@@ -282,7 +282,7 @@ def _compare(since: datetime, receipts_since: datetime) -> Comparison:
     described = [
         {
             "rule": finding.rule,
-            "have": str(finding.found),
+            "have": str(finding.actual),
             "wanted": str(finding.expected),
             "ids": {"call": str(finding.relay_transaction_id or ""), "row": str(finding.row_id or "")},
         }

@@ -93,7 +93,7 @@ ADD = approval_kinds.register(
         asks="relay.add_spare_relayer",
         decides="relay.decide_relayer",
         # The next sync reads its account, which takes a node, and registers it.
-        carry_out=lambda asked: Done(f"{asked.subject} is registered within a minute.", asked),
+        carry_out=lambda approval: Done(f"{approval.subject} is registered within a minute.", approval),
     )
 )
 
@@ -116,8 +116,8 @@ def request_return(*, relayer_id: int, actor: User, reason: str, key: str) -> Ap
     )
 
 
-def _carry_out_return(asked: ApprovalRequest) -> Done:
-    relayer = Relayer.objects.get(pk=asked.object_id)
+def _carry_out_return(approval: ApprovalRequest) -> Done:
+    relayer = Relayer.objects.get(pk=approval.object_id)
     return Done(
         "It is back, paused." if bring_back(relayer_id=relayer.pk) else "It was not retired.", relayer
     )
@@ -357,13 +357,13 @@ def bring_back(*, relayer_id: int) -> bool:
 # The row is read before it is changed, under its lock, so that what was lost can be told.
 _CATCH_UP = f"""
 WITH before AS (
-    SELECT id, next_account_nonce, least(%(pending)s, mined_account_nonce + %(cap)s) AS known
+    SELECT id, next_account_nonce, least(%(pending)s, mined_account_nonce + %(cap)s) AS chain_nonce
     FROM relay_relayer WHERE id = %(id)s FOR NO KEY UPDATE
 )
 UPDATE relay_relayer AS relayer
-SET next_account_nonce = greatest(before.next_account_nonce, before.known),
-    is_active = is_active AND before.next_account_nonce >= before.known,
-    quarantined_at = CASE WHEN before.next_account_nonce < before.known THEN %(now)s ELSE quarantined_at END,
+SET next_account_nonce = greatest(before.next_account_nonce, before.chain_nonce),
+    is_active = is_active AND before.next_account_nonce >= before.chain_nonce,
+    quarantined_at = CASE WHEN before.next_account_nonce < before.chain_nonce THEN %(now)s ELSE quarantined_at END,
     timeline = {TIMELINE}
 FROM before WHERE relayer.id = before.id
 RETURNING before.next_account_nonce, relayer.next_account_nonce

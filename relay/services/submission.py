@@ -39,7 +39,7 @@ from relay.services.acceptance import (
     Caller,
     CallRequest,
     accept,
-    gather_seconds,
+    batch_wait_seconds,
 )
 from users.queries import require_active_state
 
@@ -155,7 +155,7 @@ def _look_together(requests: Sequence[CallRequest]) -> list[_View | Exception]:
 _look = Together(
     _look_together,
     most=MOST_TOGETHER,
-    gather_seconds=gather_seconds,
+    batch_wait_seconds=batch_wait_seconds,
     before_run=ROUND.before_first,
     patience=Patience(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_answer),
 )
@@ -177,7 +177,7 @@ def _check_rows(request: CallRequest, rows: CallRows) -> None:
 
 def _query_of(request: CallRequest, rows: CallRows) -> RelayQuery:
     call = request.call
-    gas_limit = gas_limits.known_limit(profile=request.caller.profile_address, call=call)
+    gas_limit = gas_limits.learned_limit(profile=request.caller.profile_address, call=call)
     return RelayQuery(
         profile=request.caller.profile_address,
         key_manager=call.key_manager,

@@ -292,20 +292,20 @@ WITH receipt AS (
         %(ids)s::bigint[], %(transactions)s::bigint[], %(calls)s::boolean[], %(statuses)s::text[],
         %(numbers)s::bigint[], %(hashes)s::text[], %(successes)s::boolean[], %(gas)s::bigint[], %(prices)s::numeric[]
     ) AS receipt (id, transaction_id, is_call, status, number, hash, succeeded, gas, price)
-), verdict AS (
+), outcome AS (
     SELECT transaction_id, coalesce(bool_or(NOT succeeded) FILTER (WHERE is_call), false) AS reverted,
            bool_or(is_call) AS is_call
     FROM receipt GROUP BY transaction_id
 ), moved AS (
     UPDATE relay_relaytransaction AS call
     SET status = '{_Status.SUBMITTED}', terminal_status = CASE
-        WHEN verdict.reverted AND terminal_status = '' THEN '{_Status.FAILED}'
-        WHEN verdict.is_call AND NOT verdict.reverted AND terminal_status = '{_Status.FAILED}' THEN ''
+        WHEN outcome.reverted AND terminal_status = '' THEN '{_Status.FAILED}'
+        WHEN outcome.is_call AND NOT outcome.reverted AND terminal_status = '{_Status.FAILED}' THEN ''
         ELSE terminal_status END
-    FROM verdict
-    WHERE call.id = verdict.transaction_id AND call.status IN {_IN_PROGRESS} AND (
-        call.status = '{_Status.PENDING}' OR verdict.reverted AND terminal_status = ''
-        OR verdict.is_call AND NOT verdict.reverted AND terminal_status = '{_Status.FAILED}'
+    FROM outcome
+    WHERE call.id = outcome.transaction_id AND call.status IN {_IN_PROGRESS} AND (
+        call.status = '{_Status.PENDING}' OR outcome.reverted AND terminal_status = ''
+        OR outcome.is_call AND NOT outcome.reverted AND terminal_status = '{_Status.FAILED}'
     )
     RETURNING call.id
 )

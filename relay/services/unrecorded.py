@@ -88,8 +88,8 @@ def _first_unexplained(counts: dict[int, int]) -> int | None:
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         cursor.execute(_FIRST_UNEXPLAINED, params)
         rows: list[tuple[int | None, int, int]] = cursor.fetchall()
-    [(first, relayers, known)] = rows
-    if known < relayers:
+    [(first, relayers, recorded)] = rows
+    if recorded < relayers:
         raise BlockUnknown("The rows do not say in which block to begin; name one.")
     return first
 

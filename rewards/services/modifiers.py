@@ -93,15 +93,15 @@ def request(
     )
 
 
-def _carry_out(asked: ApprovalRequest) -> Done:
+def _carry_out(approval: ApprovalRequest) -> Done:
     modifier = grant(
-        user=User.objects.get(pk=asked.object_id),
-        modifier_type=ModifierType(asked.payload["modifier_type"]),
-        value=Decimal(asked.payload["value"]),
-        minutes=asked.payload["minutes"],
-        key=f"approval:{asked.pk}",
-        reason=asked.reason,
-        actor=asked.requested_by,
+        user=User.objects.get(pk=approval.object_id),
+        modifier_type=ModifierType(approval.payload["modifier_type"]),
+        value=Decimal(approval.payload["value"]),
+        minutes=approval.payload["minutes"],
+        key=f"approval:{approval.pk}",
+        reason=approval.reason,
+        actor=approval.requested_by,
     )
     what, percent = modifier.get_modifier_type_display(), (100 * modifier.value).normalize()
     until = f"{modifier.expires_at:%Y-%m-%d %H:%M} UTC"

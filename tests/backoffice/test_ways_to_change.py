@@ -19,7 +19,7 @@ from gateway.admin.actions import ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.staff import member
-from users.management.asking import AskingCommand
+from users.management.approval_command import ApprovalCommand
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -121,7 +121,7 @@ def test_every_command_says_what_it_takes() -> None:
     assert written.keys() >= _OTHERS
     kinds = {kind.name for kind in approval_kinds.kinds()}
     with_approval = {
-        name for name, app in commands().items() if isinstance(load_command_class(app, name), AskingCommand)
+        name for name, app in commands().items() if isinstance(load_command_class(app, name), ApprovalCommand)
     }
     assert {name for name, takes in written.items() if takes in kinds} == with_approval
     assert all(written.values())

@@ -37,7 +37,7 @@ def test_each_difference_is_an_error_and_the_task_fails(
     assert len(errors) == 2
     assert all(line.startswith("ledger reconciliation: Finding(rule=") for line in errors)
     assert f"account_id={account.pk}" in errors[0]
-    assert {f"found={funds + off}" in line for line in errors} == {True, False}
+    assert {f"actual={funds + off}" in line for line in errors} == {True, False}
     assert CreditAccount.objects.get().balance == funds + off
 
 

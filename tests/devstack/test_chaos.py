@@ -18,7 +18,7 @@ from devstack.chaos.postgres_proxy import Frames
 from devstack.chaos.proxies import Side
 from devstack.chaos.results import Results, Row, by_action, shared, table
 from devstack.chaos.run import Options, run
-from devstack.chaos.verifier import Acknowledged, Chain, Mined, Verdict, compare, judge
+from devstack.chaos.verifier import Acknowledged, Chain, Mined, Result, compare, judge
 from devstack.files import PROJECT
 from devstack.rpc import Rpc
 
@@ -41,14 +41,14 @@ def _row(status: str, *, charged: int, entries: int, amount: int = 100) -> dict[
 
 def _judged(
     row: dict[str, Any] | None, *mined: Mined, call: Acknowledged = _CALL, used_up: bool = False
-) -> Verdict:
-    chain, verdict = Chain(Rpc("http://127.0.0.1:1")), Verdict()
+) -> Result:
+    chain, result = Chain(Rpc("http://127.0.0.1:1")), Result()
     chain.calls[call.key] = list(mined)
     if used_up:
         chain.by_nonce[_RELAYER, 7] = Mined(_OTHER_HASH, True, 21_000)
         chain.others.add(_OTHER_HASH)
-    judge(call, chain, {_HASH: row} if row else {}, verdict, credit_wei=10)
-    return verdict
+    judge(call, chain, {_HASH: row} if row else {}, result, credit_wei=10)
+    return result
 
 
 def test_a_call_that_is_on_the_chain_once_and_charged_its_gas_is_right() -> None:
@@ -104,10 +104,10 @@ def test_income_is_what_was_promised_once() -> None:
         ({"in_1": None}, [{**row, "given": 49}], ("charged_wrongly",)),
     ]
     for promised, rows, wrong in cases:
-        verdict = Verdict()
-        compare("invoice", promised, rows, verdict)
+        result = Result()
+        compare("invoice", promised, rows, result)
         lists = ("lost", "doubled", "charged_wrongly")
-        assert tuple(name for name in lists if getattr(verdict, name)) == wrong
+        assert tuple(name for name in lists if getattr(result, name)) == wrong
 
 
 def _through(rule: Rule, *calls: dict[str, Any]) -> tuple[list[str], list[dict[str, Any]] | None]:

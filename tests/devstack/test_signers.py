@@ -35,14 +35,14 @@ def _chain(*hashes: str, used_up: int | None = None) -> Chain:
 
 def test_what_was_signed_and_is_on_the_chain_is_right() -> None:
     signed = [_call(0, "0x1"), _call(0, "0x2"), _call(1, "0x3", content=b"two")]
-    verdict = compare_journal(signed, _chain("0x2", "0x3"))
-    assert (verdict.signatures, verdict.account_nonces, verdict.signed_anew, verdict.wrong) == (3, 2, 0, [])
+    result = compare_journal(signed, _chain("0x2", "0x3"))
+    assert (result.signatures, result.account_nonces, result.signed_anew, result.wrong) == (3, 2, 0, [])
 
 
 def test_a_call_may_be_signed_anew_where_its_first_account_nonce_was_used_up() -> None:
     signed = [_call(0, "0x1"), _self_transfer(0, "0x2"), _call(1, "0x3")]
-    verdict = compare_journal(signed, _chain("0x2", "0x3", used_up=0))
-    assert (verdict.signed_anew, verdict.wrong) == (1, [])
+    result = compare_journal(signed, _chain("0x2", "0x3", used_up=0))
+    assert (result.signed_anew, result.wrong) == (1, [])
 
 
 @pytest.mark.parametrize(

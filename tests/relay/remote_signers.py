@@ -63,7 +63,7 @@ class RemoteSigners:
         with self.serving():
             # A process that ends takes its connections along; half a minute later its keys are asked for again.
             remote_signer()._client._kept = threading.local()
-            remote_signer()._ask_at = 0.0
+            remote_signer()._refresh_at = 0.0
             yield
 
     @contextmanager

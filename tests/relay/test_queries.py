@@ -214,4 +214,4 @@ def test_calls_of_another_chain_are_not_found(
     with pytest.raises(TransactionNotFound):
         report_of(user=user, transaction_hash=row.transaction_hash)
     assert lsp15.last_key_manager(user=user) is None
-    assert lsp15.known_signer(key_manager=call.key_manager, signers=[identity.controller]) is None
+    assert lsp15.accepted_signer(key_manager=call.key_manager, signers=[identity.controller]) is None

@@ -112,7 +112,7 @@ def test_a_batch_is_signed_and_to_ask_again_gives_the_same_bytes(key: Key, tmp_p
 def test_the_public_key_is_asked_for_once_and_a_service_that_fails_leaves_calls_unsigned(
     cloud: Kms, tmp_path: Path
 ) -> None:
-    cloud.asked.clear()
+    cloud.operations.clear()
     key, targets = _in_cloud(cloud), FakeTargets()
     service = new_service(tmp_path, Keyring.of([key]), targets)
     call = relay_call(key.address, targets.key_manager())
@@ -122,7 +122,7 @@ def test_the_public_key_is_asked_for_once_and_a_service_that_fails_leaves_calls_
     finally:
         cloud.is_broken = False
     assert isinstance(service.sign([call])[0], SignedTransaction)
-    assert cloud.asked == ["TrentService.GetPublicKey", "TrentService.Sign"]
+    assert cloud.operations == ["TrentService.GetPublicKey", "TrentService.Sign"]
 
 
 def test_a_key_of_another_curve_is_refused(cloud: Kms) -> None:

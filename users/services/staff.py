@@ -100,8 +100,8 @@ def request_password(*, person: User, actor: User, reason: str, key: str) -> tup
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
     """
     password = secrets.token_urlsafe(_PASSWORD_BYTES)
-    asked = _ask(PASSWORD, person, actor, reason, key, {"password": make_password(password)}, "password")
-    return asked, password
+    approval = _ask(PASSWORD, person, actor, reason, key, {"password": make_password(password)}, "password")
+    return approval, password
 
 
 def request_second_factor(*, person: User, actor: User, reason: str, key: str) -> ApprovalRequest:
@@ -128,15 +128,15 @@ def _ask(
     )
 
 
-def _set_password(asked: ApprovalRequest) -> Done:
-    person = User.objects.get(pk=asked.object_id)
-    person.password = asked.payload["password"]
+def _set_password(approval: ApprovalRequest) -> Done:
+    person = User.objects.get(pk=approval.object_id)
+    person.password = approval.payload["password"]
     person.save(update_fields=["password"])
     return Done("The new password is valid.", person)
 
 
-def _set_second_factor(asked: ApprovalRequest) -> Done:
-    person = User.objects.get(pk=asked.object_id)
+def _set_second_factor(approval: ApprovalRequest) -> Done:
+    person = User.objects.get(pk=approval.object_id)
     second_factors.reset(person)
     return Done("The old second factor is gone. The next login with the password sets up a new one.", person)
 

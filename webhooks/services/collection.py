@@ -31,10 +31,10 @@ def collect(*, now: datetime) -> None:
     for source, reader, types in _SOURCES:
         Cursor.objects.get_or_create(source=source, defaults={"read_until": audience.since})
         _move(source, audience.since)
-        heard = audience.of_type(*types)
-        if not heard.endpoints:
+        listeners = audience.of_type(*types)
+        if not listeners.endpoints:
             _move(source, now)
-        while heard.endpoints and _read_slice(source, reader, heard, now):
+        while listeners.endpoints and _read_slice(source, reader, listeners, now):
             pass
     _settlements(now)
 
@@ -58,10 +58,10 @@ def _read_slice(source: str, reader: _Reader, audience: Audience, now: datetime)
 
 def _calls(span: Span, audience: Audience) -> None:
     calls = queries.accepted_calls(span, audience)
-    hearing = audience.hearing((user_id, moment) for _, user_id, moment in calls)
+    recipients = audience.endpoints_for((user_id, moment) for _, user_id, moment in calls)
     subjects = [
         Subject(endpoint=endpoint, user_id=user_id, kind=Subject.Kind.CALL, row_id=call_id, changed_at=moment)
-        for (call_id, user_id, moment), endpoints in zip(calls, hearing, strict=True)
+        for (call_id, user_id, moment), endpoints in zip(calls, recipients, strict=True)
         for endpoint in endpoints
     ]
     Subject.objects.bulk_create(subjects, ignore_conflicts=True)
@@ -92,16 +92,18 @@ def _tell_calls(call_ids: set[int]) -> None:
 
 def _entries(span: Span, audience: Audience) -> None:
     events = queries.posted_entries(span, audience)
-    hearing = audience.hearing((event.user_id, event.happened_at) for event in events)
+    recipients = audience.endpoints_for((event.user_id, event.happened_at) for event in events)
     _write(
-        (endpoint, event) for event, endpoints in zip(events, hearing, strict=True) for endpoint in endpoints
+        (endpoint, event)
+        for event, endpoints in zip(events, recipients, strict=True)
+        for endpoint in endpoints
     )
 
 
 def _subscriptions(span: Span, audience: Audience) -> None:
     rows = queries.synced_subscriptions(span, audience)
-    hearing = audience.hearing((event.user_id, event.happened_at) for _, event in rows)
-    for (row_id, event), endpoints in zip(rows, hearing, strict=True):
+    recipients = audience.endpoints_for((event.user_id, event.happened_at) for _, event in rows)
+    for (row_id, event), endpoints in zip(rows, recipients, strict=True):
         for endpoint in endpoints:
             _tell_subscription(endpoint, row_id, event)
 

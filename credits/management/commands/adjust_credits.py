@@ -9,11 +9,11 @@ from credits.services import adjustments
 from gateway.admin import approvals
 from gateway.common.errors import DomainError
 from gateway.common.fields import SAFE_INTEGER_MAX
-from users.management.asking import AskingCommand
+from users.management.approval_command import ApprovalCommand
 from users.queries import owner_of
 
 
-class Command(AskingCommand):
+class Command(ApprovalCommand):
     help = "Ask for an adjustment of a user's balance; above the limits of staff, a second person decides in the admin."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -32,10 +32,10 @@ class Command(AskingCommand):
         actor = self.actor(options)
         key = options["key"] or f"adjust:{uuid.uuid4()}"
         try:
-            asked = adjustments.request(
+            approval = adjustments.request(
                 user=user, credits=amount, key=key, actor=actor, reason=options["reason"]
             )
         except DomainError as refusal:
             raise CommandError(refusal.detail) from refusal
-        done = approvals.outcome_of(asked, f"{amount:+d} credits are posted.")
+        done = approvals.outcome_of(approval, f"{amount:+d} credits are posted.")
         self.stdout.write(f"{user.profile_address}: {done} ({key})")

@@ -13,10 +13,10 @@ from earnings.services.push import check_report, import_report
 from gateway.admin import approvals
 from gateway.admin.models import ApprovalRequest
 from gateway.common.errors import DomainError
-from users.management.asking import AskingCommand
+from users.management.approval_command import ApprovalCommand
 
 
-class Command(AskingCommand):
+class Command(ApprovalCommand):
     help = (
         f"Post the rows of a CSV file with the columns {', '.join(COLUMNS)} and, if wanted, "
         f"{', '.join(OPTIONAL_COLUMNS)}. Nothing is posted where any line is faulty; "
@@ -51,8 +51,8 @@ class Command(AskingCommand):
             raise CommandError(f"{len(result.errors)} faulty lines; nothing was imported")
         if is_dry_run:
             self.stdout.write(f"{result.new} rows are valid; nothing was imported")
-        elif result.asked and result.asked.status == ApprovalRequest.Status.WAITING:
-            self.stdout.write(f"{approvals.outcome_of(result.asked, '')} Then import the same file again.")
+        elif result.approval and result.approval.status == ApprovalRequest.Status.WAITING:
+            self.stdout.write(f"{approvals.outcome_of(result.approval, '')} Then import the same file again.")
         else:
             self.stdout.write(f"{result.new} rows imported, {result.repeated} had been imported before")
 

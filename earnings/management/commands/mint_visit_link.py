@@ -11,11 +11,11 @@ from earnings.services.push import request_visit_link
 from gateway.admin import approvals
 from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.common.errors import DomainError
-from users.management.asking import AskingCommand
+from users.management.approval_command import ApprovalCommand
 from users.queries import owner_of
 
 
-class Command(AskingCommand):
+class Command(ApprovalCommand):
     help = (
         "Print a link for one push notification. Its first visit earns the user the amount, once. Above the limits "
         "of staff, a second person decides in the admin; the same key then prints the link."
@@ -35,7 +35,7 @@ class Command(AskingCommand):
             raise CommandError(f"No user has the profile {options['address']}.")
         key = options["key"] or f"visit:{uuid.uuid4()}"
         try:
-            asked, link = request_visit_link(
+            approval, link = request_visit_link(
                 user=user,
                 campaign=options["campaign"],
                 amount=Decimal(options["amount"]),
@@ -52,4 +52,6 @@ class Command(AskingCommand):
             raise CommandError("No key of AD_NETWORK_SECRET_KEYS opens the secret.") from error
         except DomainError as refusal:
             raise CommandError(refusal.detail) from refusal
-        self.stdout.write(link or f"{approvals.outcome_of(asked, '')} Then run this again with --key {key}")
+        self.stdout.write(
+            link or f"{approvals.outcome_of(approval, '')} Then run this again with --key {key}"
+        )

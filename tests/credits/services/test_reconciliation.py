@@ -111,7 +111,7 @@ def test_every_corruption_is_found_at_its_account(sound: Ledger, corruption: str
 
 def test_a_finding_says_what_the_row_says_and_what_the_other_rows_say(sound: Ledger) -> None:
     _corrupt("UPDATE credits_account SET held = held + 5 WHERE id = {account}", sound)
-    assert find_differences() == [Finding(HELD, sound.account, sound.account, expected=40, found=45)]
+    assert find_differences() == [Finding(HELD, sound.account, sound.account, expected=40, actual=45)]
 
 
 def test_a_hold_that_was_charged_to_a_stranger_is_found(sound: Ledger) -> None:
@@ -121,7 +121,7 @@ def test_a_hold_that_was_charged_to_a_stranger_is_found(sound: Ledger) -> None:
         WHERE id = {captured}
     """
     _corrupt(elsewhere, sound)
-    assert find_differences() == [Finding(CHARGED, other_account, sound.captured, expected=-30, found=None)]
+    assert find_differences() == [Finding(CHARGED, other_account, sound.captured, expected=-30, actual=None)]
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_a_run_after_a_shared_one_waits_a_moment_for_more(
 ) -> None:
     slept: list[float] = []
     monkeypatch.setattr("gateway.common.batching.time.sleep", slept.append)
-    together = Together(work, most=32, gather_seconds=lambda callers: callers / 8)
+    together = Together(work, most=32, batch_wait_seconds=lambda callers: callers / 8)
     futures = _start(together, work, [1, 2, 3])
     assert [future.result() for future in futures] == [-1, -2, -3]
     assert slept == []

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from devstack.services.stack import Services
-from gateway.common.http import client_ip, client_ip_if_known, client_network
+from gateway.common.http import client_ip, client_ip_or_none, client_network
 from gateway.common.throttling import RateLimit
 
 
@@ -42,7 +42,7 @@ def test_only_what_our_own_proxies_wrote_counts_as_the_callers_address(
 
     request = RequestFactory().get("/", headers={"X-Forwarded-For": forwarded})
 
-    assert (client_ip(request), client_ip_if_known(request)) == (expected, expected)
+    assert (client_ip(request), client_ip_or_none(request)) == (expected, expected)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_what_is_no_address_is_the_same_unknown_caller(settings: Settings, forwa
 
     request = RequestFactory().get("/", HTTP_X_FORWARDED_FOR=forwarded)
 
-    assert (client_ip(request), client_ip_if_known(request)) == ("unknown", None)
+    assert (client_ip(request), client_ip_or_none(request)) == ("unknown", None)
     assert client_network(request) == "unknown"
 
 

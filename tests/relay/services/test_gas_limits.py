@@ -119,7 +119,7 @@ def test_a_learned_limit_expires(accept: Accept, node: FaultyClient, monkeypatch
     target = "0x" + secrets.token_hex(20)
     accept(payload=execute_payload(target, value=1), channel=_channel())
     for kind, learned in gas_limits._learned.items():
-        monkeypatch.setitem(gas_limits._learned, kind, learned._replace(good_until=0.0))
+        monkeypatch.setitem(gas_limits._learned, kind, learned._replace(valid_until=0.0))
     accept(payload=execute_payload(target, value=1), channel=_channel())
     assert node.trials == [None, None]
 
@@ -130,6 +130,6 @@ def test_the_oldest_limits_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) 
     profiles = ["0x" + secrets.token_hex(20) for _ in range(21)]
     for profile in profiles:
         gas_limits._learn(gas_limits._kind_of(profile, call), gas_limits.Gas(2, 1))
-    limits = [gas_limits.known_limit(profile=profile, call=call) for profile in profiles]
+    limits = [gas_limits.learned_limit(profile=profile, call=call) for profile in profiles]
     assert limits == [None] * 2 + [2] * 19
-    assert gas_limits.known_limit(profile=profiles[-1], call=replace(call, payload=bytes(4))) is None
+    assert gas_limits.learned_limit(profile=profiles[-1], call=replace(call, payload=bytes(4))) is None

@@ -43,7 +43,7 @@ RECEIPT = "a mined attempt has a whole receipt"
 
 def findings() -> dict[str, tuple[int | None, int, int]]:
     return {
-        finding.rule: (finding.relay_transaction_id, finding.expected, finding.found)
+        finding.rule: (finding.relay_transaction_id, finding.expected, finding.actual)
         for finding in reconciliation.find_differences(since=timezone.now() - timedelta(days=1))
     }
 
@@ -192,7 +192,7 @@ class TestNodes:
 
     def of_nodes(self) -> dict[str, tuple[int | None, int, int]]:
         differences, _ = reconciliation.compare_with_nodes(since=timezone.now() - timedelta(days=1))
-        return {one.rule: (one.relay_transaction_id, one.expected, one.found) for one in differences}
+        return {one.rule: (one.relay_transaction_id, one.expected, one.actual) for one in differences}
 
     @pytest.fixture(autouse=True)
     def _short_finality(self, settings: Settings) -> None:

@@ -140,8 +140,8 @@ def test_the_comparison_finds_what_was_changed_by_hand(user: User) -> None:
     settle({held(user): 105})
     [progress] = Progress.objects.filter(user=user)
     Progress.objects.filter(pk=progress.pk).update(cashback_remainder=3)
-    assert [(finding.expected, finding.found) for finding in find_differences()] == [(5_750, 3)]
+    assert [(finding.expected, finding.actual) for finding in find_differences()] == [(5_750, 3)]
     Progress.objects.filter(pk=progress.pk).update(cashback_remainder=5_750)
     tamper("UPDATE rewards_cashback SET credits = 2, amount = amount + 10000")
     [finding] = find_differences()
-    assert (finding.row_id, finding.expected, finding.found) == (CashbackEntry.objects.get().pk, 2, 1)
+    assert (finding.row_id, finding.expected, finding.actual) == (CashbackEntry.objects.get().pk, 2, 1)

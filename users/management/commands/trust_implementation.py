@@ -7,12 +7,12 @@ from django.core.management.base import CommandError, CommandParser
 from gateway.admin import approvals
 from gateway.common.errors import DomainError
 from gateway.common.fields import checksum
-from users.management.asking import AskingCommand
+from users.management.approval_command import ApprovalCommand
 from users.models import TrustedImplementation
 from users.services import trusted_code
 
 
-class Command(AskingCommand):
+class Command(ApprovalCommand):
     help = "Ask that a contract implementation is trusted, which profiles or key managers delegate to."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -27,7 +27,7 @@ class Command(AskingCommand):
         except ValueError as error:
             raise CommandError("--address is not a 20-byte hex address.") from error
         try:
-            asked = trusted_code.request(
+            approval = trusted_code.request(
                 kind=options["kind"],
                 address=address,
                 name=options["name"],
@@ -36,7 +36,9 @@ class Command(AskingCommand):
             )
         except DomainError as refusal:
             raise CommandError(refusal.detail) from refusal
-        if asked is None:
+        if approval is None:
             self.stdout.write(f"There is a row for {options['kind']} {address}; the admin changes it.")
         else:
-            self.stdout.write(f"{options['kind']} {address}: {approvals.outcome_of(asked, 'It is trusted.')}")
+            self.stdout.write(
+                f"{options['kind']} {address}: {approvals.outcome_of(approval, 'It is trusted.')}"
+            )

@@ -8,7 +8,7 @@ from users.models import User
 from users.queries import staff_named
 
 
-class AskingCommand(BaseCommand):
+class ApprovalCommand(BaseCommand):
     """
     Asks for what takes approval, in the name of a member of staff.
 

@@ -58,20 +58,20 @@ class Keeper(threading.Thread):
     def __init__(self, servers: Mapping[str, Server]) -> None:
         super().__init__(name="keeper", daemon=True)
         self._servers = servers
-        self._stop = threading.Event()
+        self._stopping = threading.Event()
         # Names of those that stay ended for now.
         self.resting: set[str] = set()
 
     def run(self) -> None:
         """Look again and again."""
-        while not self._stop.wait(_POLL_SECONDS):
+        while not self._stopping.wait(_POLL_SECONDS):
             for name, server in self._servers.items():
                 if server.has_ended and name not in self.resting:
                     server.start()
 
     def finish(self) -> None:
         """Let what ends now stay ended."""
-        self._stop.set()
+        self._stopping.set()
         self.join()
 
 

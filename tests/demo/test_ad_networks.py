@@ -103,16 +103,14 @@ def test_another_start_issues_new_secrets_and_keeps_what_staff_have_set(google: 
     assert not earnings_networks.has_path_token(row, first["tapjoy"]["token"])
 
 
-def test_the_weak_network_accepts_this_machine_alone_within_caps(google: VerifierKeys) -> None:
+def test_weak_networks_accept_this_machine_alone_within_caps(google: VerifierKeys) -> None:
     enable_networks(now=timezone.now())
 
-    (weak,) = AdNetwork.objects.filter(is_weak=True)
+    weak = list(AdNetwork.objects.filter(is_weak=True))
 
-    assert (weak.slug, weak.is_enabled, weak.allowed_addresses) == (
-        "cpx-research",
-        True,
-        ["127.0.0.1", "::1"],
-    )
-    assert weak.per_event_cap
-    assert weak.daily_cap
-    assert weak.hold_hours
+    assert "cpx-research" in {network.slug for network in weak}
+    for network in weak:
+        assert (network.is_enabled, network.allowed_addresses) == (True, ["127.0.0.1", "::1"])
+        assert network.per_event_cap
+        assert network.daily_cap
+        assert network.hold_hours

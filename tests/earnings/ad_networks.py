@@ -11,22 +11,28 @@ from django.utils import timezone
 from devstack.ad_networks.signing import AD_UNIT, KEY_ID, SIGNERS, Reward, new_key_pair, sign
 from earnings.models import AdNetwork, VerifierKeySet
 from earnings.networks import ADAPTERS
-from earnings.networks.base import Answer, PostbackEvent, RawRequest
+from earnings.networks.base import Answer, PostbackEvent, RawRequest, is_weak
 from earnings.services import networks, postbacks
 from users.models import User
 
 NOW = datetime(2026, 11, 21, 12, 34, tzinfo=UTC)
 SLUGS = sorted(SIGNERS)
 SENDER = "203.0.113.7"
-_LIMITS: dict[str, dict[str, Any]] = {
-    "cpx-research": {
+WEAK = {slug for slug, adapter in ADAPTERS.items() if is_weak(adapter)}
+
+
+def limits_of(slug: str, *, daily_cap: int = 10**7) -> dict[str, Any]:
+    """Return the limits without which the network cannot be enabled."""
+    if slug == "admob":
+        return {"allowed_ad_units": [AD_UNIT]}
+    if slug not in WEAK:
+        return {}
+    return {
         "allowed_addresses": [SENDER],
         "per_event_cap": 10**6,
-        "daily_cap": 10**7,
+        "daily_cap": daily_cap,
         "hold_hours": 1,
-    },
-    "admob": {"allowed_ad_units": [AD_UNIT]},
-}
+    }
 
 
 @cache
@@ -121,5 +127,5 @@ def set_up(slug: str, **values: Any) -> Network:
             slug=slug, defaults={"keys": keys, "fetched_at": timezone.now()}
         )
     token = networks.issue_path_token(slug=slug)
-    row = networks.configure(slug=slug, **{**_LIMITS.get(slug, {}), "is_enabled": True, **values})
+    row = networks.configure(slug=slug, **{**limits_of(slug), "is_enabled": True, **values})
     return Network(slug, secret, token, row)

@@ -15,7 +15,6 @@ from django.utils import timezone
 from credits.models import CreditAccount
 from credits.services.reconciliation import find_differences
 from devstack.ad_networks.signing import (
-    AD_UNIT,
     KEY_ID,
     SIGNERS,
     WITHOUT_REVERSALS,
@@ -28,15 +27,9 @@ from earnings.networks import ADAPTERS
 from earnings.networks.base import RawRequest
 from earnings.services import earnings, networks, postbacks
 from rewards.models import Badge, Progress
+from tests.earnings.ad_networks import SENDER, limits_of
 
-_SENDER = "203.0.113.7"
 _REPEATS, _REVERSALS = 0.30, 0.05
-_LIMITS: dict[str, dict[str, Any]] = {
-    "cpx-research": {
-        "allowed_addresses": [_SENDER], "per_event_cap": 10**6, "daily_cap": 10**9, "hold_hours": 1,
-    },
-    "admob": {"allowed_ad_units": [AD_UNIT]},
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -85,7 +78,7 @@ def set_up_networks(users: list[Any], *, now: datetime) -> OpenedNetworks:
     network_secrets = {slug: _new_secret(slug, now=now) for slug in SIGNERS}
     tokens = {slug: networks.issue_path_token(slug=slug) for slug in SIGNERS}
     rows = {
-        slug: networks.configure(slug=slug, is_enabled=True, rate=rate, **_LIMITS.get(slug, {}))
+        slug: networks.configure(slug=slug, is_enabled=True, rate=rate, **limits_of(slug, daily_cap=10**9))
         for slug, rate in rates.items()
     }
     return OpenedNetworks(
@@ -155,7 +148,7 @@ def signed_request(setup: OpenedNetworks, postback: PlannedPostback) -> tuple[st
         query=signed.query.encode(),
         headers={name.lower(): value for name, value in signed.headers.items()},
         path_token=signed.path_token or token,
-        sender=_SENDER,
+        sender=SENDER,
     )
 
 

@@ -11,7 +11,10 @@ from gateway.common.errors import DomainError, all_errors
 from gateway.docs import catalogue
 
 assert urls.urlpatterns, "the routes import every refusal that they can answer"
-_REFUSALS = sorted(all_errors(), key=lambda refusal: refusal.code)
+_REFUSALS = sorted(
+    (error for error in all_errors() if not error.__module__.startswith("tests.")),
+    key=lambda error: error.code,
+)
 
 
 def _described(refusal: type[DomainError]) -> str:
@@ -39,7 +42,7 @@ def test_the_index_lists_every_code_once(path: str) -> None:
     page = Client().get(path).content.decode()
 
     assert re.findall(r'href="/problems/([a-z0-9-]+)"', page) == [entry.code for entry in catalogue()]
-    assert len(catalogue()) == len(_REFUSALS)
+    assert {entry.code for entry in catalogue()} >= {error.code for error in _REFUSALS}
 
 
 @pytest.mark.parametrize("slash", ["", "/"])

@@ -46,8 +46,9 @@ class Round:
     def __init__(self, *, seconds: float) -> None:
         self._seconds = seconds
         self._changed = threading.Condition()
-        # How many of the steps each caller has come to, by the identity of what it brought.
+        # How many of the steps each caller has come to, by the identity of what it brought, and how many to 1 and 2.
         self._steps: dict[int, int] = {}
+        self._between = self._in_second = 0
 
     @contextmanager
     def caller(self, item: object) -> Iterator[None]:
@@ -58,31 +59,42 @@ class Round:
             yield
         finally:
             with self._changed:
-                del self._steps[id(item)]
-                self._changed.notify_all()
+                step = self._steps.pop(id(item))
+                self._between -= step == 1
+                self._in_second -= step == 2
+                if step:
+                    self._notify()
 
     def took_first(self, items: Iterable[object]) -> None:
         """Note that the first step is taken by these, of whom some may have left meanwhile."""
         with self._changed:
-            self._steps.update((id(item), 1) for item in items if id(item) in self._steps)
+            for item in items:
+                if id(item) in self._steps:
+                    self._steps[id(item)] = 1
+                    self._between += 1
 
     def came_to_second(self, item: object) -> None:
         """Note that the caller of this item is about to take the second step."""
         with self._changed:
+            self._between -= self._steps[id(item)] == 1
             self._steps[id(item)] = 2
-            self._changed.notify_all()
+            self._in_second += 1
+            self._notify()
 
     def before_first(self) -> None:
         """Wait until nobody is between the steps, or in the second."""
-        self._wait({1, 2})
+        with self._changed:
+            self._changed.wait_for(lambda: not self._between and not self._in_second, self._seconds)
 
     def before_second(self) -> None:
         """Wait until nobody is between the steps."""
-        self._wait({1})
-
-    def _wait(self, steps: set[int]) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: steps.isdisjoint(self._steps.values()), self._seconds)
+            self._changed.wait_for(lambda: not self._between, self._seconds)
+
+    def _notify(self) -> None:
+        """Wake those who wait, unless they would all go on waiting: each of them would take the interpreter in vain."""
+        if not self._between:
+            self._changed.notify_all()
 
 
 class _Ticket(Generic[Item, Result]):

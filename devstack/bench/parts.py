@@ -130,20 +130,15 @@ def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
     with _timed(took, "digest and controller"):
         requests = [_request(user, call) for user, call in zip(users, calls, strict=True)]
     _least_of_recovery(took, requests)
-    with _timed(took, "look: rows, and a trip to the node"):
-        views = submission._look_together(requests)
+    with _timed(took, "rows, a trip to the node, preflight"):
+        seen = submission._look(requests)
     _least_of_look(took)
-    with _timed(took, "preflight"):
-        approved = [
-            submission._approved(request, view)
-            for request, view in zip(requests, views, strict=True)
-            if isinstance(view, submission._View)
-        ]
+    approved = [one for one in seen if isinstance(one, acceptance.ApprovedCall)]
     with _timed(took, "accept: slots, signatures, rows"):
         outcomes = acceptance.accept_together(approved)
     refused = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     if refused or len(outcomes) < len(bodies):
-        raise RuntimeError(f"not every call was accepted: {[*refused, *views]}")
+        raise RuntimeError(f"not every call was accepted: {[*refused, *seen]}")
     _least_of_accepting(took, len(bodies))
     return took
 

@@ -3,17 +3,17 @@ Threads of one process that want the same thing at the same moment do it togethe
 
 The first caller runs at once. Those that come while it runs wait, and the first of them then runs for all of them:
 so a single caller waits for nobody, and under load one round trip serves many. Callers who were answered together
-come back together, so a run after a shared one first waits a moment for them. Callers of two steps one after the other
-stay together by a `Round`.
+come back together, so a run after a shared one first waits a moment for them.
 """
 
 import logging
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from gateway.common.errors import DomainError
@@ -21,11 +21,14 @@ from gateway.common.errors import DomainError
 logger = logging.getLogger(__name__)
 # How often callers whose patience has ended look whether they may stay.
 _LOOK_SECONDS = 0.05
+_LONGEST_SECONDS = 3600.0
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+# Called by a run before it changes anything: from then on nobody leaves. Returns the places of those who have not left.
+Stay = Callable[[], Set[int]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Patience:
     """When a run has taken so many seconds, only so many callers stay; the others get the refusal at once."""
 
@@ -34,79 +37,17 @@ class Patience:
     refusal: Callable[[], Exception]
 
 
-class Round:
-    """
-    Callers who take two steps together: the second step waits for those who took the first, and the next first step
-    for those who are in the second. Otherwise the callers would part into a group in each step, and runs would be half
-    as large.
-
-    No wait is longer than `seconds`: whoever needs longer between the steps goes with others.
-    """
-
-    def __init__(self, *, seconds: float) -> None:
-        self._seconds = seconds
-        self._changed = threading.Condition()
-        # How many of the steps each caller has come to, by the identity of what it brought, and how many to 1 and 2.
-        self._steps: dict[int, int] = {}
-        self._between = self._in_second = 0
-
-    @contextmanager
-    def caller(self, item: object) -> Iterator[None]:
-        """Count the caller who brings this item, to the end of its second step or until it gives up."""
-        with self._changed:
-            self._steps[id(item)] = 0
-        try:
-            yield
-        finally:
-            with self._changed:
-                step = self._steps.pop(id(item))
-                self._between -= step == 1
-                self._in_second -= step == 2
-                if step:
-                    self._notify()
-
-    def took_first(self, items: Iterable[object]) -> None:
-        """Note that the first step is taken by these, of whom some may have left meanwhile."""
-        with self._changed:
-            for item in items:
-                if id(item) in self._steps:
-                    self._steps[id(item)] = 1
-                    self._between += 1
-
-    def came_to_second(self, item: object) -> None:
-        """Note that the caller of this item is about to take the second step."""
-        with self._changed:
-            self._between -= self._steps[id(item)] == 1
-            self._steps[id(item)] = 2
-            self._in_second += 1
-            self._notify()
-
-    def before_first(self) -> None:
-        """Wait until nobody is between the steps, or in the second."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._between and not self._in_second, self._seconds)
-
-    def before_second(self) -> None:
-        """Wait until nobody is between the steps."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._between, self._seconds)
-
-    def _notify(self) -> None:
-        """Wake those who wait, unless they would all go on waiting: each of them would take the interpreter in vain."""
-        if not self._between:
-            self._changed.notify_all()
-
-
 class _Ticket(Generic[Item, Result]):
     """One caller's item, and what became of it."""
 
-    __slots__ = ("gate", "item", "leads", "outcome")
+    __slots__ = ("gate", "has_left", "item", "leads", "outcome")
 
     def __init__(self, item: Item) -> None:
         self.item = item
         self.outcome: Result | Exception | None = None
         # Told to run the next batch instead of getting an outcome.
         self.leads = False
+        self.has_left = False
         self.gate = threading.Lock()
         self.gate.acquire()
 
@@ -115,31 +56,32 @@ class Together(Generic[Item, Result]):
     """
     A function of a list of items, called with one item by each of many threads.
 
-    `run` returns for each item a result or the error to raise, in order. If it raises, each item is run alone, by
-    the thread that brought it, so that one item cannot fail the others; an outage fails all. At most `most` items run
-    together, and no two with the same `key`: the second waits for the next run. Before a run, `before_run` may wait
-    for callers who are on their way, and after a shared run the next one waits `batch_wait_seconds` of so many callers,
-    for those who come back. With `patience`, callers may leave while `run` goes on, so it must change nothing.
+    `run` gets the items, at most `most` of them, and a `Stay`, which it calls before it changes anything. It returns
+    for each item a result or the error to raise, in order; for the items of those who have left, anything. If it
+    raises, each item is run alone, by the thread that brought it, so that one item cannot fail the others; an outage
+    fails all. A run after a shared one waits for those who took part, for `wait_seconds` each after its end and not
+    longer than `longest_wait_seconds`. With `patience`, callers may leave a run before it calls its `Stay`.
     """
 
     def __init__(
         self,
-        run: Callable[[Sequence[Item]], Sequence[Result | Exception]],
+        run: Callable[[Sequence[Item], Stay], Sequence[Result | Exception]],
         *,
         most: int,
-        key: Callable[[Item], Hashable] = id,
-        batch_wait_seconds: Callable[[int], float] = lambda callers: 0.0,
-        before_run: Callable[[], None] = lambda: None,
+        wait_seconds: float = 0.0,
+        longest_wait_seconds: float = math.inf,
         patience: Patience | None = None,
     ) -> None:
-        self._run, self._most, self._key, self._batch_wait_seconds = run, most, key, batch_wait_seconds
-        self._before_run, self._patience = before_run, patience
+        self._run, self._most, self._patience = run, most, patience
+        self._wait_seconds, self._longest_wait_seconds = wait_seconds, longest_wait_seconds
         self._lock = threading.Lock()
+        self._arrived = threading.Condition(self._lock)
         self._waiting: deque[_Ticket[Item, Result]] = deque()
         self._is_running = False
-        # Of the last run.
-        self._size = 1
-        self._began_at = 0.0
+        # How many callers the next run waits for, and until when.
+        self._expected, self._wait_ends_at = 1, 0.0
+        # When the run began that may still be left.
+        self._began_at = math.inf
         # Callers who wait for a run that somebody else leads.
         self._followers = 0
 
@@ -149,11 +91,13 @@ class Together(Generic[Item, Result]):
         with self._lock:
             leads = not self._is_running
             if leads:
-                self._is_running, self._began_at = True, time.monotonic()
+                self._is_running = True
             else:
                 self._refuse_where_stuck()
                 self._followers += 1
                 self._waiting.append(ticket)
+                if len(self._waiting) + 1 == self._expected:
+                    self._arrived.notify()
         if not leads:
             self._await(ticket)
             leads = ticket.leads
@@ -161,7 +105,7 @@ class Together(Generic[Item, Result]):
             self._lead(ticket)
         outcome = ticket.outcome
         if outcome is None:
-            (outcome,) = self._run([item])
+            (outcome,) = self._run([item], lambda: {0})
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
@@ -172,37 +116,35 @@ class Together(Generic[Item, Result]):
             raise patience.refusal()
 
     def _patience_left(self) -> float:
-        seconds = self._patience.seconds if self._patience else 0.0
-        return self._began_at + seconds - time.monotonic()
+        seconds = self._patience.seconds if self._patience else math.inf
+        return min(_LONGEST_SECONDS, self._began_at + seconds - time.monotonic())
 
     def _await(self, ticket: _Ticket[Item, Result]) -> None:
         """Wait for the outcome, or to lead; leave where the patience ends and too many wait."""
         try:
-            if self._patience is None:
-                ticket.gate.acquire()
-                return
             while not ticket.gate.acquire(timeout=max(_LOOK_SECONDS, self._patience_left())):
-                with self._lock:
-                    is_patient = self._patience_left() > 0 or self._followers <= self._patience.callers
-                    if is_patient or ticket.leads:
-                        continue
-                    if ticket in self._waiting:
-                        self._waiting.remove(ticket)
-                raise self._patience.refusal()
+                self._leave_where_stuck(ticket)
         finally:
             with self._lock:
                 self._followers -= 1
 
+    def _leave_where_stuck(self, ticket: _Ticket[Item, Result]) -> None:
+        with self._lock:
+            patience = self._patience
+            if patience is None or self._patience_left() > 0 or self._followers <= patience.callers:
+                return
+            if not ticket.gate.locked():
+                return
+            ticket.has_left = True
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+        raise patience.refusal()
+
     def _lead(self, own: _Ticket[Item, Result]) -> None:
         batch = [own]
         try:
-            self._before_run()
-            if self._size > 1 and (seconds := self._batch_wait_seconds(self._size)):
-                time.sleep(seconds)
             batch = self._next_batch(own)
-            self._began_at = time.monotonic()
-            self._size = len(batch)
-            outcomes = self._run([ticket.item for ticket in batch])
+            outcomes = self._run([ticket.item for ticket in batch], partial(self._stay, batch))
             for ticket, outcome in zip(batch, outcomes, strict=True):
                 ticket.outcome = outcome
         except Exception as error:  # noqa: BLE001 - each item is run again alone, where its own error shows
@@ -213,29 +155,35 @@ class Together(Generic[Item, Result]):
                 logger.warning("%s items are run one by one: %s", len(batch), type(error).__name__)
         finally:
             # Also where this thread is being ended: the others must not wait for ever.
-            for ticket in batch[1:]:
-                ticket.gate.release()
-            self._hand_over()
+            self._hand_over(batch)
 
     def _next_batch(self, own: _Ticket[Item, Result]) -> list[_Ticket[Item, Result]]:
-        """Return the leader's ticket, and those of the waiting that may run with it."""
-        batch, keys, left = [own], {self._key(own.item)}, deque[_Ticket[Item, Result]]()
-        with self._lock:
-            for ticket in self._waiting:
-                key = self._key(ticket.item)
-                if len(batch) < self._most and key not in keys:
-                    batch.append(ticket)
-                    keys.add(key)
-                else:
-                    left.append(ticket)
-            self._waiting = left
+        """Wait for those who are expected; return the leader's ticket, and those of the waiting that run with it."""
+        with self._arrived:
+            if (seconds := self._wait_ends_at - time.monotonic()) > 0:
+                self._arrived.wait_for(lambda: len(self._waiting) + 1 >= self._expected, seconds)
+            count = min(self._most - 1, len(self._waiting))
+            batch = [own, *(self._waiting.popleft() for _ in range(count))]
+            self._began_at = time.monotonic()
         return batch
 
-    def _hand_over(self) -> None:
+    def _stay(self, batch: Sequence[_Ticket[Item, Result]]) -> Set[int]:
         with self._lock:
-            if not self._waiting:
+            self._began_at = math.inf
+            return {place for place, ticket in enumerate(batch) if not ticket.has_left}
+
+    def _hand_over(self, batch: Sequence[_Ticket[Item, Result]]) -> None:
+        """Let the others of the batch go on, and the first who waits lead the next one."""
+        with self._lock:
+            for ticket in batch[1:]:
+                ticket.gate.release()
+            self._began_at = math.inf
+            self._expected = min(self._most, len(batch) + len(self._waiting))
+            wait = min(self._wait_seconds * len(batch), self._longest_wait_seconds) if len(batch) > 1 else 0.0
+            self._wait_ends_at = time.monotonic() + wait
+            if self._waiting:
+                leader = self._waiting.popleft()
+                leader.leads = True
+                leader.gate.release()
+            else:
                 self._is_running = False
-                return
-            leader = self._waiting.popleft()
-            leader.leads = True
-        leader.gate.release()

@@ -78,6 +78,11 @@ class Request:
     # When the last of its steps ended.
     stepped: float = 0.0
 
+    def passed(self, step: str, *, is_last: bool = False) -> None:
+        """Say that a step of accepting the call is over; with the last one the call is accepted. For any thread."""
+        started, self.stepped, self.is_accepted = self.stepped, time.time(), is_last
+        self.span.children.append(Span(step, started, self.stepped))
+
 
 @contextmanager
 def request(name: str) -> Iterator[Span]:
@@ -93,17 +98,12 @@ def request(name: str) -> Iterator[Span]:
             send(traced.digest, [traced.span], within_call=traced.is_accepted)
 
 
-def identified(digest: str) -> None:
-    """Say which relay call the request is about; its first step begins."""
-    if (traced := _request.get()) is not None:
+def identified(digest: str) -> Request | None:
+    """Say which relay call the request is about, and return it if it is traced; its first step begins."""
+    traced = _request.get()
+    if traced is not None:
         traced.digest, traced.stepped = digest, time.time()
-
-
-def passed(step: str, *, is_last: bool = False) -> None:
-    """Say that a step of accepting the call is over; with the last one the call is accepted."""
-    if (traced := _request.get()) is not None:
-        started, traced.stepped, traced.is_accepted = traced.stepped, time.time(), is_last
-        traced.span.children.append(Span(step, started, traced.stepped))
+    return traced
 
 
 def send(digest: str, spans: list[Span], *, within_call: bool = True) -> None:

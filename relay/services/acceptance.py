@@ -24,8 +24,7 @@ from gateway.chain.errors import SignerUnavailable
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import Signer, get_signer
 from gateway.chain.types import RelayQuery
-from gateway.common import db
-from gateway.common.batching import Round, Together
+from gateway.common import db, tracing
 from gateway.common.errors import DomainError
 from relay.errors import (
     ChannelBusy,
@@ -44,20 +43,6 @@ from relay.services.preflight import Approval
 from relay.services.relayers import seconds_until_next_block
 from relay.services.unsigned import STORE_CALLS, Unsigned
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
-
-# As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
-MOST_TOGETHER = 32
-# Calls that were looked at together are accepted together. Both take some milliseconds.
-ROUND = Round(seconds=0.012)
-
-
-def batch_wait_seconds(callers: int) -> float:
-    """
-    Return how long a look waits for the callers of the last one, who come back one after the other.
-
-    With 8 clients, a call costs a fifth less by 8 ms than by 3, and is answered sooner, because batches are larger.
-    """
-    return min(0.002 * callers, 0.008)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +66,10 @@ class CallRequest:
     now: datetime
     # Of the quote that was sent along, whosever it is.
     quote_id: UUID | None = None
+    # Of the HTTP request, for the log and for support.
+    request_id: str = ""
+    # Where somebody traces calls.
+    trace: tracing.Request | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +80,6 @@ class ApprovedCall:
     rows: CallRows
     query: RelayQuery
     approval: Approval
-    request_id: str
 
     @property
     def hold_key(self) -> str:
@@ -147,7 +135,12 @@ class _AccountMissing(Exception):
 
 
 def accept_together(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
-    """Accept the calls in one transaction; return for each its hash, or why it was refused."""
+    """
+    Accept calls of different channels in one transaction; return for each its hash, or why it was refused.
+
+    Raises:
+        IntegrityError, _AccountMissing: of several calls, one needs what only a call alone is given.
+    """
     signer = get_signer()
     try:
         policy = _policy(signer)
@@ -169,22 +162,13 @@ def accept_together(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
         if len(batch) > 1 or db.violated_constraint(error) not in _NONCE_TAKEN:
             raise
         # An active call through another account has this nonce, or one that waits for its signature.
-        raise RelayNonceTaken(nonce=batch[0].request.call.relay_nonce) from error
+        return [RelayNonceTaken(nonce=batch[0].request.call.relay_nonce)]
     if signer.is_remote:
         outcomes |= _finish(taken, outcomes)
     return [outcomes[place] for place in range(len(batch))]
 
 
 _NONCE_TAKEN = {"relaytransaction_active_nonce", "unsignedcall_relay_nonce"}
-
-
-# A call must see those of its channel that were accepted before it, so it waits for them.
-accept = Together(
-    accept_together,
-    most=MOST_TOGETHER,
-    key=lambda approved: approved.channel,
-    before_run=ROUND.before_second,
-)
 
 
 def refusal_of(approved: ApprovedCall) -> DomainError | None:
@@ -287,7 +271,8 @@ def _policy(signer: Signer) -> dict[str, Any]:
     Raises:
         SignerUnavailable: it does not answer, so that nothing should be taken.
     """
-    signer.require_answers()
+    if signer.is_remote:
+        signer.require_answers()
     limits = losses.limits_for(Loss.Kind.UNTRUSTED)
     return {
         "chain": get_chain().id,
@@ -346,7 +331,7 @@ def _row_of(approved: ApprovedCall, slot: _Slot) -> dict[str, Any]:
         ),
         "quoted_cost": approved.quoted_cost,
         "credits_before": slot.balance,
-        "request_id": approved.request_id,
+        "request_id": request.request_id,
         "accepted_at": request.now.isoformat(),
     }
 

@@ -52,28 +52,37 @@ def learned_limit(*, profile: str, call: RelayCall) -> int | None:
     return learned.gas.limit if learned and time.monotonic() < learned.valid_until else None
 
 
-def of_call(*, call: RelayCall, query: RelayQuery, trial: Trial) -> Gas:
+def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:
     """
-    Return the gas of a call that is next in its channel, given how the node has tried it.
+    Return the gas of a call that is next in its channel, or None where the way the node has tried it does not tell.
 
     Raises:
         CallReverted: it reverts, or needs more gas than `query.gas_cap`.
-        NodeUnavailable: the node was asked again and did not answer.
     """
     if query.gas_limit is not None:
-        gas = _of_execution(call, query, trial)
-        if gas is not None:
-            return gas
-        estimate = _estimate(query)
-    elif trial.gas_limit is not None:
-        estimate = trial.gas_limit
-    elif _was_tried_too_early(trial):
-        estimate = _estimate(query)
-    else:
-        raise CallReverted(trial.revert or b"")
-    gas = Gas(gas_limit_for(estimate=estimate), estimate)
-    _learn(_kind_of(query.profile, call), gas)
-    return gas
+        return _of_execution(call, query, trial)
+    if trial.gas_limit is not None:
+        return _learn(query.profile, call, estimate=trial.gas_limit)
+    if _was_tried_too_early(trial):
+        return None
+    raise CallReverted(trial.revert or b"")
+
+
+def of_estimate(*, call: RelayCall, query: RelayQuery) -> Gas:
+    """
+    Return the gas of a call that is next in its channel, as the node estimates it now.
+
+    Raises:
+        CallReverted: it reverts, or needs more gas than `query.gas_cap`.
+        NodeUnavailable: no node answered.
+    """
+    estimate = get_chain_client().simulate_relay_call(
+        sender=query.sender,
+        key_manager=query.key_manager,
+        calldata=query.calldata,
+        gas_cap=query.gas_cap,
+    )
+    return _learn(query.profile, call, estimate=estimate)
 
 
 def of_follower(*, call: RelayCall, query: RelayQuery) -> Gas:
@@ -121,15 +130,6 @@ def _was_tried_too_early(trial: Trial) -> bool:
     return isinstance(refusal_from_revert(trial.revert or b""), RelayNonceRefused)
 
 
-def _estimate(query: RelayQuery) -> int:
-    return get_chain_client().simulate_relay_call(
-        sender=query.sender,
-        key_manager=query.key_manager,
-        calldata=query.calldata,
-        gas_cap=query.gas_cap,
-    )
-
-
 def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:
     """Return the gas of a call that was executed at a learned limit, or None if that limit does not fit it."""
     learned = _learned.get(_kind_of(query.profile, call))
@@ -146,7 +146,8 @@ def _kind_of(profile: str, call: RelayCall) -> _Kind:
     return profile, payload[:4] + target, len(payload) // _WORD
 
 
-def _learn(kind: _Kind, gas: Gas) -> None:
+def _learn(profile: str, call: RelayCall, *, estimate: int) -> Gas:
+    kind, gas = _kind_of(profile, call), Gas(gas_limit_for(estimate=estimate), estimate)
     with _lock:
         if len(_learned) >= _MOST_KEPT:
             # Dictionaries keep the order of insertion: the oldest come first.
@@ -154,3 +155,4 @@ def _learn(kind: _Kind, gas: Gas) -> None:
                 del _learned[oldest]
         _learned.pop(kind, None)
         _learned[kind] = _Learned(gas, time.monotonic() + _KEPT_SECONDS)
+    return gas

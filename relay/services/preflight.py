@@ -2,8 +2,8 @@
 Check everything about a relay call that can be checked before a credit is held.
 
 The chain was read before, for several calls together. Here a call is judged by what the rows and the node
-said; only where no gas limit was known, or the one that was tried does not do, is the node asked again (and
-where the signer is unknown, for a known signing mistake). No row is written and no transaction is open.
+said. The node is asked again only for a call ahead of its channel, where the gas limit that was tried does not
+do, and where the signer is unknown, for a known signing mistake. No row is written and no transaction is open.
 """
 
 from collections.abc import Iterator
@@ -53,27 +53,35 @@ class Approval:
 
 
 def approve(
-    *, call: RelayCall, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str]
-) -> Approval:
+    *, call: RelayCall, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str], may_ask: bool
+) -> Approval | None:
     """
     Check that the call is the profile's, signed correctly, permitted, within its validity, in order and executable.
 
-    `state` is what the node answered to `query`; `call.signature` must be normalised.
+    `state` is what the node answered to `query`; `call.signature` must be normalised. Returns None where that does
+    not tell and the node may not be asked again.
 
     Raises:
         DomainError: the call cannot be relayed; see `relay.errors` and `gateway.chain.errors`.
         NodeUnavailable: no node answered.
     """
     is_trusted = check_ownership(query=query, state=state, trusted_codes=trusted_codes)
-    _check_controller(call=call, query=query, state=state)
+    if state.permissions == 0:
+        if not may_ask:
+            return None
+        raise _explain_unknown_signer(profile=query.profile, call=call, controller=query.controller)
+    check_relay_permission(query=query, state=state)
     chain_nonce = _check_nonce(call=call, state=state)
     check_validity(call=call, now=state.head.timestamp)
     fees = fees_of(state)
+    is_next = call.relay_nonce == chain_nonce
     with explained_reverts():
-        if call.relay_nonce > chain_nonce:
-            gas = gas_limits.of_follower(call=call, query=query)
-        else:
-            gas = gas_limits.of_call(call=call, query=query, trial=state.trial)
+        gas = gas_limits.of_trial(call=call, query=query, trial=state.trial) if is_next else None
+        if gas is None:
+            if not may_ask:
+                return None
+            of_call = gas_limits.of_estimate if is_next else gas_limits.of_follower
+            gas = of_call(call=call, query=query)
     check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
     return Approval(gas, fees, chain_nonce, is_trusted)
 
@@ -152,12 +160,6 @@ def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: froz
             keyManagerCode=state.key_manager_code_name,
         )
     return is_trusted
-
-
-def _check_controller(*, call: RelayCall, query: RelayQuery, state: RelayState) -> None:
-    if state.permissions == 0:
-        raise _explain_unknown_signer(profile=query.profile, call=call, controller=query.controller)
-    check_relay_permission(query=query, state=state)
 
 
 def check_relay_permission(*, query: RelayQuery, state: RelayState) -> None:

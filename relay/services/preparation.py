@@ -17,7 +17,6 @@ from gateway.chain.lsp25 import RelayCall, relay_digest
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery, RelayState
 from gateway.common.errors import DomainError, InvalidRequest
-from gateway.common.logging import request_id
 from relay import queries
 from relay.errors import KeyManagerNotFound, RelayPaused, SignerNotController
 from relay.models import Quote
@@ -156,7 +155,7 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
     if gas is None or fees is None:
         return PreparedCall(request.call, request.identity, tuple(refusals), gas and gas.limit)
     approval = Approval(gas, fees, state.relay_nonce or 0, is_trusted)
-    refusal = acceptance.refusal_of(ApprovedCall(request, rows, query, approval, request_id() or ""))
+    refusal = acceptance.refusal_of(ApprovedCall(request, rows, query, approval))
     if refusal is not None:
         refusals.append(refusal)
     quote = None

@@ -1,6 +1,7 @@
 """Threads that want the same thing at the same moment do it together."""
 
 import functools
+import math
 import random
 import threading
 import time
@@ -12,7 +13,7 @@ import pytest
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.common import batching
-from gateway.common.batching import Patience, Round, Together
+from gateway.common.batching import Patience, Stay, Together
 
 
 class Work:
@@ -20,15 +21,17 @@ class Work:
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
+        self.stayed: list[set[int]] = []
         self.proceed = threading.Event()
         self.begun = threading.Semaphore(0)
         self.fail_on: set[int] = set()
         self.break_on: set[int] = set()
 
-    def __call__(self, items: Sequence[int]) -> list[int | Exception]:
+    def __call__(self, items: Sequence[int], stay: Stay) -> list[int | Exception]:
         self.batches.append(list(items))
         self.begun.release()
         assert self.proceed.wait(60)
+        self.stayed.append({items[place] for place in stay()})
         if self.break_on & set(items):
             raise KeyError(self.break_on)
         return [ValueError(item) if item in self.fail_on else -item for item in items]
@@ -82,13 +85,6 @@ def test_no_more_than_most_run_together(work: Work) -> None:
     assert [len(batch) for batch in work.batches] == [1, 3, 3, 1]
 
 
-def test_two_of_one_key_never_run_together_and_keep_their_order(work: Work) -> None:
-    items = [1, 12, 22, 32, 13]
-    futures = _start(Together(work, most=32, key=lambda item: item % 10), work, items)
-    assert [future.result() for future in futures] == [-item for item in items]
-    assert work.batches == [[1], [12, 13], [22], [32]]
-
-
 def test_an_item_that_is_refused_fails_no_other(work: Work) -> None:
     items = [1, 2, 3, 4]
     work.fail_on = {3}
@@ -115,11 +111,11 @@ def test_after_a_run_that_broke_each_runs_alone_and_the_next_is_not_stuck(work: 
 def test_where_the_leader_is_ended_the_others_still_get_their_results(work: Work) -> None:
     ends = threading.Event()
 
-    def run(items: Sequence[int]) -> list[int | Exception]:
+    def run(items: Sequence[int], stay: Stay) -> list[int | Exception]:
         if not ends.is_set() and len(items) > 1:
             ends.set()
             raise SystemExit
-        return work(items)
+        return work(items, stay)
 
     items = [1, 2, 3]
     futures = _start(Together(run, most=32), work, items)
@@ -128,32 +124,26 @@ def test_where_the_leader_is_ended_the_others_still_get_their_results(work: Work
     assert sorted(future.result() for future in futures if future not in ended) in ([-3, -1], [-2, -1])
 
 
-def test_a_run_after_a_shared_one_waits_a_moment_for_more(
-    work: Work, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slept: list[float] = []
-    monkeypatch.setattr("gateway.common.batching.time.sleep", slept.append)
-    together = Together(work, most=32, batch_wait_seconds=lambda callers: callers / 8)
+def test_a_run_after_a_shared_one_waits_for_those_who_took_part(work: Work) -> None:
+    together = Together(work, most=32, wait_seconds=60)
     futures = _start(together, work, [1, 2, 3])
     assert [future.result() for future in futures] == [-1, -2, -3]
-    assert slept == []
-    assert (together(4), slept) == (-4, [0.25])
-    # It came alone, so the next one finds no reason to wait.
-    assert (together(5), slept) == (-5, [0.25])
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(together, 4)
+        time.sleep(0.05)
+        assert not first.done()
+        assert (threads.submit(together, 5).result(), first.result()) == (-5, -4)
+    assert [sorted(batch) for batch in work.batches] == [[1], [2, 3], [4, 5]]
 
 
-def test_a_wait_before_a_run_that_breaks_fails_its_leader_alone(work: Work) -> None:
-    work.proceed.set()
-    waits = iter([KeyError("broken"), None])
-
-    def wait() -> None:
-        if (error := next(waits)) is not None:
-            raise error
-
-    together = Together(work, most=32, before_run=wait)
-    with pytest.raises(KeyError, match="broken"):
-        together(3)
+def test_a_run_after_a_shared_one_waits_for_nobody_for_long(work: Work) -> None:
+    together = Together(work, most=32, wait_seconds=1, longest_wait_seconds=0.2)
+    _start(together, work, [1, 2, 3])
+    began = time.monotonic()
     assert together(4) == -4
+    assert 0.1 < time.monotonic() - began < 1
+    # It came alone, so the next one finds no reason to wait.
+    assert together._wait_ends_at <= time.monotonic()
 
 
 class TestPatience:
@@ -180,39 +170,54 @@ class TestPatience:
         refused = [future for future in futures if future.exception()]
         assert len(refused) == 7
         assert {future.result() for future in futures if future not in refused} <= {-n for n in range(10)}
+        assert sum(map(len, work.stayed)) == 3
         assert together._followers == 0
 
-    def test_those_whom_a_run_has_taken_along_may_leave_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        clock: SimpleNamespace = SimpleNamespace(now=0.0, monotonic=lambda: clock.now, sleep=time.sleep)
+    def test_those_whom_a_run_has_taken_along_may_leave_until_it_says_so(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock: SimpleNamespace = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
         monkeypatch.setattr(batching, "time", clock)
-        alone, together_now = threading.Event(), threading.Event()
+        alone, decides, ends = threading.Event(), threading.Event(), threading.Event()
+        stayed: list[set[int]] = []
 
-        def run(items: Sequence[int]) -> list[int | Exception]:
-            assert (alone if len(items) == 1 else together_now).wait(60)
+        def run(items: Sequence[int], stay: Stay) -> list[int | Exception]:
+            assert (alone if len(items) == 1 else decides).wait(60)
+            stayed.append({items[place] for place in stay()})
+            assert len(items) == 1 or ends.wait(60)
             return [-item for item in items]
 
         refusal = functools.partial(NodeUnavailable, "No answer.")
         together = Together(run, most=32, patience=Patience(seconds=0.3, callers=2, refusal=refusal))
         threads = ThreadPoolExecutor(8)
         first = threads.submit(together, 1)
-        while not together._is_running:
+        while together._began_at == math.inf:
             time.sleep(0.001)
-        others = [threads.submit(together, item) for item in range(2, 7)]
+        others = {item: threads.submit(together, item) for item in range(2, 7)}
         _until_waiting(together, 5)
         alone.set()
         # One of the five leads the others; two of these stay.
-        while sum(future.done() for future in others) < 2:
+        while sum(future.done() for future in others.values()) < 2:
             clock.now += 1
             time.sleep(0.01)
-        together_now.set()
+        decides.set()
+        while len(stayed) < 2:
+            time.sleep(0.001)
+        clock.now += 60
+        late = threads.submit(together, 7)
+        time.sleep(0.2)
+        assert not late.done()
+        ends.set()
         threads.shutdown()
-        assert first.result() == -1
-        assert sum(future.exception() is None for future in others) == 3
+        assert (first.result(), late.result()) == (-1, -7)
+        answered = {item for item, future in others.items() if not future.exception()}
+        assert stayed == [{1}, answered, {7}]
+        assert len(answered) == 3
 
     def test_an_outage_is_the_outcome_of_all_and_nobody_asks_again(self) -> None:
         runs, over = [], threading.Event()
 
-        def away(items: Sequence[int]) -> list[int | Exception]:
+        def away(items: Sequence[int], _: Stay) -> list[int | Exception]:
             runs.append(list(items))
             assert over.wait(60)
             raise NodeUnavailable("No answer.")
@@ -224,52 +229,3 @@ class TestPatience:
             over.set()
         assert all(isinstance(future.exception(), NodeUnavailable) for future in futures)
         assert [len(items) for items in runs] == [1, 7]
-
-
-class TestRound:
-    """Callers who took one step together take the next one together."""
-
-    def test_the_second_step_waits_for_those_between_the_steps(self, work: Work) -> None:
-        work.proceed.set()
-        round_ = Round(seconds=60)
-        second = Together(work, most=32, before_run=round_.before_second)
-        with round_.caller("slow"), ThreadPoolExecutor(2) as threads:
-            round_.took_first(["slow"])
-            futures = [threads.submit(self._take_second, round_, second, item) for item in (3, 4)]
-            _until_waiting(second, 1)
-            assert work.batches == []
-            round_.came_to_second("slow")
-            assert [future.result() for future in futures] == [-3, -4]
-        assert [sorted(batch) for batch in work.batches] == [[3, 4]]
-
-    def test_the_next_first_step_waits_for_those_in_the_second(self, work: Work) -> None:
-        work.proceed.set()
-        round_ = Round(seconds=60)
-        first = Together(work, most=32, before_run=round_.before_first)
-        with ThreadPoolExecutor(2) as threads:
-            with round_.caller("accepted"):
-                round_.came_to_second("accepted")
-                futures = [threads.submit(first, item) for item in (3, 4)]
-                _until_waiting(first, 1)
-                assert work.batches == []
-            assert [future.result() for future in futures] == [-3, -4]
-        assert [sorted(batch) for batch in work.batches] == [[3, 4]]
-
-    def test_nobody_is_waited_for_who_is_slow_or_has_given_up(self, work: Work) -> None:
-        work.proceed.set()
-        round_ = Round(seconds=0.05)
-        second = Together(work, most=32, before_run=round_.before_second)
-        with round_.caller("slow"):
-            round_.took_first(["slow", "gone before"])
-            assert self._take_second(round_, second, 3) == -3
-        round_._seconds = 60
-        began = time.monotonic()
-        with round_.caller("refused"):
-            round_.took_first(["refused"])
-        assert self._take_second(round_, second, 4) == -4
-        assert time.monotonic() - began < 60
-
-    def _take_second(self, round_: Round, second: Together[int, int], item: int) -> int:
-        with round_.caller(item):
-            round_.came_to_second(item)
-            return second(item)

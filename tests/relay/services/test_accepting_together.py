@@ -22,7 +22,8 @@ from gateway.chain.signing import LocalSigner, get_signer
 from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import acceptance, submission
-from relay.services.acceptance import Caller, CallRequest
+from relay.services.acceptance import ApprovedCall, Caller, CallRequest
+from relay.services.submission import Seen
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
 from tests.relay.chain import FaultyClient
@@ -49,14 +50,16 @@ def _together(callers: Callers, calls: list[RelayCall]) -> list[str | Exception]
     for (user, _), call in zip(callers, calls, strict=True):
         caller = Caller(user.pk, str(user.profile_address))
         requests.append(CallRequest(caller, *submission.identify(call=call), timezone.now()))
-    views = submission._look_together(requests)
-    approved = [
-        submission._approved(request, view)
-        for request, view in zip(requests, views, strict=True)
-        if isinstance(view, submission._View)
-    ]
-    assert len(approved) == len(calls)
-    return acceptance.accept_together(approved)
+    outcomes = submission.relay_together(requests, lambda: set(range(len(requests))))
+    return [_finished(outcome) for outcome in outcomes]
+
+
+def _finished(outcome: str | Seen | ApprovedCall | Exception) -> str | Exception:
+    """Return the outcome of a call, for which the node may have to be asked again."""
+    if isinstance(outcome, Seen):
+        (outcome,) = submission.relay_together([submission._ask_again(outcome)], lambda: {0})
+    assert isinstance(outcome, str | Exception)
+    return outcome
 
 
 def _calls(services: Services, callers: Callers, *, channel: int = 0) -> list[RelayCall]:
@@ -109,9 +112,7 @@ def test_an_account_is_opened_for_whoever_has_none(
     request = CallRequest(
         caller, *submission.identify(call=sign_call(services=services, profile=profile)), timezone.now()
     )
-    (view,) = submission._look_together([request])
-    assert isinstance(view, submission._View)
-    (outcome,) = acceptance.accept_together([submission._approved(request, view)])
+    (outcome,) = submission.relay_together([request], lambda: {0})
     assert isinstance(outcome, InsufficientCredits)
     assert CreditAccount.objects.get(user=nobody).balance == 0
 
@@ -130,8 +131,8 @@ def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
         return slots
 
     monkeypatch.setattr(acceptance, "_take_slots", meanwhile)
-    with pytest.raises(RelayNonceTaken):
-        _together(callers[:1], [second])
+    (outcome,) = _together(callers[:1], [second])
+    assert isinstance(outcome, RelayNonceTaken)
 
 
 def test_account_nonces_that_are_left_go_to_as_many_calls(

@@ -75,9 +75,11 @@ class PaidPeriod:
         return self.ends_at if now < self.ends_at else self.resets_at
 
 
-def current_allowance(*, user: User, now: datetime) -> AllowanceView | None:
-    """Return the allowance that runs at `now`, or None for a user who is not subscribed."""
-    return running_allowance(Allowance.objects.filter(user_id=user.pk).first(), now=now)
+def period_runs(*, now: str) -> str:
+    """Return the SQL of `PaidPeriod.runs_at` for `credits_allowance AS allowance`; `now` is SQL, too."""
+    hours = RENEWAL_GRACE // timedelta(hours=1)
+    grace = f"CASE WHEN allowance.renews THEN interval '{hours} hours' ELSE interval '0' END"
+    return f"(allowance.starts_at <= {now} AND {now} < allowance.ends_at + {grace})"
 
 
 def running_allowance(allowance: Allowance | None, *, now: datetime) -> AllowanceView | None:
@@ -106,7 +108,6 @@ def paid_period(row: Allowance) -> PaidPeriod:
 PERIOD_COLUMNS = (
     "allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews"
 )
-PERIOD_COLUMN_COUNT = 5
 
 
 def period_from(columns: Sequence[Any]) -> PaidPeriod | None:

@@ -26,7 +26,7 @@ from relay.models import (
     current_chain_id,
     sql_values,
 )
-from rewards.queries import DEBT_COLUMN_COUNT, DEBT_COLUMNS, debt_limit_from, debt_tables
+from rewards.queries import debt_limit
 from users.models import User
 from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, session_state
 
@@ -124,14 +124,13 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
         "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
         "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
     }
-    return [_call_rows(row, key.now) for row, key in zip(db.all_rows(_CALL_ROWS, params), keys, strict=True)]
+    return [_call_rows(row) for row in db.all_rows(_CALL_ROWS, params)]
 
 
-def _call_rows(row: tuple[Any, ...], now: datetime) -> CallRows:
+def _call_rows(row: tuple[Any, ...]) -> CallRows:
     *columns, codes, digest, quoted, gas_limit, max_fee, expires_at, is_used = row
     quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used)
-    debt = debt_limit_from(columns[-DEBT_COLUMN_COUNT:], now=now)
-    return CallRows._make([*columns[:-DEBT_COLUMN_COUNT], debt, frozenset(codes), quote])
+    return CallRows._make([*columns, frozenset(codes), quote])
 
 
 # Calls that a relayer without funds, a lost account nonce or staff cancelled do not count: those are not the
@@ -149,7 +148,7 @@ SELECT {session_state(user="call.user_id", session="call.session_id", now="call.
           AND ended.status IN {_UNSUCCESSFUL}
           AND {CALLERS_DOING}
         ORDER BY settled_at DESC OFFSET %(per_day)s - 1 LIMIT 1),
-       debt.*, trusted.codes,
+       ({debt_limit(user="call.user_id", now="call.now")}), trusted.codes,
        quote.digest, quote.credits, quote.gas_limit, quote.max_fee_per_gas_wei, quote.expires_at,
        quote.used_at IS NOT NULL
 FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
@@ -163,7 +162,6 @@ LEFT JOIN LATERAL (
     FROM relay_relaytransaction
     WHERE chain_id = %(chain)s AND digest = call.digest AND controller_address = call.controller
 ) AS earlier ON true
-LEFT JOIN LATERAL (SELECT {DEBT_COLUMNS} FROM {debt_tables(user="call.user_id")}) AS debt ON true
 LEFT JOIN relay_quote AS quote
        ON quote.id = call.quote AND quote.user_id = call.user_id AND quote.chain_id = %(chain)s
 ORDER BY call.place

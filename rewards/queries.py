@@ -4,15 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
 
-from credits.queries import (
-    PERIOD_COLUMN_COUNT,
-    PERIOD_COLUMNS,
-    AllowanceView,
-    period_from,
-    running_allowance,
-)
+from credits.queries import AllowanceView, period_runs, running_allowance
 from gateway.common import db
 from rewards.models import CREDIT_PARTS, Badge, BadgeTrack, Modifier, Progress
 from rewards.rules import Benefits, benefits_of, progress_within
@@ -103,31 +96,27 @@ ORDER BY place
 
 def debt_limit_of(*, user: User, now: datetime) -> int:
     """Return how many credits the user may owe at `now`, in one statement."""
-    row = db.only_row(f"SELECT {DEBT_COLUMNS} FROM {debt_tables(user='%(user)s')}", {"user": user.pk})  # noqa: S608
-    return debt_limit_from(row, now=now)
+    (limit,) = db.only_row(f"SELECT ({_DEBT_LIMIT_OF})", {"user": user.pk, "now": now})
+    return int(limit)
 
 
-# What the badges of both tracks accept, and the allowance, without which the subscriber's does not count.
-DEBT_COLUMNS = f"""coalesce(permanent.acceptable_credit_debt, 0), coalesce(subscriber.acceptable_credit_debt, 0),
-{PERIOD_COLUMNS}"""
-DEBT_COLUMN_COUNT = 2 + PERIOD_COLUMN_COUNT
+def debt_limit(*, user: str, now: str) -> str:
+    """
+    Return the SQL of a user's debt limit; `user` (an id) and `now` are SQL, too.
+
+    It is what the permanent badge accepts; while an allowance runs, what the subscriber's accepts if that is more.
+    """
+    return f"""
+    SELECT greatest(0, permanent.acceptable_credit_debt,
+                    CASE WHEN {period_runs(now=now)} THEN subscriber.acceptable_credit_debt END)
+    FROM (
+        SELECT coalesce(max(permanent_experience), 0) AS permanent,
+               coalesce(max(subscriber_experience), 0) AS subscriber
+        FROM rewards_progress WHERE user_id = {user}
+    ) AS experience
+    LEFT JOIN LATERAL rewards_badge_at('PERMANENT', experience.permanent) AS permanent ON true
+    LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', experience.subscriber) AS subscriber ON true
+    LEFT JOIN credits_allowance AS allowance ON allowance.user_id = {user}"""  # noqa: S608 (expressions of our own)
 
 
-def debt_tables(*, user: str) -> str:
-    """Return what a statement joins laterally for `DEBT_COLUMNS`; `user` is an SQL expression for the user's id."""
-    return f"""(
-    SELECT coalesce(max(permanent_experience), 0) AS permanent, coalesce(max(subscriber_experience), 0) AS subscriber
-    FROM rewards_progress WHERE user_id = {user}
-) AS experience
-LEFT JOIN LATERAL rewards_badge_at('PERMANENT', experience.permanent) AS permanent ON true
-LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', experience.subscriber) AS subscriber ON true
-LEFT JOIN credits_allowance AS allowance ON allowance.user_id = {user}"""  # noqa: S608 (an expression of our own)
-
-
-def debt_limit_from(columns: Sequence[Any], *, now: datetime) -> int:
-    """Return the debt limit at `now` from the values of `DEBT_COLUMNS`."""
-    limit, subscriber_limit, *allowance = columns
-    if subscriber_limit <= limit:
-        return int(limit)
-    period = period_from(allowance)
-    return int(subscriber_limit if period is not None and period.runs_at(now) else limit)
+_DEBT_LIMIT_OF = debt_limit(user="%(user)s", now="%(now)s")

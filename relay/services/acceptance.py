@@ -122,6 +122,22 @@ class ApprovedCall:
         return 0 if self.approval.is_trusted else SELF_TRANSFER_GAS * get_chain().fees.cap_wei
 
 
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """What `relay_take_slots` answered for one call; `relay/functions.sql` says what each outcome means."""
+
+    place: int
+    outcome: str
+    hold_id: int | None
+    balance: int | None
+    user_id: int | None
+    number: int | None
+    relayer_id: int | None
+    relayer: str | None
+    account_nonce: int | None
+    transaction_hash: str | None
+
+
 class _WaitsForSignature(Exception):
     """An equal call was taken before, and has no hash yet."""
 
@@ -134,13 +150,23 @@ class _AccountMissing(Exception):
     """One of the users has no credit account yet."""
 
 
-def accept_together(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
+def accept_together(batch: Sequence[ApprovedCall]) -> list[str | ApprovedCall | Exception]:
     """
-    Accept calls of different channels in one transaction; return for each its hash, or why it was refused.
+    Accept calls in one transaction; return for each its hash, why it was refused, or the call itself.
+
+    Of several calls of one channel only the first is tried: the next one comes again, when it sees that one.
 
     Raises:
         IntegrityError, _AccountMissing: of several calls, one needs what only a call alone is given.
     """
+    first_of = {approved.channel: place for place, approved in reversed(list(enumerate(batch)))}
+    places = sorted(first_of.values())
+    outcomes: dict[int, str | ApprovedCall | Exception] = dict(enumerate(batch))
+    outcomes |= zip(places, _accept([batch[place] for place in places]), strict=True)
+    return [outcomes[place] for place in range(len(batch))]
+
+
+def _accept(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
     signer = get_signer()
     try:
         policy = _policy(signer)
@@ -150,21 +176,25 @@ def accept_together(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
         with transaction.atomic(durable=True):
             taken, outcomes = _take(batch, policy)
             if signer.is_remote:
-                unsigned.keep(list(taken.values()))
+                calls = {
+                    place: Unsigned(_row_of(batch[place], slot), str(slot.relayer))
+                    for place, slot in taken.items()
+                }
+                unsigned.keep(list(calls.values()))
             else:
                 outcomes |= _sign_and_store(batch, taken, signer)
     except _AccountMissing:
         if len(batch) > 1:
             raise
         open_account(user_id=batch[0].request.caller.user_id)
-        return accept_together(batch)
+        return _accept(batch)
     except IntegrityError as error:
         if len(batch) > 1 or db.violated_constraint(error) not in _NONCE_TAKEN:
             raise
         # An active call through another account has this nonce, or one that waits for its signature.
         return [RelayNonceTaken(nonce=batch[0].request.call.relay_nonce)]
     if signer.is_remote:
-        outcomes |= _finish(taken, outcomes)
+        outcomes |= _finish(calls, outcomes)
     return [outcomes[place] for place in range(len(batch))]
 
 
@@ -187,14 +217,14 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
 
 def _take(
     batch: Sequence[ApprovedCall], policy: dict[str, Any]
-) -> tuple[dict[int, Unsigned], dict[int, str | Exception]]:
-    """Take a slot for each call; return what is to be signed, and what became of the others, by place."""
-    taken: dict[int, Unsigned] = {}
+) -> tuple[dict[int, _Slot], dict[int, str | Exception]]:
+    """Take a slot for each call; return the slots that were taken, and what became of the others, by place."""
+    taken: dict[int, _Slot] = {}
     outcomes: dict[int, str | Exception] = {}
     for slot in _take_slots(batch, policy):
         approved = batch[slot.place]
         if slot.outcome == "taken":
-            taken[slot.place] = Unsigned(_row_of(approved, slot), str(slot.relayer))
+            taken[slot.place] = slot
         elif slot.outcome == "no-account":
             raise _AccountMissing
         else:
@@ -203,38 +233,26 @@ def _take(
 
 
 def _sign_and_store(
-    batch: Sequence[ApprovedCall], taken: dict[int, Unsigned], signer: Signer
+    batch: Sequence[ApprovedCall], taken: dict[int, _Slot], signer: Signer
 ) -> dict[int, str | Exception]:
     """Sign with a key of this process, and store, in the transaction that took the slots."""
-    rows = {place: call.signed(_sign(signer, batch[place], call)) for place, call in taken.items()}
+    rows = {}
+    for place, slot in taken.items():
+        row = _row_of(batch[place], slot)
+        signed = _sign(signer, batch[place], relayer=str(slot.relayer), account_nonce=row["account_nonce"])
+        rows[place] = row | {"transaction_hash": signed.transaction_hash, "raw": signed.raw.hex()}
     if rows:
         db.first_row(STORE_CALLS, {"calls": json.dumps(list(rows.values())), "chain": get_chain().id})
     return {place: row["transaction_hash"] for place, row in rows.items()}
 
 
-def _finish(taken: dict[int, Unsigned], outcomes: dict[int, str | Exception]) -> dict[int, str | Exception]:
+def _finish(calls: dict[int, Unsigned], outcomes: dict[int, str | Exception]) -> dict[int, str | Exception]:
     """Have the calls signed elsewhere and stored, also those that an equal request has taken before."""
-    finished = dict(zip(taken, unsigned.complete(list(taken.values())), strict=True)) if taken else {}
+    finished = dict(zip(calls, unsigned.complete(list(calls.values())), strict=True)) if calls else {}
     for place, outcome in outcomes.items():
         if isinstance(outcome, _WaitsForSignature):
             finished[place] = unsigned.finish_repeated(outcome.hold_id)
     return finished
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """What `relay_take_slots` answered for one call; `relay/functions.sql` says what each outcome means."""
-
-    place: int
-    outcome: str
-    hold_id: int | None
-    balance: int | None
-    user_id: int | None
-    number: int | None
-    relayer_id: int | None
-    relayer: str | None
-    account_nonce: int | None
-    transaction_hash: str | None
 
 
 _TAKE_SLOTS = "SELECT * FROM relay_take_slots(%(calls)s::jsonb, %(policy)s::jsonb)"
@@ -287,12 +305,12 @@ def _policy(signer: Signer) -> dict[str, Any]:
     }
 
 
-def _sign(signer: Signer, approved: ApprovedCall, call: Unsigned) -> SignedTransaction:
+def _sign(signer: Signer, approved: ApprovedCall, *, relayer: str, account_nonce: int) -> SignedTransaction:
     return signer.sign(
-        relayer=call.relayer,
+        relayer=relayer,
         transaction=UnsignedTransaction(
             chain_id=get_chain().id,
-            account_nonce=call.row["account_nonce"],
+            account_nonce=account_nonce,
             max_priority_fee_per_gas_wei=approved.approval.fees.max_priority_fee_per_gas_wei,
             max_fee_per_gas_wei=approved.approval.fees.max_fee_per_gas_wei,
             gas_limit=approved.gas_limit,

@@ -133,13 +133,13 @@ def relay_together(
     if requests:
         outcomes |= zip(requests, _look(list(requests.values())), strict=True)
     staying = stay()
-    batch: dict[tuple[str, str, int], tuple[int, ApprovedCall]] = {}
-    for place, outcome in outcomes.items():
-        if isinstance(outcome, ApprovedCall) and place in staying:
-            batch.setdefault(outcome.channel, (place, outcome))
-    if batch:
-        places, approved = zip(*batch.values(), strict=True)
-        outcomes |= zip(places, accept_together(approved), strict=True)
+    approved = {
+        place: outcome
+        for place, outcome in outcomes.items()
+        if isinstance(outcome, ApprovedCall) and place in staying
+    }
+    if approved:
+        outcomes |= zip(approved, accept_together(list(approved.values())), strict=True)
     return [outcomes[place] for place in range(len(items))]
 
 
@@ -164,13 +164,12 @@ def _look(requests: Sequence[CallRequest]) -> list[str | Seen | ApprovedCall | E
     ]
     outcomes: dict[int, str | Seen | ApprovedCall | Exception] = {}
     queried: dict[int, tuple[CallRequest, CallRows, RelayQuery]] = {}
-    sender = get_signer().addresses()[0]
     for place, (request, rows) in enumerate(zip(requests, queries.rows_of_calls(keys), strict=True)):
         try:
             if (transaction_hash := _check_rows(request, rows)) is not None:
                 outcomes[place] = transaction_hash
             else:
-                queried[place] = request, rows, _query_of(request, rows, sender)
+                queried[place] = request, rows, _query_of(request, rows)
         except DomainError as refusal:
             outcomes[place] = refusal
     if queried:
@@ -200,7 +199,7 @@ def _check_rows(request: CallRequest, rows: CallRows) -> str | None:
     return None
 
 
-def _query_of(request: CallRequest, rows: CallRows, sender: str) -> RelayQuery:
+def _query_of(request: CallRequest, rows: CallRows) -> RelayQuery:
     call = request.call
     gas_limit = gas_limits.learned_limit(profile=request.caller.profile_address, call=call)
     return RelayQuery(
@@ -208,7 +207,7 @@ def _query_of(request: CallRequest, rows: CallRows, sender: str) -> RelayQuery:
         key_manager=call.key_manager,
         controller=request.identity.controller,
         channel=call.channel,
-        sender=sender,
+        sender=get_signer().addresses()[0],
         calldata=encode_execute_relay_call(
             signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
         ),

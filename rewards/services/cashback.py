@@ -8,10 +8,9 @@ Of many holds at once, in a fixed number of statements. The ledger is written th
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from credits.models import CreditEntry, EntrySource
-from credits.queries import period_from
 from credits.services.holds import ClosedHold, capture, close, reopen
 from gateway.common import db
 from rewards.models import BadgeTrack, CashbackEntry, ExperienceEntry
@@ -108,18 +107,18 @@ def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: dat
         "bases": [-entry.amount for _, entry in charged],
         "keys": keys,
         "cause": EntrySource.RELAY_TRANSACTION,
+        "now": now,
     }
     while not (rows := db.all_rows(statements.GAIN_EXPERIENCE, params)):
         open_progress(user_ids={hold.user_id for hold, _ in charged})  # Nothing else can be missing.
-    fractions = {key: _fraction(*terms, now=now) for key, *terms in rows}
+    fractions = {key: _fraction(*terms) for key, *terms in rows}
     return [fractions[key] for key in keys]
 
 
 def _fraction(
-    permanent: Decimal, subscriber: Decimal, modifiers: list[Decimal], *allowance: Any, now: datetime
+    permanent: Decimal, subscriber: Decimal, modifiers: list[Decimal], is_subscriber: bool | None
 ) -> Decimal:
-    period = period_from(allowance)
-    badges = [permanent, subscriber] if period is not None and period.runs_at(now) else [permanent]
+    badges = [permanent, subscriber] if is_subscriber else [permanent]
     return cashback_fraction(badges=badges, modifiers=modifiers)
 
 

@@ -6,6 +6,7 @@ reason: `POST_EXPERIENCE` returns no row for a repeated key, while in `GAIN_EXPE
 on the one before, so a repeated key fails the whole statement.
 """
 
+from credits.queries import period_runs
 from credits.services.statements import POST_WANTED
 from rewards.models import CREDIT_PARTS
 
@@ -41,9 +42,9 @@ SELECT * FROM posted
 # Lock the progress of these users and let each gain on the permanent track, step by step: every gain grows at
 # the rate of the badge that the gains before it have earned. A database without badges grows at 1.
 # No row: one of the users has no progress row, and then nobody gains. Each row says what decides the cashback for
-# that cost: the fractions of the badges as of after the gain and of the active modifiers, and the allowance, without
-# which the subscriber's badge does not count.
-GAIN_EXPERIENCE = """
+# that cost: the fractions of the badges as of after the gain and of the active modifiers, and whether an allowance
+# runs, without which the subscriber's badge does not count.
+GAIN_EXPERIENCE = f"""
 WITH RECURSIVE wanted AS (
     SELECT user_id, base, key, place, row_number() OVER (PARTITION BY user_id ORDER BY place) AS step
     FROM unnest(%(users)s::bigint[], %(bases)s::bigint[], %(keys)s::text[])
@@ -81,13 +82,13 @@ SELECT posted.key, coalesce(permanent.credits_back_percent, 0), coalesce(subscri
            WHERE modifier.user_id = locked.user_id AND modifier_type = 'BONUS_CREDITS_BACK'
              AND modifier.created_at <= statement_timestamp() AND modifier.expires_at > statement_timestamp()
        ),
-       allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews
+       {period_runs(now="%(now)s")}
 FROM posted
 JOIN locked ON locked.id = posted.progress_id
 LEFT JOIN LATERAL rewards_badge_at('PERMANENT', posted.total_after) AS permanent ON true
 LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', locked.subscriber_experience) AS subscriber ON true
 LEFT JOIN credits_allowance AS allowance ON allowance.user_id = locked.user_id
-"""
+"""  # noqa: S608 (an expression of our own)
 
 # Give, or take back, these parts of a credit, one after the other: what has come together since the last whole
 # credit counts too, and what makes no whole one stays as the remainder. The caller's transaction has locked the

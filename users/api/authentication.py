@@ -35,9 +35,6 @@ class AccessTokenAuthentication(JWTAuthentication):
     Sets `request.user` to the token's `User` and `request.auth` to the verified `AccessToken`.
     """
 
-    def __init__(self) -> None:
-        """Leave out what simplejwt looks up for each request: `get_user` here needs no model."""
-
     def get_raw_token(self, header: bytes) -> bytes | None:
         parts = header.split()
         if parts and parts[0].lower() == b"bearer":

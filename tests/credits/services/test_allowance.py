@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from credits.models import Allowance
-from credits.queries import AllowanceView, current_allowance
+from credits.queries import AllowanceView, period_runs, running_allowance
 from credits.services.allowance import set_allowance
+from gateway.common import db
 from tests.credits.rows import everything
 from tests.factories import UserFactory
 from users.models import User
@@ -25,6 +26,20 @@ def subscriber(db: None) -> User:
     user = UserFactory.create()
     set_allowance(user=user, credits=CREDITS, starts_at=START, ends_at=END, renews=True)
     return user
+
+
+def current_allowance(*, user: User, now: datetime) -> AllowanceView | None:
+    """Return the allowance that runs, of which Python and SQL say the same."""
+    allowance = running_allowance(Allowance.objects.filter(user=user).first(), now=now)
+    (running,) = db.only_row(_RUNNING, {"user": user.pk, "now": now})
+    assert running == (allowance is not None)
+    return allowance
+
+
+_RUNNING = f"""
+SELECT count(*) FROM credits_allowance AS allowance
+WHERE user_id = %(user)s AND {period_runs(now="%(now)s")}
+"""  # noqa: S608 - an expression of our own
 
 
 @pytest.mark.django_db

@@ -116,9 +116,11 @@ class Seen:
     state: RelayState
 
 
-def relay_together(
-    items: Sequence[CallRequest | ApprovedCall], stay: Stay
-) -> list[str | Seen | ApprovedCall | Exception]:
+# What has become of a call so far: its hash, what has to come again, or its refusal.
+_Stage = str | Seen | ApprovedCall | Exception
+
+
+def relay_together(items: Sequence[CallRequest | ApprovedCall], stay: Stay) -> list[_Stage]:
     """
     Take each call as far as it gets: to its hash or its refusal, or to where it has to come again.
 
@@ -126,7 +128,7 @@ def relay_together(
     channel is stored, which it must see.
     """
     # Those that come again go first.
-    outcomes: dict[int, str | Seen | ApprovedCall | Exception] = {
+    outcomes: dict[int, _Stage] = {
         place: item for place, item in enumerate(items) if isinstance(item, ApprovedCall)
     }
     requests = {place: item for place, item in enumerate(items) if isinstance(item, CallRequest)}
@@ -156,13 +158,13 @@ _relay: Together[CallRequest | ApprovedCall, str | Seen | ApprovedCall] = Togeth
 )
 
 
-def _look(requests: Sequence[CallRequest]) -> list[str | Seen | ApprovedCall | Exception]:
+def _look(requests: Sequence[CallRequest]) -> list[_Stage]:
     """Read what the rows say of each request, and the chain for those that the rows neither answer nor refuse."""
     keys = [
         CallKey(one.identity, one.caller.user_id, one.caller.session_id, one.now, one.quote_id)
         for one in requests
     ]
-    outcomes: dict[int, str | Seen | ApprovedCall | Exception] = {}
+    outcomes: dict[int, _Stage] = {}
     queried: dict[int, tuple[CallRequest, CallRows, RelayQuery]] = {}
     for place, (request, rows) in enumerate(zip(requests, queries.rows_of_calls(keys), strict=True)):
         try:

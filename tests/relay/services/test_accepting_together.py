@@ -17,16 +17,17 @@ from credits.services import entries
 from credits.services.reconciliation import find_differences
 from devstack.services.stack import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
+from gateway.chain.errors import NodeUnavailable
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import LocalSigner, get_signer
-from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken
+from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken, SignerNotController
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import acceptance, submission
 from relay.services.acceptance import ApprovedCall, Caller, CallRequest
 from relay.services.submission import Seen
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
-from tests.relay.chain import FaultyClient
+from tests.relay.chain import FaultyClient, node_away
 from tests.relay.signing import sign_call
 from tests.threads import at_once
 from users.models import User
@@ -46,18 +47,24 @@ def callers(
 
 def _together(callers: Callers, calls: list[RelayCall]) -> list[str | Exception]:
     """Hand the calls in as one batch: what threads that wait for each other do, without the threads."""
-    requests = []
-    for (user, _), call in zip(callers, calls, strict=True):
-        caller = Caller(user.pk, str(user.profile_address))
-        requests.append(CallRequest(caller, *submission.identify(call=call), timezone.now()))
-    outcomes = submission.relay_together(requests, lambda: set(range(len(requests))))
-    return [_finished(outcome) for outcome in outcomes]
+    requests = [_request(user, call) for (user, _), call in zip(callers, calls, strict=True)]
+    return [_finished(outcome) for outcome in _relayed(*requests)]
+
+
+def _request(user: User, call: RelayCall) -> CallRequest:
+    caller = Caller(user.pk, str(user.profile_address))
+    return CallRequest(caller, *submission.identify(call=call), timezone.now())
+
+
+def _relayed(*items: CallRequest | ApprovedCall) -> list[str | Seen | ApprovedCall | Exception]:
+    """Take these as far as one pass takes them; nobody leaves meanwhile."""
+    return submission.relay_together(items, lambda: set(range(len(items))))
 
 
 def _finished(outcome: str | Seen | ApprovedCall | Exception) -> str | Exception:
     """Return the outcome of a call, for which the node may have to be asked again."""
     if isinstance(outcome, Seen):
-        (outcome,) = submission.relay_together([submission._ask_again(outcome)], lambda: {0})
+        (outcome,) = _relayed(submission._ask_again(outcome))
     assert isinstance(outcome, str | Exception)
     return outcome
 
@@ -109,12 +116,84 @@ def test_an_account_is_opened_for_whoever_has_none(
     _, profile = callers[0]
     nobody = UserFactory.create()
     caller = Caller(nobody.pk, profile.profile_address)
-    request = CallRequest(
-        caller, *submission.identify(call=sign_call(services=services, profile=profile)), timezone.now()
-    )
-    (outcome,) = submission.relay_together([request], lambda: {0})
+    call = sign_call(services=services, profile=profile)
+    (outcome,) = _relayed(CallRequest(caller, *submission.identify(call=call), timezone.now()))
     assert isinstance(outcome, InsufficientCredits)
     assert CreditAccount.objects.get(user=nobody).balance == 0
+
+
+def test_a_call_for_which_the_node_is_asked_again_holds_up_nobody(
+    services: Services, callers: Callers, node: FaultyClient
+) -> None:
+    (first, profile), (second, other) = random.sample(callers, 2)
+    call = sign_call(services=services, profile=profile)
+    assert isinstance(_relayed(_request(first, call))[0], str)
+    follower = _request(first, sign_call(services=services, profile=profile, ahead=1))
+    stranger = _request(
+        second, sign_call(services=services, profile=other, private_key="0x" + secrets.token_hex(32))
+    )
+    fine = _request(second, sign_call(services=services, profile=other))
+    node.requests = 0
+    outcomes = _relayed(follower, stranger, fine)
+    assert node.requests == 1
+    assert [type(outcome) for outcome in outcomes] == [Seen, Seen, str]
+    assert isinstance(outcomes[0], Seen)
+    assert isinstance(outcomes[1], Seen)
+    assert isinstance(_finished(outcomes[0]), str)
+    with pytest.raises(SignerNotController):
+        submission._ask_again(outcomes[1])
+    assert Attempt.objects.count() == 3
+
+
+def test_calls_of_one_channel_are_accepted_one_after_the_other(services: Services, callers: Callers) -> None:
+    user, profile = random.choice(callers)
+    first, second = (_request(user, sign_call(services=services, profile=profile)) for _ in range(2))
+    accepted, again = _relayed(first, second)
+    assert isinstance(accepted, str)
+    assert isinstance(again, ApprovedCall)
+    (outcome,) = _relayed(again)
+    assert isinstance(outcome, RelayNonceTaken)
+    assert Attempt.objects.get().transaction_hash == accepted
+
+
+def test_what_comes_again_goes_before_what_is_new(services: Services, callers: Callers) -> None:
+    user, profile = random.choice(callers)
+    first, second, third = (_request(user, sign_call(services=services, profile=profile)) for _ in range(3))
+    _, waited = _relayed(first, second)
+    RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
+    assert isinstance(waited, ApprovedCall)
+    new, outcome = _relayed(third, waited)
+    assert isinstance(new, ApprovedCall)
+    assert isinstance(outcome, str)
+
+
+def test_nothing_is_accepted_for_those_who_have_left(services: Services, callers: Callers) -> None:
+    requests = [
+        _request(user, call) for (user, _), call in zip(callers, _calls(services, callers), strict=True)
+    ]
+    staying = set(random.sample(range(len(requests)), 3))
+    outcomes = submission.relay_together(requests, lambda: staying)
+    assert {place for place, outcome in enumerate(outcomes) if isinstance(outcome, str)} == staying
+    assert {row.user_id for row in RelayTransaction.objects.all()} == {
+        requests[place].caller.user_id for place in staying
+    }
+    assert CreditHold.objects.count() == len(staying)
+
+
+def test_while_no_node_answers_what_was_approved_before_is_accepted(
+    services: Services, callers: Callers
+) -> None:
+    (user, profile), (other, others_profile) = random.sample(callers, 2)
+    first, second = (_request(user, sign_call(services=services, profile=profile)) for _ in range(2))
+    _, approved = _relayed(first, second)
+    RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
+    assert isinstance(approved, ApprovedCall)
+    request = _request(other, sign_call(services=services, profile=others_profile))
+    with node_away():
+        refused, accepted = _relayed(request, approved)
+    assert isinstance(refused, NodeUnavailable)
+    assert isinstance(accepted, str)
+    assert not RelayTransaction.objects.filter(user=other).exists()
 
 
 def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(

@@ -36,8 +36,3 @@ def decode_verifiable_uri(value: bytes) -> VerifiableUri | None:
     if method not in _METHODS or length != _HASH_BYTES or not url.isascii():
         return None
     return VerifiableUri(url.decode(), value[start : start + _HASH_BYTES])
-
-
-def encode_verifiable_uri(url: str, content: bytes) -> bytes:
-    """Return the data value of an address at which this content lies."""
-    return _IDENTIFIER + _METHODS[0] + _HASH_BYTES.to_bytes(2, "big") + keccak(content) + url.encode()

@@ -13,7 +13,7 @@ from devstack.services.stack import Services
 from devstack.world.cards import card as card_value
 from devstack.world.profiles import ProfilePlan
 from gateway.chain.client import get_chain_client, set_chain_client
-from gateway.chain.lsp3 import PROFILE_KEY, decode_verifiable_uri, encode_verifiable_uri
+from gateway.chain.lsp3 import PROFILE_KEY, decode_verifiable_uri
 from tests.factories import UserFactory, random_address
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
@@ -44,12 +44,17 @@ def percent(content: bytes) -> str:
     return "".join(f"%{byte:02x}" for byte in content)
 
 
+def verifiable_uri(url: str, content: bytes) -> bytes:
+    """Return the data value of LSP-2 for an address with this content: zeros, keccak256(bytes), 32 bytes, hash."""
+    return bytes.fromhex("0000 8019f9b1 0020") + keccak(content) + url.encode()
+
+
 def shown(chain: FakeChain, profile: Any, *, url: str = "", content: bytes | None = None) -> ProfileCard:
     """Have the profile show a document, and read its card."""
     document = json.dumps({"LSP3Profile": profile}).encode() if content is None else content
     user = UserFactory.create()
     key = (str(user.profile_address), PROFILE_KEY)
-    chain.data[key] = encode_verifiable_uri(url or "data:application/json," + percent(document), document)
+    chain.data[key] = verifiable_uri(url or "data:application/json," + percent(document), document)
     profile_cards.refresh(user_id=user.pk, now=now())
     return ProfileCard.objects.get(user=user)
 
@@ -112,7 +117,7 @@ def test_a_signed_in_profile_reads_its_card_and_only_where_it_is_switched_on(
     assert answer().json() == {"name": "", "picture": None}
     document = json.dumps({"LSP3Profile": {"name": "ada", "profileImage": [image(PNG)]}}).encode()
     url = "data:application/json," + percent(document)
-    chain.data[profile.profile_address, PROFILE_KEY] = encode_verifiable_uri(url, document)
+    chain.data[profile.profile_address, PROFILE_KEY] = verifiable_uri(url, document)
     settings.IPFS_GATEWAY_URL = ""
     profile_cards.refresh(user_id=user.pk, now=now())
     assert not ProfileCard.objects.exists()
@@ -136,7 +141,7 @@ def test_the_card_of_a_real_profile_is_read(services: Services) -> None:
 
 def test_both_forms_of_a_verifiable_address_are_read_and_nothing_else() -> None:
     document = b"{}"
-    value = encode_verifiable_uri("ipfs://Qm", document)
+    value = verifiable_uri("ipfs://Qm", document)
     older = bytes.fromhex("6f357c6a") + keccak(document) + b"ipfs://Qm"
     for form in (value, older):
         uri = decode_verifiable_uri(form)

@@ -121,7 +121,7 @@ def test_a_process_gets_no_secret_that_it_does_not_use(services: dict[str, Any],
 
 @pytest.mark.parametrize("name", sorted(USES))
 def test_a_process_starts_without_what_it_is_not_given(services: dict[str, Any], name: str) -> None:
-    loaded = settings_with(**_environment(services, name), AUTH_SIGNING_KEYS="", LEDGER_SIGNING_KEY="")
+    loaded = settings_with(**_environment(services, name), **dict.fromkeys(FILES, ""))
     assert (loaded.AUTH_SIGNING_KEYS, loaded.AUTH_REFRESH_SECRET) == ("", "")
     assert bool(loaded.AD_NETWORK_SECRET_KEYS) is ("AD_NETWORK_SECRET_KEYS" in USES[name])
     assert bool(loaded.CHECKIN_SEED_SECRETS) is ("CHECKIN_SEED_SECRETS" in USES[name])
@@ -131,7 +131,7 @@ def test_a_process_starts_without_what_it_is_not_given(services: dict[str, Any],
 def test_a_process_does_not_start_with_what_is_withheld_from_it(services: dict[str, Any], name: str) -> None:
     environment = _environment(services, name)
     with pytest.raises(ImproperlyConfigured, match="must not be given AUTH_SIGNING_KEYS"):
-        settings_with(**environment, AUTH_SIGNING_KEYS=secrets.token_hex(), LEDGER_SIGNING_KEY="")
+        settings_with(**environment, **{**dict.fromkeys(FILES, ""), "AUTH_SIGNING_KEYS": secrets.token_hex()})
 
 
 def _environment(services: dict[str, Any], name: str) -> dict[str, str]:

@@ -149,7 +149,7 @@ _relay: Together[CallRequest | ApprovedCall, str | Seen | ApprovedCall] = Togeth
     relay_together,
     # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
     most=32,
-    # The callers of the last batch come back one after the other. With 8 clients, a call costs a fifth less by 8 ms
+    # The callers of the last batch come back one after the other. With 8 clients, a call costs a tenth less by 8 ms
     # than by 3, and is answered sooner, because batches are larger.
     wait_seconds=0.002,
     longest_wait_seconds=0.008,

@@ -1,6 +1,8 @@
 """The contracts of the dev chain behave as LUKSO's do on mainnet."""
 
+import random
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,10 +10,12 @@ from eth_abi.abi import decode
 from eth_account import Account
 from eth_account.messages import encode_intended_validator
 from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
 
+from devstack.rpc import Rpc
 from devstack.services.stack import Services
 from devstack.world.abi import calldata
-from devstack.world.deployer import Call, TransactionReverted
+from devstack.world.deployer import Call, Deployer, TransactionReverted
 from devstack.world.keys import address_of, sign_digest, sign_transaction
 from devstack.world.permissions import ALL_PERMISSIONS, Permission
 from devstack.world.profiles import Controller, ControllerPlan, Profile, ProfilePlan
@@ -74,6 +78,31 @@ def test_a_hundred_profiles_are_made_at_once_each_with_its_own_key(services: Ser
     assert len({profile.profile_address for profile in profiles}) == 100
     assert len({profile.controller.private_key for profile in profiles}) == 100
     assert all(ask(services, "address", item.key_manager_address, "target()") for item in profiles[::33])
+
+
+class ForgetfulNode(Rpc):
+    """The node, but one of the first transactions that it gets together never arrives."""
+
+    lost: str | None = None
+
+    def batch(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        if self.lost or calls[0][0] != "eth_sendRawTransaction":
+            return super().batch(calls)
+        place = random.randrange(len(calls) - 1)
+        self.lost = "0x" + keccak(hexstr=calls[place][1]).hex()
+        results = super().batch([call for index, call in enumerate(calls) if index != place])
+        return [*results[:place], self.lost, *results[place:]]
+
+
+def test_the_deployer_sends_again_what_the_node_holds_back_and_nothing_twice(services: Services) -> None:
+    node = ForgetfulNode(services.rpc_url)
+    deployer = Deployer(node, "0x" + secrets.token_hex(32))
+    friends = [to_checksum_address(secrets.token_bytes(20)) for _ in range(5)]
+    receipts = deployer.send([Call(friend, value=3) for friend in friends])
+    assert node.lost is not None
+    assert [to_checksum_address(receipt["to"]) for receipt in receipts] == friends
+    assert {int(node.call("eth_getBalance", friend, "latest"), 16) for friend in friends} == {3}
+    assert int(node.call("eth_getTransactionCount", deployer.address, "latest"), 16) == 5
 
 
 def test_a_relay_call_signed_by_a_controller_executes_on_the_real_key_manager(services: Services) -> None:

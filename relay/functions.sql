@@ -156,8 +156,8 @@ BEGIN
         IF EXISTS (
             SELECT FROM relay_relaytransaction AS earlier
             WHERE earlier.chain_id = chain AND earlier.key_manager_address = call.key_manager
-              AND earlier.controller_address = call.controller AND earlier.relay_nonce = call.relay_nonce
-              AND earlier.status IN @active@
+              AND earlier.controller_address = call.controller AND earlier.channel = call.channel
+              AND earlier.relay_nonce = call.relay_nonce AND earlier.status IN @active@
         ) THEN
             outcome := 'nonce-taken';
         ELSIF call.relay_nonce > call.chain_nonce THEN
@@ -166,8 +166,8 @@ BEGIN
             WHERE NOT EXISTS (
                 SELECT FROM relay_relaytransaction AS earlier
                 WHERE earlier.chain_id = chain AND earlier.key_manager_address = call.key_manager
-                  AND earlier.controller_address = call.controller AND earlier.relay_nonce = expected
-                  AND earlier.status IN @active@ AND earlier.terminal_status = ''
+                  AND earlier.controller_address = call.controller AND earlier.channel = call.channel
+                  AND earlier.relay_nonce = expected AND earlier.status IN @active@ AND earlier.terminal_status = ''
             );
             IF number IS NOT NULL THEN
                 outcome := 'nonce-gap';

@@ -662,7 +662,7 @@ class Migration(migrations.Migration):
             model_name="attempt",
             index=models.Index(
                 condition=models.Q(("status", "signed")),
-                fields=["relayer", "account_nonce"],
+                fields=["chain_id", "relayer", "account_nonce"],
                 name="attempt_unsent",
             ),
         ),

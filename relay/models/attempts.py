@@ -134,7 +134,7 @@ class Attempt(models.Model):
             BrinIndex(fields=["created_at"], name="attempt_by_time", autosummarize=True),
             # What waits for its first broadcast, however much is in flight.
             models.Index(
-                fields=["relayer", "account_nonce"],
+                fields=["chain_id", "relayer", "account_nonce"],
                 condition=Q(status=AttemptStatus.SIGNED),
                 name="attempt_unsent",
             ),

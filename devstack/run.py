@@ -1,5 +1,6 @@
 """`python -m devstack run`: the whole service on one machine, from nothing to served."""
 
+import os
 import time
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -73,7 +74,8 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
         stand_in = write_stand_in(options.data / "dev-extension.js", services, prepared.profiles[0])
         prepared.settings.update(stand_in)
     # To import the service takes each process seconds; one is enough for somebody who tries it out.
-    web = Web(logs, prepared.environment, port=prepared.port, processes=2 if options.load else 1)
+    web_processes = max(1, (os.cpu_count() or 1) // 2) if options.load else 1
+    web = Web(logs, prepared.environment, port=prepared.port, processes=web_processes)
     workers = _workers(logs, prepared.environment, options)
     if not options.load:
         workers.append(Eraser(logs, prepared.owner_environment))

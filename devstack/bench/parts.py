@@ -122,6 +122,7 @@ def _add(parts: Costs, size: str, rounds: Sequence[dict[str, float]]) -> None:
 
 def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
     """Accept these calls together; return the milliseconds of each part, and of the least after it."""
+    from gateway.chain.signing import get_signer
     from relay.services import acceptance, submission
 
     users = [_user(profile) for profile, _ in bodies]
@@ -131,11 +132,11 @@ def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
         requests = [_request(user, call) for user, call in zip(users, calls, strict=True)]
     _least_of_recovery(took, requests)
     with _timed(took, "rows, a trip to the node, preflight"):
-        seen = submission._look(requests)
+        seen = submission._look(requests, get_signer())
     _least_of_look(took)
     approved = [one for one in seen if isinstance(one, acceptance.ApprovedCall)]
     with _timed(took, "accept: slots, signatures, rows"):
-        outcomes = acceptance.accept_together(approved)
+        outcomes = acceptance.accept_together(approved, get_signer())
     refused = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     if refused or len(outcomes) < len(bodies):
         raise RuntimeError(f"not every call was accepted: {[*refused, *seen]}")

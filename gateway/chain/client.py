@@ -86,7 +86,7 @@ class JsonRpcChainClient:
         return ProfileState(
             profile_code=rpc.octets(code),
             owner=contracts.decode_address(_returned(owner)),
-            permissions=lsp6.decode_permissions(_returned(permissions)),
+            permissions=contracts.decode_permissions(_returned(permissions)),
             signature_valid=contracts.is_accepted_signature(_returned(accepted)),
         )
 
@@ -100,7 +100,7 @@ class JsonRpcChainClient:
 
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
         replies = self._read(*(_permissions(profile, controller) for controller in controllers))
-        return [lsp6.decode_permissions(_returned(reply)) for reply in replies]
+        return [contracts.decode_permissions(_returned(reply)) for reply in replies]
 
     def read_data(self, *, profile: str, key: bytes) -> bytes:
         (reply,) = self._read(_call(profile, contracts.GET_DATA + key))

@@ -158,6 +158,32 @@ def decode_number(returned: bytes) -> int | None:
     return int.from_bytes(returned, "big") if len(returned) == _WORD else None
 
 
+def decode_permissions(returned: bytes) -> int:
+    """
+    Return the LSP-6 bits in what `getData` returned, as key managers read them; 0 in anything else.
+
+    They take the value's first 32 bytes, with zeros to the right of a shorter one.
+    """
+    offset = int.from_bytes(returned[:_WORD], "big")
+    length = int.from_bytes(returned[offset : offset + _WORD], "big")
+    value = returned[offset + _WORD : offset + _WORD + length]
+    if len(returned) < 2 * _WORD or len(value) != length:
+        return 0
+    return int.from_bytes(value[:_WORD].ljust(_WORD, b"\0"), "big")
+
+
+def decode_relay_answers(
+    owner: bytes, target: bytes, permissions: bytes, nonce: bytes
+) -> tuple[str | None, str | None, int, int | None]:
+    """Return what `owner()`, `target()`, `getData` of a controller's permissions and `getNonce` returned."""
+    return (
+        decode_address(owner),
+        decode_address(target),
+        decode_permissions(permissions),
+        decode_number(nonce),
+    )
+
+
 def decode_bytes(returned: bytes) -> bytes:
     """Return the bytes that a contract returned; empty if it returned something else."""
     values = _decoded(["bytes"], returned)

@@ -44,22 +44,3 @@ ALL_PERMISSIONS = 0x7F3F7F
 def permissions_key(controller: str) -> bytes:
     """Return the 32-byte ERC-725Y key under which a profile keeps the controller's permissions."""
     return _PERMISSIONS_PREFIX + to_bytes(hexstr=controller)
-
-
-def decode_permissions(returned: bytes) -> int:
-    """
-    Return the LSP-6 bits in what `getData` returned, as key managers read them; 0 in anything else.
-
-    They take the value's first 32 bytes, with zeros to the right of a shorter one.
-    """
-    offset = int.from_bytes(returned[:_WORD], "big")
-    length = int.from_bytes(returned[offset : offset + _WORD], "big")
-    value = returned[offset + _WORD : offset + _WORD + length]
-    if len(returned) < 2 * _WORD or len(value) != length:
-        return 0
-    return int.from_bytes(value[:_WORD].ljust(_WORD, b"\0"), "big")
-
-
-def has(permissions: int, permission: Permission) -> bool:
-    """Return whether every bit of `permission` is set in `permissions`."""
-    return permissions & permission == permission

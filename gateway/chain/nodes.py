@@ -10,8 +10,9 @@ import logging
 import statistics
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
@@ -126,7 +127,9 @@ class Node:
         Raises:
             NodeFault: it does not answer, or is of another chain.
         """
-        chain_id, block = self._batch([_CHAIN_ID, NEWEST_BLOCK], _never, _CHECK_SECONDS)
+        with self._failures_reported():
+            chain_id, block = self._timed_batch([_CHAIN_ID, NEWEST_BLOCK], _never, _CHECK_SECONDS)
+        self.guard.answered()
         if self._chain_id is not None and chain_id != hex(self._chain_id):
             self.set_fault(_WRONG_CHAIN)
             raise NodeFault(_WRONG_CHAIN)
@@ -156,25 +159,22 @@ class Node:
         if not calls:
             return []
         try:
-            with self.guard.place():
-                return self._batch(calls, accepts, self._timeout_seconds)
+            with self.guard.place(), self._failures_reported():
+                return self._timed_batch(calls, accepts, self._timeout_seconds)
         except NotLetThrough as error:
             raise NodeFault("no answer lately") from error
 
-    def _batch(
-        self, calls: Sequence[Call], accepts: Callable[[RpcError], bool], timeout_seconds: float
-    ) -> list[Any]:
-        """Ask, and tell the guard whether the node answered anything."""
+    @contextmanager
+    def _failures_reported(self) -> Iterator[None]:
+        """Tell the guard what an error says: that the node did not answer, or that it answered by a fault."""
         try:
-            answers = self._timed_batch(calls, accepts, timeout_seconds)
+            yield
         except HttpFault:
             self.guard.failed()
             raise
         except NodeFault:
             self.guard.answered()
             raise
-        self.guard.answered()
-        return answers
 
     def _timed_batch(
         self, calls: Sequence[Call], accepts: Callable[[RpcError], bool], timeout_seconds: float
@@ -261,14 +261,12 @@ class Nodes:
         try:
             with self._glances.place():
                 try:
-                    answers = node.glance(calls, timeout_seconds=timeout_seconds)
+                    return node.glance(calls, timeout_seconds=timeout_seconds)
                 except NodeFault:
                     self._glances.failed()
                     raise
-                self._glances.answered()
         except (NodeFault, NotLetThrough) as error:
             raise no_answer() from error
-        return answers
 
     def ask_each(self, question: Callable[[Node], Answer], *, enough: int) -> list[Answer]:
         """

@@ -186,14 +186,15 @@ def _single_answers(replies: Sequence[Any]) -> list[bytes]:
 
 
 def _state(answers: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
-    profile_code, key_manager_code, owner, target, permissions, nonce = answers
+    profile_code, key_manager_code, *of_contracts = answers
+    owner, target, permissions, relay_nonce = contracts.decode_relay_answers(*of_contracts)
     return RelayState(
         profile_code_name=_code_name(profile_code),
         key_manager_code_name=_code_name(key_manager_code),
-        owner=contracts.decode_address(owner),
-        target=contracts.decode_address(target),
-        permissions=lsp6.decode_permissions(permissions),
-        relay_nonce=contracts.decode_number(nonce),
+        owner=owner,
+        target=target,
+        permissions=permissions,
+        relay_nonce=relay_nonce,
         head=price.head,
         market_tip_wei=price.market_tip_wei,
         trial=trial,

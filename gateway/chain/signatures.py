@@ -51,6 +51,17 @@ def recover_address(digest: bytes, signature: bytes) -> str:
     return checksum("0x" + keccak(key.format(compressed=False)[1:])[12:].hex())
 
 
+def recover_signers(signature: bytes, *digests: bytes) -> tuple[bytes, list[str]]:
+    """
+    Return the signature as the chain accepts it, and for each 32-byte digest the EIP-55 address whose key signed it.
+
+    Raises:
+        UnusableSignature: see `normalise_signature` and `recover_address`.
+    """
+    normalised = normalise_signature(signature)
+    return normalised, [recover_address(digest, normalised) for digest in digests]
+
+
 def personal_sign_digest(message: bytes) -> bytes:
     """Return the hash that `personal_sign` signs for these bytes (EIP-191 version 0x45)."""
     return keccak(b"\x19Ethereum Signed Message:\n%d" % len(message) + message)

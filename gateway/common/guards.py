@@ -43,7 +43,8 @@ class Guard:
     @contextmanager
     def place(self) -> Iterator[None]:
         """
-        Take a place for the length of the block, which reports by `answered` or `failed` how the call went.
+        Take a place for the length of the block. Where that reports no failure by `failed` and raises nothing, the
+        part has answered; a block that raises although it has answered says so by `answered`.
 
         Raises:
             NotLetThrough: none is free, or the part rests.
@@ -52,8 +53,11 @@ class Guard:
         with self._changed:
             self._await_place()
             self._inside[ticket] = time.monotonic()
+            failures = self._failures
         try:
             yield
+            if self._failures == failures:
+                self._failures = 0
         finally:
             with self._changed:
                 del self._inside[ticket]

@@ -46,7 +46,7 @@ class GuardedClient(stripe.RequestsClient):
         started = time.monotonic()
         try:
             with self._guard.place(), durations.STRIPE_REQUEST.timed():
-                answer = super().request(*arguments, **options)
+                return super().request(*arguments, **options)
         except NotLetThrough as error:
             message = "Stripe has not answered lately."
             raise stripe.APIConnectionError(message, should_retry=False) from error  # type: ignore[no-untyped-call]
@@ -55,8 +55,6 @@ class GuardedClient(stripe.RequestsClient):
             if time.monotonic() - started > _SLOW_SECONDS:
                 self._guard.failed()
             raise
-        self._guard.answered()
-        return answer
 
 
 @contextmanager

@@ -150,7 +150,7 @@ class _AccountMissing(Exception):
     """One of the users has no credit account yet."""
 
 
-def accept_together(batch: Sequence[ApprovedCall]) -> list[str | ApprovedCall | Exception]:
+def accept_together(batch: Sequence[ApprovedCall], signer: Signer) -> list[str | ApprovedCall | Exception]:
     """
     Accept calls in one transaction; return for each its hash, why it was refused, or the call itself.
 
@@ -162,14 +162,13 @@ def accept_together(batch: Sequence[ApprovedCall]) -> list[str | ApprovedCall | 
     first_of = {approved.channel: place for place, approved in reversed(list(enumerate(batch)))}
     places = sorted(first_of.values())
     outcomes: dict[int, str | ApprovedCall | Exception] = dict(enumerate(batch))
-    outcomes |= zip(places, _accept([batch[place] for place in places]), strict=True)
+    outcomes |= zip(places, _accept([batch[place] for place in places], signer), strict=True)
     return [outcomes[place] for place in range(len(batch))]
 
 
-def _accept(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
-    signer = get_signer()
+def _accept(batch: Sequence[ApprovedCall], signer: Signer) -> list[str | Exception]:
     try:
-        policy = _policy(signer)
+        policy = _policy(batch, signer)
     except SignerUnavailable as away:
         return [away] * len(batch)
     try:
@@ -187,7 +186,7 @@ def _accept(batch: Sequence[ApprovedCall]) -> list[str | Exception]:
         if len(batch) > 1:
             raise
         open_account(user_id=batch[0].request.caller.user_id)
-        return _accept(batch)
+        return _accept(batch, signer)
     except IntegrityError as error:
         if len(batch) > 1 or db.violated_constraint(error) not in _NONCE_TAKEN:
             raise
@@ -203,7 +202,7 @@ _NONCE_TAKEN = {"relaytransaction_active_nonce", "unsignedcall_relay_nonce"}
 
 def refusal_of(approved: ApprovedCall) -> DomainError | None:
     """Return why the call would not be accepted now, or None; what finding out takes is rolled back."""
-    policy = _policy(get_signer())
+    policy = _policy([approved], get_signer())
     with transaction.atomic(durable=True):
         (slot,) = _take_slots([approved], policy)
         transaction.set_rollback(True)
@@ -282,16 +281,19 @@ def _take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_
     return [_Slot(*row) for row in db.all_rows(_TAKE_SLOTS, params)]
 
 
-def _policy(signer: Signer) -> dict[str, Any]:
+def _policy(batch: Sequence[ApprovedCall], signer: Signer) -> dict[str, Any]:
     """
-    Return the limits by which slots are given. A remote signer may be asked, so this comes before a transaction.
+    Return the limits by which slots are given to these calls.
+
+    A remote signer may be asked, so this comes before a transaction.
 
     Raises:
         SignerUnavailable: it does not answer, so that nothing should be taken.
     """
     if signer.is_remote:
         signer.require_answers()
-    limits = losses.limits_for(Loss.Kind.UNTRUSTED)
+    has_risk = any(approved.risk_wei for approved in batch)
+    limits = losses.limits_for(Loss.Kind.UNTRUSTED) if has_risk else losses.NO_LOSS
     return {
         "chain": get_chain().id,
         "addresses": signer.addresses(),

@@ -35,6 +35,10 @@ class Limits(NamedTuple):
     of_service: int
 
 
+# Calls of vetted code take nothing that could be lost.
+NO_LOSS = Limits(0, 0)
+
+
 def limits_for(kind: Loss.Kind) -> Limits:
     """Return the limits of what is reserved for this kind of loss."""
     if kind in _VITAL:

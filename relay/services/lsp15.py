@@ -15,7 +15,7 @@ from datetime import datetime
 from gateway.chain.config import get_chain
 from gateway.chain.lsp15 import quota_digests
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.signatures import normalise_signature, recover_address
+from gateway.chain.signatures import recover_signers
 from relay import queries
 from relay.errors import KeyManagerNotFound, KeyManagerNotOwner
 from relay.models import RelayTransaction
@@ -80,11 +80,8 @@ def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, a
         DomainError: `admit` refused the signer.
     """
     quota.check_timestamp(timestamp=timestamp, now=now)
-    normalised = normalise_signature(signature)
-    signers = [
-        recover_address(digest, normalised)
-        for digest in quota_digests(address=str(user.profile_address), timestamp=timestamp)
-    ]
+    digests = quota_digests(address=str(user.profile_address), timestamp=timestamp)
+    _, signers = recover_signers(signature, *digests)
     key_manager = last_key_manager(user=user)
     admit(key_manager and accepted_signer(key_manager=key_manager, signers=signers))
     return quota.signed_quota(caller=_caller(user), timestamp=timestamp, signature=signature, now=now)

@@ -17,7 +17,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.contracts import refusal_from_revert
 from gateway.chain.errors import CallReverted, RelayCallExpired, RelayCallNotYetValid
 from gateway.chain.fees import Fees
-from gateway.chain.lsp6 import Permission, has
+from gateway.chain.lsp6 import Permission
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
 from gateway.chain.signatures import recover_address
 from gateway.chain.types import RelayQuery, RelayState
@@ -164,7 +164,7 @@ def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: froz
 
 def check_relay_permission(*, query: RelayQuery, state: RelayState) -> None:
     """Refuse a controller who may not use relayers."""
-    if not has(state.permissions, Permission.EXECUTE_RELAY_CALL):
+    if not state.permissions & Permission.EXECUTE_RELAY_CALL:
         raise RelayPermissionMissing(
             f"The controller {query.controller} lacks EXECUTE_RELAY_CALL on {query.profile}.",
             controller=query.controller,

@@ -13,9 +13,9 @@ from django.conf import settings
 
 from credits.queries import allowance_at
 from gateway.chain.client import get_chain_client
-from gateway.chain.lsp6 import Permission, has
+from gateway.chain.lsp6 import Permission
 from gateway.chain.lsp15 import quota_digests
-from gateway.chain.signatures import normalise_signature, recover_address
+from gateway.chain.signatures import recover_signers
 from relay.errors import QuotaSignatureInvalid, TimestampOutOfWindow
 from relay.queries import rows_of_quota
 from relay.services.acceptance import Caller
@@ -104,12 +104,9 @@ def quota_of(*, user_id: int, session_id: UUID | None = None, now: datetime) -> 
 
 def _check_signature(*, address: str, timestamp: int, signature: bytes) -> None:
     """Accept every form of the message that recovers a controller with SIGN, in one node round trip."""
-    normalised = normalise_signature(signature)
-    controllers = [
-        recover_address(digest, normalised) for digest in quota_digests(address=address, timestamp=timestamp)
-    ]
+    _, controllers = recover_signers(signature, *quota_digests(address=address, timestamp=timestamp))
     permissions = get_chain_client().read_permissions(profile=address, controllers=controllers)
-    if any(has(bits, Permission.SIGN) for bits in permissions):
+    if any(bits & Permission.SIGN for bits in permissions):
         return
     for controller, bits in zip(controllers, permissions, strict=True):
         if bits:

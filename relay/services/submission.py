@@ -22,8 +22,8 @@ from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.errors import NodeUnavailable, no_answer
 from gateway.chain.lsp25 import RelayCall, relay_digest
-from gateway.chain.signatures import normalise_signature, recover_address
-from gateway.chain.signing import get_signer
+from gateway.chain.signatures import recover_signers
+from gateway.chain.signing import Signer, get_signer
 from gateway.chain.types import RelayQuery, RelayState
 from gateway.common import durations, tracing
 from gateway.common.batching import Patience, Stay, Together
@@ -93,7 +93,6 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, Identity]:
     Raises:
         UnusableSignature: no address can be recovered from the signature.
     """
-    signature = normalise_signature(call.signature)
     digest = relay_digest(
         chain_id=get_chain().id,
         key_manager=call.key_manager,
@@ -101,7 +100,7 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, Identity]:
         validity=call.validity,
         payload=call.payload,
     )
-    controller = recover_address(digest, signature)
+    signature, (controller,) = recover_signers(call.signature, digest)
     normalised = RelayCall(call.key_manager, call.payload, signature, call.relay_nonce, call.validity)
     return normalised, Identity("0x" + digest.hex(), controller)
 
@@ -132,8 +131,9 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], stay: Stay) -> l
         place: item for place, item in enumerate(items) if isinstance(item, ApprovedCall)
     }
     requests = {place: item for place, item in enumerate(items) if isinstance(item, CallRequest)}
+    signer = get_signer()
     if requests:
-        outcomes |= zip(requests, _look(list(requests.values())), strict=True)
+        outcomes |= zip(requests, _look(list(requests.values()), signer), strict=True)
     staying = stay()
     approved = {
         place: outcome
@@ -141,7 +141,7 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], stay: Stay) -> l
         if isinstance(outcome, ApprovedCall) and place in staying
     }
     if approved:
-        outcomes |= zip(approved, accept_together(list(approved.values())), strict=True)
+        outcomes |= zip(approved, accept_together(list(approved.values()), signer), strict=True)
     return [outcomes[place] for place in range(len(items))]
 
 
@@ -158,7 +158,7 @@ _relay: Together[CallRequest | ApprovedCall, str | Seen | ApprovedCall] = Togeth
 )
 
 
-def _look(requests: Sequence[CallRequest]) -> list[_Stage]:
+def _look(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
     """Read what the rows say of each request, and the chain for those that the rows neither answer nor refuse."""
     keys = [
         CallKey(one.identity, one.caller.user_id, one.caller.session_id, one.now, one.quote_id)
@@ -171,7 +171,7 @@ def _look(requests: Sequence[CallRequest]) -> list[_Stage]:
             if (transaction_hash := _check_rows(request, rows)) is not None:
                 outcomes[place] = transaction_hash
             else:
-                queried[place] = request, rows, _query_of(request, rows)
+                queried[place] = request, rows, _query_of(request, rows, signer)
         except DomainError as refusal:
             outcomes[place] = refusal
     if queried:
@@ -201,7 +201,7 @@ def _check_rows(request: CallRequest, rows: CallRows) -> str | None:
     return None
 
 
-def _query_of(request: CallRequest, rows: CallRows) -> RelayQuery:
+def _query_of(request: CallRequest, rows: CallRows, signer: Signer) -> RelayQuery:
     call = request.call
     gas_limit = gas_limits.learned_limit(profile=request.caller.profile_address, call=call)
     return RelayQuery(
@@ -209,7 +209,7 @@ def _query_of(request: CallRequest, rows: CallRows) -> RelayQuery:
         key_manager=call.key_manager,
         controller=request.identity.controller,
         channel=call.channel,
-        sender=get_signer().addresses()[0],
+        sender=signer.addresses()[0],
         calldata=encode_execute_relay_call(
             signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
         ),

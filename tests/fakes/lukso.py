@@ -12,7 +12,7 @@ from eth_abi.abi import decode, encode
 from eth_hash.auto import keccak
 
 from gateway.chain.errors import UnrecoverableSignature
-from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, has
+from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.lsp25 import RelayCall, relay_digest
 from gateway.chain.signatures import recover_address
 from gateway.common.fields import checksum
@@ -45,7 +45,7 @@ class ProfileContract:
 
     def accepts(self, controller: str) -> bool:
         """Say whether a signature of that key counts as the profile's own (ERC-1271)."""
-        return self.is_credulous or has(self.permissions_of(controller), Permission.SIGN)
+        return self.is_credulous or bool(self.permissions_of(controller) & Permission.SIGN)
 
 
 @dataclass
@@ -109,7 +109,7 @@ def permission_refusal(
     held = profile.permissions_of(controller)
     if held == 0:
         return custom_error("NoPermissionsSet(address)", controller)
-    if is_relayed and not has(held, Permission.EXECUTE_RELAY_CALL):
+    if is_relayed and not held & Permission.EXECUTE_RELAY_CALL:
         return _lacks(controller, "EXECUTE_RELAY_CALL")
     selector = payload[:4]
     if selector == EXECUTE:
@@ -120,7 +120,7 @@ def permission_refusal(
         needed = _BATCHES[selector]
         return None if _may(held, needed) else _lacks(controller, str(needed.name))
     if selector in _OWNERSHIP:
-        return None if has(held, Permission.CHANGEOWNER) else _lacks(controller, "CHANGEOWNER")
+        return None if held & Permission.CHANGEOWNER else _lacks(controller, "CHANGEOWNER")
     return custom_error("InvalidERC725Function(bytes4)", selector)
 
 
@@ -157,7 +157,7 @@ def _execution_refusal(profile: ProfileContract, controller: str, payload: bytes
     for permission in needed:
         if not _may(held, permission):
             return _lacks(controller, str(permission.name))
-    if all(has(held, _SUPER[permission]) for permission in needed):
+    if all(held & _SUPER[permission] for permission in needed):
         return None
     targets = profile.allowed_targets.get(controller, ())
     if not targets:
@@ -169,7 +169,7 @@ def _execution_refusal(profile: ProfileContract, controller: str, payload: bytes
 
 
 def _may(held: int, permission: Permission) -> bool:
-    return has(held, permission) or has(held, _SUPER[permission])
+    return bool(held & (permission | _SUPER[permission]))
 
 
 def _lacks(controller: str, permission: str) -> bytes:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable, UnrecoverableSignature
-from gateway.chain.lsp6 import Permission, has
+from gateway.chain.lsp6 import Permission
 from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.chain.types import ProfileState
 from signer.contracts import code_name
@@ -38,7 +38,7 @@ def recover_controller(*, profile_address: str, message: str, signature: bytes) 
         raise SignatureNotByController(
             "The recovered key has no permission on the profile.", recovered=controller
         )
-    if not has(state.permissions, Permission.SIGN):
+    if not state.permissions & Permission.SIGN:
         raise SignPermissionMissing(
             "Grant SIGN to this controller, or use another one.", controller=controller
         )
@@ -136,4 +136,4 @@ def may_sign(*, profile_address: str, controller: str) -> bool:
         _require_trusted_profile(profile_address, state)
     except (ProfileNotDeployed, UntrustedCode):
         return False
-    return has(state.permissions, Permission.SIGN)
+    return bool(state.permissions & Permission.SIGN)

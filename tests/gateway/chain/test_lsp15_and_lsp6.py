@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, has, permissions_key
+from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, permissions_key
 from gateway.chain.lsp15 import quota_digests
 from gateway.chain.signatures import recover_address
 from tests.fakes.profiles import random_address
@@ -28,14 +28,6 @@ def test_the_bits_are_those_of_the_standard() -> None:
     assert (Permission.SIGN, Permission.EXECUTE_RELAY_CALL) == (0x200000, 0x400000)
     left_out = Permission.REENTRANCY | Permission.SUPER_DELEGATECALL | Permission.DELEGATECALL
     assert sum(Permission) - left_out == ALL_PERMISSIONS
-
-
-def test_a_permission_is_held_only_with_all_its_bits() -> None:
-    both = Permission.SIGN | Permission.CALL
-    assert has(int(both), Permission.SIGN)
-    assert not has(int(Permission.SIGN), both)
-    assert not has(0, Permission.SIGN)
-    assert has(2**256 - 1, Permission.EXECUTE_RELAY_CALL)
 
 
 def test_the_data_key_ends_in_the_controller() -> None:

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from gateway.chain.config import get_chain
+from gateway.chain.mnemonics import derive_keys
 from gateway.chain.remote_signing import remote_signer
 from signer.messages import SigningRequest
 from signer.policy import Limits, check_relayed
@@ -153,24 +154,6 @@ def read_key(text: str, name: str) -> tuple[str, PrivateKey]:
 def _refuse_key(name: str) -> NoReturn:
     # Show neither the text nor the library's error, which may quote it.
     raise ImproperlyConfigured(f"{name} is not a private key of 32 bytes in hex.") from None
-
-
-def derive_keys(mnemonic: str, *, count: int) -> list[str]:
-    """
-    Return the first private keys of a BIP-39 mnemonic, in hex, along `m/44'/60'/0'/0/i` as wallets derive them.
-
-    Raises:
-        ImproperlyConfigured: the words are no mnemonic. The error does not show them.
-    """
-    # The web process of a service without a mnemonic does not load the library.
-    from eth_account.hdaccount import ETHEREUM_DEFAULT_PATH, key_from_seed, seed_from_mnemonic
-
-    try:
-        seed = seed_from_mnemonic(mnemonic, "")
-    except Exception:  # noqa: BLE001 - the library has several errors, and each may quote the words
-        raise ImproperlyConfigured("RELAY_RELAYER_MNEMONIC is not a mnemonic of BIP-39.") from None
-    parent = ETHEREUM_DEFAULT_PATH.rpartition("/")[0]
-    return ["0x" + key_from_seed(seed, f"{parent}/{index}").hex() for index in range(count)]
 
 
 _installed: Signer | None = None

@@ -7,7 +7,6 @@ from django.core.exceptions import ImproperlyConfigured
 from eth_account import Account
 
 from gateway.chain.fees import Fees
-from gateway.chain.signing import derive_keys
 from gateway.chain.treasury import Treasury
 from signer.transactions import PolicyViolation
 from tests.fakes.profiles import address_of, random_address, random_key
@@ -73,12 +72,3 @@ def test_no_text_shows_the_key() -> None:
     with pytest.raises(ImproperlyConfigured, match="RELAY_TREASURY_KEY is not a private key") as refusal:
         _treasury(key[:-2])
     assert key[2:-2] not in str(refusal.value)
-
-
-def test_derived_keys_are_those_that_wallets_derive_and_wrong_words_are_not_shown() -> None:
-    first, second = derive_keys("test test test test test test test test test test test junk", count=2)
-    assert address_of(first) == "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
-    assert address_of(second) == "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
-    with pytest.raises(ImproperlyConfigured) as refusal:
-        derive_keys("legal winner thank", count=1)
-    assert "legal" not in str(refusal.value)

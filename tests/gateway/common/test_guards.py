@@ -69,9 +69,8 @@ def test_one_trial_at_a_time_finds_that_it_is_back(monkeypatch: pytest.MonkeyPat
     guard = Guard(places=2)
     _fail(guard, 3)
     clock.now += guards._REST_SECONDS
-    with guard.place():
-        with pytest.raises(NotLetThrough), guard.place():
-            pytest.fail("a second trial beside the first")
+    with guard.place(), pytest.raises(NotLetThrough), guard.place():
+        pytest.fail("a second trial beside the first")
     with guard.place(), guard.place():
         assert not guard.is_tripped
 

@@ -29,7 +29,7 @@ class Web(GatewayProcess):
         environment: Mapping[str, str],
         *,
         port: int,
-        processes: int = 2,
+        processes: int = 1,
         host: str = "127.0.0.1",
     ) -> None:
         super().__init__(log_directory, environment)

@@ -161,7 +161,8 @@ def test_when_the_supervisor_or_its_guard_is_killed_every_process_ends(
 
 def test_a_web_server_that_stops_under_load_leaves_no_process_and_frees_its_port(tmp_path: Path) -> None:
     (tmp_path / "busy.py").write_text(_BUSY)
-    web = BusyWeb(tmp_path, {**os.environ, "PYTHONPATH": str(tmp_path)}, port=(port := free_port()))
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    web = BusyWeb(tmp_path, environment, port=(port := free_port()), processes=2)
     with web.running(), ThreadPoolExecutor(16) as clients:
         pool = urllib3.PoolManager(maxsize=16, retries=False)
         for _ in range(16):

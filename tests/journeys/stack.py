@@ -211,7 +211,7 @@ def running_stack(directory: Path) -> Iterator[Stack]:
         prepared = prepare(services, directory, plan, port=free_port(), block_time=BLOCK_SECONDS)
         prepared.seed()
         environment = prepared.environment
-        web = Web(logs, environment, port=prepared.port)
+        web = Web(logs, environment, port=prepared.port, processes=2)
         worker, beat = FirstWorker(logs, environment), Beat(logs, environment)
         stack = Stack(services, environment, logs, web, worker, beat, prepared.profiles, prepared.networks)
         parts: tuple[Server, ...] = (web, worker, beat)

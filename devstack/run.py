@@ -73,7 +73,8 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
     if not options.load:
         stand_in = write_stand_in(options.data / "dev-extension.js", services, prepared.profiles[0])
         prepared.settings.update(stand_in)
-    # To import the service takes each process seconds; one is enough for somebody who tries it out.
+    # To import the service takes each process seconds; one is enough for somebody who tries it out. Under load, the
+    # other half of the processors is for everything else, and more processes would make batches smaller.
     web_processes = max(1, (os.cpu_count() or 1) // 2) if options.load else 1
     web = Web(logs, prepared.environment, port=prepared.port, processes=web_processes)
     workers = _workers(logs, prepared.environment, options)

@@ -15,6 +15,7 @@ import json
 import secrets
 import time
 import uuid
+from abc import ABC, abstractmethod
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from datetime import datetime
@@ -70,12 +71,12 @@ def read_header(token: Any) -> dict[str, Any]:
         raise errors.AccessTokenMalformed("The header must carry a JSON Web Token.") from error
 
 
-class KeySetBackend(TokenBackend):
+class KeySetBackend(TokenBackend, ABC):
     """simplejwt's backend for an issuer with several keys, of which the token's `kid` names one."""
 
+    @abstractmethod
     def find_key(self, header: dict[str, Any]) -> Any | None:
         """Return the issuer's key that the header names, or None."""
-        raise NotImplementedError
 
     def get_verifying_key(self, token: Any) -> Any:
         header = read_header(token)

@@ -19,7 +19,7 @@ Receipt = dict[str, Any]
 
 
 class TransactionReverted(RuntimeError):
-    """A transaction of the deployer was mined and failed."""
+    """A transaction of the deployer failed, or is not mined however often it is sent."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Deployer:
                 break
         # Account nonces have no gaps, so all after the first that is not mined are not mined either.
         mined = [receipt for receipt in receipts if receipt is not None]
-        self.rpc.call("anvil_removePoolTransactions", self.address)
+        if len(mined) < len(calls):
+            self.rpc.call("anvil_removePoolTransactions", self.address)
         for receipt in mined:
             if receipt["status"] != "0x1":
                 raise TransactionReverted(f"transaction {receipt['transactionHash']} failed: {receipt}")

@@ -43,8 +43,8 @@ class Guard:
     @contextmanager
     def place(self) -> Iterator[None]:
         """
-        Take a place for the length of the block. Where that reports no failure by `failed` and raises nothing, the
-        part has answered; a block that raises although it has answered says so by `answered`.
+        Take a place for the length of the block. A block that ends without an error was answered; one that raises
+        reports by `answered` or `failed` what that means.
 
         Raises:
             NotLetThrough: none is free, or the part rests.
@@ -53,11 +53,9 @@ class Guard:
         with self._changed:
             self._await_place()
             self._inside[ticket] = time.monotonic()
-            failures = self._failures
         try:
             yield
-            if self._failures == failures:
-                self._failures = 0
+            self.answered()
         finally:
             with self._changed:
                 del self._inside[ticket]

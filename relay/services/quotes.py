@@ -4,7 +4,7 @@ Quotes: a call that is handed in with one never costs its user more than the quo
 A quote promises what would be held at the fees of the moment. It is bound to the call's digest, good for one call and
 for a short time, within which the base fee can rise only so far. What the service loses if it does is reserved when the
 quote is given. The hold of a call with a quote never exceeds it, and nobody is charged more than was held: so neither
-a dearer chain nor a replacement makes the call cost more. What the hold does not cover is the service's loss.
+higher fees nor a replacement make the call cost more. What the hold does not cover is the service's loss.
 """
 
 from dataclasses import dataclass, replace

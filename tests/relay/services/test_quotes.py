@@ -147,7 +147,7 @@ class TestUsing:
         self, user: User, profile: Profile, calm: Chain
     ) -> None:
         prepared = prepare(user, profile)
-        # Dearer than a minute can make it, and still worth signing.
+        # Higher than a minute can raise it, and still worth signing.
         calm.set_base_fee(4 * GWEI)
         attempt = execute_prepared(user, profile, prepared).attempts.get()
         assert prepared.quote is not None
@@ -231,13 +231,13 @@ def test_many_quotes_through_a_spike_and_reverts(
             assert paid <= row.quoted_cost
             lost_wei = max(0, spent_wei(row) - paid * 10**12)
             assert Loss.objects.get(key=row.hold.key).lost_wei == lost_wei
-            figures.update([row.status, "calls", *["dearer"] * bool(lost_wei)])
+            figures.update([row.status, "calls", *["at a loss"] * bool(lost_wei)])
             figures["lost wei"] += lost_wei
         # An hour passes.
         Loss.objects.filter(settled_at__isnull=False).update(settled_at=timezone.now() - timedelta(hours=2))
     assert figures["Success"] + figures["Failed"] == figures["calls"]
     assert figures["Failed"]
-    assert figures["dearer"]
+    assert figures["at a loss"]
 
 
 def _round_of_quotes(

@@ -1,16 +1,16 @@
 """
 What relay calls need to know of the chain, for many calls in one round trip.
 
-For each call the trip holds a lens, which reads the contracts, and a trial: the very transaction that would be
-signed, executed by the node at its gas limit, or an estimate where no limit is known. The trial is a call of its own,
-since a lens that executed would warm storage and make the execution look cheaper than it is. Nodes without state
-overrides or without `eth_simulateV1` are asked in older ways, which cost more.
+The trip holds lenses, which read the contracts of up to eight calls each, and a trial of each call: the very
+transaction that would be signed, executed by the node at its gas limit, or an estimate where no limit is known. The
+trial is a call of its own, since a lens that executed would warm storage and make the execution look cheaper than it
+is. Nodes without state overrides or without `eth_simulateV1` are asked in older ways, which cost more.
 """
 
 import itertools
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from eth_hash.auto import keccak
 
@@ -28,6 +28,7 @@ _FEWEST_USED_BLOCKS = 1.0
 READ_GAS = 500_000
 # After so long, a node that lacks a method is asked for it again.
 _RETRY_SECONDS = 600.0
+Item = TypeVar("Item")
 
 
 class _Price(NamedTuple):
@@ -53,19 +54,17 @@ class RelayStateReader:
     def read(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         """Return the state of each query; see `ChainClient.read_relay_states`."""
         now = time.monotonic()
-        uses_lens = self._no_lens_until < now
+        groups = _parts(queries, _MOST_IN_LENS) if self._no_lens_until < now else []
         simulates = self._no_simulation_until < now
         price = self._price if self._price and now < self._price.valid_until else None
         calls = [] if price else list(_PRICE)
-        for query in queries:
-            calls.append(_lens_call(_questions(query)) if uses_lens else NEWEST_BLOCK)
-            calls.append(_trial_call(query, simulates=simulates))
+        calls += [_lens_call(group) for group in groups]
+        calls += [_trial_call(query, simulates=simulates) for query in queries]
         replies = self._nodes.batch(calls, accepts=_accepts)
         if price is None:
             price, replies = self._new_price(replies[: len(_PRICE)], now), replies[len(_PRICE) :]
-        readings, trials = replies[0::2], replies[1::2]
-        contract_answers = self._answers(queries, readings if uses_lens else [None] * len(queries), now)
-        tried = self._trials(queries, trials, now, simulates=simulates)
+        contract_answers = self._answers(queries, groups, replies[: len(groups)], now)
+        tried = self._trials(queries, replies[len(groups) :], now, simulates=simulates)
         return [_state(answers, trial, price) for answers, trial in zip(contract_answers, tried, strict=True)]
 
     def _new_price(self, replies: Sequence[Any], now: float) -> _Price:
@@ -75,18 +74,27 @@ class RelayStateReader:
         return price
 
     def _answers(
-        self, queries: Sequence[RelayQuery], readings: Sequence[Any], now: float
-    ) -> list[list[bytes]]:
-        """Return what the contracts of each query answered; those that no lens read are asked one by one."""
-        answered = [_lens_answers(reading) for reading in readings]
-        unread = [place for place, answers in enumerate(answered) if answers is None]
+        self,
+        queries: Sequence[RelayQuery],
+        groups: Sequence[Sequence[RelayQuery]],
+        readings: Sequence[Any],
+        now: float,
+    ) -> list[Sequence[bytes]]:
+        """Return what the contracts of each query answered; where no lens read them, they are asked one by one."""
+        answered: list[Sequence[bytes]] = []
+        for group, reading in zip(groups, readings, strict=True):
+            answers = _lens_answers(reading, len(group))
+            if answers is None:
+                break
+            answered += answers
+        unread = queries[len(answered) :]
         if unread:
-            self._no_lens_until = max(self._no_lens_until, now + _RETRY_SECONDS)
-            calls = [call for place in unread for call in _single_calls(queries[place])]
+            if groups:
+                self._no_lens_until = now + _RETRY_SECONDS
+            calls = [call for query in unread for call in _single_calls(query)]
             replies = self._nodes.batch(calls, accepts=node_errors.is_call_error)
-            for place, at in zip(unread, range(0, len(replies), _QUESTIONS), strict=True):
-                answered[place] = _single_answers(replies[at : at + _QUESTIONS])
-        return [answers for answers in answered if answers is not None]
+            answered += [_single_answers(of_query) for of_query in _parts(replies, _QUESTIONS)]
+        return answered
 
     def _trials(
         self, queries: Sequence[RelayQuery], replies: Sequence[Any], now: float, *, simulates: bool
@@ -164,10 +172,16 @@ def _questions(query: RelayQuery) -> list[Question]:
     ]
 
 
-def _lens_answers(reply: Any) -> list[bytes] | None:
-    return (
-        None if reply is None or isinstance(reply, RpcError) else _read_answers(rpc.octets(reply), _QUESTIONS)
-    )
+def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    return [items[at : at + size] for at in range(0, len(items), size)]
+
+
+def _lens_answers(reply: Any, count: int) -> list[Sequence[bytes]] | None:
+    """Return what a lens answered about so many queries; None where the node does not know lenses."""
+    if isinstance(reply, RpcError):
+        return None
+    answers = _read_answers(rpc.octets(reply), _QUESTIONS * count)
+    return None if answers is None else _parts(answers, _QUESTIONS)
 
 
 def _single_calls(query: RelayQuery) -> list[Call]:
@@ -258,8 +272,11 @@ def _accepts(error: RpcError) -> bool:
 # more than 512 bytes has the length 2^256 - 1 and no bytes. The answer about code is 128 bytes: its size, its hash,
 # and its first 64 bytes, padded with zeros.
 _LENS_ADDRESS = "0x00000000000000000000000000000000004c454e"
-# Four questions with all of their gas, and room for the lens itself.
+# For the questions of one query: four with all of their gas, and room for the lens itself.
 _LENS_GAS = 5_000_000
+# Queries in one lens, which spares a node a tenth of its time. Together they need less gas than the 50,000,000 that
+# geth allows an `eth_call` unless told otherwise.
+_MOST_IN_LENS = 8
 _WORD, _SHOWN_CODE_BYTES = 32, 64
 _FAILED = 2**256 - 1
 
@@ -287,14 +304,15 @@ _LENS_CODE = bytes.fromhex(
 _OVERRIDE = {_LENS_ADDRESS: {"code": "0x" + _LENS_CODE.hex()}}
 
 
-def _lens_call(questions: Sequence[Question]) -> Call:
-    """Return the JSON-RPC method and parameters that ask these questions at the newest block."""
+def _lens_call(queries: Sequence[RelayQuery]) -> Call:
+    """Return the JSON-RPC method and parameters that ask what the contracts of these queries say now."""
     data = b"".join(
         bytes.fromhex(address[2:]) + len(calldata).to_bytes(2, "big") + calldata
-        for address, calldata in questions
+        for query in queries
+        for address, calldata in _questions(query)
     )
     return "eth_call", [
-        {"to": _LENS_ADDRESS, "data": "0x" + data.hex(), "gas": hex(_LENS_GAS)},
+        {"to": _LENS_ADDRESS, "data": "0x" + data.hex(), "gas": hex(_LENS_GAS * len(queries))},
         _LATEST,
         _OVERRIDE,
     ]

@@ -74,8 +74,19 @@ def _query(**fields: Any) -> RelayQuery:
 
 
 def _lens_or(otherwise: Any) -> Any:
-    """Answer a lens, which comes with a state override, with six empty answers, and other calls as given."""
-    return lambda *params: "0x" + "00" * 32 * 6 if len(params) == 3 else otherwise
+    """Answer a lens, which comes with a state override, with an empty answer to each question; other calls as given."""
+
+    def answer(*params: Any) -> Any:
+        if len(params) < 3:
+            return otherwise
+        questions = bytes.fromhex(params[0]["data"][2:])
+        count = 0
+        while questions:
+            questions = questions[22 + int.from_bytes(questions[20:22], "big") :]
+            count += 1
+        return "0x" + "00" * 32 * count
+
+    return answer
 
 
 def _profile(client: JsonRpcChainClient) -> Any:
@@ -89,6 +100,18 @@ def test_relay_states_are_one_request(client: JsonRpcChainClient, node: Node, sc
     states = client.read_relay_states([_query(), _query()])
     assert len(node.batches) == 1
     assert [state.head for state in states] == [Head(100, 0x65000000, 7, "0xab")] * 2
+
+
+def test_a_lens_reads_for_up_to_eight_calls_with_gas_for_each(
+    client: JsonRpcChainClient, node: Node, script: Script
+) -> None:
+    script.answers["eth_call"] = _lens_or("0x")
+    assert len(client.read_relay_states([_query() for _ in range(9)])) == 9
+    (batch,) = node.batches
+    assert [call["params"][0]["gas"] for call in batch if call["method"] == "eth_call"] == [
+        hex(40_000_000),
+        hex(5_000_000),
+    ]
 
 
 def test_the_newest_block_and_the_tip_are_read_again_when_they_are_old(node: Node, script: Script) -> None:
@@ -151,7 +174,7 @@ def test_every_read_names_the_newest_block(client: JsonRpcChainClient, node: Nod
         sender=random_address(), key_manager=random_address(), calldata=b"", gas_cap=100_000
     )
     named = [call["params"][1] for batch in node.batches for call in batch if call["method"] in _TAGGED]
-    assert named == ["latest"] * 7
+    assert named == ["latest"] * 6
 
 
 _TAGGED = {"eth_getCode", "eth_call", "eth_estimateGas", "eth_feeHistory", "eth_simulateV1"}

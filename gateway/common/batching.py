@@ -59,7 +59,7 @@ class Together(Generic[Item, Result]):
     `run` gets the items, at most `most` of them, and a `Stay`, which it calls before it changes anything. It returns
     for each item a result or the error to raise, in order; for the items of those who have left, anything. If it
     raises, each item is run alone, by the thread that brought it, so that one item cannot fail the others; an outage
-    fails all. A run after a shared one waits for those who took part, for `wait_seconds` each after its end and not
+    fails all. A run after a shared one waits for those who took part while one comes every `pause_seconds`, and not
     longer than `longest_wait_seconds`. With `patience`, callers may leave a run before it calls its `Stay`.
     """
 
@@ -68,12 +68,12 @@ class Together(Generic[Item, Result]):
         run: Callable[[Sequence[Item], Stay], Sequence[Result | Exception]],
         *,
         most: int,
-        wait_seconds: float = 0.0,
-        longest_wait_seconds: float = math.inf,
+        pause_seconds: float = 0.0,
+        longest_wait_seconds: float = 0.0,
         patience: Patience | None = None,
     ) -> None:
         self._run, self._most, self._patience = run, most, patience
-        self._wait_seconds, self._longest_wait_seconds = wait_seconds, longest_wait_seconds
+        self._pause_seconds, self._longest_wait_seconds = pause_seconds, longest_wait_seconds
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._waiting: deque[_Ticket[Item, Result]] = deque()
@@ -160,12 +160,19 @@ class Together(Generic[Item, Result]):
     def _next_batch(self, own: _Ticket[Item, Result]) -> list[_Ticket[Item, Result]]:
         """Wait for those who are expected; return the leader's ticket, and those of the waiting that run with it."""
         with self._arrived:
-            if (seconds := self._wait_ends_at - time.monotonic()) > 0:
-                self._arrived.wait_for(lambda: len(self._waiting) + 1 >= self._expected, seconds)
+            self._wait_for_expected()
             count = min(self._most - 1, len(self._waiting))
             batch = [own, *(self._waiting.popleft() for _ in range(count))]
             self._began_at = time.monotonic()
         return batch
+
+    def _wait_for_expected(self) -> None:
+        """Wait, with the lock, until all have come who are expected, none came in a pause, or it takes too long."""
+        seen = -1
+        while seen < len(self._waiting) < self._expected - 1:
+            seen = len(self._waiting)
+            if (seconds := self._wait_ends_at - time.monotonic()) > 0:
+                self._arrived.wait(min(seconds, self._pause_seconds))
 
     def _stay(self, batch: Sequence[_Ticket[Item, Result]]) -> Set[int]:
         with self._lock:
@@ -179,7 +186,7 @@ class Together(Generic[Item, Result]):
                 ticket.gate.release()
             self._began_at = math.inf
             self._expected = min(self._most, len(batch) + len(self._waiting))
-            wait = min(self._wait_seconds * len(batch), self._longest_wait_seconds) if len(batch) > 1 else 0.0
+            wait = self._longest_wait_seconds if len(batch) > 1 else 0.0
             self._wait_ends_at = time.monotonic() + wait
             if self._waiting:
                 leader = self._waiting.popleft()

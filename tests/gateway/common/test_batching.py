@@ -13,7 +13,7 @@ import pytest
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.common import batching
-from gateway.common.batching import Patience, Stay, Together
+from gateway.common.batching import Patience, Stay, Together, _Ticket
 
 
 class Work:
@@ -125,7 +125,7 @@ def test_where_the_leader_is_ended_the_others_still_get_their_results(work: Work
 
 
 def test_a_run_after_a_shared_one_waits_for_those_who_took_part(work: Work) -> None:
-    together = Together(work, most=32, wait_seconds=60)
+    together = Together(work, most=32, pause_seconds=60, longest_wait_seconds=60)
     futures = _start(together, work, [1, 2, 3])
     assert [future.result() for future in futures] == [-1, -2, -3]
     with ThreadPoolExecutor(2) as threads:
@@ -136,14 +136,35 @@ def test_a_run_after_a_shared_one_waits_for_those_who_took_part(work: Work) -> N
     assert [sorted(batch) for batch in work.batches] == [[1], [2, 3], [4, 5]]
 
 
-def test_a_run_after_a_shared_one_waits_for_nobody_for_long(work: Work) -> None:
-    together = Together(work, most=32, wait_seconds=1, longest_wait_seconds=0.2)
+@pytest.mark.parametrize(("pause", "longest"), [(60, 0.2), (0.2, 60)])
+def test_a_run_after_a_shared_one_waits_for_nobody_for_long(work: Work, pause: float, longest: float) -> None:
+    together = Together(work, most=32, pause_seconds=pause, longest_wait_seconds=longest)
     _start(together, work, [1, 2, 3])
     began = time.monotonic()
     assert together(4) == -4
-    assert 0.1 < time.monotonic() - began < 1
+    assert 0.1 < time.monotonic() - began < 30
     # It came alone, so the next one finds no reason to wait.
     assert together._wait_ends_at <= time.monotonic()
+
+
+@pytest.mark.parametrize(
+    ("coming", "came"), [([1, 1, 0, 1], [1, 1, 0]), ([0, 1], [0]), ([2, 2, 1], [2, 2]), ([4], [4])]
+)
+def test_it_waits_while_one_comes_in_each_pause_and_some_are_missing(
+    work: Work, monkeypatch: pytest.MonkeyPatch, coming: list[int], came: list[int]
+) -> None:
+    together = Together(work, most=32, pause_seconds=5, longest_wait_seconds=60)
+    together._expected, together._wait_ends_at = 5, time.monotonic() + 60
+    pauses: list[int] = []
+
+    def wait(seconds: float) -> None:
+        assert seconds == 5
+        pauses.append(coming[len(pauses)])
+        together._waiting.extend(_Ticket(0) for _ in range(pauses[-1]))
+
+    monkeypatch.setattr(together._arrived, "wait", wait)
+    together._wait_for_expected()
+    assert pauses == came
 
 
 class TestPatience:

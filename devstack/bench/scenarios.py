@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from devstack.bench.calls import Wallets
@@ -72,12 +73,15 @@ class Site:
         return figures | {"hello_per_second": hello, "percent_of_hello": share}
 
     def half(self, _: int) -> dict[str, Any]:
-        """Offer half of what the stack accepted at most in this run, in open loop."""
-        best = max(
-            (figures["accepted_per_second"] for of in self.rounds.values() for figures in of), default=0
-        )
-        if not best:
+        """Offer half of what the stack has settled in this run, in open loop."""
+        settled = [
+            [figures["settled_per_second"] for figures in of if "settled_per_second" in figures]
+            for name, of in self.rounds.items()
+            if name != "half"
+        ]
+        if not any(settled):
             raise RuntimeError("half of what? Measure many-8 or another scenario of relay calls before it.")
+        best = max(median(figures) for figures in settled if figures)
         lanes = self.wallets.many_profiles(int(best / 2 * self.size.seconds) + 1)
         load = Load(lanes, _OPEN_LOOP_CLIENTS, self.size.seconds, best / 2)
         return relay_round(self.stack, self.records, load) | {"offered_per_second": best / 2}

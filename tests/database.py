@@ -38,23 +38,32 @@ BEGIN
     RETURN number;
 END $$;
 
+CREATE VIEW first_rows.written AS
+    SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'django_migrations';
+
 DO $$
-DECLARE name text;
+DECLARE
+    name text;
+    has_rows boolean;
 BEGIN
-    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'django_migrations' LOOP
-        EXECUTE format('CREATE TABLE first_rows.%1$I AS TABLE public.%1$I', name);
+    FOR name IN SELECT written.name FROM first_rows.written LOOP
+        EXECUTE format('SELECT EXISTS (TABLE public.%I)', name) INTO has_rows;
+        IF has_rows THEN
+            EXECUTE format('CREATE TABLE first_rows.%1$I AS TABLE public.%1$I', name);
+        END IF;
     END LOOP;
 END $$;
 
 CREATE FUNCTION first_rows.restore() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-    names text[] := ARRAY(SELECT tablename FROM pg_tables WHERE schemaname = 'first_rows');
+    kept text[] := ARRAY(SELECT tablename FROM pg_tables WHERE schemaname = 'first_rows');
     name text;
     number bigint;
+    differs boolean;
 BEGIN
     -- Neither triggers nor foreign keys look at single tables while the rows of all are put back.
     SET LOCAL session_replication_role = replica;
-    FOREACH name IN ARRAY names LOOP
+    FOR name IN SELECT written.name FROM first_rows.written WHERE written.name <> ALL(kept) LOOP
         EXECUTE format('SELECT count(*) FROM (SELECT FROM public.%I LIMIT 1000) AS row', name) INTO number;
         IF number = 1000 THEN
             -- Every later test would read over deleted rows.
@@ -63,8 +72,15 @@ BEGIN
             EXECUTE format('DELETE FROM public.%I', name);
         END IF;
     END LOOP;
-    FOREACH name IN ARRAY names LOOP
-        EXECUTE format('INSERT INTO public.%1$I TABLE first_rows.%1$I', name);
+    FOREACH name IN ARRAY kept LOOP
+        EXECUTE format(
+            'SELECT (SELECT ARRAY[count(*), sum(hashtextextended(row::text, 0))] FROM public.%1$I AS row)'
+            ' <> (SELECT ARRAY[count(*), sum(hashtextextended(row::text, 0))] FROM first_rows.%1$I AS row)', name
+        ) INTO differs;
+        IF differs THEN
+            EXECUTE format('DELETE FROM public.%I', name);
+            EXECUTE format('INSERT INTO public.%1$I TABLE first_rows.%1$I', name);
+        END IF;
     END LOOP;
 END $$;
 """

@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, response: Response) -> None:
         is_text = isinstance(response.body, str)
-        content = (response.body if is_text else json.dumps(response.body, indent=2)).encode()
+        content = (response.body if is_text else json.dumps(response.body)).encode()
         self.send_response(response.status)
         self.send_header("Content-Type", response.content_type)
         self.send_header("Content-Length", str(len(content)))

@@ -105,7 +105,7 @@ class AdminClient:
 
     page: Page
     base_url: str
-    pictures: Path
+    pictures: Path | None
     complaints: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -147,11 +147,12 @@ class AdminClient:
         expect(page.locator("#login-form")).to_have_count(0)
         return page
 
-    def picture(self, name: str, *, whole: bool = True) -> Path:
-        """Keep what the window shows as `name`.png, and return where."""
-        path = self.pictures / f"{name}.png"
-        self.page.screenshot(path=path, full_page=whole, animations="disabled")
-        return path
+    def picture(self, name: str, *, whole: bool = True) -> None:
+        """Wait for the fonts; keep what the window shows as `name`.png where somebody wants pictures."""
+        self.page.evaluate("document.fonts.ready.then(() => null)")
+        if self.pictures:
+            path = self.pictures / f"{name}.png"
+            self.page.screenshot(path=path, full_page=whole, animations="disabled")
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"}:

@@ -20,7 +20,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def admin_in(
-    browser: Browser, live_server: LiveServer, pictures: Path
+    browser: Browser, live_server: LiveServer, pictures: Path | None
 ) -> Iterator[Callable[[Scheme], AdminClient]]:
     """Open windows of either colour scheme; check at the end that there are no complaints."""
     clients: list[AdminClient] = []

@@ -1,8 +1,6 @@
 """The Python package: what it signs, what it sends again and with what, and what it refuses to sign."""
 
 import json
-import subprocess
-import sys
 import threading
 import time
 from collections import defaultdict
@@ -17,7 +15,6 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from credit_relay_client import Call, Relay, RelayProblem, ServiceUnreachable, connect, encode_calls
-from devstack.files import PROJECT
 
 PROFILE = "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD"
 KEY_MANAGER = "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
@@ -269,9 +266,3 @@ def test_tokens_that_are_kept_outlive_the_program_and_signing_out_forgets_them(s
 
     assert len(service.bodies("/api/auth/verify")) == 1
     assert tokens == {}
-
-
-def test_its_types_are_those_of_the_description() -> None:
-    generator = str(PROJECT / "clients/python/generate.py")
-
-    subprocess.run([sys.executable, generator, "--check"], check=True)

@@ -1,14 +1,13 @@
-"""One stack for every test of this folder that only reads or adds."""
-
-from collections.abc import Iterator
+"""The servers of the run, with nothing at the Stripe double."""
 
 import pytest
 
-from devstack.services.stack import Services, start_services
+from devstack.services.stack import Services
 
 
 @pytest.fixture(scope="package")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    """Yield running services; every transaction is mined at once."""
-    with start_services(tmp_path_factory.mktemp("stack"), block_time=None, durable=False) as running:
-        yield running
+def services(services: Services) -> Services:
+    """Return running services; every transaction is mined at once."""
+    services.stripe.controls.set_webhook_endpoint(None, "")
+    services.stripe.controls.reset()
+    return services

@@ -1,6 +1,7 @@
 """What runs at length, at a toy size: the ledger machine starts, judges and ends well."""
 
 import random
+from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
@@ -11,11 +12,18 @@ from devstack.services.stack import Services
 pytestmark = pytest.mark.journey
 
 
-def test_the_ledger_machine_makes_its_runs(
-    services: Services, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def emptied(services: Services) -> Iterator[Services]:
+    """Yield services without rows, and leave none behind."""
     services.empty_database()
-    monkeypatch.setattr(ledger_machine, "start_services", lambda *_, **__: nullcontext(services))
+    yield services
+    services.empty_database()
+
+
+def test_the_ledger_machine_makes_its_runs(
+    emptied: Services, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ledger_machine, "start_services", lambda *_, **__: nullcontext(emptied))
     seed = random.randrange(2**32)
     assert ledger_machine.run_machine(runs=2, steps=5, seed=seed) == 0
     assert "✓ 2 runs" in capfd.readouterr().out

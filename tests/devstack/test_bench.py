@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from eth_utils.address import to_checksum_address
 
-from devstack.bench import hello
+from devstack.bench import hello, scenarios
 from devstack.bench import run as bench
 from devstack.bench.calls import post, signed_call
 from devstack.bench.client import answer_in, retry_after
@@ -291,7 +291,8 @@ def test_a_round_on_a_stack_for_load_is_settled_and_kept(
 ) -> None:
     monkeypatch.setattr(bench, "running_stack", _stack_for_load)
     monkeypatch.setattr(bench, "_REST_SECONDS", 1.0)
-    options = Options(scenarios=("many-2",), size=Size(seconds=2), results=tmp_path)
+    monkeypatch.setattr(scenarios, "_HELLO_SECONDS", 0.2)
+    options = Options(scenarios=("many-2",), size=Size(seconds=2, calls=40), results=tmp_path)
     assert bench.run(options) == 0
     (path,) = tmp_path.iterdir()
     (stack,) = json.loads(path.read_text())["stacks"]

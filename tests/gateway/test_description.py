@@ -9,7 +9,6 @@ import jsonschema
 import pytest
 from django.conf import settings
 from django.urls import resolve
-from drf_spectacular.generators import SchemaGenerator
 
 from credits.models import EntrySource
 from gateway.common.errors import NotAuthenticated, all_errors
@@ -19,12 +18,6 @@ from rewards.models import ModifierType
 
 HISTORIES = ("/api/user/earnings", "/api/user/transactions")
 EARNED = set(EntrySource) - {EntrySource.RELAY_TRANSACTION}
-
-
-@pytest.fixture(scope="module")
-def description() -> Any:
-    """The OpenAPI document."""
-    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
 def _objects(node: Any) -> Iterator[dict[str, Any]]:

@@ -197,6 +197,18 @@ def test_statements_have_fifteen_seconds_unless_the_environment_says_otherwise()
     assert "statement_timeout=0s" in unlimited.DATABASES["default"]["OPTIONS"]["options"]
 
 
+@pytest.mark.parametrize(
+    ("pooling", "options", "threshold"), [("session", True, 5), ("transaction", False, None)]
+)
+def test_a_pooler_of_transactions_gets_no_options_and_no_prepared_statements(
+    pooling: str, options: bool, threshold: int | None
+) -> None:
+    database = settings_with(DATABASE_POOLING=pooling).DATABASES["default"]
+    assert ("options" in database["OPTIONS"]) == options
+    assert database["OPTIONS"]["prepare_threshold"] == threshold
+    assert database["DISABLE_SERVER_SIDE_CURSORS"] == (not options)
+
+
 def test_locks_are_waited_for_ten_seconds_unless_the_environment_says_otherwise() -> None:
     assert settings_with().DATABASE_ROLE_LIMITS["lock_timeout"] == "10s"
     patient = settings_with(DATABASE_LOCK_TIMEOUT_SECONDS="60")

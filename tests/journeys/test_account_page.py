@@ -47,7 +47,7 @@ window.extension = installExtension({{
 
 
 @pytest.fixture
-def window(browser: Browser, stack: Stack, pictures: Path) -> Iterator[AdminClient]:
+def window(browser: Browser, stack: Stack, pictures: Path | None) -> Iterator[AdminClient]:
     """A browser window in which nothing may go wrong unseen; as narrow as a phone unless somebody looks."""
     context = browser.new_context(viewport=_PHONE, accept_downloads=True)
     context.set_default_timeout(PATIENCE_MILLISECONDS)
@@ -196,7 +196,7 @@ def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_
 
 
 def test_what_the_person_declines_and_what_the_service_refuses_is_said(
-    browser: Browser, stack: Stack, person: Person, pictures: Path
+    browser: Browser, stack: Stack, person: Person, pictures: Path | None
 ) -> None:
     context = browser.new_context()
     context.set_default_timeout(PATIENCE_MILLISECONDS)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import stripe
 
 from devstack.services.stripe_double import StripeDouble
-from tests.devstack.stripe.openapi import OpenApi
+from tests.devstack.stripe.openapi import OpenApi, response_checks
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -120,7 +120,7 @@ class DoubleAccount(StripeAccount):
 
     def __init__(self, double: StripeDouble) -> None:
         self.double = double
-        http = CheckingClient(OpenApi(strict=True))
+        http = CheckingClient(response_checks(strict=True))
         self.client = stripe.StripeClient(
             double.secret_key, base_addresses={"api": double.url}, http_client=http
         )
@@ -142,7 +142,7 @@ class RealAccount(StripeAccount):
     """Stripe itself, in test mode; every customer has a test clock of its own."""
 
     def __init__(self, secret_key: str, api_base: str | None = None) -> None:
-        http = CheckingClient(OpenApi(strict=False))
+        http = CheckingClient(response_checks(strict=False))
         base: Any = {"api": api_base} if api_base else {}
         self.client = stripe.StripeClient(secret_key, base_addresses=base, http_client=http)
 

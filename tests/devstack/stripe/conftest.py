@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from devstack.services.stack import Services
 from devstack.services.stripe_double import StripeDouble
 from devstack.stripe.client import ControlClient
 from tests.devstack.stripe.accounts import DoubleAccount
@@ -18,20 +19,12 @@ def webhook_server() -> Iterator[WebhookReceiver]:
         yield webhooks
 
 
-@pytest.fixture(scope="package")
-def running_double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StripeDouble]:
-    """Yield a running double with random keys."""
-    directory = tmp_path_factory.mktemp("stripe")
-    with StripeDouble(directory / "data", directory).running() as double:
-        yield double
-
-
 @pytest.fixture
-def double(running_double: StripeDouble) -> StripeDouble:
+def double(services: Services) -> StripeDouble:
     """Return the double without any resource, sending no webhooks."""
-    running_double.controls.set_webhook_endpoint(None, "")
-    running_double.controls.reset()
-    return running_double
+    services.stripe.controls.set_webhook_endpoint(None, "")
+    services.stripe.controls.reset()
+    return services.stripe
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import stripe
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 _FILE = Path(__file__).parents[2] / "data" / "stripe-shapes.json"
 # Members of 2026-10-28.endive that the description, one version older, does not have yet.
@@ -72,7 +72,8 @@ class OpenApi:
         errors = self._validator(json.dumps(schema)).iter_errors(body)
         first = next(iter(errors), None)
         if first is not None:
-            raise SchemaMismatch(f"{place}: {first.json_path}: {first.message[:300]}")
+            member = ".".join(map(str, first.instance_path))
+            raise SchemaMismatch(f"{place}: {member}: {first.message[:300]}")
 
     @functools.lru_cache  # noqa: B019 (two instances live as long as the run)
     def _validator(self, schema: str) -> Draft202012Validator:
@@ -105,6 +106,12 @@ class OpenApi:
         if self._strict and not schema.keys() - {"nullable"}:
             return {"type": "null"} if schema else False
         return self._plain(schema)
+
+
+@functools.cache
+def response_checks(*, strict: bool) -> OpenApi:
+    """Return the checks of responses; there are two for the whole run."""
+    return OpenApi(strict=strict)
 
 
 @functools.cache

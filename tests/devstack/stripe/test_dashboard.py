@@ -9,7 +9,7 @@ import stripe
 
 from devstack.stripe.client import ControlClient, ControlError
 from tests.devstack.stripe.accounts import DAY, HOUR, DoubleAccount
-from tests.devstack.stripe.openapi import OpenApi
+from tests.devstack.stripe.openapi import response_checks
 from tests.devstack.stripe.webhook_receiver import WebhookReceiver
 
 
@@ -268,7 +268,7 @@ def test_the_events_of_dashboard_actions_match_the_schemas(
     account.v1.subscriptions.cancel(subscription.id)
     account.v1.customers.delete(str(subscription.customer))
     controls.settle()
-    OpenApi(strict=True).check_objects(webhooks.events, "webhook")
+    response_checks(strict=True).check_objects(webhooks.events, "webhook")
     assert {"refund.failed", "charge.dispute.closed", "credit_note.created", "customer.deleted"} < set(
         webhooks.types
     )

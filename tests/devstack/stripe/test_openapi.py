@@ -7,7 +7,7 @@ import pytest
 from devstack.stripe.operations import OPERATIONS
 from devstack.stripe.parameters import Array, Hash, Parameter, ValueOrHash
 from tests.devstack.stripe.accounts import DoubleAccount
-from tests.devstack.stripe.openapi import OpenApi, SchemaMismatch, operation_of, published
+from tests.devstack.stripe.openapi import SchemaMismatch, operation_of, published, response_checks
 
 # Stripe has these operations, but the reduced description does not.
 _NOT_DESCRIBED = {
@@ -47,7 +47,7 @@ def customer(account: DoubleAccount) -> dict[str, Any]:
 def test_a_response_that_stripe_could_not_give_is_reported(
     customer: dict[str, Any], changes: dict[str, Any]
 ) -> None:
-    openapi = OpenApi(strict=True)
+    openapi = response_checks(strict=True)
     path = f"/v1/customers/{customer['id']}"
     openapi.check("GET", path, 200, customer)
     with pytest.raises(SchemaMismatch):
@@ -59,7 +59,7 @@ def test_a_response_that_stripe_could_not_give_is_reported(
 def test_a_missing_member_and_a_wrong_expanded_object_are_reported(
     customer: dict[str, Any], account: DoubleAccount
 ) -> None:
-    openapi = OpenApi(strict=True)
+    openapi = response_checks(strict=True)
     with pytest.raises(SchemaMismatch):
         openapi.check_objects({name: item for name, item in customer.items() if name != "created"}, "test")
     intent = account.v1.setup_intents.create({"customer": customer["id"]}).to_dict()

@@ -5,7 +5,7 @@ import stripe
 
 from devstack.stripe.client import ControlClient
 from tests.devstack.stripe.accounts import DAY, HOUR, DoubleAccount
-from tests.devstack.stripe.openapi import OpenApi
+from tests.devstack.stripe.openapi import response_checks
 from tests.devstack.stripe.webhook_receiver import WebhookReceiver
 
 _FIRST_PAYMENT = [
@@ -33,7 +33,7 @@ def test_a_first_payment_sends_its_events_in_order_and_signed(
     assert (paid["api_version"], paid["livemode"], paid["pending_webhooks"]) == (stripe.api_version, False, 1)
     assert paid["data"]["object"]["amount_paid"] == amount
     assert paid["data"]["object"]["parent"]["subscription_details"]["subscription"] == subscription.id
-    OpenApi(strict=True).check_objects(webhooks.events, "webhook")
+    response_checks(strict=True).check_objects(webhooks.events, "webhook")
 
 
 def test_a_failed_webhook_is_retried_until_it_is_accepted(

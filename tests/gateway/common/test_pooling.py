@@ -1,8 +1,5 @@
 """What does without a session: waiting for notifications, time limits, and what `check --deploy` says of them."""
 
-import os
-import subprocess
-import sys
 import time
 
 import pytest
@@ -90,22 +87,3 @@ def test_a_promise_that_one_machine_could_lose_is_a_warning(
     # No role can have this one of its own.
     monkeypatch.setattr(checks, "_read_settings", lambda: {**read(), "synchronous_standby_names": standbys})
     assert warnings() - {"gateway.W004"} == expected
-
-
-@pytest.mark.parametrize(
-    ("pooling", "options", "threshold"), [("session", True, 5), ("transaction", False, None)]
-)
-def test_a_pooler_of_transactions_gets_no_options_and_no_prepared_statements(
-    pooling: str, options: bool, threshold: int | None
-) -> None:
-    code = """
-from tests.settings import DATABASES
-database = DATABASES["default"]
-options = database["OPTIONS"]
-print(("options" in options, options["prepare_threshold"], database["DISABLE_SERVER_SIDE_CURSORS"]))
-"""
-    environment = {**os.environ, "DATABASE_POOLING": pooling}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == str((options, threshold, not options))

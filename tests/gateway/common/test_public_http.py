@@ -134,7 +134,7 @@ def _drip(server: socket.socket, begun: bytes) -> None:
     with connection:
         connection.sendall(begun)
         while True:
-            time.sleep(0.0005)
+            time.sleep(0.05)
             try:
                 connection.sendall(b"a")
             except OSError:

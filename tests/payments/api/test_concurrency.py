@@ -53,6 +53,8 @@ def test_fifty_concurrent_requests_create_one_subscription(
     assert len(made["items"].data) == 1
     charges = [charge.amount for charge in double.v1.charges.list({"limit": 100}).data]
     assert charges == [amount]
+    assert len(double.v1.invoices.list().data) == 1
+    assert Customer.objects.count() == len(double.v1.customers.list().data) == 1
     assert not BillingOperation.objects.exclude(status="done").exists()
 
 

@@ -4,15 +4,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from drf_spectacular.generators import SchemaGenerator
 
 from tests.payments.api.spec import CANCEL, CUSTOMER, PATHS, SETUP_INTENT, SHAPES, UPSERT
-
-
-@pytest.fixture(scope="module")
-def description() -> Any:
-    """The OpenAPI document."""
-    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
 def _resolved(description: Any, schema: Any) -> Any:

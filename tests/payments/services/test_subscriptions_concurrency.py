@@ -9,7 +9,7 @@ import pytest
 
 from gateway.common.errors import DomainError
 from payments.errors import BillingInProgress
-from payments.models import BillingOperation, Customer, Subscription
+from payments.models import BillingOperation, Subscription
 from payments.services import customers
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DECLINES, DoubleAccount
@@ -23,19 +23,6 @@ SUBSCRIPTIONS = "/v1/subscriptions"
 def _living(double: DoubleAccount, payer: Payer) -> list[str]:
     rows = double.v1.subscriptions.list({"customer": payer.customer.stripe_customer_id, "status": "all"})
     return [row.id for row in rows.data if row.status != "canceled"]
-
-
-def test_fifty_equal_requests_make_one_customer_and_one_subscription(
-    double: DoubleAccount, payer: Payer, amount: int
-) -> None:
-    answers = at_once([partial(payer.upsert, amount)] * 50)
-    made = Subscription.objects.get()
-    assert [answer for answer in answers if answer != made] == []
-    assert {answer.amount_minor for answer in answers if isinstance(answer, Subscription)} == {amount}
-    assert _living(double, payer) == [made.stripe_subscription_id]
-    assert len(double.v1.invoices.list().data) == 1
-    assert Customer.objects.count() == len(double.v1.customers.list().data) == 1
-    assert not BillingOperation.objects.filter(status="pending").exists()
 
 
 @pytest.mark.usefixtures("impatient")

@@ -5,7 +5,6 @@ from typing import Any
 import jsonschema
 import jwt
 import pytest
-from drf_spectacular.generators import SchemaGenerator
 from jwt import PyJWK
 
 from gateway.chain.signatures import personal_sign_digest, recover_address
@@ -20,12 +19,6 @@ PATHS = {
     "/api/auth/me": "get",
     "/.well-known/jwks.json": "get",
 }
-
-
-@pytest.fixture(scope="module")
-def description() -> Any:
-    """The OpenAPI document."""
-    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
 
 
 def _codes(operation: Any, status: int) -> set[str]:

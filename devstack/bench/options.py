@@ -9,7 +9,7 @@ _RESULTS = PROJECT / "docs" / "bench"
 _SCENARIOS = """\
 scenarios:
   many-N            calls of all profiles from N clients, each on a channel of its own; hello-world beside it
-  half              open loop at half of what was accepted at most before in this run
+  half              open loop at half of what was settled a second before in this run
   channels-N        calls of one profile on N channels, in their order
   in-flight-N       accepting while N other calls wait to be mined
   waiting-N         accepting from 8 clients, alone and then while N others wait for a status

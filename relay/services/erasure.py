@@ -2,15 +2,18 @@
 
 import secrets
 
-from django.db.models import OuterRef, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import CharField, OuterRef, Subquery, Value
+from django.db.models.functions import Cast, Coalesce, Concat
 
+from credits.models import CreditHold
 from gateway.common.fields import checksum
-from relay.models import Attempt, FinalBlock, RelayTransaction
+from relay.models import Attempt, FinalBlock, Loss, RelayTransaction
 from users.models import User
 
 _ADDRESS_BYTES = 20
 _ADDRESSES = ("profile_address", "key_manager_address", "controller_address")
+# In place of the key of a call's hold, which names the controller.
+_ERASED_KEY = Concat(Value("relay:erased:"), Cast("pk", CharField()))
 
 
 def what_is_under_way(user: User) -> str:
@@ -29,7 +32,8 @@ def erase(user: User) -> None:
     Keep hashes, gas and credits of the user's calls; delete what was signed, and replace each address by a random one.
 
     The same address becomes the same random one, so what belongs together still does. Who has a hash can
-    look the call up on the chain, which forgets nothing.
+    look the call up on the chain, which forgets nothing. Holds and losses give up their keys, so that whoever signs in
+    with the profile anew can hand in a call that had failed.
     """
     calls = RelayTransaction.objects.filter(user=user)
     for column in _ADDRESSES:
@@ -37,6 +41,10 @@ def erase(user: User) -> None:
             calls.filter(**{column: address}).update(**{column: _random_address()})
     calls.update(payload=b"", signature=b"", failure_detail="", request_id="")
     Attempt.objects.filter(relay_transaction__user=user).update(raw=b"", node_message="")
+    holds = CreditHold.objects.filter(relay_transaction__user=user)
+    same_key = CreditHold.objects.filter(key=OuterRef("key"))
+    Loss.objects.filter(key__in=holds.values("key")).update(key=Subquery(same_key.values(erased=_ERASED_KEY)))
+    holds.update(key=_ERASED_KEY)
 
 
 def _random_address() -> str:

@@ -9,7 +9,7 @@ import pytest
 from django.utils.timezone import now
 from rest_framework.test import APIClient
 
-from credits.models import CreditEntry, EntrySource
+from credits.models import CreditEntry, CreditHold, EntrySource
 from credits.services import entries, holds
 from credits.services.proofs import prove
 from credits.services.roots import close_roots
@@ -17,7 +17,7 @@ from earnings.models import NetworkUser
 from gateway.common.errors import DomainError
 from payments.models import BillingOperation, Customer, StripeEvent, Subscription
 from payments.stripe import set_billing_client
-from relay.models import Attempt, FinalBlock, RelayTransaction
+from relay.models import Attempt, FinalBlock, Loss, RelayTransaction
 from tests.credits.roots import audited, export_faults
 from tests.credits.rows import query
 from tests.factories import UserFactory
@@ -74,20 +74,26 @@ def rows_that_name(address: str) -> list[str]:
         table
         for (table,) in tables
         if query(
-            f'SELECT FROM "{table}" AS t WHERE lower(t::text) ~ %s LIMIT 1',
+            f'SELECT 1 FROM "{table}" AS t WHERE lower(t::text) ~ %s LIMIT 1',  # noqa: S608 - names of our own tables
             "|".join(spellings),
         )
     ]
 
 
-def add_history(user: User, stripe: FakeBilling, head: int) -> StripeEvent:
+def add_history(user: User, stripe: FakeBilling, head: int, controller: str) -> StripeEvent:
     """Let the user earn, pay by card and relay a call, with a staff member's words; return an event about it."""
     payer = Payer(stripe, user).with_card()
     payer.upsert(2550)
     staff = UserFactory.create(profile_address=None, is_staff=True)
     entries.adjust(user=user, credits=90, key=secrets.token_hex(8), actor=staff, reason=f"for {user}")
     relayed(user, 1)
+    RelayTransaction.objects.filter(user=user).update(controller_address=controller)
     call = RelayTransaction.objects.get(user=user)
+    key = f"relay:{call.digest}:{controller}:0"
+    CreditHold.objects.filter(pk=call.hold_id).update(key=key)
+    Loss.objects.create(
+        key=key, user=user, kind=Loss.Kind.REPLACEMENT, reserved_wei=1, lost_wei=1, reserved_at=now(), settled_at=now()
+    )  # fmt: skip
     Attempt.objects.create(
         relay_transaction=call, relayer=call.relayer, account_nonce=0, status=Attempt.Status.MINED,
         transaction_hash=call.transaction_hash, raw=bytes.fromhex(str(user.profile_address)[2:]), gas_limit=21_000,
@@ -110,7 +116,8 @@ def test_nothing_tells_of_an_erased_person_and_every_proof_stays_good(
     tokens, address = signed_in(profile), profile.profile_address
     user = User.objects.get(profile_address=address)
     head = 100 + secrets.randbelow(1_000)
-    event = add_history(user, stripe, head)
+    controller = profile.controller.address
+    event = add_history(user, stripe, head, controller)
     close_roots()
     proofs = {proof.entry: proof.leaf for proof in prove(CreditEntry.objects.filter(account__user=user))}
     FinalBlock.objects.create(number=head, block_hash="0x" + "ab" * 32)
@@ -120,7 +127,7 @@ def test_nothing_tells_of_an_erased_person_and_every_proof_stays_good(
 
     assert (answer.status_code, answer.json()["status"]) == (200, "requested")
     assert (row.status, row.waits_for) == (_Status.ERASED, "")
-    assert rows_that_name(address) == []
+    assert rows_that_name(address) == rows_that_name(controller) == []
     customer = Customer.objects.get(user=user)
     assert stripe.is_customer_deleted(customer_id=customer.stripe_customer_id)
     assert Subscription.objects.get(user=user).status == Subscription.Status.CANCELED

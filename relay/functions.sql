@@ -281,38 +281,35 @@ BEGIN
                 best := cardinality(locked);
             END IF;
         END IF;
+        outcome := 'taken';
         IF best IS NULL THEN
             outcome := CASE WHEN stickies[item] IS NULL THEN 'relayers-busy' ELSE 'channel-busy' END;
-            relayer_id := NULL;
-            relayer_address := NULL;
-            account_nonce := NULL;
-            refused := refused || hold_id;
-            RETURN NEXT;
-            CONTINUE;
-        END IF;
-        IF quotes[item] IS NOT NULL THEN
+        ELSIF quotes[item] IS NOT NULL THEN
             -- Of two calls with the same quote, the second waits here for the first to commit.
             UPDATE relay_quote SET used_at = (risks[item] ->> 'now')::timestamptz
             WHERE id = quotes[item] AND used_at IS NULL;
             IF NOT FOUND THEN
                 outcome := 'quote-used';
-                relayer_id := NULL;
-                relayer_address := NULL;
-                account_nonce := NULL;
-                refused := refused || hold_id;
-                RETURN NEXT;
-                CONTINUE;
+            ELSE
+                -- What is reserved for the quote is now reserved for its call.
+                UPDATE relay_loss SET key = risks[item] ->> 'key'
+                WHERE chain_id = chain AND key = 'quote:' || quotes[item];
             END IF;
-            -- What is reserved for the quote is now reserved for its call.
-            UPDATE relay_loss SET key = risks[item] ->> 'key'
-            WHERE chain_id = chain AND key = 'quote:' || quotes[item];
         END IF;
-        IF (risks[item] ->> 'wei')::numeric > 0 AND NOT relay_reserve_loss(
+        IF outcome = 'taken' AND (risks[item] ->> 'wei')::numeric > 0 AND NOT relay_reserve_loss(
             chain, risks[item] ->> 'key', (risks[item] ->> 'user')::bigint, @untrusted@,
             (risks[item] ->> 'wei')::numeric, (risks[item] ->> 'now')::timestamptz,
             (policy ->> 'user_loss_wei')::numeric, (policy ->> 'service_loss_wei')::numeric
         ) THEN
             outcome := 'loss-limit';
+        END IF;
+        IF outcome = 'loss-limit' AND quotes[item] IS NOT NULL THEN
+            -- The quote stays good, and what it has reserved stays under its own key.
+            UPDATE relay_quote SET used_at = NULL WHERE id = quotes[item];
+            UPDATE relay_loss SET key = 'quote:' || quotes[item]
+            WHERE chain_id = chain AND key = risks[item] ->> 'key';
+        END IF;
+        IF outcome <> 'taken' THEN
             relayer_id := NULL;
             relayer_address := NULL;
             account_nonce := NULL;
@@ -320,7 +317,6 @@ BEGIN
             RETURN NEXT;
             CONTINUE;
         END IF;
-        outcome := 'taken';
         relayer_id := locked[best];
         relayer_address := names[best];
         account_nonce := nonces[best];

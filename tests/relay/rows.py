@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Model
 
 from credits.models import CreditAccount, CreditEntry, CreditHold
-from relay.models import Attempt, Loss, Relayer, RelayTransaction
+from relay.models import Attempt, Loss, Quote, Relayer, RelayTransaction
 from rewards.models import Progress
 
 _TABLES: tuple[type[Model], ...] = (
@@ -13,6 +13,7 @@ _TABLES: tuple[type[Model], ...] = (
     Attempt,
     Relayer,
     Loss,
+    Quote,
     CreditAccount,
     CreditEntry,
     CreditHold,

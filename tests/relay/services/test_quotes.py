@@ -19,7 +19,14 @@ from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from devstack.world.test_contracts import Flaky, deploy_flaky
 from gateway.chain.fees import FeesTooHigh
-from relay.errors import QuoteExpired, QuoteForOtherCall, QuoteNotFound, QuoteOutdated, QuoteUsed
+from relay.errors import (
+    QuoteExpired,
+    QuoteForOtherCall,
+    QuoteNotFound,
+    QuoteOutdated,
+    QuoteUsed,
+    RelayPaused,
+)
 from relay.models import Attempt, Loss, Quote, RelayTransaction
 from relay.services import broadcasting, losses, reconciliation
 from tests.factories import UserFactory
@@ -29,7 +36,7 @@ from tests.relay.quoting import execute_prepared, prepare
 from tests.relay.services.test_query_counts import OF_EXECUTE
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all, later, track
-from users.models import User
+from users.models import TrustedImplementation, User
 
 pytestmark = pytest.mark.django_db
 Settle = Callable[[], int]
@@ -205,6 +212,20 @@ class TestMisuse:
         with refused(QuoteOutdated) as refusal:
             execute_prepared(user, profile, prepared)
         assert refusal.value.members["quotedGasLimit"] == 50_000
+
+    def test_a_quote_stays_good_where_its_code_lost_trust_and_nothing_more_may_be_lost(
+        self, user: User, profile: Profile, refused: Refused, settings: Settings
+    ) -> None:
+        settings.CHAIN_TRUST = "open"
+        prepared = prepare(user, profile)
+        Loss.objects.update(reserved_wei=1)
+        TrustedImplementation.objects.update(is_active=False)
+        settings.RELAY_USER_LOSS_PER_HOUR_WEI = 1
+        # Neither is the quote used, nor is its reservation under the key of a call.
+        with refused(RelayPaused):
+            execute_prepared(user, profile, prepared)
+        settings.RELAY_USER_LOSS_PER_HOUR_WEI = 10**18
+        assert execute_prepared(user, profile, prepared).quoted_cost == prepared.highest_cost
 
 
 def test_many_quotes_through_a_spike_and_reverts(

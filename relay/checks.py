@@ -62,7 +62,7 @@ def money_settings(**_: Any) -> list[CheckMessage]:
         errors.append(Error("RELAY_FEE_FLOOR_WEI is above RELAY_FEE_CAP_WEI.", id="relay.E003"))
     if not policy.tip_wei <= policy.tip_cap_wei <= policy.cap_wei:
         errors.append(
-            Error("RELAY_TIP_WEI, RELAY_TIP_CAP_WEI and RELAY_FEE_CAP_WEI do not rise.", id="relay.E004")
+            Error("RELAY_TIP_WEI, RELAY_TIP_CAP_WEI and RELAY_FEE_CAP_WEI do not rise.", id="relay.E005")
         )
     return errors
 

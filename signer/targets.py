@@ -82,13 +82,11 @@ class NodeTargets:
         calls += [("eth_getTransactionCount", [address, "finalized"]) for address in names]
         chain_id, *counts = self._ask(calls)
         self._check_chain(chain_id)
-        try:
-            return {address: int(count, 16) for address, count in zip(names, counts, strict=True)}
-        except (TypeError, ValueError) as error:
-            raise NodeAway("the node knows no final block") from error
+        # A node that knows no final block answers an error.
+        return {address: _number(count) for address, count in zip(names, counts, strict=True)}
 
     def _check_chain(self, answer: Any) -> None:
-        if not isinstance(answer, str) or int(answer, 16) != self._chain_id:
+        if _number(answer) != self._chain_id:
             raise NodeAway("the node is of another chain")
 
     def _read(self, addresses: Sequence[str]) -> dict[str, Trust]:
@@ -143,14 +141,22 @@ class NodeTargets:
 _NOBODY = "0x" + "00" * 20
 
 
+def _number(answer: Any) -> int:
+    try:
+        return int(answer, 16)
+    except (TypeError, ValueError) as error:
+        raise NodeAway("no number in the answer") from error
+
+
 def _bytes(answer: Any) -> bytes:
-    if not isinstance(answer, str):
-        raise NodeAway("no code in the answer")
-    return bytes.fromhex(answer.removeprefix("0x"))
+    try:
+        return bytes.fromhex(answer.removeprefix("0x"))
+    except (AttributeError, ValueError) as error:
+        raise NodeAway("no code in the answer") from error
 
 
 def _address(answer: Any) -> str | None:
     """Return the address in an answered word; None where the contract answered something else, or an error."""
-    if not isinstance(answer, str) or len(answer) != 66 or int(answer[:26], 16):
+    if not isinstance(answer, str) or len(answer) != 66 or not answer.startswith("0x" + "00" * 12):
         return None
     return "0x" + answer[26:]

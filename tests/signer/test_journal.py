@@ -9,7 +9,7 @@ from signer import journal as journals
 from signer.messages import Outcome
 from signer.pruning import Pruning
 from signer.service import SigningService
-from signer.targets import NodeAway, NodeTargets
+from signer.targets import NodeAway, NodeTargets, Trust
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.signer.parts import (
     CHAIN_ID,
@@ -93,7 +93,30 @@ def test_without_a_node_nothing_is_forgotten_and_signing_goes_on(
     assert isinstance(service.sign([self_transfer(service.keys().relayers[0])])[0], SignedTransaction)
 
 
-def test_a_node_that_knows_no_final_block_says_nothing() -> None:
+@pytest.mark.parametrize(
+    "answers", [[hex(CHAIN_ID), None], [hex(CHAIN_ID), "ten"], [None, "0x1"], ["LUKSO", "0x1"]]
+)
+def test_a_node_that_knows_no_final_block_or_answers_no_number_says_nothing(
+    answers: list[str | None],
+) -> None:
     targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
-    with patch.object(NodeTargets, "_ask", return_value=[hex(CHAIN_ID), None]), pytest.raises(NodeAway):
+    with patch.object(NodeTargets, "_ask", return_value=answers), pytest.raises(NodeAway):
         targets.used_nonces(["0x" + "aa" * 20])
+
+
+@pytest.mark.parametrize(
+    "answers", [["LUKSO", "0x", "0x"], [hex(CHAIN_ID), "0xcode", "0x"], [hex(CHAIN_ID), None, "0x"]]
+)
+def test_a_node_that_answers_neither_chain_nor_code_tells_nothing_of_a_contract(
+    answers: list[str | None],
+) -> None:
+    targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
+    with patch.object(NodeTargets, "_ask", side_effect=[answers, ["0x"]]), pytest.raises(NodeAway):
+        targets.trust_of(["0x" + "aa" * 20])
+
+
+def test_an_answer_that_is_no_address_names_no_profile() -> None:
+    targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
+    address, word = "0x" + "aa" * 20, "0x" + "zz" * 32
+    with patch.object(NodeTargets, "_ask", side_effect=[[hex(CHAIN_ID), "0x60", word], ["0x"]]):
+        assert targets.trust_of([address]) == {address: Trust.NONE}

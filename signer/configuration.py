@@ -7,7 +7,7 @@ from pathlib import Path
 
 from signer.client import Certificates
 from signer.journal import Journal
-from signer.keys import RELAYERS, SPARE, TREASURY, Keyring, read_keystore
+from signer.keys import RELAYERS, SPARE, TREASURY, Keyring, only_treasury, read_keystore
 from signer.policy import Limits
 from signer.service import Policy, SigningService
 from signer.targets import NodeTargets
@@ -41,7 +41,7 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
 
     Raises:
         Misconfigured: see there.
-        KeyUnusable: a key cannot be read.
+        KeyUnusable: a key cannot be read, or there is more than one treasury.
         JournalInUse: another signer runs on this journal.
     """
     read = _Reader(environment)
@@ -87,7 +87,7 @@ def _from_token(read: "_Reader") -> Keyring:
     from signer.tokens import Token  # Only those who have a device load the library.
 
     token = Token(module, label=read.text("SIGNER_PKCS11_TOKEN"), pin=read.secret("SIGNER_PKCS11_PIN"))
-    return Keyring.of(token.keys(RELAYERS), token.keys(SPARE), next(iter(token.keys(TREASURY)), None))
+    return Keyring.of(token.keys(RELAYERS), token.keys(SPARE), only_treasury(token.keys(TREASURY)))
 
 
 def _from_aws(read: "_Reader") -> Keyring:

@@ -1,7 +1,7 @@
 """Keys, wherever they are: in this process's memory from an encrypted keystore, or in a device that signs digests."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -65,15 +65,31 @@ class Keyring:
         return cls({key.address: key for key in relayers}, {key.address: key for key in spare}, treasury)
 
     def __or__(self, other: "Keyring") -> "Keyring":
-        """Return the keys of both; of two treasuries, this one."""
-        return Keyring(
-            self.relayers | other.relayers, self.spare | other.spare, self.treasury or other.treasury
-        )
+        """
+        Return the keys of both.
+
+        Raises:
+            KeyUnusable: each has a treasury.
+        """
+        treasuries = [ring.treasury for ring in (self, other) if ring.treasury]
+        return Keyring(self.relayers | other.relayers, self.spare | other.spare, only_treasury(treasuries))
 
     @property
     def for_calls(self) -> dict[str, Key]:
         """Those of relayers, in service or not."""
         return self.relayers | self.spare
+
+
+def only_treasury(keys: Sequence[Key]) -> Key | None:
+    """
+    Return the treasury's key, if there is one.
+
+    Raises:
+        KeyUnusable: there is more than one.
+    """
+    if len(keys) > 1:
+        raise KeyUnusable("there is more than one treasury")
+    return keys[0] if keys else None
 
 
 def read_keystore(directory: Path, password: str) -> Keyring:
@@ -87,9 +103,7 @@ def read_keystore(directory: Path, password: str) -> Keyring:
         [_decrypted(file, password) for file in sorted((directory / kind).glob("*.json"))]
         for kind in (RELAYERS, SPARE, TREASURY)
     )
-    if len(treasuries) > 1:
-        raise KeyUnusable("there is more than one treasury")
-    return Keyring.of(relayers, spare, treasuries[0] if treasuries else None)
+    return Keyring.of(relayers, spare, only_treasury(treasuries))
 
 
 def _decrypted(file: Path, password: str) -> Key:
@@ -105,7 +119,11 @@ def _decrypted(file: Path, password: str) -> Key:
 def write_keystore(
     directory: Path, kind: str, secret: bytes, password: str, *, work: int | None = None
 ) -> str:
-    """Encrypt a key into the folder of its kind, and return its address; `work` is scrypt's cost, for tests."""
+    """
+    Encrypt a key into the folder of its kind, and return its address.
+
+    `work` is scrypt's cost, for development and tests.
+    """
     key = MemoryKey(secret)
     folder = directory / kind
     folder.mkdir(parents=True, exist_ok=True)

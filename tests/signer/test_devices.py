@@ -184,11 +184,40 @@ def _is_of(key: Key, signature: bytes, digest: bytes) -> bool:
     return address_of(PublicKey.from_signature_and_message(signature, digest, hasher=None)) == key.address
 
 
+def test_more_than_one_treasury_is_refused_wherever_the_keys_are(
+    cloud: Kms, token: Token, tmp_path: Path
+) -> None:
+    password = secrets.token_hex(8)
+    write_keystore(tmp_path, TREASURY, secrets.token_bytes(32), password, work=2)
+    environment = {
+        "SIGNER_LISTEN": f"unix://{tmp_path}/socket",
+        "SIGNER_CHAIN_ID": "4201",
+        "SIGNER_RPC_URL": "http://127.0.0.1:1",
+        "SIGNER_JOURNAL": str(tmp_path / "journal"),
+        "SIGNER_AWS_RELAYERS": cloud.new_key(),
+        "SIGNER_AWS_ENDPOINT": cloud.url,
+    }
+    keystore = {"SIGNER_KEYSTORE": str(tmp_path), "SIGNER_KEYSTORE_PASSWORD": password}
+    with pytest.raises(KeyUnusable, match="more than one treasury"):
+        configure(environment | keystore | {"SIGNER_AWS_TREASURY": cloud.new_key()})
+    device = {"SIGNER_PKCS11_MODULE": "any", "SIGNER_PKCS11_TOKEN": "signer", "SIGNER_PKCS11_PIN": _PIN}
+    with (
+        patch("signer.tokens.Token", return_value=token),
+        # It has two keys with this label.
+        patch("signer.configuration.TREASURY", RELAYERS),
+        pytest.raises(KeyUnusable, match="more than one treasury"),
+    ):
+        configure(environment | device)
+    write_keystore(tmp_path, TREASURY, secrets.token_bytes(32), password, work=2)
+    with pytest.raises(KeyUnusable, match="more than one treasury"):
+        configure(environment | keystore)
+
+
 def test_a_signer_has_the_keys_of_its_keystore_its_token_and_its_cloud(
     cloud: Kms, module: str, tmp_path: Path
 ) -> None:
     password = secrets.token_hex(8)
-    store = {kind: secrets.token_bytes(32) for kind in (RELAYERS, SPARE, TREASURY)}
+    store = {kind: secrets.token_bytes(32) for kind in (RELAYERS, SPARE)}
     written = {kind: write_keystore(tmp_path, kind, key, password, work=2) for kind, key in store.items()}
     names = [cloud.new_key(), cloud.new_key()]
     environment = {
@@ -206,12 +235,12 @@ def test_a_signer_has_the_keys_of_its_keystore_its_token_and_its_cloud(
         "SIGNER_AWS_ENDPOINT": cloud.url,
     }
     with closing(Token(module, label="signer", pin=_PIN)) as token:
-        in_token = {kind: [key.address for key in token.keys(kind)] for kind in (RELAYERS, SPARE)}
+        in_token = {kind: [key.address for key in token.keys(kind)] for kind in (RELAYERS, SPARE, TREASURY)}
     keys = configure(environment).service.keys()
     client = kms_client(endpoint=cloud.url)
     relayers = [written[RELAYERS], *in_token[RELAYERS], KmsKey(client, names[0]).address]
     spare = [written[SPARE], *in_token[SPARE], KmsKey(client, names[1]).address]
-    assert keys == KeyList([*relayers, *spare], spare, written[TREASURY])
+    assert keys == KeyList([*relayers, *spare], spare, in_token[TREASURY][0])
     with pytest.raises(KeyUnusable) as refusal:
         configure({**environment, "SIGNER_KEYSTORE_PASSWORD": secrets.token_hex(8)})
     assert password not in str(refusal.value)

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
-from gateway.chain.fees import Fees, bump
+from gateway.chain.fees import Fees
 from gateway.chain.remote_signing import signed_outside
 from gateway.chain.signing import get_signer
 from gateway.chain.treasury import TRANSFER_GAS, get_treasury
@@ -22,7 +22,7 @@ from gateway.chain.types import AccountState, ChainView, Head, Receipt
 from gateway.common.fields import checksum
 from relay import queries
 from relay.models import Relayer, TopUp, Treasury
-from relay.services.replacement import fees_today
+from relay.services.replacement import bump_fees, fees_today
 
 logger = logging.getLogger(__name__)
 
@@ -160,15 +160,9 @@ def _replaced(newest: TopUp, head: Head, *, now: datetime) -> TopUp | None:
     waits_since = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
     if newest.created_at > waits_since or newest.max_fee_per_gas_wei >= price:
         return None
-    signed = Fees(int(newest.max_fee_per_gas_wei), int(newest.max_priority_fee_per_gas_wei), 0)
-    bumped = bump(signed, cap_wei=get_chain().fees.cap_wei)
+    bumped = bump_fees(signed=newest, fees=fees)
     if bumped is None:
         return None
-    raised = Fees(
-        max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei),
-        max(bumped.max_priority_fee_per_gas_wei, fees.max_priority_fee_per_gas_wei),
-        0,
-    )
     if not TopUp.objects.filter(pk=newest.pk, status=_Status.SENT).update(status=_Status.REPLACED):
         return None
     row = _signed(
@@ -177,7 +171,7 @@ def _replaced(newest: TopUp, head: Head, *, now: datetime) -> TopUp | None:
         newest.account_nonce,
         newest.sequence + 1,
         int(newest.amount_wei),
-        raised,
+        bumped,
         now=now,
     )
     row.save(force_insert=True)

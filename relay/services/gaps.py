@@ -17,7 +17,7 @@ from django.db.models import F
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
-from gateway.chain.fees import Fees, bump
+from gateway.chain.fees import Fees
 from gateway.chain.remote_signing import signed_outside
 from gateway.chain.signing import get_signer
 from gateway.chain.types import Head, SendKind, SendOutcome
@@ -25,7 +25,7 @@ from gateway.common import db
 from gateway.common.db import isolated
 from relay.models import GapFiller, Loss, RelayTransaction, sql_values
 from relay.services import losses
-from relay.services.replacement import fees_today
+from relay.services.replacement import bump_fees, fees_today
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
 
 logger = logging.getLogger(__name__)
@@ -168,17 +168,13 @@ def _note(filler: GapFiller, outcome: SendOutcome, fees: Fees, now: datetime) ->
 
 def _raise_fees(filler: GapFiller, fees: Fees) -> None:
     """Sign again at higher fees if the cap allows it; whichever of the two is mined, the gap is filled."""
-    price = Fees(filler.max_fee_per_gas_wei, filler.max_priority_fee_per_gas_wei, filler.max_fee_per_gas_wei)
-    bumped = bump(price, cap_wei=get_chain().fees.cap_wei)
+    bumped = bump_fees(signed=filler, fees=fees)
     if bumped is None:
         return
-    highest = max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei)
-    tip = max(bumped.max_priority_fee_per_gas_wei, fees.max_priority_fee_per_gas_wei)
-    raised = Fees(highest, min(tip, highest), highest)
-    signed = _sign(filler.relayer.address, filler.account_nonce, raised)
-    for name, value in _columns(signed, raised).items():
+    columns = _columns(_sign(filler.relayer.address, filler.account_nonce, bumped), bumped)
+    for name, value in columns.items():
         setattr(filler, name, value)
-    filler.save(update_fields=list(_columns(signed, raised)))
+    filler.save(update_fields=list(columns))
 
 
 # Nodes keep no more of one account in their pools than may be in flight.

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Case, Exists, F, Q, Value, When
-from django.db.models.functions import Greatest, Least
+from django.db.models import Exists, F
 
 from gateway.admin import approval_kinds, approvals
 from gateway.admin.approval_kinds import Done, Kind
@@ -264,10 +263,11 @@ def update_accounts(
     # In several statements, so that requests find a relayer that is not locked.
     size = max(1, len(relayers) // 4)
     groups = [relayers[start : start + size] for start in range(0, len(relayers), size)]
-    updated = {row_id for group in groups for row_id in _update_together(group, accounts, now)}
+    updated = {row_id for group in groups for row_id in _update(group, accounts, now, locked="SKIP LOCKED")}
     for relayer in relayers:
         if relayer.pk not in updated:
-            _update_account(relayer, accounts[relayer.address], now)
+            # Wait for the request that has locked it, without locking any other meanwhile.
+            _update([relayer], accounts, now)
 
 
 def _ahead(relayers: Iterable[Relayer], accounts: Mapping[str, AccountState]) -> dict[str, int]:
@@ -298,10 +298,10 @@ def _are_most(ahead: Collection[str], relayers: Sequence[Relayer]) -> bool:
     return len(ahead) > max(1, len(relayers) // 2)
 
 
-def _update_together(
-    relayers: Sequence[Relayer], accounts: Mapping[str, AccountState], now: datetime
+def _update(
+    relayers: Sequence[Relayer], accounts: Mapping[str, AccountState], now: datetime, *, locked: str = ""
 ) -> list[int]:
-    """Update those that no request has locked, and return their ids."""
+    """Update relayers and return their ids; with `SKIP LOCKED` only those that no request has locked."""
     params = {
         "ids": [relayer.pk for relayer in relayers],
         "nonces": [accounts[relayer.address].latest_nonce for relayer in relayers],
@@ -309,22 +309,7 @@ def _update_together(
         "balances": [accounts[relayer.address].balance_wei for relayer in relayers],
         "now": now,
     }
-    return [row_id for (row_id,) in db.all_rows(_UPDATE_RELAYERS, params)]
-
-
-def _update_account(relayer: Relayer, account: AccountState, now: datetime) -> None:
-    """Wait for the request that has locked this relayer, without locking any other meanwhile."""
-    is_ahead = Q(next_account_nonce__lt=account.latest_nonce)
-    Relayer.objects.filter(pk=relayer.pk).update(
-        is_active=Case(When(is_ahead, then=False), default=F("is_active")),
-        quarantined_at=Case(When(is_ahead, then=now), default=F("quarantined_at")),
-        mined_account_nonce=Greatest(
-            Value(account.latest_nonce), Least(F("mined_account_nonce"), account.highest_nonce)
-        ),
-        next_account_nonce=Greatest(F("next_account_nonce"), account.latest_nonce),
-        balance_wei=account.balance_wei,
-        synced_at=now,
-    )
+    return [row_id for (row_id,) in db.all_rows(_UPDATE_RELAYERS.format(locked=locked), params)]
 
 
 def set_active(*, relayer_id: int, is_active: bool) -> bool:
@@ -371,11 +356,11 @@ RETURNING before.next_account_nonce, relayer.next_account_nonce
 
 # What the newest block says of relayers. Where the chain is ahead of us, the next account nonce jumps forward and the
 # relayer is quarantined.
-# Rows that a request has locked are left out and not returned: waiting for one would keep the others locked
-# against all requests meanwhile.
+# With SKIP LOCKED, rows that a request has locked are left out and not returned: waiting for one would keep the others
+# locked against all requests meanwhile.
 _UPDATE_RELAYERS = """
 WITH free AS (
-    SELECT id FROM relay_relayer WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE SKIP LOCKED
+    SELECT id FROM relay_relayer WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE {locked}
 )
 UPDATE relay_relayer AS relayer
 SET is_active = is_active AND next_account_nonce >= account.nonce,

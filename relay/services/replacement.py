@@ -15,7 +15,7 @@ from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
 from gateway.chain.remote_signing import signed_outside
 from gateway.chain.signing import get_signer
 from gateway.chain.types import Head
-from relay.models import Attempt, Loss, RelayTransaction
+from relay.models import Attempt, GapFiller, Loss, RelayTransaction, TopUp
 from relay.pricing import cost_in_credits
 from relay.services import loops, losses
 from rewards.queries import debt_limit_of
@@ -46,7 +46,7 @@ def replacement_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
 
     An attempt that was never sent is in no pool and needs no bump.
     """
-    return fees if attempt.first_sent_at is None else _bump_fees(attempt=attempt, fees=fees)
+    return fees if attempt.first_sent_at is None else bump_fees(signed=attempt, fees=fees)
 
 
 def higher_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
@@ -59,21 +59,22 @@ def higher_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
     replacing = replacement_fees(attempt=attempt, fees=fees)
     if replacing is None or replacing.max_fee_per_gas_wei > attempt.max_fee_per_gas_wei:
         return replacing
-    return _bump_fees(attempt=attempt, fees=fees)
+    return bump_fees(signed=attempt, fees=fees)
 
 
-def _bump_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
-    signed = Fees(
-        max_fee_per_gas_wei=attempt.max_fee_per_gas_wei,
-        max_priority_fee_per_gas_wei=attempt.max_priority_fee_per_gas_wei,
-        expected_price_wei=attempt.max_fee_per_gas_wei,
+def bump_fees(*, signed: Attempt | GapFiller | TopUp, fees: Fees) -> Fees | None:
+    """Return the fees of what was signed, bumped, and at least `fees`; None if that exceeds the cap."""
+    bumped = bump(
+        Fees(signed.max_fee_per_gas_wei, signed.max_priority_fee_per_gas_wei, signed.max_fee_per_gas_wei),
+        cap_wei=get_chain().fees.cap_wei,
     )
-    bumped = bump(signed, cap_wei=get_chain().fees.cap_wei)
     if bumped is None:
         return None
-    highest = max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei)
-    tip = max(bumped.max_priority_fee_per_gas_wei, fees.max_priority_fee_per_gas_wei)
-    return Fees(highest, min(tip, highest), max(fees.expected_price_wei, bumped.expected_price_wei))
+    return Fees(
+        max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei),
+        max(bumped.max_priority_fee_per_gas_wei, fees.max_priority_fee_per_gas_wei),
+        max(bumped.expected_price_wei, fees.expected_price_wei),
+    )
 
 
 def store_cancellation(*, call: RelayTransaction, newest: Attempt, fees: Fees, now: datetime) -> bool:

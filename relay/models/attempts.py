@@ -26,7 +26,7 @@ class AttemptStatus(models.TextChoices):
 
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
-    """Filters by status, and what to leave out of a long row."""
+    """Filters by hash and by status."""
 
     def with_hash(self, transaction_hash: str) -> Self:
         """Keep the one with this transaction hash, in any casing, on the chain that this process serves."""
@@ -55,22 +55,6 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
     def unsent(self) -> Self:
         """Keep those that wait for their first broadcast."""
         return self.in_progress().filter(status=Attempt.Status.SIGNED)
-
-    def broadcasted(self) -> Self:
-        """Keep those that were broadcast and are not mined."""
-        return self.in_progress().filter(status=Attempt.Status.SENT)
-
-    def without_payload(self) -> Self:
-        """Leave out what the controller has signed; if it is needed after all, it is read separately."""
-        return self.defer("relay_transaction__payload", "relay_transaction__signature")
-
-    def without_bytes(self) -> Self:
-        """Leave out everything that is long; if it is needed after all, it is read separately."""
-        return self.without_payload().defer("raw", "node_message")
-
-    def in_nonce_order(self) -> Self:
-        """Order as the chain will execute them."""
-        return self.order_by("relayer_id", "account_nonce", "sequence")
 
 
 class Attempt(models.Model):

@@ -138,7 +138,7 @@ class History:
         self.flaky.flip()
 
     def replace(self) -> None:
-        sent = list(Attempt.objects.broadcasted())
+        sent = list(Attempt.objects.in_progress().filter(status="sent"))
         if sent:
             attempt = self.rng.choice(sent)
             replacement.replace(attempt_id=attempt.pk, fees=bumped_fees(attempt), now=self.now)
@@ -157,7 +157,7 @@ class History:
             )
 
     def drop(self) -> None:
-        sent = list(Attempt.objects.broadcasted())
+        sent = list(Attempt.objects.in_progress().filter(status="sent"))
         if sent:
             self.chain.drop(self.rng.choice(sent).transaction_hash)
 

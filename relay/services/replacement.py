@@ -98,22 +98,9 @@ def store_cancellation(*, call: RelayTransaction, newest: Attempt, fees: Fees, n
     return True
 
 
-def _store_call(*, newest: Attempt, key_manager: str, calldata: bytes, fees: Fees, now: datetime) -> Attempt:
-    """Store the same call at other fees on `newest`'s account nonce. The call's row must be locked."""
-    return _store_replacement(
-        newest=newest,
-        kind=Attempt.Kind.CALL,
-        to=key_manager,
-        data=calldata,
-        gas_limit=newest.gas_limit,
-        fees=fees,
-        now=now,
-    )
-
-
 def _store_replacement(
     *, newest: Attempt, kind: Attempt.Kind, to: str, data: bytes, gas_limit: int, fees: Fees, now: datetime
-) -> Attempt:
+) -> None:
     signed = get_signer().sign(
         relayer=newest.relayer.address,
         transaction=UnsignedTransaction(
@@ -129,7 +116,7 @@ def _store_replacement(
     same_nonce = Attempt.objects.filter(relayer=newest.relayer, account_nonce=newest.account_nonce)
     same_nonce.filter(status=Attempt.Status.SENT).update(status=Attempt.Status.REPLACED)
     same_nonce.filter(status=Attempt.Status.SIGNED).update(status=Attempt.Status.WITHDRAWN)
-    stored = Attempt.objects.create(
+    Attempt.objects.create(
         relay_transaction_id=newest.relay_transaction_id,
         chain_id=newest.chain_id,
         relayer=newest.relayer,
@@ -144,7 +131,6 @@ def _store_replacement(
         created_at=now,
     )
     loops.notify_signed()
-    return stored
 
 
 @signed_outside
@@ -170,8 +156,14 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     worst_cost_wei = newest.gas_limit * bumped.max_fee_per_gas_wei
     if not _cover(call=call, cost_wei=worst_cost_wei, now=now):
         return False
-    _store_call(
-        newest=newest, key_manager=call.key_manager_address, calldata=call.calldata, fees=bumped, now=now
+    _store_replacement(
+        newest=newest,
+        kind=Attempt.Kind.CALL,
+        to=call.key_manager_address,
+        data=call.calldata,
+        gas_limit=newest.gas_limit,
+        fees=bumped,
+        now=now,
     )
     return True
 

@@ -22,7 +22,6 @@ from relay.models import Attempt, RelayTransaction
 from users.models import ProfileCard, User
 
 MOST = 20
-_HASH = re.compile(r"0x[0-9a-f]{64}")
 _WHOLE_ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 MayView = Callable[[type[Model]], bool]
 
@@ -99,10 +98,7 @@ def _places(term: str) -> Iterator[QuerySet[Any]]:
     if not term:
         return
     lowered = term.lower()
-    if _HASH.fullmatch(lowered):
-        owners = Attempt.objects.with_hash(lowered).values("relay_transaction_id")
-        yield RelayTransaction.objects.filter(pk__in=owners)
-    elif not _WHOLE_ADDRESS.fullmatch(lowered):
+    if not _WHOLE_ADDRESS.fullmatch(lowered):
         begun = Attempt.objects.with_hash_like(lowered).order_by("transaction_hash")[:MOST]
         yield RelayTransaction.objects.filter(
             pk__in=list(begun.values_list("relay_transaction_id", flat=True))

@@ -1,7 +1,5 @@
 """Relay transactions and their attempts, with the actions on a transaction."""
 
-import re
-
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
@@ -22,7 +20,6 @@ from relay.services import cancellation
 from relay.services.broadcasting import broadcast_again
 from relay.services.reorganisations import OVERTAKEN
 
-_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 # One index has these.
 _UNSUCCESSFUL = (
     RelayTransaction.Status.FAILED,
@@ -217,11 +214,8 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
         self, request: HttpRequest, queryset: QuerySet[RelayTransaction], search_term: str
     ) -> tuple[QuerySet[RelayTransaction], bool]:
         term = search_term.strip()
-        if _HASH.fullmatch(term):
-            # Two steps, because an OR over a join can use no index.
-            owners = Attempt.objects.with_hash(term).values("relay_transaction_id")
-            return queryset.filter(pk__in=owners), False
         people = people_like(term)
+        # In two steps, because an OR over a join can use no index.
         begun = _ids_of(term)
         if people or begun:
             return queryset.filter(Q(user__in=people) | Q(pk__in=begun)), False

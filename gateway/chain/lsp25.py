@@ -62,6 +62,10 @@ class RelayCall:
         """The last unix second at which the chain accepts the call; None for ever."""
         return valid_until_of(self.validity)
 
+    def digest(self, chain_id: int) -> bytes:
+        """Return the 32 bytes that a controller signs for this chain."""
+        return _digest(self, chain_id)
+
 
 def valid_until_of(validity: int) -> int | None:
     """Return the last unix second of a validity, which is its lower half; None for ever."""
@@ -100,7 +104,7 @@ def wrong_hashes(*, chain_id: int, call: RelayCall, profile: str) -> list[WrongH
     The caller recovers the signer of each: if one is a controller of the profile, the
     mistake is found. None of these hashes may ever be accepted.
     """
-    seen = {_digest(call, chain_id)}
+    seen = {call.digest(chain_id)}
     hashes = []
     for mistake, digest, numbers in _candidates(chain_id, call, profile):
         if digest not in seen:
@@ -114,7 +118,7 @@ _Candidate = tuple[type[SignatureMistake], bytes, dict[str, int]]
 
 
 def _candidates(chain_id: int, call: RelayCall, profile: str) -> Iterator[_Candidate]:
-    right = _digest(call, chain_id)
+    right = call.digest(chain_id)
     message = _words(_VERSION, chain_id, call.relay_nonce, call.validity, 0) + call.payload
     yield mistakes.SignedAsPersonalMessage, personal_sign_digest(right), {}
     yield mistakes.SignedAsHexText, personal_sign_digest(b"0x" + right.hex().encode()), {}
@@ -122,7 +126,7 @@ def _candidates(chain_id: int, call: RelayCall, profile: str) -> Iterator[_Candi
     yield mistakes.SignedInnerMessage, personal_sign_digest(message), {}
     yield mistakes.SignedForProfile, _validated(profile, message), {}
     for other in _OTHER_CHAIN_IDS:
-        yield mistakes.SignedForOtherChain, _digest(call, other), {"signed": other}
+        yield mistakes.SignedForOtherChain, call.digest(other), {"signed": other}
     yield mistakes.SignedWithoutValidity, _digest(call, chain_id, validity=0), {}
     yield from _old_forms(chain_id, call)
     yield from _other_numbers(chain_id, call)

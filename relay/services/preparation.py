@@ -13,7 +13,7 @@ from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
-from gateway.chain.lsp25 import RelayCall, relay_digest
+from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery, RelayState
 from gateway.common.errors import DomainError, InvalidRequest
@@ -96,7 +96,8 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
         key_manager=query.key_manager, controller=controller, chain_nonce=state.relay_nonce
     )
     call = RelayCall(query.key_manager, draft.payload, b"", nonce, draft.validity)
-    request = CallRequest(caller, call, _identity(call, controller), now)
+    identity = Identity("0x" + call.digest(get_chain().id).hex(), controller)
+    request = CallRequest(caller, call, identity, now)
     return _assess(request, query, state, wants_quote=draft.wants_quote)
 
 
@@ -112,17 +113,6 @@ def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
         gas_limit=None,
         gas_cap=settings.RELAY_MAX_GAS,
     )
-
-
-def _identity(call: RelayCall, controller: str) -> Identity:
-    digest = relay_digest(
-        chain_id=get_chain().id,
-        key_manager=call.key_manager,
-        relay_nonce=call.relay_nonce,
-        validity=call.validity,
-        payload=call.payload,
-    )
-    return Identity("0x" + digest.hex(), controller)
 
 
 def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants_quote: bool) -> PreparedCall:

@@ -21,7 +21,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.errors import NodeUnavailable, no_answer
-from gateway.chain.lsp25 import RelayCall, relay_digest
+from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signatures import recover_signers
 from gateway.chain.signing import Signer, get_signer
 from gateway.chain.types import RelayQuery, RelayState
@@ -93,13 +93,7 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, Identity]:
     Raises:
         UnusableSignature: no address can be recovered from the signature.
     """
-    digest = relay_digest(
-        chain_id=get_chain().id,
-        key_manager=call.key_manager,
-        relay_nonce=call.relay_nonce,
-        validity=call.validity,
-        payload=call.payload,
-    )
+    digest = call.digest(get_chain().id)
     signature, (controller,) = recover_signers(call.signature, digest)
     normalised = RelayCall(call.key_manager, call.payload, signature, call.relay_nonce, call.validity)
     return normalised, Identity("0x" + digest.hex(), controller)

@@ -17,7 +17,9 @@ from gateway.chain.config import get_chain
 from gateway.common import db
 from relay.errors import ProfileNotRegistered, TransactionNotFound
 from relay.models import (
+    ACTIVE_SQL,
     CALLERS_DOING,
+    IN_PROGRESS_SQL,
     Attempt,
     Relayer,
     RelayTransaction,
@@ -33,8 +35,6 @@ from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, se
 # The name under which staff pause the whole relay.
 RELAY = "relay"
 _STATUS = RelayTransaction.Status
-_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
-_ACTIVE = sql_values(*RelayTransaction.ACTIVE)
 _UNSUCCESSFUL = sql_values(*RelayTransaction.UNSUCCESSFUL)
 
 
@@ -156,7 +156,7 @@ FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
 )
 CROSS JOIN ({TRUSTED_CODES}) AS trusted (codes)
 LEFT JOIN LATERAL (
-    SELECT max(transaction_hash) FILTER (WHERE user_id = call.user_id AND status IN {_ACTIVE}) AS transaction_hash,
+    SELECT max(transaction_hash) FILTER (WHERE user_id = call.user_id AND status IN {ACTIVE_SQL}) AS transaction_hash,
            coalesce(max(generation) + 1, 0) AS generation,
            count(*) FILTER (WHERE status = '{_STATUS.FAILED}') AS failures
     FROM relay_relaytransaction
@@ -411,7 +411,7 @@ def figures() -> Figures:
 
 _FIGURES = f"""
 WITH call AS MATERIALIZED (
-    SELECT id, status, created_at FROM relay_relaytransaction WHERE status IN {_IN_PROGRESS}
+    SELECT id, status, created_at FROM relay_relaytransaction WHERE status IN {IN_PROGRESS_SQL}
 ), attempt AS MATERIALIZED (
     SELECT attempt.relay_transaction_id AS call_id, attempt.status, attempt.created_at, attempt.first_sent_at
     FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id

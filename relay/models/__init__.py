@@ -6,13 +6,14 @@ Every row names its chain, so that the rows of a second chain never collide with
 
 from pathlib import Path
 
-from relay.models.attempts import HASH_PART, Attempt, AttemptQuerySet, AttemptStatus
+from relay.models.attempts import HASH_PART, Attempt, AttemptStatus
 from relay.models.calls import (
+    ACTIVE_SQL,
     CALLERS_DOING,
+    IN_PROGRESS_SQL,
     PREDECESSOR_FAILED,
     RelayStatus,
     RelayTransaction,
-    RelayTransactionQuerySet,
     ReversedSettlement,
     current_chain_id,
     sql_values,
@@ -23,13 +24,14 @@ from relay.models.unsigned import UnsignedCall
 from relay.models.worker import FinalBlock, Loss, WorkerLoop
 
 __all__ = [
+    "ACTIVE_SQL",
     "CALLERS_DOING",
     "FUNCTIONS",
     "HASH_PART",
+    "IN_PROGRESS_SQL",
     "PREDECESSOR_FAILED",
     "TIMELINE",
     "Attempt",
-    "AttemptQuerySet",
     "AttemptStatus",
     "FinalBlock",
     "GapFiller",
@@ -37,7 +39,6 @@ __all__ = [
     "Quote",
     "RelayStatus",
     "RelayTransaction",
-    "RelayTransactionQuerySet",
     "Relayer",
     "ReversedSettlement",
     "TopUp",
@@ -57,8 +58,8 @@ TIMELINE = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bi
 def _functions() -> str:
     """Return the SQL of `functions.sql`, with the names of statuses from the one place that has them."""
     names = {
-        "in_progress": sql_values(*RelayTransaction.IN_PROGRESS),
-        "active": sql_values(*RelayTransaction.ACTIVE),
+        "in_progress": IN_PROGRESS_SQL,
+        "active": ACTIVE_SQL,
         "unsuccessful": sql_values(*RelayTransaction.UNSUCCESSFUL),
         "callers_doing": CALLERS_DOING,
         "costless": sql_values(*Attempt.COSTLESS),

@@ -57,6 +57,9 @@ def sql_values(*statuses: models.TextChoices) -> str:
     return "({})".format(", ".join(f"'{status.value}'" for status in statuses))
 
 
+IN_PROGRESS_SQL, ACTIVE_SQL = sql_values(*_IN_PROGRESS), sql_values(*_ACTIVE)
+
+
 class RelayTransactionQuerySet(models.QuerySet["RelayTransaction"]):
     """Filters by status and by nonce channel."""
 

@@ -20,7 +20,7 @@ from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import SendKind, SendOutcome
 from gateway.common import db, durations
 from gateway.common.db import isolated
-from relay.models import PREDECESSOR_FAILED, Attempt, RelayTransaction, sql_values
+from relay.models import ACTIVE_SQL, IN_PROGRESS_SQL, PREDECESSOR_FAILED, Attempt, RelayTransaction
 from relay.services import cancellation, replacement
 from relay.services.replacement import fees_today
 
@@ -277,8 +277,6 @@ def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now
         )
 
 
-_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
-_ACTIVE = sql_values(*RelayTransaction.ACTIVE)
 _SIGNED, _SENT = Attempt.Status.SIGNED.value, Attempt.Status.SENT.value
 
 _COLUMNS = """
@@ -309,7 +307,7 @@ _RELAYERS_WITH_UNSENT = f"SELECT DISTINCT attempt.relayer_id {_WAITING} ORDER BY
 _OVERDUE = f"""
 WITH call AS MATERIALIZED (
     SELECT id, key_manager_address, controller_address, channel, validity, is_follower
-    FROM relay_relaytransaction WHERE chain_id = %(chain)s AND status IN {_IN_PROGRESS}
+    FROM relay_relaytransaction WHERE chain_id = %(chain)s AND status IN {IN_PROGRESS_SQL}
 )
 {_COLUMNS} FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
 WHERE attempt.status = '{_SENT}' AND (attempt.sent_at < %(before)s OR attempt.sent_at IS NULL)
@@ -334,7 +332,7 @@ WHERE call.id = ANY(%(ids)s::bigint[]) AND call.is_follower AND NOT EXISTS (
     WHERE before.chain_id = call.chain_id AND before.key_manager_address = call.key_manager_address
       AND before.controller_address = call.controller_address AND before.channel = call.channel
       AND before.relay_nonce = call.relay_nonce - 1 AND before.id < call.id
-      AND before.status IN {_ACTIVE} AND (before.terminal_status = '' OR before.status NOT IN {_IN_PROGRESS})
+      AND before.status IN {ACTIVE_SQL} AND (before.terminal_status = '' OR before.status NOT IN {IN_PROGRESS_SQL})
 )
 """  # noqa: S608 - constants of our own
 

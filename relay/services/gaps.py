@@ -23,7 +23,7 @@ from gateway.chain.signing import get_signer
 from gateway.chain.types import Head, SendKind, SendOutcome
 from gateway.common import db
 from gateway.common.db import isolated
-from relay.models import GapFiller, Loss, RelayTransaction, sql_values
+from relay.models import IN_PROGRESS_SQL, GapFiller, Loss
 from relay.services import losses
 from relay.services.replacement import bump_fees, fees_today
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
@@ -198,7 +198,7 @@ WHERE relayer.chain_id = %(chain)s AND relayer.address = ANY(%(addresses)s)
     SELECT true FROM relay_attempt AS attempt
     JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
     WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce = taken.account_nonce
-      AND (call.status IN {sql_values(*RelayTransaction.IN_PROGRESS)} OR attempt.block_number > %(head)s)
+      AND (call.status IN {IN_PROGRESS_SQL} OR attempt.block_number > %(head)s)
     LIMIT 1
   ) IS NULL
 ORDER BY relayer.id, taken.account_nonce

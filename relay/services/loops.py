@@ -15,7 +15,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.common import db
 from gateway.common.leases import Lease
-from relay.models import Attempt, RelayTransaction, WorkerLoop, sql_values
+from relay.models import IN_PROGRESS_SQL, Attempt, WorkerLoop
 
 # PostgreSQL notifies this channel when new bytes are committed. It is only sooner than the clock of the loop.
 SIGNED_CHANNEL = "relay_signed"
@@ -125,18 +125,17 @@ SET ended_at = CASE WHEN %(ended)s THEN statement_timestamp() ELSE noted.ended_a
 RETURNING id
 """
 
-_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
-
 _STALLS = f"""
 WITH due (loop, since) AS (
     SELECT '{BROADCASTING}', min(attempt.created_at)
     FROM relay_attempt AS attempt JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
     WHERE attempt.chain_id = %(chain)s AND attempt.status = '{Attempt.Status.SIGNED}'
-      AND attempt.node_message = '' AND call.status IN {_IN_PROGRESS}
+      AND attempt.node_message = '' AND call.status IN {IN_PROGRESS_SQL}
     UNION ALL
     SELECT '{TRACKING}', min(attempt.mined_at) + %(confirming)s * interval '1 second'
     FROM relay_relaytransaction AS call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
-    WHERE attempt.chain_id = %(chain)s AND attempt.status = '{Attempt.Status.MINED}' AND call.status IN {_IN_PROGRESS}
+    WHERE attempt.chain_id = %(chain)s AND attempt.status = '{Attempt.Status.MINED}'
+      AND call.status IN {IN_PROGRESS_SQL}
 )
 SELECT due.loop, extract(epoch FROM statement_timestamp() - due.since)::float
 FROM due LEFT JOIN relay_workerloop AS noted ON noted.name = due.loop AND noted.chain_id = %(chain)s

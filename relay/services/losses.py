@@ -18,7 +18,7 @@ from django.conf import settings
 
 from gateway.chain.config import get_chain
 from gateway.common import db
-from relay.models import Attempt, Loss, RelayTransaction, sql_values
+from relay.models import IN_PROGRESS_SQL, Attempt, Loss
 
 _HOUR = timedelta(hours=1)
 # A call whose quote was good when it came may take so long to be accepted.
@@ -159,7 +159,7 @@ FROM (
     JOIN relay_relaytransaction AS call ON call.hold_id = hold.id
     LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
     WHERE open.chain_id = %(chain)s AND open.settled_at IS NULL
-      AND call.status NOT IN {sql_values(*RelayTransaction.IN_PROGRESS)}
+      AND call.status NOT IN {IN_PROGRESS_SQL}
 ) AS ended
 WHERE loss.id = ended.id
 RETURNING loss.id

@@ -20,7 +20,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.types import ChainView, Receipt
 from gateway.common import db
-from relay.models import Attempt, RelayTransaction, sql_values
+from relay.models import IN_PROGRESS_SQL, Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services import cancellation
 from relay.services.reorganisations import OVERTAKEN
@@ -30,7 +30,6 @@ DAYS = 40
 # The nodes are asked every night, so this covers a night that was missed.
 RECEIPT_DAYS = 2
 _BATCH_SIZE = 200
-_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
 
 _FIND_DIFFERENCES = f"""
 WITH settled AS (
@@ -64,12 +63,12 @@ FROM settled WHERE status = '{RelayTransaction.Status.SUCCESS}' AND succeeded IS
 UNION ALL
 SELECT 'a call in progress has an open hold', call.id, hold.id, 1, 0
 FROM relay_relaytransaction AS call JOIN credits_hold AS hold ON hold.id = call.hold_id
-WHERE call.status IN {_IN_PROGRESS} AND hold.status <> '{HoldStatus.HELD}'
+WHERE call.status IN {IN_PROGRESS_SQL} AND hold.status <> '{HoldStatus.HELD}'
 UNION ALL
 SELECT 'an open hold has a call in progress', call.id, hold.id, 0, hold.amount
 FROM credits_hold AS hold LEFT JOIN relay_relaytransaction AS call ON call.hold_id = hold.id
 WHERE hold.status = '{HoldStatus.HELD}' AND hold.key LIKE 'relay:%%'
-    AND (call.id IS NULL OR call.status NOT IN {_IN_PROGRESS})
+    AND (call.id IS NULL OR call.status NOT IN {IN_PROGRESS_SQL})
 UNION ALL
 SELECT 'a mined attempt has a whole receipt', relay_transaction_id, id, 1, 0
 FROM relay_attempt

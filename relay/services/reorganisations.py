@@ -21,7 +21,7 @@ from gateway.chain.fees import Fees
 from gateway.chain.types import BlockId, ChainView
 from gateway.common import db
 from gateway.common.db import isolated
-from relay.models import Attempt, FinalBlock, RelayTransaction, ReversedSettlement, sql_values
+from relay.models import IN_PROGRESS_SQL, Attempt, FinalBlock, RelayTransaction, ReversedSettlement
 from relay.services import cancellation, losses, relayers
 from rewards.services import cashback
 
@@ -259,8 +259,6 @@ def figures(*, since: datetime) -> Figures:
     return Figures(*db.only_row(_FIGURES, {"chain": get_chain().id, "since": since}))
 
 
-_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
-
 _FIGURES = """
 SELECT (SELECT count(*) FROM relay_reversedsettlement WHERE reversed_at >= %(since)s),
        (SELECT count(*) FROM relay_gapfiller WHERE created_at >= %(since)s),
@@ -276,7 +274,7 @@ LEFT JOIN LATERAL (
     FROM relay_attempt AS attempt
     JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
     WHERE attempt.chain_id = final.chain_id AND attempt.block_number > final.number
-      AND call.status NOT IN {_IN_PROGRESS}
+      AND call.status NOT IN {IN_PROGRESS_SQL}
 ) AS settled ON true
 WHERE final.chain_id = %(chain)s
 """  # noqa: S608 - constants of our own
@@ -294,6 +292,6 @@ SELECT DISTINCT call.id
 FROM unnest(%(numbers)s::bigint[], %(hashes)s::text[]) AS vanished (number, hash)
 JOIN relay_attempt AS attempt ON attempt.block_number = vanished.number AND attempt.block_hash = vanished.hash
 JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
-WHERE attempt.chain_id = %(chain)s AND call.status NOT IN {_IN_PROGRESS}
+WHERE attempt.chain_id = %(chain)s AND call.status NOT IN {IN_PROGRESS_SQL}
 ORDER BY call.id DESC
 """  # noqa: S608 - constants of our own

@@ -24,7 +24,7 @@ from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
 from gateway.common import db, durations, tracing
 from gateway.common.db import isolated
-from relay.models import Attempt, RelayTransaction, sql_values
+from relay.models import IN_PROGRESS_SQL, Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services import reorganisations, traces
 from rewards.services import cashback
@@ -245,7 +245,7 @@ _SETTLE_CALLS = f"""
 WITH due AS (
     SELECT call.id
     FROM relay_relaytransaction AS call
-    WHERE call.id = ANY(%(ids)s::bigint[]) AND call.status IN {sql_values(*RelayTransaction.IN_PROGRESS)}
+    WHERE call.id = ANY(%(ids)s::bigint[]) AND call.status IN {IN_PROGRESS_SQL}
     ORDER BY call.id FOR NO KEY UPDATE
 )
 UPDATE relay_relaytransaction AS call

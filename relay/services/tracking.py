@@ -19,7 +19,7 @@ from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import ChainView, Head
 from gateway.common import db, durations
 from gateway.common.db import isolated
-from relay.models import Attempt, Relayer, RelayTransaction, sql_values
+from relay.models import IN_PROGRESS_SQL, Attempt, Relayer, RelayTransaction
 from relay.services import cancellation, gaps, losses, relayers, reorganisations, replacement, settlement
 from relay.services.replacement import fees_today
 
@@ -269,13 +269,11 @@ def _block_of(attempt: _InFlight, view: ChainView) -> str:
     return receipt.block_hash if receipt else ""
 
 
-_IN_PROGRESS = sql_values(*RelayTransaction.IN_PROGRESS)
-
 # The calls are listed first: PostgreSQL might list them for each attempt, by statistics of when none was in progress.
 _IN_FLIGHT = f"""
 WITH call AS MATERIALIZED (
     SELECT id, is_superseded, validity FROM relay_relaytransaction
-    WHERE chain_id = %(chain)s AND status IN {_IN_PROGRESS}
+    WHERE chain_id = %(chain)s AND status IN {IN_PROGRESS_SQL}
 )
 SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
        attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
@@ -303,7 +301,7 @@ WITH receipt AS (
         WHEN outcome.is_call AND NOT outcome.reverted AND terminal_status = '{_Status.FAILED}' THEN ''
         ELSE terminal_status END
     FROM outcome
-    WHERE call.id = outcome.transaction_id AND call.status IN {_IN_PROGRESS} AND (
+    WHERE call.id = outcome.transaction_id AND call.status IN {IN_PROGRESS_SQL} AND (
         call.status = '{_Status.PENDING}' OR outcome.reverted AND terminal_status = ''
         OR outcome.is_call AND NOT outcome.reverted AND terminal_status = '{_Status.FAILED}'
     )

@@ -58,7 +58,7 @@ def relay_calls(callers: Mapping[User, Caller], *, overspender: int, channel: in
     rpc = Rpc(get_chain().node_urls[0])
     for _ in range(get_chain().confirmations + 1):
         rpc.call("evm_mine")
-    tracking.track(now=now)
+    tracking.Tracker().track_new_block(now=now)
 
 
 def _data(number: int) -> bytes:

@@ -119,12 +119,6 @@ def before_signing(*, call: RelayCall, query: RelayQuery) -> Gas:
     return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
 
 
-def forget() -> None:
-    """Forget every limit that was learned."""
-    with _lock:
-        _learned.clear()
-
-
 def _was_tried_too_early(trial: Trial) -> bool:
     """Return whether the key manager expected another nonce then: a block came between its answer and the trial."""
     return isinstance(refusal_from_revert(trial.revert or b""), RelayNonceRefused)

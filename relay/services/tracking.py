@@ -48,17 +48,6 @@ class _InFlight(NamedTuple):
     valid_until: int | None
 
 
-def track(*, now: datetime) -> int:
-    """
-    Bring rows up to what the chain says; return how many relay transactions were settled.
-
-    Raises:
-        NodeUnavailable: no node answered; nothing is lost, the next run repeats.
-    """
-    settled, _ = _track(now=now)
-    return settled
-
-
 class Tracker:
     """Tracks once per block, for one that is asked more often than blocks come."""
 
@@ -96,7 +85,12 @@ class Tracker:
 
 
 def _track(*, now: datetime) -> tuple[int, ChainView]:
-    """Return how many were settled, and what the chain said."""
+    """
+    Bring rows up to what the chain says; return how many relay transactions were settled, and what it says.
+
+    Raises:
+        NodeUnavailable: no node answered; nothing is lost, the next run repeats.
+    """
     accounts = relayers.in_service(now=now)
     relayers.catch_up(relayers=relayers.without_timeline(accounts), now=now)
     attempts = _attempts_in_flight()

@@ -24,8 +24,9 @@ from devstack.toolchain import TYPESCRIPT_CLIENT, install_node_packages
 from devstack.world.profiles import Profile, ProfilePlan
 from gateway.chain.signing import get_signer
 from relay.models import Relayer, RelayTransaction
-from relay.services import broadcasting, relayers, tracking
+from relay.services import broadcasting, relayers
 from tests.factories import UserFactory
+from tests.relay.workers import track
 from users.services import trusted_code
 
 LYX = 10**18
@@ -119,7 +120,7 @@ def _run(command: Sequence[str | Path], services: Services) -> str:
         for relayer in Relayer.objects.all():
             broadcasting.broadcast(relayer_id=relayer.pk, now=timezone.now())
         services.rpc.call("anvil_mine", hex(settings.CONFIRMATIONS))
-        tracking.track(now=timezone.now())
+        track()
         time.sleep(0.1)
     wallet.kill()
     return wallet.communicate()[0]

@@ -25,7 +25,8 @@ def broadcast_all(*, now: datetime | None = None) -> int:
 
 def track(*, now: datetime | None = None) -> int:
     """Tick once; return how many relay transactions were settled."""
-    return tracking.track(now=now or timezone.now())
+    settled, _ = tracking._track(now=now or timezone.now())
+    return settled
 
 
 def bumped_fees(attempt: Attempt) -> Fees:

@@ -28,7 +28,7 @@ Accept = Callable[..., RelayTransaction]
 
 @pytest.fixture(autouse=True)
 def _nothing_learned() -> None:
-    gas_limits.forget()
+    gas_limits._learned.clear()
 
 
 def _channel() -> int:
@@ -108,7 +108,7 @@ def test_a_call_that_was_tried_a_block_before_its_nonce_was_read_is_estimated_ag
 
     target = "0x" + secrets.token_hex(20)
     first = accept(payload=execute_payload(target, value=1), channel=_channel())
-    gas_limits.forget()
+    gas_limits._learned.clear()
     monkeypatch.setattr(node, "read_relay_states", tried_too_early)
     second = accept(payload=execute_payload(target, value=1), channel=_channel())
     assert node.estimates == 1

@@ -32,7 +32,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.models import Attempt, Relayer, RelayTransaction, ReversedSettlement
-from relay.services import broadcasting, cancellation, reconciliation, replacement, tracking
+from relay.services import broadcasting, cancellation, reconciliation, replacement
 from relay.services.gaps import GapWatch
 from relay.services.reorganisations import OVERTAKEN
 from rewards.models import Badge, ExperienceEntry
@@ -40,7 +40,7 @@ from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
-from tests.relay.workers import bumped_fees
+from tests.relay.workers import bumped_fees, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -124,7 +124,7 @@ class History:
         self.chain.mine(self.rng.choice((1, 1, 1, 2, 3)))
 
     def track(self) -> None:
-        tracking.track(now=self.now)
+        track(now=self.now)
         # Staff know who used the key.
         Relayer.objects.update(is_active=True, quarantined_at=None)
         self.gaps.fill(head=get_chain_client().head(), now=self.now)

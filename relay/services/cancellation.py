@@ -132,7 +132,7 @@ def orphaned_holds(*, now: datetime) -> QuerySet[CreditHold]:
     ).order_by("pk")
 
 
-def release(*, hold_id: int, actor: User, reason: str, now: datetime) -> CreditHold:
+def release(*, hold_id: int, actor: User, reason: str, now: datetime) -> None:
     """
     Release an orphaned hold, and record the actor and the reason in the audit log.
 
@@ -159,5 +159,3 @@ def release(*, hold_id: int, actor: User, reason: str, now: datetime) -> CreditH
                 "cost borne by the service": ("0", str(call.real_cost if call else 0)),
             },
         )
-    hold.refresh_from_db()
-    return hold

@@ -69,19 +69,19 @@ def reserve(*, key: str, user_id: int | None, amount_wei: int, kind: Loss.Kind, 
     return bool(is_reserved)
 
 
-def settle(*, key: str, lost_wei: int, now: datetime) -> bool:
-    """Replace what is reserved under the key by what was lost; False where nothing is."""
+def settle(*, key: str, lost_wei: int, now: datetime) -> None:
+    """Replace what is reserved under the key, if anything is, by what was lost."""
     rows = Loss.objects.filter(chain_id=get_chain().id, key=key, settled_at=None)
-    return bool(rows.update(lost_wei=lost_wei, settled_at=now))
+    rows.update(lost_wei=lost_wei, settled_at=now)
 
 
-def reopen(*, key: str) -> bool:
+def reopen(*, key: str) -> None:
     """Reserve again what was settled under the key: a reorganisation has reopened its cause."""
     rows = Loss.objects.filter(chain_id=get_chain().id, key=key, settled_at__isnull=False)
-    return bool(rows.update(lost_wei=None, settled_at=None))
+    rows.update(lost_wei=None, settled_at=None)
 
 
-def settle_ended(*, now: datetime) -> int:
+def settle_ended(*, now: datetime) -> None:
     """
     Settle the reservations of calls that have ended: at the gas they used, without what their users paid.
 
@@ -93,7 +93,7 @@ def settle_ended(*, now: datetime) -> int:
         "expired": now - _QUOTES_KEPT,
         "credit_wei": settings.CREDIT_WEI,
     }
-    return len(db.all_rows(_SETTLE_ENDED, params))
+    db.all_rows(_SETTLE_ENDED, params)
 
 
 class Usage(NamedTuple):

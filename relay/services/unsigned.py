@@ -188,7 +188,7 @@ def sweep(*, now: datetime) -> int:
 
 
 @transaction.atomic(durable=True)
-def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> int:
+def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     """
     Forget calls that wait for their signature: their holds are released, and nothing of them is left.
 
@@ -196,7 +196,7 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> int:
     is taken. Other account nonces are found as gaps, and used up by self-transfers.
     """
     if not calls:
-        return 0
+        return
     gone = db.all_rows(_TAKE_AWAY_SLOTS, {"holds": [call.hold_id for call in calls]})
     holds = [hold_id for hold_id, _, _ in gone]
     db.all_rows(_RELEASE, {"holds": holds, "chain": get_chain().id})
@@ -204,7 +204,6 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> int:
         # The highest first: the one before it is then the last that was taken.
         for _, relayer_id, account_nonce in sorted(gone, key=lambda slot: slot[2], reverse=True):
             db.all_rows(_GIVE_BACK, {"relayer": relayer_id, "nonce": account_nonce})
-    return len(gone)
 
 
 class Waiting(NamedTuple):

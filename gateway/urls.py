@@ -8,7 +8,7 @@ from django.views.generic import RedirectView
 from gateway.metrics import MetricsView
 
 # Patterns are tried one after the other, so those that are asked for most come first.
-_CALLS = [path("", include("relay.api.urls"))]
+_CALLS = [path("", include("relay.api.views"))]
 _ADMIN = [path("admin/", admin.site.urls), path("admin", RedirectView.as_view(url="/admin/"))]
 _SERVICE = [
     path("", include("users.api.views")),

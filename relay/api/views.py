@@ -14,11 +14,13 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from gateway.common.errors import InvalidRequest
+from gateway.common.routers import ApiRouter
 from gateway.common.serializers import json_answer
 from gateway.common.throttling import RateLimit
 from gateway.common.waiting import Wait
 from relay import queries
 from relay.api import schema
+from relay.api.lsp15 import Lsp15ViewSet
 from relay.api.serializers import (
     ExecuteSerializer,
     PreparedSerializer,
@@ -210,3 +212,10 @@ class RelayViewSet(SessionReadLate, ViewSet):
             wait = Wait(caller.user_id, seconds, (report.id, report.status), changed_answers)
             response.wait = wait  # type: ignore[attr-defined] # for the server, which holds the answer back
         return response
+
+
+router = ApiRouter()
+router.register("api/relay", RelayViewSet, basename="relay")
+router.register("api/lsp15", Lsp15ViewSet, basename="lsp15")
+
+urlpatterns = router.urls

@@ -6,7 +6,7 @@ Every row names its chain, so that the rows of a second chain never collide with
 
 from pathlib import Path
 
-from relay.models.attempts import HASH_PART, Attempt, AttemptStatus
+from relay.models.attempts import HASH_PART, Attempt, AttemptStatus, UnsignedCall
 from relay.models.calls import (
     ACTIVE_SQL,
     CALLERS_DOING,
@@ -18,10 +18,8 @@ from relay.models.calls import (
     current_chain_id,
     sql_values,
 )
-from relay.models.quotes import Quote
 from relay.models.relayers import GapFiller, Relayer, TopUp, TopUpStatus, Treasury
-from relay.models.unsigned import UnsignedCall
-from relay.models.worker import FinalBlock, Loss, WorkerLoop
+from relay.models.worker import FinalBlock, Loss, Quote, WorkerLoop
 
 __all__ = [
     "ACTIVE_SQL",

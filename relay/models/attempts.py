@@ -1,4 +1,8 @@
-"""Attempts: transactions signed for a relay call on an account nonce; their bytes are stored before they are sent."""
+"""
+Attempts: transactions signed for a relay call on an account nonce; their bytes are stored before they are sent.
+
+Where somebody else signs, an `UnsignedCall` comes first.
+"""
 
 import re
 from typing import Self, TypeAlias
@@ -7,7 +11,7 @@ from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models import Q
 
-from gateway.common.fields import HashField, Uint256Field
+from gateway.common.fields import AddressField, HashField, Uint256Field
 from relay.models.calls import RelayTransaction, current_chain_id
 
 # What a hash begins with, and also how it ends where a list shortens it: 0x12ab34…5678
@@ -134,3 +138,38 @@ class Attempt(models.Model):
     def worst_cost_wei(self) -> int:
         """The most that this attempt can take from the relayer's balance, in wei."""
         return self.gas_limit * self.max_fee_per_gas_wei
+
+
+class UnsignedCall(models.Model):
+    """
+    A relay call between the two transactions of accepting it; the second replaces this row by the call's own.
+
+    Its hash was answered to nobody. It is signed with what `call` says and nothing else, so that whoever asks for
+    the signature again gets the same one; or it is given up, and its account nonce used up otherwise.
+    """
+
+    chain_id = models.BigIntegerField(default=current_chain_id)
+    # `unsignedcall_account_nonce` begins with the relayer.
+    relayer = models.ForeignKey(
+        "relay.Relayer", models.PROTECT, related_name="unsigned_calls", db_index=False
+    )
+    account_nonce = models.BigIntegerField()
+    hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="unsigned_call")
+    key_manager_address = AddressField()
+    controller_address = AddressField()
+    relay_nonce = Uint256Field()
+    worst_cost_wei = Uint256Field()
+    call = models.JSONField(help_text="What `relay_store_calls` takes, without the signed bytes.")
+    taken_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["relayer", "account_nonce"], name="unsignedcall_account_nonce"),
+            models.UniqueConstraint(
+                fields=["chain_id", "key_manager_address", "controller_address", "relay_nonce"],
+                name="unsignedcall_relay_nonce",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"account nonce {self.account_nonce} of {self.relayer_id}"

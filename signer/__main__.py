@@ -9,16 +9,19 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 
 from signer.client import SignerAway, SignerClient
 from signer.configuration import Misconfigured, configure
 from signer.journal import JournalInUse
 from signer.keys import RELAYERS, SPARE, TREASURY, KeyUnusable, write_keystore
-from signer.pruning import Pruning
 from signer.server import Server
+from signer.service import SigningService
+from signer.targets import NodeAway
 
 logger = logging.getLogger("signer")
+_PRUNED_EVERY_SECONDS = 6 * 3600.0
 
 
 def main(arguments: list[str]) -> int:
@@ -65,6 +68,30 @@ def _import(kind: str) -> int:
         address = write_keystore(directory, kind, bytes.fromhex(line.strip().removeprefix("0x")), password)
         sys.stdout.write(f"{address}\n")
     return 0
+
+
+class Pruning(threading.Thread):
+    """Keeps the journal small: looks once at the start and then every few hours, for as long as the process lives."""
+
+    def __init__(self, service: SigningService, *, days: int) -> None:
+        super().__init__(name="pruning", daemon=True)
+        self._service, self._days = service, days
+
+    def run(self) -> None:
+        """Look again and again."""
+        while True:
+            self.look()
+            time.sleep(_PRUNED_EVERY_SECONDS)
+
+    def look(self) -> None:
+        """Look once; where the node does not answer, the next time does."""
+        try:
+            gone = self._service.prune(days=self._days)
+        except NodeAway as error:
+            logger.warning("the journal is not pruned now: %s", error)
+            return
+        if gone:
+            logger.info("the journal has forgotten %s old entries", gone)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ from unittest.mock import patch
 import pytest
 
 from signer import journal as journals
+from signer.__main__ import Pruning
 from signer.messages import Outcome
-from signer.pruning import Pruning
 from signer.service import SigningService
 from signer.targets import NodeAway, NodeTargets, Trust
 from signer.transactions import PolicyViolation, SignedTransaction

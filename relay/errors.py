@@ -114,7 +114,12 @@ class TooManyCancelledCalls(DomainError):
     a validity of minutes, and repeat after `Retry-After`.
     """
 
-    code, title, status, retryable = "too-many-dead-ends", "Too many calls ended without effect", 429, True
+    code, title, status, retryable = (
+        "too-many-cancelled-calls",
+        "Too many calls ended without effect",
+        429,
+        True,
+    )
 
 
 class CallFailedBefore(DomainError):
@@ -211,7 +216,7 @@ class QuoteOutdated(DomainError):
 class HoldNotOrphaned(DomainError):
     """Only a hold that nothing can close any more is released by hand; wait for its call to end."""
 
-    code, title, status = "hold-not-dead", "The hold is not proven dead", 409
+    code, title, status = "hold-not-orphaned", "The hold is not orphaned", 409
 
 
 class LossLimitReached(DomainError):

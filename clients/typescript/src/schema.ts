@@ -108,7 +108,7 @@ export type ProblemCode =
   | "signer-unavailable"
   | "target-reverted"
   | "timestamp-out-of-window"
-  | "too-many-dead-ends"
+  | "too-many-cancelled-calls"
   | "too-many-requests"
   | "transaction-not-found"
   | "unsupported-media-type"
@@ -3107,7 +3107,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `too-many-dead-ends`: Too many calls ended without effect.
+             * @description - `too-many-cancelled-calls`: Too many calls ended without effect.
              *     - `too-many-requests`: Too many requests.
              */
             429: {
@@ -4934,7 +4934,7 @@ export interface operations {
                 };
             };
             /**
-             * @description - `too-many-dead-ends`: Too many calls ended without effect.
+             * @description - `too-many-cancelled-calls`: Too many calls ended without effect.
              *     - `too-many-requests`: Too many requests.
              */
             429: {

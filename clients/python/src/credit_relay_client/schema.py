@@ -110,7 +110,7 @@ ProblemCode: TypeAlias = Literal[
     "signer-unavailable",
     "target-reverted",
     "timestamp-out-of-window",
-    "too-many-dead-ends",
+    "too-many-cancelled-calls",
     "too-many-requests",
     "transaction-not-found",
     "unsupported-media-type",

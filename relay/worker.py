@@ -43,7 +43,7 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
 _CLOCK_SECONDS = 1.0
 # Calls of the next moment are sent in the same batch; a block takes many times longer.
 _GATHERING_SECONDS = 0.1
-# A loop that has not turned for so long is stuck.
+# A loop that has not run for so long is stuck.
 _STUCK_SECONDS = 180.0
 # How often the watchdog looks.
 _WATCH_SECONDS = 5.0
@@ -62,7 +62,7 @@ class Loop(threading.Thread, ABC):
 
     def __init__(self, *, owner: str) -> None:
         super().__init__(name=f"relay-{self.title}", daemon=True)
-        self.turned_at = time.monotonic()
+        self.last_run_at = time.monotonic()
         self.stopping = threading.Event()
         self._lease = LoopLease(loop=self.title, owner=owner)
         self._failures = 0
@@ -82,10 +82,10 @@ class Loop(threading.Thread, ABC):
         """Return when there may be work, or soon after `stopping` is set."""
 
     def run(self) -> None:
-        """Turn until `stopping` is set, then let another worker take over."""
+        """Run until `stopping` is set, then let another worker take over."""
         while not self.stopping.is_set():
-            self._turn()
-            self.turned_at = time.monotonic()
+            self._run_once()
+            self.last_run_at = time.monotonic()
         try:
             self._lease.release()
         except (OperationalError, InterfaceError):
@@ -93,7 +93,7 @@ class Loop(threading.Thread, ABC):
         finally:
             connection.close()
 
-    def _turn(self) -> None:
+    def _run_once(self) -> None:
         try:
             if self._lease.hold():
                 with self._lease.fenced():
@@ -107,10 +107,10 @@ class Loop(threading.Thread, ABC):
         except LeaseLost:
             logger.warning("%s was taken over by another worker while this one stood still", self.title)
             self._lease.lose()
-        except Exception as error:  # noqa: BLE001 - logged; the work is in rows, and the next turn does it
+        except Exception as error:  # noqa: BLE001 - logged; the work is in rows, and the next run does it
             self._lease.note(succeeded=False)
             self._log(error)
-            # Whatever state the session is in, the next turn begins with a new one.
+            # Whatever state the session is in, the next run begins with a new one.
             connection.close()
             self.stopping.wait(min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**self._failures))
             self._failures += 1
@@ -230,7 +230,7 @@ class Watchdog(threading.Thread):
 
     def look(self) -> None:
         """Look once."""
-        stuck = [loop.title for loop in self._loops if time.monotonic() - loop.turned_at > _STUCK_SECONDS]
+        stuck = [loop.title for loop in self._loops if time.monotonic() - loop.last_run_at > _STUCK_SECONDS]
         stalled = self._stalls()
         if not stuck and not stalled:
             self._complaint = ""
@@ -293,7 +293,7 @@ class RelayLoops(bootsteps.StartStopStep):
             thread.start()
 
     def stop(self, worker: Any) -> None:
-        """Let each loop finish its turn."""
+        """Let each loop finish its run."""
         self._end_soon()
         self._node_checks.stop()
         deadline = time.monotonic() + _ENDING_SECONDS
@@ -302,7 +302,7 @@ class RelayLoops(bootsteps.StartStopStep):
         durations.reporter().stop()
 
     def terminate(self, worker: Any) -> None:
-        """End as `stop` does: a turn that is cut off is repeated by the next worker."""
+        """End as `stop` does: a run that is cut off is repeated by the next worker."""
         self.stop(worker)
 
     def _end_soon(self, **_: Any) -> None:

@@ -102,7 +102,7 @@ def measure(folder: Path, rpc_url: str) -> dict[str, Any]:
 
     from relay.services import relayers
 
-    relayers.sync(now=timezone.now(), believes_lone_node=True)
+    relayers.sync(now=timezone.now(), trusts_single_node=True)
     calls = Calls(read_json(folder / "profiles-of-calls.json")["profiles"], rpc_url)
     parts: Costs = {}
     for size in BATCHES:
@@ -132,14 +132,14 @@ def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
         requests = [_request(user, call) for user, call in zip(users, calls, strict=True)]
     _least_of_recovery(took, requests)
     with _timed(took, "rows, a trip to the node, preflight"):
-        seen = submission._look(requests, get_signer())
-    _least_of_look(took)
-    approved = [one for one in seen if isinstance(one, acceptance.ApprovedCall)]
+        read = submission._read(requests, get_signer())
+    _least_of_reading(took)
+    approved = [one for one in read if isinstance(one, acceptance.ApprovedCall)]
     with _timed(took, "accept: slots, signatures, rows"):
         outcomes = acceptance.accept_together(approved, get_signer())
     refused = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     if refused or len(outcomes) < len(bodies):
-        raise RuntimeError(f"not every call was accepted: {[*refused, *seen]}")
+        raise RuntimeError(f"not every call was accepted: {[*refused, *read]}")
     _least_of_accepting(took, len(bodies))
     return took
 
@@ -200,7 +200,7 @@ def _least_of_recovery(took: dict[str, float], requests: Sequence["CallRequest"]
             keccak(point.format(compressed=False)[1:])
 
 
-def _least_of_look(took: dict[str, float]) -> None:
+def _least_of_reading(took: dict[str, float]) -> None:
     from django.db import connection
 
     from gateway.chain.client import get_chain_client

@@ -22,7 +22,7 @@ from gateway.common import db, durations
 from gateway.common.db import isolated
 from relay.models import ACTIVE_SQL, IN_PROGRESS_SQL, PREDECESSOR_FAILED, Attempt, RelayTransaction
 from relay.services import cancellation, replacement
-from relay.services.replacement import fees_today
+from relay.services.replacement import current_fees
 
 _Status = RelayTransaction.Status
 
@@ -42,8 +42,8 @@ class _Signed(NamedTuple):
     is_follower: bool
 
 
-class _Today:
-    """The chain's time and the fees of today; the nodes are asked when one of them is first needed."""
+class _CurrentChain:
+    """The chain's time and fees; the nodes are asked when one of them is first needed."""
 
     def __init__(self, now: datetime) -> None:
         self._now = int(now.timestamp())
@@ -64,7 +64,7 @@ class _Today:
 
     @cached_property
     def fees(self) -> Fees:
-        return fees_today(head=get_chain_client().head())
+        return current_fees(head=get_chain_client().head())
 
 
 def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
@@ -80,13 +80,13 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     attempts = _read(_UNSENT, {"relayer": relayer_id})
     if not attempts:
         return 0
-    today = _Today(now)
+    chain = _CurrentChain(now)
     sent = 0
     blocked_relayers: set[int] = set()
     for batch in _batches(attempts):
         # Of a blocked relayer, lower account nonces have not reached the node.
         free = [attempt for attempt in batch if attempt.relayer_id not in blocked_relayers]
-        accepted, unreachable = _send(_still_wanted(free, today, now), today, now)
+        accepted, unreachable = _send(_still_wanted(free, chain, now), chain, now)
         sent += accepted
         blocked_relayers |= unreachable
     if blocked_relayers and not sent:
@@ -122,7 +122,7 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
 
 
 def _send_again(attempts: Sequence[_Signed], now: datetime) -> int:
-    accepted, unreachable = _send(attempts, _Today(now), now)
+    accepted, unreachable = _send(attempts, _CurrentChain(now), now)
     if unreachable and not accepted:
         get_chain_client().head()  # Raises where no node answers at all.
     return accepted
@@ -177,14 +177,14 @@ def _batches(attempts: Iterable[_Signed]) -> list[list[_Signed]]:
     return batches
 
 
-def _still_wanted(attempts: Sequence[_Signed], today: _Today, now: datetime) -> list[_Signed]:
+def _still_wanted(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> list[_Signed]:
     """Return the attempts without calls that could only burn gas; the cancellation of these is begun."""
     calls = [attempt for attempt in attempts if attempt.kind == Attempt.Kind.CALL]
     followers = [call.relay_transaction_id for call in calls if call.is_follower]
     lost = {row_id for (row_id,) in db.all_rows(_LOST_FOLLOWERS, {"ids": followers})} if followers else set()
     dropped = set()
     for call in calls:
-        if _expires(call, today):
+        if _expires(call, chain):
             reason = (_Status.EXPIRED, "relay-call-expired", "Its validity ended before it was sent.")
         elif call.relay_transaction_id in lost:
             detail = "A call before it in its channel failed."
@@ -193,15 +193,15 @@ def _still_wanted(attempts: Sequence[_Signed], today: _Today, now: datetime) -> 
             continue
         dropped.add(call.id)
         with isolated(f"cancelling {call.transaction_hash}"):
-            _cancel(call, *reason, today.fees, now)
+            _cancel(call, *reason, chain.fees, now)
     return [attempt for attempt in attempts if attempt.id not in dropped]
 
 
-def _expires(call: _Signed, today: _Today) -> bool:
+def _expires(call: _Signed, chain: _CurrentChain) -> bool:
     """Return whether the call's validity ends before a block could take it; an open end never does."""
     if call.valid_until is None:
         return False
-    return call.valid_until < today.time + get_chain().block_seconds
+    return call.valid_until < chain.time + get_chain().block_seconds
 
 
 def _cancel(call: _Signed, status: _Status, code: str, detail: str, fees: Fees, now: datetime) -> None:
@@ -209,7 +209,7 @@ def _cancel(call: _Signed, status: _Status, code: str, detail: str, fees: Fees, 
     cancellation.begin(attempt=attempt, terminal_status=status, code=code, detail=detail, fees=fees, now=now)
 
 
-def _send(attempts: Sequence[_Signed], today: _Today, now: datetime) -> tuple[int, set[int]]:
+def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> tuple[int, set[int]]:
     """Return how many the node took, and the relayers of those it did not answer; these are sent again later."""
     if not attempts:
         return 0, set()
@@ -221,7 +221,7 @@ def _send(attempts: Sequence[_Signed], today: _Today, now: datetime) -> tuple[in
         if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
             with isolated(f"the send error of {attempt.transaction_hash}"):
                 row = Attempt.objects.get(pk=attempt.id)
-                handle_send_error(attempt=row, outcome=outcome, fees=today.fees, now=now)
+                handle_send_error(attempt=row, outcome=outcome, fees=chain.fees, now=now)
         elif outcome.kind == SendKind.UNREACHABLE:
             unreachable.add(attempt.relayer_id)
             if outcome.message[:_MESSAGE_LENGTH] != attempt.node_message:

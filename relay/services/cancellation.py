@@ -27,7 +27,7 @@ from gateway.chain.remote_signing import signed_outside
 from gateway.common.errors import stated
 from relay.errors import AlreadyBroadcast, HoldNotOrphaned, LossLimitReached
 from relay.models import Attempt, RelayTransaction
-from relay.services.replacement import fees_today, replacement_fees, store_cancellation
+from relay.services.replacement import current_fees, replacement_fees, store_cancellation
 from users.models import User
 
 _Status = RelayTransaction.Status
@@ -112,7 +112,7 @@ def cancel_unsent(*, relay_transaction_id: int, now: datetime) -> None:
         terminal_status=_Status.CANCELLED,
         code="cancelled-by-staff",
         detail="Staff cancelled it before it was sent.",
-        fees=fees_today(head=get_chain_client().head()),
+        fees=current_fees(head=get_chain_client().head()),
         now=now,
         only_unsent=True,
     )

@@ -22,7 +22,7 @@ from gateway.chain.types import AccountState, ChainView, Head, Receipt
 from gateway.common.fields import checksum
 from relay import queries
 from relay.models import Relayer, TopUp, Treasury
-from relay.services.replacement import bump_fees, fees_today
+from relay.services.replacement import bump_fees, current_fees
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
     relayer = _poorest()
     if relayer is None:
         return None
-    fees = fees_today(head=head)
+    fees = current_fees(head=head)
     amount = min(
         settings.RELAY_TOP_UP_TO_WEI - int(relayer.balance_wei),
         account.balance_wei - TRANSFER_GAS * fees.max_fee_per_gas_wei,
@@ -155,7 +155,7 @@ def _end(slot: list[TopUp], mined: TopUp, receipt: Receipt, *, now: datetime) ->
 @signed_outside
 def _replaced(newest: TopUp, head: Head, *, now: datetime) -> TopUp | None:
     """Sign the transfer again where it waits for long and pays too little for today's chain."""
-    fees = fees_today(head=head)
+    fees = current_fees(head=head)
     price = head.base_fee_wei + fees.max_priority_fee_per_gas_wei
     waits_since = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
     if newest.created_at > waits_since or newest.max_fee_per_gas_wei >= price:

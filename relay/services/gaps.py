@@ -25,7 +25,7 @@ from gateway.common import db
 from gateway.common.db import isolated
 from relay.models import IN_PROGRESS_SQL, GapFiller, Loss
 from relay.services import losses
-from relay.services.replacement import bump_fees, fees_today
+from relay.services.replacement import bump_fees, current_fees
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class GapWatch:
         """
         self._seen_at = {gap: self._seen_at.get(gap, now) for gap in find_gaps(head=head)}
         due = now - timedelta(seconds=_GRACE_SECONDS)
-        fees = fees_today(head=head)
+        fees = current_fees(head=head)
         filled = _store((gap for gap, seen_at in self._seen_at.items() if seen_at <= due), fees, now)
         _send(head=head, fees=fees, now=now)
         return filled

@@ -178,7 +178,7 @@ def in_service(*, now: datetime) -> list[Relayer]:
     return [relayer for relayer in relayers if relayer.retired_at is None]
 
 
-def sync(*, now: datetime, believes_lone_node: bool = False) -> int:
+def sync(*, now: datetime, trusts_single_node: bool = False) -> int:
     """
     Register new relayers and read every account from the chain; return how many were registered.
 
@@ -192,7 +192,7 @@ def sync(*, now: datetime, believes_lone_node: bool = False) -> int:
         accounts=[relayer.address for relayer in relayers],
         confirmations=get_chain().confirmations,
     )
-    update_accounts(relayers=relayers, accounts=view.accounts, now=now, believes_lone_node=believes_lone_node)
+    update_accounts(relayers=relayers, accounts=view.accounts, now=now, trusts_single_node=trusts_single_node)
     catch_up(relayers=relayers, now=now)
     return registered_count
 
@@ -238,7 +238,7 @@ def update_accounts(
     relayers: Sequence[Relayer],
     accounts: Mapping[str, AccountState],
     now: datetime,
-    believes_lone_node: bool = False,
+    trusts_single_node: bool = False,
 ) -> None:
     """
     Store mined nonces and balances.
@@ -249,11 +249,11 @@ def update_accounts(
     Raises:
         NodeUnavailable: one node's word is enough for the settings, and it says so of most relayers at once. That
             speaks against the node. Nothing is stored, and calls in flight stay as they are, until it says
-            something else, or `believes_lone_node`.
+            something else, or `trusts_single_node`.
     """
     ahead = _ahead(relayers, accounts)
-    if ahead and not believes_lone_node:
-        _doubt_a_lone_node(ahead, relayers, accounts)
+    if ahead and not trusts_single_node:
+        _refuse_single_node(ahead, relayers, accounts)
     for address, count in ahead.items():
         logger.error(
             "relayer %s is quarantined: the chain has %d of its account nonces that we never used",
@@ -279,7 +279,7 @@ def _ahead(relayers: Iterable[Relayer], accounts: Mapping[str, AccountState]) ->
     return {address: count for address, count in counts.items() if count > 0}
 
 
-def _doubt_a_lone_node(
+def _refuse_single_node(
     ahead: Collection[str], relayers: Sequence[Relayer], accounts: Mapping[str, AccountState]
 ) -> None:
     if get_chain().quorum > 1 or not _are_most(ahead, relayers):

@@ -22,7 +22,7 @@ from rewards.queries import debt_limit_of
 from signer.transactions import SELF_TRANSFER_GAS, UnsignedTransaction
 
 
-def fees_today(*, head: Head) -> Fees:
+def current_fees(*, head: Head) -> Fees:
     """Return today's fees in wei, or the cap where they exceed it: a cancellation cannot wait for cheaper gas."""
     policy = get_chain().fees
     try:

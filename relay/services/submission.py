@@ -72,7 +72,7 @@ def _execute(caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | No
     try:
         outcome = _relay(request)
         while not isinstance(outcome, str):
-            if isinstance(outcome, Seen):
+            if isinstance(outcome, ReadCall):
                 outcome = _ask_again(outcome)
             outcome = _relay(outcome)
     except DomainError:
@@ -100,7 +100,7 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, Identity]:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReadCall:
     """A request, and what the rows and the chain say of it."""
 
     request: CallRequest
@@ -110,14 +110,14 @@ class Seen:
 
 
 # What has become of a call so far: its hash, what has to come again, or its refusal.
-_Stage = str | Seen | ApprovedCall | Exception
+_Stage = str | ReadCall | ApprovedCall | Exception
 
 
 def relay_together(items: Sequence[CallRequest | ApprovedCall], stay: Stay) -> list[_Stage]:
     """
     Take each call as far as it gets: to its hash or its refusal, or to where it has to come again.
 
-    What was `Seen` comes again once the node was asked about it, and an approved call once an earlier one of its
+    A `ReadCall` comes again once the node was asked about it, and an approved call once an earlier one of its
     channel is stored, which it must see.
     """
     # Those that come again go first.
@@ -127,7 +127,7 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], stay: Stay) -> l
     requests = {place: item for place, item in enumerate(items) if isinstance(item, CallRequest)}
     signer = get_signer()
     if requests:
-        outcomes |= zip(requests, _look(list(requests.values()), signer), strict=True)
+        outcomes |= zip(requests, _read(list(requests.values()), signer), strict=True)
     staying = stay()
     approved = {
         place: outcome
@@ -139,7 +139,7 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], stay: Stay) -> l
     return [outcomes[place] for place in range(len(items))]
 
 
-_relay: Together[CallRequest | ApprovedCall, str | Seen | ApprovedCall] = Together(
+_relay: Together[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall] = Together(
     relay_together,
     # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
     most=32,
@@ -153,7 +153,7 @@ _relay: Together[CallRequest | ApprovedCall, str | Seen | ApprovedCall] = Togeth
 )
 
 
-def _look(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
+def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
     """Read what the rows say of each request, and the chain for those that the rows neither answer nor refuse."""
     keys = [
         CallKey(one.identity, one.caller.user_id, one.caller.session_id, one.now, one.quote_id)
@@ -176,7 +176,7 @@ def _look(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
             outcomes |= dict.fromkeys(queried, away)
         else:
             for (place, (request, rows, query)), state in zip(queried.items(), states, strict=True):
-                outcomes[place] = _judge(Seen(request, rows, query, state))
+                outcomes[place] = _approve_or_refuse(ReadCall(request, rows, query, state))
     return [outcomes[place] for place in range(len(requests))]
 
 
@@ -213,32 +213,32 @@ def _query_of(request: CallRequest, rows: CallRows, signer: Signer) -> RelayQuer
     )
 
 
-def _judge(seen: Seen) -> Seen | ApprovedCall | Exception:
-    """Return the approved call, or why it is refused; where the node has to be asked again, what was seen."""
-    if (trace := seen.request.trace) is not None:
+def _approve_or_refuse(call: ReadCall) -> ReadCall | ApprovedCall | Exception:
+    """Return the approved call, or why it is refused; where the node has to be asked again, what was read."""
+    if (trace := call.request.trace) is not None:
         trace.passed("rows and chain")
     try:
-        return _approved(seen, may_ask=False) or seen
+        return _approved(call, may_ask=False) or call
     except DomainError as refusal:
         return refusal
 
 
-def _ask_again(seen: Seen) -> ApprovedCall:
-    approved = _approved(seen, may_ask=True)
+def _ask_again(call: ReadCall) -> ApprovedCall:
+    approved = _approved(call, may_ask=True)
     if approved is None:
         raise RuntimeError("the node was asked, and nothing is known of the call")
     return approved
 
 
-def _approved(seen: Seen, *, may_ask: bool) -> ApprovedCall | None:
-    quote = seen.rows.quote
+def _approved(call: ReadCall, *, may_ask: bool) -> ApprovedCall | None:
+    quote = call.rows.quote
     approval = preflight.approve(
-        call=seen.request.call,
-        query=seen.query,
-        state=seen.state,
-        trusted_codes=seen.rows.trusted_codes,
+        call=call.request.call,
+        query=call.query,
+        state=call.state,
+        trusted_codes=call.rows.trusted_codes,
         may_ask=may_ask,
     )
     if approval is not None and quote is not None:
         approval = quotes.within(quote, approval)
-    return None if approval is None else ApprovedCall(seen.request, seen.rows, seen.query, approval)
+    return None if approval is None else ApprovedCall(call.request, call.rows, call.query, approval)

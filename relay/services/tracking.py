@@ -21,7 +21,7 @@ from gateway.common import db, durations
 from gateway.common.db import isolated
 from relay.models import IN_PROGRESS_SQL, Attempt, Relayer, RelayTransaction
 from relay.services import cancellation, gaps, losses, relayers, reorganisations, replacement, settlement
-from relay.services.replacement import fees_today
+from relay.services.replacement import current_fees
 
 _Status = RelayTransaction.Status
 
@@ -188,7 +188,7 @@ def _passed_over(
 
 def _cancel_or_replace_stuck(*, attempts: Sequence[_InFlight], view: ChainView, now: datetime) -> None:
     """Bump the fees of what was sent long ago and pays no full tip now; cancel calls that expired in the pool."""
-    fees = fees_today(head=view.head)
+    fees = current_fees(head=view.head)
     for attempt in attempts:
         if attempt.status != Attempt.Status.SENT:
             continue

@@ -222,10 +222,10 @@ def test_a_worker_that_stood_still_while_it_sent_writes_nothing_about_it(
         lease_results.extend(at_once([LoopLease(loop="broadcasting", owner="2@host").hold]))
 
     node.meanwhile("send_raw_transactions", stand_still)
-    first._turn()
+    first._run_once()
     assert (lease_results, status_of(row)) == ([True], "Pending")
     assert "broadcasting was taken over by another worker" in caplog.text
-    first._turn()
+    first._run_once()
     assert (first.has_lease, status_of(row)) == (False, "Pending")
 
 
@@ -242,7 +242,7 @@ def test_a_worker_whose_loops_turn_renews_the_file_and_one_with_a_stuck_loop_end
     watchdog.look()
     assert (alive.exists(), ends) == (True, [])
     alive.unlink()
-    both[1].turned_at = time.monotonic() - worker._STUCK_SECONDS
+    both[1].last_run_at = time.monotonic() - worker._STUCK_SECONDS
     watchdog.look()
     assert (alive.exists(), ends) == (False, [1])
 

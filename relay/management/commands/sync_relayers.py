@@ -28,7 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            added = relayers.sync(now=timezone.now(), believes_lone_node=options["believe_node"])
+            added = relayers.sync(now=timezone.now(), trusts_single_node=options["believe_node"])
         except NodeUnavailable as error:
             raise CommandError(error.detail) from error
         except NoSigner as error:

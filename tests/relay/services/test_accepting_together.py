@@ -24,7 +24,7 @@ from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken, SignerNot
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services import acceptance, submission
 from relay.services.acceptance import ApprovedCall, Caller, CallRequest
-from relay.services.submission import Seen
+from relay.services.submission import ReadCall
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
 from tests.relay.chain import FaultyClient, node_away
@@ -56,14 +56,14 @@ def _request(user: User, call: RelayCall) -> CallRequest:
     return CallRequest(caller, *submission.identify(call=call), timezone.now())
 
 
-def _relayed(*items: CallRequest | ApprovedCall) -> list[str | Seen | ApprovedCall | Exception]:
+def _relayed(*items: CallRequest | ApprovedCall) -> list[str | ReadCall | ApprovedCall | Exception]:
     """Take these as far as one pass takes them; nobody leaves meanwhile."""
     return submission.relay_together(items, lambda: set(range(len(items))))
 
 
-def _finished(outcome: str | Seen | ApprovedCall | Exception) -> str | Exception:
+def _finished(outcome: str | ReadCall | ApprovedCall | Exception) -> str | Exception:
     """Return the outcome of a call, for which the node may have to be asked again."""
-    if isinstance(outcome, Seen):
+    if isinstance(outcome, ReadCall):
         (outcome,) = _relayed(submission._ask_again(outcome))
     assert isinstance(outcome, str | Exception)
     return outcome
@@ -136,9 +136,9 @@ def test_a_call_for_which_the_node_is_asked_again_holds_up_nobody(
     node.requests = 0
     outcomes = _relayed(follower, stranger, fine)
     assert node.requests == 1
-    assert [type(outcome) for outcome in outcomes] == [Seen, Seen, str]
-    assert isinstance(outcomes[0], Seen)
-    assert isinstance(outcomes[1], Seen)
+    assert [type(outcome) for outcome in outcomes] == [ReadCall, ReadCall, str]
+    assert isinstance(outcomes[0], ReadCall)
+    assert isinstance(outcomes[1], ReadCall)
     assert isinstance(_finished(outcomes[0]), str)
     with pytest.raises(SignerNotController):
         submission._ask_again(outcomes[1])

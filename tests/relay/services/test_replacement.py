@@ -18,7 +18,7 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import Head, SendKind
 from relay.models import Attempt, Loss, RelayTransaction
 from relay.services import broadcasting, replacement
-from relay.services.replacement import fees_today
+from relay.services.replacement import current_fees
 from tests.relay.callers import execute, report_of
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Refused
@@ -116,13 +116,13 @@ def test_the_fees_of_a_new_call_can_be_bumped_below_the_cap(accept: Accept, calm
     broadcast_all()
     attempt = row.attempts.get()
     assert attempt.max_fee_per_gas_wei == settings.RELAY_FEE_CAP_WEI * 4 // 5
-    assert replacement.replace(attempt_id=attempt.pk, fees=fees_today(head=Head(1, 1, GWEI)), now=later(0))
+    assert replacement.replace(attempt_id=attempt.pk, fees=current_fees(head=Head(1, 1, GWEI)), now=later(0))
     assert_replaced(row)
 
 
 def test_above_the_cap_todays_fees_are_the_cap_with_the_tip(db: None) -> None:
     cap = settings.RELAY_FEE_CAP_WEI
-    assert fees_today(head=Head(1, 1, 10 * cap)) == Fees(cap, settings.RELAY_TIP_WEI, cap)
+    assert current_fees(head=Head(1, 1, 10 * cap)) == Fees(cap, settings.RELAY_TIP_WEI, cap)
 
 
 def test_an_attempt_that_would_still_be_mined_is_not_replaced(accept: Accept, calm: Chain) -> None:
@@ -139,7 +139,7 @@ def test_the_old_attempt_may_be_mined_instead(user: User, accept: Accept, calm: 
     broadcast_all()
     old = row.attempts.get()
     assert replacement.replace(
-        attempt_id=old.pk, fees=fees_today(head=Head(0, 0, 3 * GWEI)), now=timezone.now()
+        attempt_id=old.pk, fees=current_fees(head=Head(0, 0, 3 * GWEI)), now=timezone.now()
     )
     held = balance_of(user).held
     # Its replacement never reaches the node.
@@ -159,7 +159,7 @@ def test_a_mined_call_is_neither_cancelled_nor_replaced_through_its_other_attemp
     row = accept(validity=window(0, int(timezone.now().timestamp()) + 100) if ends else 0)
     broadcast_all()
     old = row.attempts.get()
-    replacement.replace(attempt_id=old.pk, fees=fees_today(head=Head(0, 0, 2 * GWEI)), now=timezone.now())
+    replacement.replace(attempt_id=old.pk, fees=current_fees(head=Head(0, 0, 2 * GWEI)), now=timezone.now())
     # The replacement counts as sent, and the node mines the old one.
     node.answer_next(SendKind.ACCEPTED)
     broadcast_all()

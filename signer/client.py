@@ -61,7 +61,7 @@ class SignerClient:
         Return the addresses that it signs for.
 
         Raises:
-            SignerAway: see there.
+            SignerAway: it did not answer in time, or with something else.
         """
         try:
             return read_keys(self._ask("GET", "/keys"))
@@ -73,7 +73,7 @@ class SignerClient:
         Return what becomes of each request, in one round trip.
 
         Raises:
-            SignerAway: see there; some of them may be signed all the same.
+            SignerAway: it did not answer in time, or with something else; some may be signed all the same.
         """
         try:
             return read_outcomes(self._ask("POST", "/sign", write_requests(requests)), len(requests))
@@ -85,7 +85,7 @@ class SignerClient:
         Return the text of a page: `/health` or `/metrics`.
 
         Raises:
-            SignerAway: see there.
+            SignerAway: it did not answer in time, or not with 200.
         """
         return self._ask("GET", path).decode()
 

@@ -40,7 +40,7 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
     Return the signer that the variables describe, with its keys decrypted and its journal open.
 
     Raises:
-        Misconfigured: see there.
+        Misconfigured: a variable is missing or malformed, or no relayer has a key.
         KeyUnusable: a key cannot be read, or there is more than one treasury.
         JournalInUse: another signer runs on this journal.
     """

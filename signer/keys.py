@@ -31,7 +31,7 @@ class Key(Protocol):
         Return the signature over a digest: 65 bytes of r, the lower s and the recovery id.
 
         Raises:
-            KeyUnusable: see there.
+            KeyUnusable: the device that holds it does not answer, or does not sign.
         """
         ...
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from signer.contracts import EXECUTE_RELAY_CALL, RELAY_CALL_HEAD
 from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTransaction
 
-# More than fees can be raised by an eighth from one wei to the cap, and what the journal keeps of one account nonce.
+# More than the number of raises by an eighth from 1 wei to the cap; also the most entries that the journal keeps per
+# account nonce.
 MOST_ON_ONE_NONCE = 256
 _MOST_ACCOUNT_NONCE = 2**63 - 1
 _WORD = 32

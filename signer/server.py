@@ -1,5 +1,5 @@
 """
-The signer's door: HTTP on a unix socket, or over TLS for those who show a certificate.
+The signer's HTTP server: on a unix socket, or over TLS for those who show a certificate.
 
     POST /sign     a batch of transactions, answered in one trip
     GET  /keys     the addresses

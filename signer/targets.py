@@ -33,7 +33,7 @@ class Targets(Protocol):
         Return what is known of each address.
 
         Raises:
-            NodeAway: see there.
+            NodeAway: the node did not answer, or not for the configured chain.
         """
         ...
 
@@ -42,7 +42,7 @@ class Targets(Protocol):
         Return for each account how many account nonces the chain has used for good.
 
         Raises:
-            NodeAway: see there.
+            NodeAway: the node did not answer, or knows no final block of the configured chain.
         """
         ...
 

@@ -117,7 +117,7 @@ class NodeConnection:
         Return the result of each call, or the error that `accepts` lets pass, in order.
 
         Raises:
-            HttpFault: see there; the connection is closed.
+            HttpFault: the answer came too late, or with another status than 200; the connection is closed.
             NodeFault: the answer is none to the batch, or has another error.
         """
         return _replies(self._post(_request_body(calls)), len(calls), accepts)

@@ -55,7 +55,7 @@ class Signer(Protocol):
         Return unless a signer elsewhere is known not to answer.
 
         Raises:
-            SignerUnavailable: see there.
+            SignerUnavailable: it is known not to answer.
         """
         ...
 

@@ -54,7 +54,7 @@ def report(*, from_block: int | None = None) -> Report:
 
     Raises:
         NodeUnavailable: no node answered, or none has all of the blocks.
-        BlockUnknown: see there.
+        BlockUnknown: no `from_block` is given, and the rows do not say which blocks to read.
     """
     chain = get_chain()
     relayers = list(Relayer.objects.filter(chain_id=chain.id).order_by("pk"))

@@ -119,7 +119,7 @@ def _uri_of(image: Any) -> tuple[int, VerifiableUri] | None:
         return int(image["width"]), VerifiableUri(
             str(image["url"]), bytes.fromhex(verification["data"].removeprefix("0x"))
         )
-    except (TypeError, KeyError, ValueError, AttributeError):
+    except (TypeError, KeyError, ValueError, OverflowError, AttributeError):
         return None
 
 

@@ -30,7 +30,7 @@ def _switched_on(settings: Any) -> None:
     settings.IPFS_GATEWAY_URL = "https://ipfs.invalid"
 
 
-def image(content: bytes, width: int = 96, **changed: Any) -> dict[str, Any]:
+def image(content: bytes, width: float = 96, **changed: Any) -> dict[str, Any]:
     verification = {"method": "keccak256(bytes)", "data": "0x" + keccak(content).hex()}
     return {
         "width": width,
@@ -72,6 +72,7 @@ def test_the_name_and_the_smallest_sufficient_picture_are_kept(chain: FakeChain)
         {"name": "ada", "profileImage": [image(b"<svg onload='alert(1)'/>")]},
         {"name": "ada", "profileImage": [image(PNG, verification={"method": "keccak256(bytes)", "data": "0x00"})]},
         {"name": "ada", "profileImage": [image(PNG, verification=None)]},
+        {"name": "ada", "profileImage": [image(PNG, float("inf"))]},
         {"name": "ada", "profileImage": [image(PNG, url="https://127.0.0.1/picture")]},
         {"name": "ada", "profileImage": [image(PNG, url="http://example.com/picture")]},
         {"name": "ada", "profileImage": [image(PNG, url="https://169.254.169.254/latest/meta-data")]},

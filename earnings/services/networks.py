@@ -82,7 +82,8 @@ def switch(*, slug: str, is_enabled: bool) -> bool:
     try:
         configure(slug=slug, is_enabled=is_enabled)
     except ValidationError as error:
-        raise NetworkUnguarded(" ".join(error.messages)) from error
+        # The form's rule and the database's say the same.
+        raise NetworkUnguarded(" ".join(dict.fromkeys(error.messages))) from error
     return True
 
 

@@ -211,6 +211,7 @@ def test_a_weak_network_without_guards_is_not_resumed(db: None) -> None:
     before = everything()
     answer = confirm(browser_of(member("operations")), "earnings_adnetwork", "resume", network.row)
     assert "The network cannot be enabled" in messages_of(answer)
+    assert messages_of(answer).count("does not cover user, amount and id") == 1
     assert everything() == before
     entry = LogEntry.objects.get()
     assert sentence_of(entry) == "resume refused"

@@ -12,6 +12,7 @@ from django.db.models.functions import TruncHour
 from credits.models import CreditEntry, EntrySource
 from gateway.common import db
 from payments.models import Payout
+from relay import queries as relay_queries
 from relay.models import Attempt, Relayer, RelayTransaction
 
 # All sources of earnings; corrections and reversals are not earnings.
@@ -130,23 +131,22 @@ def margin(*, since: datetime) -> Margin:
 
 @dataclass(frozen=True, kw_only=True)
 class RelayerFigures:
-    """A relayer, what it spent in the last week, and for how many days its balance lasts at that pace."""
+    """A relayer, and for how many days its balance lasts at the pace of the last week."""
 
     relayer: Relayer
-    spent_wei: int
     days_left: Decimal | None
 
 
 def relayers(*, now: datetime) -> list[RelayerFigures]:
-    """Return the figures of every relayer, in two statements."""
+    """Return the figures of every relayer that is not retired, in two statements."""
     spent = _mined(since=now - WEEK).values("relayer").annotate(wei=Sum(_GAS_WEI)).order_by()
     by_relayer = {row["relayer"]: int(row["wei"] or 0) for row in spent}
-    return [_figures_of(relayer, by_relayer.get(relayer.pk, 0)) for relayer in Relayer.objects.order_by("pk")]
+    return [_figures_of(relayer, by_relayer.get(relayer.pk, 0)) for relayer in relay_queries.relayers()]
 
 
 def _figures_of(relayer: Relayer, spent_wei: int) -> RelayerFigures:
     days = Decimal(relayer.balance_wei * WEEK.days) / spent_wei if spent_wei else None
-    return RelayerFigures(relayer=relayer, spent_wei=spent_wei, days_left=days)
+    return RelayerFigures(relayer=relayer, days_left=days)
 
 
 _GAS_WEI = ExpressionWrapper(

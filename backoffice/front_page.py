@@ -244,7 +244,7 @@ def _relayer(row: figures.RelayerFigures) -> dict[str, object]:
     return {
         "address": relayer.address,
         "page": reverse("admin:relay_relayer_change", args=[relayer.pk]),
-        "state": "active" if relayer.is_active else "paused",
+        "state": relayer.state,
         "balance": get_chain().amount(relayer.balance_wei, places=4),
         "lasts": _days(days),
         "is_low": days is not None and days < _FEW_DAYS,

@@ -55,7 +55,7 @@ def calls(count: int) -> list[RelayTransaction]:
 def test_without_any_row_the_page_says_so(staff: Client) -> None:
     page = staff.get("/admin/")
     assert page.status_code == 200
-    assert "No relayer has a row yet" in page.content.decode()
+    assert "No relayer is in service yet" in page.content.decode()
     assert card("Success rate").value == "—"
     assert card("Time to inclusion").value == "—"
     assert card("Stripe against payouts").is_alarming
@@ -175,6 +175,15 @@ def test_a_relayer_lasts_as_long_as_last_week_lets_expect() -> None:
     assert (relayer["lasts"], relayer["balance"], relayer["is_low"]) == ("7.0 days", "0.1000 LYX", False)
     Relayer.objects.filter(pk=row.relayer_id).update(balance_wei=10**17 - 1)
     assert page_figures()["relayers"][0]["is_low"]
+
+
+def test_a_quarantined_relayer_is_shown_as_one_and_a_retired_one_is_not_shown() -> None:
+    [row] = calls(1)
+    relayer = Relayer.objects.filter(pk=row.relayer_id)
+    relayer.update(is_active=False, quarantined_at=timezone.now())
+    assert [shown["state"] for shown in page_figures()["relayers"]] == ["quarantined"]
+    relayer.update(retired_at=timezone.now())
+    assert page_figures()["relayers"] == []
 
 
 def test_credits_outstanding_are_what_is_owned_and_owed(staff: Client) -> None:

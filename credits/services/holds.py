@@ -1,25 +1,14 @@
-"""Set credits aside, then charge what the thing really cost, or give them back; undo either of the two."""
+"""Raise what was held, charge what the thing really cost or give the credits back, and undo either of the two."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from credits.errors import HoldReleased, InsufficientCredits, KeyConflict
+from credits.errors import HoldReleased
 from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
 from credits.services import statements
-from credits.services.entries import open_account
 from gateway.common import db
-from users.models import User
-
-
-class HoldResult(NamedTuple):
-    """A hold, whether this call placed it, and the account's balance in credits as this call saw it."""
-
-    hold: CreditHold
-    created: bool
-    balance: int
 
 
 class ClosedHold(NamedTuple):
@@ -29,36 +18,6 @@ class ClosedHold(NamedTuple):
     account_id: int
     user_id: int
     entry: CreditEntry | None
-
-
-def hold(*, user: User, credits: int, key: str, debt_limit: int = 0) -> HoldResult:
-    """
-    Set credits aside so that nothing else can spend them.
-
-    Runs inside the caller's transaction: the hold and the thing it pays for commit
-    together or not at all. The account may owe up to `debt_limit` credits. A repeated
-    key returns the first hold, whatever became of it and even where the account has
-    nothing left by now; its amount is not compared, since the price of the same thing moves.
-
-    Raises:
-        InsufficientCredits: the account affords less; no hold remains.
-        KeyConflict: the key names another user's hold.
-        ValueError: `credits` is not positive, or `debt_limit` is negative.
-    """
-    if credits <= 0 or debt_limit < 0:
-        raise ValueError("a hold is a positive number of credits, a debt limit is not negative")
-    request = {"place": 0, "user_id": user.pk, "key": key, "credits": credits, "debt_limit": debt_limit}
-    params = {"wanted": json.dumps([request])}
-    outcome, hold_id, owner_id, balance, available = db.only_row(statements.PLACE_HOLD, params)
-    if outcome == "no-account":
-        open_account(user_id=user.pk)
-        return hold(user=user, credits=credits, key=key, debt_limit=debt_limit)
-    if outcome == "insufficient":
-        raise InsufficientCredits(required=credits, available=available, debt_limit=debt_limit)
-    if owner_id != user.pk:
-        raise KeyConflict(key=key)
-    row = CreditHold.objects.get(pk=hold_id)
-    return HoldResult(row, created=outcome == "placed", balance=balance)
 
 
 def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:

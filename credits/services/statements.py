@@ -25,11 +25,6 @@ fails the whole statement. What is behind its keys happens once with its hold.
 from credits.models import CreditEntry
 from gateway.common import db
 
-# Place one hold; `credits/functions.sql` says how.
-PLACE_HOLD = (
-    "SELECT outcome, hold_id, user_id, balance, available FROM credits_place_holds(%(wanted)s::jsonb)"
-)
-
 # Set aside the difference to a larger amount, then write the amount down. The caller has locked the
 # hold in a statement before this one and found it open, so what is seen of it here is the newest.
 RAISE_HOLD = """

@@ -17,13 +17,14 @@ from backoffice import person
 from backoffice.person import person_of
 from checkin.services import checkins
 from credits.models import CreditEntry
-from credits.services import entries, holds
+from credits.services import entries
 from credits.services.allowance import set_allowance
 from payments.models import Clawback, Customer, Payout
 from relay.models import RelayTransaction
 from rewards.models import BadgeTrack, ModifierType
 from rewards.services import experience, modifiers
 from tests.backoffice.conftest import mined
+from tests.credits.holding import place_hold
 from tests.factories import UserFactory
 from tests.gateway.admin.sample_rows import make
 from tests.portal.history_rows import earned, relayed
@@ -72,7 +73,7 @@ def test_the_page_shows_credits_badges_and_what_moved_them(staff: Client, user: 
     earned(user, 50)
     relayed(user, 3)
     entries.adjust(user=user, credits=1_000, key=secrets.token_hex(8), actor=None, reason="sorry <b>")
-    holds.hold(user=user, credits=7, key=secrets.token_hex(8))
+    place_hold(user=user, credits=7, key=secrets.token_hex(8))
     experience.gain(user=user, track=BadgeTrack.PERMANENT, base=3_000, key=secrets.token_hex(8), cause="TEST")
     given = modifiers.grant(
         user=user,

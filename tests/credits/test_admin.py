@@ -8,8 +8,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from credits.services import entries, holds
+from credits.services import entries
 from credits.services.allowance import set_allowance
+from tests.credits.holding import place_hold
 from tests.credits.rows import everything
 from tests.factories import UserFactory
 from tests.staff import log_in_staff
@@ -26,7 +27,7 @@ def staff(db: None, client: Client) -> Client:
 
 
 def _live(user: User) -> User:
-    holds.hold(user=user, credits=3, key=secrets.token_hex(16), debt_limit=3)
+    place_hold(user=user, credits=3, key=secrets.token_hex(16), debt_limit=3)
     now = timezone.now()
     set_allowance(user=user, credits=1, starts_at=now, ends_at=now + timedelta(days=30), renews=True)
     entries.adjust(user=user, credits=9, key=secrets.token_hex(16), actor=None, reason="seen in the list")

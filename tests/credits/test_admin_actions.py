@@ -14,7 +14,6 @@ from django.utils import timezone
 
 from credits.models import CreditEntry, CreditHold
 from credits.queries import balance_of
-from credits.services import holds
 from earnings.models import AdNetwork, Postback
 from earnings.services import networks
 from gateway.admin.audit import details_of, sentence_of
@@ -23,6 +22,7 @@ from gateway.common.errors import NotFound
 from rewards.models import Modifier, ModifierType
 from rewards.queries import current_rewards
 from rewards.services import modifiers
+from tests.credits.holding import place_hold
 from tests.earnings.ad_networks import set_up
 from tests.staff import address_of, approve, browser_of, confirm, everything, member, messages_of, prove
 from users.models import User
@@ -249,7 +249,7 @@ def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
 
 
 def test_a_hold_of_another_part_is_never_released_by_hand(user: User) -> None:
-    holds.hold(user=user, credits=3, key=secrets.token_hex(16))
+    place_hold(user=user, credits=3, key=secrets.token_hex(16))
     before, hold = everything(), CreditHold.objects.get()
     answer = confirm(browser_of(member("operations")), "credits_credithold", "release_orphaned_hold", hold)
     assert "does not apply" in messages_of(answer)

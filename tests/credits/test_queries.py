@@ -13,11 +13,12 @@ from pytest_django import DjangoAssertNumQueries as NumQueries
 
 from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.queries import HAS_EARNED, account_of, balance_of, has_earned
-from credits.services import entries, holds
+from credits.services import entries
 from credits.services.allowance import set_allowance
 from rewards.models import Badge, BadgeTrack, ModifierType
 from rewards.queries import badges_at, current_rewards, debt_limit_of
 from rewards.services import experience
+from tests.credits.holding import place_hold
 from tests.credits.rows import query
 from tests.database import as_owner
 from tests.factories import UserFactory, random_address
@@ -34,7 +35,7 @@ def test_a_user_without_an_account_has_no_credits() -> None:
 
 
 def test_a_balance_says_what_is_held_and_what_is_left(user: User, funds: int, key: str) -> None:
-    holds.hold(user=user, credits=funds + 3, key=key, debt_limit=3)
+    place_hold(user=user, credits=funds + 3, key=key, debt_limit=3)
     assert balance_of(user) == (funds, funds + 3, -3)
     account = account_of(user)
     assert account is not None

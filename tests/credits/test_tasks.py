@@ -8,16 +8,17 @@ from celery import current_app
 from django.db.models import F
 
 from credits.models import CreditAccount
-from credits.services import entries, holds
+from credits.services import entries
 from credits.tasks import LedgerDiffers, reconcile_ledger
 from gateway.common.leases import try_lease
+from tests.credits.holding import place_hold
 from tests.credits.rows import query
 from tests.threads import at_once
 from users.models import User
 
 
 def test_a_sound_ledger_says_what_was_checked(user: User, key: str, caplog: pytest.LogCaptureFixture) -> None:
-    holds.hold(user=user, credits=1, key=key)
+    place_hold(user=user, credits=1, key=key)
     with caplog.at_level(logging.INFO):
         reconcile_ledger()
     assert [(line.levelname, line.getMessage()) for line in caplog.records] == [

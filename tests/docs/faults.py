@@ -16,7 +16,6 @@ from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
 from credits.models import LedgerRoot, ReconciliationRun
-from credits.services import holds
 from earnings.models import AdNetwork, Postback
 from gateway.admin.models import ApprovalRequest
 from gateway.admin.pauses import switch
@@ -37,6 +36,7 @@ from relay.models import (
     UnsignedCall,
     WorkerLoop,
 )
+from tests.credits.holding import place_hold
 from tests.database import tamper
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
@@ -377,7 +377,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 def _hold(*, age: float) -> int:
     user = UserFactory.create()
-    hold_id = holds.hold(user=user, credits=1, key=secrets.token_hex(8), debt_limit=1).hold.pk
+    hold_id = place_hold(user=user, credits=1, key=secrets.token_hex(8), debt_limit=1).hold.pk
     tamper(f"UPDATE credits_hold SET created_at = created_at - {age} * interval '1 second'")  # noqa: S608 - a number
     return int(hold_id)
 

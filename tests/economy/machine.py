@@ -26,6 +26,7 @@ from payments.stripe.client import ReturnedMoney
 from rewards import queries
 from rewards.models import ModifierType
 from rewards.services import cashback, modifiers
+from tests.credits.holding import place_hold
 from tests.economy import model, rows
 from tests.economy.model import (
     PERMANENT,
@@ -154,7 +155,7 @@ class EconomyMachine(RuleBasedStateMachine):
         limit = queries.debt_limit_of(user=subject.user, now=self.now)
         assert limit == account.debt_limit(self.now)
         try:
-            result = holds.hold(user=subject.user, credits=amount, key=key, debt_limit=limit)
+            result = place_hold(user=subject.user, credits=amount, key=key, debt_limit=limit)
         except InsufficientCredits:
             assert earlier is None
             assert not account.affords(amount, limit)
@@ -167,7 +168,7 @@ class EconomyMachine(RuleBasedStateMachine):
                 snapshot = rows.snapshots([subject.account_id])[subject.account_id]
                 assert snapshot.balance - snapshot.held >= -limit
             with pytest.raises(KeyConflict):
-                holds.hold(user=self.subjects[1 - owner].user, credits=amount, key=key)
+                place_hold(user=self.subjects[1 - owner].user, credits=amount, key=key)
 
     def _some_hold(self, which: int) -> tuple[Subject, int, ModelHold]:
         """Return one of all holds, open or closed, with its owner and its id."""

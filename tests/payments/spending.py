@@ -13,9 +13,9 @@ from math import floor
 from django.db import transaction
 
 from credits.models import Allowance, CreditEntry
-from credits.services import holds
 from rewards.models import CREDIT_PARTS, Badge, BadgeTrack, Modifier, ModifierType, Progress
 from rewards.services import cashback, experience, modifiers
+from tests.credits.holding import place_hold
 from users.models import User
 
 _DEBT_LIMIT = 10**6
@@ -70,7 +70,7 @@ class Spending:
 
     def _hold(self, user: User) -> int:
         key = f"call:{next(self._numbers)}"
-        return holds.hold(user=user, credits=500, key=key, debt_limit=_DEBT_LIMIT).hold.pk
+        return place_hold(user=user, credits=500, key=key, debt_limit=_DEBT_LIMIT).hold.pk
 
     def _settle(self, owners: dict[int, int], now: datetime) -> None:
         costs = {hold_id: random.randint(1, 400) for hold_id in owners}

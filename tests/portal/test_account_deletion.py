@@ -18,6 +18,7 @@ from gateway.common.errors import DomainError
 from payments.models import BillingOperation, Customer, StripeEvent, Subscription
 from payments.stripe import set_billing_client
 from relay.models import Attempt, FinalBlock, Loss, RelayTransaction
+from tests.credits.holding import place_hold
 from tests.credits.roots import audited, export_faults
 from tests.credits.rows import query
 from tests.factories import UserFactory
@@ -178,7 +179,7 @@ def test_what_is_under_way_ends_first(profile: Profile, stripe: FakeBilling) -> 
     row = request_deletion(profile)
     user, head = row.user, 7
     entries.grant(user=user, credits=100, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
-    held = holds.hold(user=user, credits=10, key=secrets.token_hex(8), debt_limit=0)
+    held = place_hold(user=user, credits=10, key=secrets.token_hex(8), debt_limit=0)
 
     assert run_due(row).waits_for == "credits are held"
     holds.release(hold_id=held.hold.pk)

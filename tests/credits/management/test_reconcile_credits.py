@@ -6,8 +6,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from credits.models import ReconciliationRun
-from credits.services import entries, holds, reconciliation
+from credits.services import entries, reconciliation
 from gateway.common.leases import try_lease
+from tests.credits.holding import place_hold
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.threads import at_once
@@ -15,7 +16,7 @@ from users.models import User
 
 
 def test_a_sound_ledger_is_one_line_with_what_was_checked(user: User, key: str) -> None:
-    holds.hold(user=user, credits=1, key=key)
+    place_hold(user=user, credits=1, key=key)
     out = StringIO()
     call_command("reconcile_credits", stdout=out)
     assert out.getvalue() == "Compared: 1 accounts, 1 entries, 1 holds.\nNo difference.\n"

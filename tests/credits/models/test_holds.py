@@ -7,7 +7,8 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from credits.models import CreditEntry, CreditHold, HoldStatus
-from credits.services import entries, holds
+from credits.services import entries
+from tests.credits.holding import place_hold
 from tests.credits.rows import everything
 from users.models import User
 
@@ -32,7 +33,7 @@ _NOW = timezone.now()
 def test_a_status_that_contradicts_the_columns_is_refused(
     user: User, key: str, columns: dict[str, Any]
 ) -> None:
-    held = holds.hold(user=user, credits=5, key=key).hold
+    held = place_hold(user=user, credits=5, key=key).hold
     before = everything()
     entry = CreditEntry.objects.get(account__user=user) if "entry" in columns else None
     with pytest.raises(IntegrityError, match="credits_hold_status_fits_columns"), transaction.atomic():

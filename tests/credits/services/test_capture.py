@@ -10,6 +10,7 @@ from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
 from credits.queries import balance_of
 from credits.services import holds as credits_holds
 from credits.services.reconciliation import find_differences
+from tests.credits.holding import place_hold
 from tests.credits.rows import everything, query
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
@@ -18,7 +19,7 @@ from users.models import User
 @pytest.fixture
 def held(user: User, key: str) -> int:
     """Return the id of an open hold of 100 credits."""
-    return credits_holds.hold(user=user, credits=100, key=key).hold.pk
+    return place_hold(user=user, credits=100, key=key).hold.pk
 
 
 @pytest.mark.parametrize("cost", [1, 100, 10**10], ids=["less", "all", "more, into debt"])
@@ -43,7 +44,7 @@ def test_a_capture_charges_the_real_cost_and_drops_the_hold(
 
 
 def test_other_holds_stay_when_one_is_captured(user: User, held: int, funds: int, key: str) -> None:
-    credits_holds.hold(user=user, credits=7, key=key + "-other")
+    place_hold(user=user, credits=7, key=key + "-other")
     credits_holds.capture(hold_id=held, credits=60)
     assert balance_of(user) == (funds - 60, 7, funds - 67)
 
@@ -102,7 +103,7 @@ def test_a_captured_hold_is_not_released(held: int) -> None:
 def test_capture_and_release_are_one_statement_each(
     user: User, held: int, key: str, django_assert_num_queries: type
 ) -> None:
-    other = credits_holds.hold(user=user, credits=1, key=key + "-other").hold.pk
+    other = place_hold(user=user, credits=1, key=key + "-other").hold.pk
     with django_assert_num_queries(1):
         credits_holds.capture(hold_id=held, credits=60)
     with django_assert_num_queries(1):
@@ -122,7 +123,7 @@ def test_16_captures_at_once_charge_once(transactional_db: None, user: User, hel
 def test_a_capture_racing_a_release_settles_once(
     transactional_db: None, user: User, funds: int, key: str
 ) -> None:
-    holds = [credits_holds.hold(user=user, credits=10, key=f"{key}:{n}").hold.pk for n in range(20)]
+    holds = [place_hold(user=user, credits=10, key=f"{key}:{n}").hold.pk for n in range(20)]
     outcomes = at_once(
         [call for pk in holds for call in random.sample([partial(_captures, pk), partial(_releases, pk)], 2)],
         in_transaction=True,

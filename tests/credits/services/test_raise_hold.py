@@ -9,6 +9,7 @@ from credits.models import CreditHold
 from credits.queries import balance_of
 from credits.services import holds
 from credits.services.reconciliation import find_differences
+from tests.credits.holding import place_hold
 from tests.credits.rows import everything
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
@@ -17,7 +18,7 @@ from users.models import User
 @pytest.fixture
 def held(user: User, funds: int, key: str) -> int:
     """Return the id of an open hold of 10 credits."""
-    return holds.hold(user=user, credits=10, key=key).hold.pk
+    return place_hold(user=user, credits=10, key=key).hold.pk
 
 
 def test_a_raise_sets_the_difference_aside(user: User, held: int, funds: int) -> None:
@@ -78,7 +79,7 @@ def test_a_raise_that_waited_sees_what_a_new_hold_took(
     with waits_for_this_transaction(
         partial(holds.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
     ) as waited:
-        holds.hold(user=user, credits=funds - 10, key=secrets.token_hex(16))
+        place_hold(user=user, credits=funds - 10, key=secrets.token_hex(16))
     assert waited.result() is False
     assert balance_of(user) == (funds, funds, 0)
 

@@ -9,6 +9,7 @@ from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.services import entries as credits_entries
 from credits.services import holds
 from credits.services.reconciliation import Finding, count_rows, find_differences
+from tests.credits.holding import place_hold
 from tests.database import tamper
 from tests.factories import UserFactory
 
@@ -45,14 +46,14 @@ def _live() -> Ledger:
         credits_entries.grant(
             user=user, credits=random.randint(100, 999), source=EntrySource.SURVEYS, key=f"{key}:{number}"
         )
-    captured = holds.hold(user=user, credits=50, key=f"{key}:captured").hold.pk
+    captured = place_hold(user=user, credits=50, key=f"{key}:captured").hold.pk
     holds.capture(hold_id=captured, credits=30)
     credits_entries.grant(
         user=user, credits=random.randint(100, 999), source=EntrySource.SURVEYS, key=f"{key}:last"
     )
-    released = holds.hold(user=user, credits=60, key=f"{key}:released").hold.pk
+    released = place_hold(user=user, credits=60, key=f"{key}:released").hold.pk
     holds.release(hold_id=released)
-    kept = holds.hold(user=user, credits=40, key=f"{key}:open").hold.pk
+    kept = place_hold(user=user, credits=40, key=f"{key}:open").hold.pk
     entries = CreditEntry.objects.filter(account__user=user).order_by("id").values_list("id", flat=True)
     return Ledger(credits_entries.open_account(user_id=user.pk).pk, tuple(entries), captured, kept)
 

@@ -27,6 +27,7 @@ from relay.models import (
     Treasury,
     WorkerLoop,
 )
+from tests.credits.holding import place_hold
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
 from tests.fakes.chain import FakeChain
@@ -264,10 +265,10 @@ def test_the_ledger_is_summed(scrape: Scrape) -> None:
     entries.adjust(user=indebted, credits=-debt, key=secrets.token_hex(8), actor=None, reason="owes")
     held = [random.randint(1, 99) for _ in range(3)]
     for amount in held:
-        holds.hold(user=rich, credits=amount, key=secrets.token_hex(8))
+        place_hold(user=rich, credits=amount, key=secrets.token_hex(8))
     age = random.randint(1_000, 90_000)
     CreditHold.objects.filter(pk=random.choice(CreditHold.objects.all()).pk).update(created_at=ago(age))
-    holds.release(hold_id=holds.hold(user=rich, credits=7, key=secrets.token_hex(8)).hold.pk)
+    holds.release(hold_id=place_hold(user=rich, credits=7, key=secrets.token_hex(8)).hold.pk)
     gauges = scrape()
     assert gauges["credit_accounts",] == 3
     assert (gauges["credits_outstanding",], gauges["credits_owed",]) == (owned + more, debt)

@@ -17,6 +17,7 @@ from credits.services.reconciliation import find_differences
 from payments.models import Clawback, Payout, PayoutRate
 from payments.services.reconciliation import repairs
 from payments.stripe import set_billing_client
+from tests.credits.holding import place_hold
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
@@ -140,14 +141,14 @@ def test_spent_credits_are_owed_and_nothing_can_be_held_until_they_are_earned(
 ) -> None:
     granted = subscriber.payout.credits
     spent = random.randint(1, granted)
-    held = holds.hold(user=subscriber.user, credits=spent, key=secrets.token_hex(8))
+    held = place_hold(user=subscriber.user, credits=spent, key=secrets.token_hex(8))
     holds.capture(hold_id=held.hold.pk, credits=spent)
     double.refund(subscriber.payout.stripe_payment_intent_id)
     process_all_events(double)
     assert subscriber.balance == -spent
     assert subscriber.quota().available == -spent
     with pytest.raises(InsufficientCredits):
-        holds.hold(user=subscriber.user, credits=1, key=secrets.token_hex(8))
+        place_hold(user=subscriber.user, credits=1, key=secrets.token_hex(8))
     assert find_differences() == []
 
 
@@ -213,7 +214,7 @@ def test_clawbacks_add_up_to_the_formula_for_any_order_of_refunds_and_disputes(
 
 
 def _spend(payer: Payer, credits: int) -> int:
-    held = holds.hold(user=payer.user, credits=credits, key=secrets.token_hex(8))
+    held = place_hold(user=payer.user, credits=credits, key=secrets.token_hex(8))
     holds.capture(hold_id=held.hold.pk, credits=credits)
     return credits
 
@@ -221,9 +222,9 @@ def _spend(payer: Payer, credits: int) -> int:
 def _assert_holdable(payer: Payer) -> None:
     """What is there can be held, and not one credit more; who owes can hold nothing."""
     with pytest.raises(InsufficientCredits):
-        holds.hold(user=payer.user, credits=max(payer.balance, 0) + 1, key=secrets.token_hex(8))
+        place_hold(user=payer.user, credits=max(payer.balance, 0) + 1, key=secrets.token_hex(8))
     if payer.balance > 0:
-        held = holds.hold(user=payer.user, credits=payer.balance, key=secrets.token_hex(8))
+        held = place_hold(user=payer.user, credits=payer.balance, key=secrets.token_hex(8))
         holds.release(hold_id=held.hold.pk)
 
 

@@ -10,10 +10,11 @@ from rest_framework.test import APIClient
 
 from checkin.models import DropTable
 from credits.models import EntrySource
-from credits.services import entries, holds
+from credits.services import entries
 from gateway.chain.config import get_chain
 from payments.models import Payout, PayoutRate, Subscription
 from rewards.models import Badge, BadgeTrack, Progress
+from tests.credits.holding import place_hold
 from tests.fakes.profiles import Profile
 from tests.portal.api.test_dashboard import create_subscription, subscribe
 from tests.users.auth_client import signed_in
@@ -28,7 +29,7 @@ def test_the_account_tells_what_is_held_of_the_balance(client: APIClient, profil
     balance, held = 1_000 + secrets.randbelow(1_000), 1 + secrets.randbelow(999)
     entries.grant(user=user, credits=balance, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
     Progress.objects.filter(user=user).update(cashback_remainder=1_234)
-    holds.hold(user=user, credits=held, key=secrets.token_hex(8), debt_limit=0)
+    place_hold(user=user, credits=held, key=secrets.token_hex(8), debt_limit=0)
 
     answer = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}")
 

@@ -16,12 +16,13 @@ from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from credits.models import EntrySource
-from credits.services import entries, holds
+from credits.services import entries
 from credits.services.allowance import set_allowance
 from gateway.common.fields import SAFE_INTEGER_MAX
 from payments.models import Customer, Subscription
 from rewards.models import Badge, BadgeTrack, Modifier, ModifierType
 from rewards.services import experience, modifiers
+from tests.credits.holding import place_hold
 from tests.fakes.profiles import Profile
 from tests.portal.api import shapes
 from tests.portal.history_rows import earned, relayed
@@ -242,7 +243,7 @@ def test_progress_at_the_top_badge_is_1_and_its_upper_bound_is_safe(user: User, 
 
 def test_credits_are_what_may_be_spent(user: User, dashboard: Read) -> None:
     entries.grant(user=user, credits=100, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
-    holds.hold(user=user, credits=130, key=secrets.token_hex(8), debt_limit=30)
+    place_hold(user=user, credits=130, key=secrets.token_hex(8), debt_limit=30)
     assert dashboard()["userInfo"]["credits"] == -30
 
 

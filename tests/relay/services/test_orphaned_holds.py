@@ -18,6 +18,7 @@ from gateway.common.errors import ReasonRequired
 from relay.errors import HoldNotOrphaned
 from relay.models import RelayTransaction
 from relay.services import cancellation
+from tests.credits.holding import place_hold
 from tests.factories import UserFactory
 from tests.relay.rows import everything
 from tests.threads import at_once
@@ -46,7 +47,7 @@ def end_call(row: RelayTransaction, status: str, cost: int = 0) -> CreditHold:
 
 
 def orphan(user: User, *, key: str, age: timedelta) -> CreditHold:
-    placed = holds.hold(user=user, credits=random.randint(1, 99), key=key).hold
+    placed = place_hold(user=user, credits=random.randint(1, 99), key=key).hold
     CreditHold.objects.filter(pk=placed.pk).update(created_at=timezone.now() - age)
     return placed
 

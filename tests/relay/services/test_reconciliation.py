@@ -22,6 +22,7 @@ from gateway.common.leases import try_lease
 from relay.models import Attempt, FinalBlock, Relayer, RelayTransaction
 from relay.services import cancellation, reconciliation
 from relay.tasks import reconcile_with_chain
+from tests.credits.holding import place_hold
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.relay.chain import Chain, node_away
@@ -133,10 +134,10 @@ def test_an_open_hold_whose_call_has_ended_is_found_until_staff_release_it(accep
 
 
 def test_an_open_hold_without_any_call_is_found_where_it_is_the_relays(user: User) -> None:
-    holds.hold(user=user, credits=3, key="shop:1")
+    place_hold(user=user, credits=3, key="shop:1")
     assert findings() == {}
     amount = random.randint(1, 99)
-    holds.hold(user=user, credits=amount, key="relay:0x1:0x2:0")
+    place_hold(user=user, credits=amount, key="relay:0x1:0x2:0")
     assert findings() == {HOLD_CALL: (None, 0, amount)}
 
 

@@ -14,6 +14,7 @@ from credits.services import holds
 from credits.services.reconciliation import find_differences
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType
 from rewards.services import cashback, modifiers
+from tests.credits.holding import place_hold
 from tests.credits.rows import everything
 from tests.rewards.rows import experience_of
 from users.models import User
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def held(user: User, credits: int) -> int:
-    return holds.hold(user=user, credits=credits, key=secrets.token_hex(8)).hold.pk
+    return place_hold(user=user, credits=credits, key=secrets.token_hex(8)).hold.pk
 
 
 def give_back(fraction: str) -> None:

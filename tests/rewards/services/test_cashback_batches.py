@@ -25,6 +25,7 @@ from credits.services.reconciliation import find_differences
 from rewards import queries
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType, Progress
 from rewards.services import cashback, experience, modifiers
+from tests.credits.holding import place_hold
 from tests.credits.rows import everything
 from tests.factories import UserFactory
 from tests.rewards.rows import experience_of
@@ -70,7 +71,7 @@ def person(*, subscribes: bool = False) -> User:
 
 
 def held(user: User, credits: int) -> int:
-    return credits_holds.hold(user=user, credits=credits, key=secrets.token_hex(8)).hold.pk
+    return place_hold(user=user, credits=credits, key=secrets.token_hex(8)).hold.pk
 
 
 def settle(costs: dict[int, int], *, capped: bool = False) -> None:

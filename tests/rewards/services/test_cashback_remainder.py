@@ -12,10 +12,11 @@ from django.utils import timezone
 
 from credits.models import CreditEntry, EntrySource
 from credits.queries import balance_of
-from credits.services import entries, holds
+from credits.services import entries
 from credits.services.reconciliation import find_differences
 from rewards.models import CREDIT_PARTS, Badge, CashbackEntry, ModifierType, Progress
 from rewards.services import cashback, experience, modifiers
+from tests.credits.holding import place_hold
 from tests.database import tamper
 from tests.factories import UserFactory
 from users.models import User
@@ -36,7 +37,7 @@ def give_back(fraction: str | Decimal) -> None:
 
 
 def held(user: User) -> int:
-    return holds.hold(user=user, credits=5_000, key=secrets.token_hex(8)).hold.pk
+    return place_hold(user=user, credits=5_000, key=secrets.token_hex(8)).hold.pk
 
 
 def settle(costs: dict[int, int]) -> None:

@@ -14,6 +14,7 @@ from credits.services import holds as credits_holds
 from credits.services.reconciliation import find_differences
 from rewards.models import Badge, ExperienceEntry
 from rewards.services import cashback, experience
+from tests.credits.holding import place_hold
 from tests.credits.rows import everything
 from tests.factories import UserFactory
 from tests.rewards.rows import experience_of
@@ -37,7 +38,7 @@ def user() -> User:
 
 
 def held(user: User, credits: int) -> int:
-    return credits_holds.hold(user=user, credits=credits, key=secrets.token_hex(8)).hold.pk
+    return place_hold(user=user, credits=credits, key=secrets.token_hex(8)).hold.pk
 
 
 def settle(**costs: int) -> None:

@@ -35,14 +35,11 @@ def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
         return db.first_row(statements.RAISE_HOLD, params) is not None
 
 
-def close(
-    *, costs: Mapping[int, int], source: str = EntrySource.RELAY_TRANSACTION, capped: bool = False
-) -> list[ClosedHold]:
+def close(*, costs: Mapping[int, int]) -> list[ClosedHold]:
     """
     Close those of these holds that are open, and return them by id: all, or on an error none.
 
-    `costs` are by the hold's id, and charged in full even where they exceed the hold, unless
-    `capped`; at no cost the hold is released.
+    `costs` are by the hold's id; nobody pays more than was held, and at no cost the hold is released.
 
     Raises:
         ValueError: a cost is negative.
@@ -52,8 +49,7 @@ def close(
     params = {
         "holds": list(costs),
         "costs": list(costs.values()),
-        "source": EntrySource(source),
-        "capped": capped,
+        "source": EntrySource.RELAY_TRANSACTION,
     }
     return [_closed(row) for row in db.all_rows(statements.CLOSE_HOLDS, params)]
 
@@ -67,31 +63,27 @@ class ReopenedHold(NamedTuple):
     entry_key: str | None
 
 
-def reopen(*, hold_ids: Collection[int], source: str = EntrySource.RELAY_REVERSAL) -> list[ReopenedHold]:
+def reopen(*, hold_ids: Collection[int]) -> list[ReopenedHold]:
     """
     Open those of these holds again that were closed, and return them by id.
 
     What was charged comes back by a new entry, and the credits are set aside as before, even
     where the account ends in debt. What is captured then is a new charge with a key of its own.
     """
-    params = {"holds": list(hold_ids), "source": EntrySource(source)}
+    params = {"holds": list(hold_ids), "source": EntrySource.RELAY_REVERSAL}
     return [ReopenedHold._make(row) for row in db.all_rows(statements.REOPEN_HOLDS, params)]
 
 
-def capture(*, hold_id: int, credits: int, source: str = EntrySource.RELAY_TRANSACTION) -> CreditEntry | None:
+def require_not_released(*, hold_ids: Collection[int]) -> None:
     """
-    Charge `credits` for what was held, in full even where they exceed the hold, and drop the hold.
-
-    Nothing to charge releases the hold and returns None. A hold is closed once: a
-    repeat returns the first capture's entry, whatever it charges now.
+    Refuse to charge what was given back.
 
     Raises:
-        HoldReleased: the hold was released before, so the charge cannot be made.
-        ValueError: `credits` is negative.
+        HoldReleased: one of the holds was released, so its charge cannot be made.
     """
-    for closed in close(costs={hold_id: credits}, source=source):
-        return closed.entry
-    return _first_outcome(hold_id=hold_id, credits=credits)
+    released = CreditHold.objects.filter(pk__in=hold_ids, status=HoldStatus.RELEASED).order_by("pk").first()
+    if released is not None:
+        raise HoldReleased(hold_id=released.pk)
 
 
 def release(*, hold_id: int) -> bool:
@@ -103,10 +95,3 @@ def _closed(row: Sequence[Any]) -> ClosedHold:
     hold_id, account_id, user_id, *columns = row
     entry = None if columns[0] is None else db.instance(CreditEntry, columns)
     return ClosedHold(hold_id, account_id, user_id, entry)
-
-
-def _first_outcome(*, hold_id: int, credits: int) -> CreditEntry | None:
-    closed = CreditHold.objects.select_related("entry").get(pk=hold_id)
-    if closed.status == HoldStatus.RELEASED and credits:
-        raise HoldReleased(hold_id=hold_id)
-    return closed.entry

@@ -73,11 +73,11 @@ RETURNING id
 
 
 # Close the holds that are open: capture what costs something, release what costs nothing; charge the
-# accounts and drop what was held; post the entries. With `capped`, nobody pays more than was held. A hold
+# accounts and drop what was held; post the entries. Nobody pays more than was held. A hold
 # names its entry before the entry exists (a check ties the two); the foreign key is verified at commit.
 CLOSE_HOLDS = f"""
 WITH due AS (
-    SELECT hold.id, CASE WHEN %(capped)s THEN least(wanted.cost, hold.amount) ELSE wanted.cost END AS cost
+    SELECT hold.id, least(wanted.cost, hold.amount) AS cost
     FROM credits_hold AS hold
     JOIN unnest(%(holds)s::bigint[], %(costs)s::bigint[]) AS wanted (hold_id, cost) ON wanted.hold_id = hold.id
     WHERE hold.status = 'HELD'

@@ -228,7 +228,6 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
         cashback.settle(
             costs={hold_id: cost for hold_id, cost, *_ in settled},
             now=now,
-            capped=True,
             unrewarded={hold_id for hold_id, _, status, _ in settled if status != _Status.SUCCESS},
         )
     for *_, seconds in settled:

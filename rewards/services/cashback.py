@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from credits.models import CreditEntry, EntrySource
-from credits.services.holds import ClosedHold, capture, close, reopen
+from credits.services.holds import ClosedHold, close, reopen, require_not_released
 from gateway.common import db
 from rewards.models import BadgeTrack, CashbackEntry, ExperienceEntry
 from rewards.rules import cashback_fraction, cashback_parts
@@ -28,15 +28,13 @@ class _Returned(NamedTuple):
     key: str
 
 
-def settle(
-    *, costs: Mapping[int, int], now: datetime, capped: bool = False, unrewarded: Collection[int] = ()
-) -> None:
+def settle(*, costs: Mapping[int, int], now: datetime, unrewarded: Collection[int] = ()) -> None:
     """
     Close these holds at their costs in credits, and reward the users for what they paid, except for the `unrewarded`.
 
     A hold at no cost is released. The permanent track gains each cost; badges and active modifiers decide how
     much of it comes back. Whole credits of that are an entry of their own, and what is left over counts with
-    what comes back later. With `capped` nobody pays more than was held. Runs inside
+    what comes back later. Nobody pays more than was held. Runs inside
     the caller's transaction, which an error must end, in the same number of statements for any number of
     holds. A hold that was captured before stays as it is and rewards nothing.
 
@@ -44,9 +42,9 @@ def settle(
         HoldReleased: one of them was released before, so its charge cannot be made.
         ValueError: a cost is negative.
     """
-    closed = close(costs=costs, capped=capped)
-    for hold_id in costs.keys() - {row.hold_id for row in closed}:
-        capture(hold_id=hold_id, credits=costs[hold_id])
+    closed = close(costs=costs)
+    closed_before = costs.keys() - {row.hold_id for row in closed}
+    require_not_released(hold_ids=[hold_id for hold_id in closed_before if costs[hold_id]])
     charged = [(row, row.entry) for row in closed if row.entry is not None and row.hold_id not in unrewarded]
     if charged:
         _reward(charged, now)

@@ -4,8 +4,9 @@ import json
 from typing import NamedTuple
 
 from credits.errors import InsufficientCredits, KeyConflict
-from credits.models import CreditHold
+from credits.models import CreditEntry, CreditHold
 from credits.services.entries import open_account
+from credits.services.holds import close, require_not_released
 from gateway.common import db
 from users.models import User
 
@@ -36,3 +37,12 @@ def place_hold(*, user: User, credits: int, key: str, debt_limit: int = 0) -> Ho
 _PLACE_HOLD = (
     "SELECT outcome, hold_id, user_id, balance, available FROM credits_place_holds(%(wanted)s::jsonb)"
 )
+
+
+def capture(*, hold_id: int, credits: int) -> CreditEntry | None:
+    """Close a hold at its cost, and return its charge; a repeat returns the first one."""
+    for closed in close(costs={hold_id: credits}):
+        return closed.entry
+    if credits:
+        require_not_released(hold_ids=[hold_id])
+    return CreditHold.objects.select_related("entry").get(pk=hold_id).entry

@@ -196,7 +196,7 @@ class EconomyMachine(RuleBasedStateMachine):
             assert hold.paid == 0
             return
         if hold.paid is None:
-            subject.model.charge(hold, cost, self.now)
+            subject.model.charge(hold, min(cost, hold.amount), self.now)
         assert -CreditEntry.objects.get(hold=hold_id).amount == hold.paid
 
     def _reopen(self, subject: Subject, hold_id: int, hold: ModelHold) -> None:

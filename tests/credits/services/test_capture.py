@@ -10,7 +10,7 @@ from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
 from credits.queries import balance_of
 from credits.services import holds as credits_holds
 from credits.services.reconciliation import find_differences
-from tests.credits.holding import place_hold
+from tests.credits.holding import capture, place_hold
 from tests.credits.rows import everything, query
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
@@ -22,48 +22,50 @@ def held(user: User, key: str) -> int:
     return place_hold(user=user, credits=100, key=key).hold.pk
 
 
-@pytest.mark.parametrize("cost", [1, 100, 10**10], ids=["less", "all", "more, into debt"])
+@pytest.mark.parametrize(
+    ("cost", "paid"), [(1, 1), (100, 100), (10**10, 100)], ids=["less", "all", "at most what is held"]
+)
 def test_a_capture_charges_the_real_cost_and_drops_the_hold(
-    user: User, held: int, funds: int, cost: int
+    user: User, held: int, funds: int, cost: int, paid: int
 ) -> None:
-    entry = credits_holds.capture(hold_id=held, credits=cost)
+    entry = capture(hold_id=held, credits=cost)
 
     assert entry is not None
-    assert (entry.amount, entry.balance_before, entry.balance_after) == (-cost, funds, funds - cost)
+    assert (entry.amount, entry.balance_before, entry.balance_after) == (-paid, funds, funds - paid)
     assert (entry.source, entry.account_version) == (EntrySource.RELAY_TRANSACTION, 2)
     hold = CreditHold.objects.get(pk=held)
     assert (hold.status, hold.captured_amount, hold.amount, hold.entry) == (
         HoldStatus.CAPTURED,
-        cost,
+        paid,
         100,
         entry,
     )
     assert hold.closed_at is not None
-    assert balance_of(user) == (funds - cost, 0, funds - cost)
+    assert balance_of(user) == (funds - paid, 0, funds - paid)
     assert find_differences() == []
 
 
 def test_other_holds_stay_when_one_is_captured(user: User, held: int, funds: int, key: str) -> None:
     place_hold(user=user, credits=7, key=key + "-other")
-    credits_holds.capture(hold_id=held, credits=60)
+    capture(hold_id=held, credits=60)
     assert balance_of(user) == (funds - 60, 7, funds - 67)
 
 
 def test_a_second_capture_returns_the_first_entry(held: int) -> None:
-    first = credits_holds.capture(hold_id=held, credits=60)
+    first = capture(hold_id=held, credits=60)
     before = everything()
-    assert credits_holds.capture(hold_id=held, credits=60) == first
-    assert credits_holds.capture(hold_id=held, credits=99) == first
-    assert credits_holds.capture(hold_id=held, credits=0) == first
+    assert capture(hold_id=held, credits=60) == first
+    assert capture(hold_id=held, credits=99) == first
+    assert capture(hold_id=held, credits=0) == first
     assert everything() == before
 
 
 def test_a_capture_of_nothing_releases(user: User, held: int, funds: int) -> None:
-    assert credits_holds.capture(hold_id=held, credits=0) is None
+    assert capture(hold_id=held, credits=0) is None
     assert CreditHold.objects.get(pk=held).status == HoldStatus.RELEASED
     assert balance_of(user) == (funds, 0, funds)
     before = everything()
-    assert credits_holds.capture(hold_id=held, credits=0) is None
+    assert capture(hold_id=held, credits=0) is None
     assert everything() == before
 
 
@@ -71,7 +73,7 @@ def test_a_released_hold_cannot_be_captured(held: int) -> None:
     assert credits_holds.release(hold_id=held) is True
     before = everything()
     with pytest.raises(HoldReleased) as refusal:
-        credits_holds.capture(hold_id=held, credits=1)
+        capture(hold_id=held, credits=1)
     assert refusal.value.members == {"holdId": held}
     assert everything() == before
 
@@ -79,7 +81,7 @@ def test_a_released_hold_cannot_be_captured(held: int) -> None:
 def test_a_negative_capture_is_refused(held: int) -> None:
     before = everything()
     with pytest.raises(ValueError, match="negative"):
-        credits_holds.capture(hold_id=held, credits=-1)
+        capture(hold_id=held, credits=-1)
     assert everything() == before
 
 
@@ -94,7 +96,7 @@ def test_a_release_gives_the_credits_back_once(user: User, held: int, funds: int
 
 
 def test_a_captured_hold_is_not_released(held: int) -> None:
-    credits_holds.capture(hold_id=held, credits=60)
+    capture(hold_id=held, credits=60)
     before = everything()
     assert credits_holds.release(hold_id=held) is False
     assert everything() == before
@@ -105,14 +107,14 @@ def test_capture_and_release_are_one_statement_each(
 ) -> None:
     other = place_hold(user=user, credits=1, key=key + "-other").hold.pk
     with django_assert_num_queries(1):
-        credits_holds.capture(hold_id=held, credits=60)
+        capture(hold_id=held, credits=60)
     with django_assert_num_queries(1):
         credits_holds.release(hold_id=other)
 
 
 def test_16_captures_at_once_charge_once(transactional_db: None, user: User, held: int, funds: int) -> None:
     entries = at_once(
-        [partial(credits_holds.capture, hold_id=held, credits=60 + n) for n in range(16)], in_transaction=True
+        [partial(capture, hold_id=held, credits=60 + n) for n in range(16)], in_transaction=True
     )
     (first,) = CreditEntry.objects.filter(source=EntrySource.RELAY_TRANSACTION)
     assert entries == [first] * 16
@@ -137,7 +139,7 @@ def test_a_capture_racing_a_release_settles_once(
 
 
 def _captures(hold_id: int) -> str:
-    return "captured" if credits_holds.capture(hold_id=hold_id, credits=9) else "nothing"
+    return "captured" if capture(hold_id=hold_id, credits=9) else "nothing"
 
 
 def _releases(hold_id: int) -> str:
@@ -148,7 +150,7 @@ def test_a_capture_that_waited_for_the_release_is_refused(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     with waits_for_this_transaction(
-        partial(credits_holds.capture, hold_id=held, credits=60), in_transaction=True
+        partial(capture, hold_id=held, credits=60), in_transaction=True
     ) as waited:
         credits_holds.release(hold_id=held)
     assert isinstance(waited.result(), HoldReleased)
@@ -161,7 +163,7 @@ def test_a_release_that_waited_for_the_capture_gives_nothing_back(
     with waits_for_this_transaction(
         partial(credits_holds.release, hold_id=held), in_transaction=True
     ) as waited:
-        credits_holds.capture(hold_id=held, credits=60)
+        capture(hold_id=held, credits=60)
     assert waited.result() is False
     assert balance_of(user) == (funds - 60, 0, funds - 60)
 
@@ -170,7 +172,7 @@ def test_a_capture_that_waited_for_a_raise_drops_the_raised_amount(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     with waits_for_this_transaction(
-        partial(credits_holds.capture, hold_id=held, credits=60), in_transaction=True
+        partial(capture, hold_id=held, credits=60), in_transaction=True
     ) as waited:
         credits_holds.raise_hold(hold_id=held, credits=250, debt_limit=0)
     assert isinstance(waited.result(), CreditEntry)

@@ -9,7 +9,7 @@ from credits.models import CreditHold
 from credits.queries import balance_of
 from credits.services import holds
 from credits.services.reconciliation import find_differences
-from tests.credits.holding import place_hold
+from tests.credits.holding import capture, place_hold
 from tests.credits.rows import everything
 from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
@@ -90,7 +90,7 @@ def test_a_raise_that_waited_for_the_capture_raises_nothing(
     with waits_for_this_transaction(
         partial(holds.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
     ) as waited:
-        holds.capture(hold_id=held, credits=4)
+        capture(hold_id=held, credits=4)
     assert waited.result() is False
     assert balance_of(user) == (funds - 4, 0, funds - 4)
     assert find_differences() == []

@@ -9,7 +9,7 @@ from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.services import entries as credits_entries
 from credits.services import holds
 from credits.services.reconciliation import Finding, count_rows, find_differences
-from tests.credits.holding import place_hold
+from tests.credits.holding import capture, place_hold
 from tests.database import tamper
 from tests.factories import UserFactory
 
@@ -47,7 +47,7 @@ def _live() -> Ledger:
             user=user, credits=random.randint(100, 999), source=EntrySource.SURVEYS, key=f"{key}:{number}"
         )
     captured = place_hold(user=user, credits=50, key=f"{key}:captured").hold.pk
-    holds.capture(hold_id=captured, credits=30)
+    capture(hold_id=captured, credits=30)
     credits_entries.grant(
         user=user, credits=random.randint(100, 999), source=EntrySource.SURVEYS, key=f"{key}:last"
     )

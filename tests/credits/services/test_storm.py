@@ -10,7 +10,7 @@ from credits.models import EntrySource
 from credits.queries import balance_of
 from credits.services import entries, holds
 from credits.services.reconciliation import Finding, find_differences
-from tests.credits.holding import place_hold
+from tests.credits.holding import capture, place_hold
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.threads import at_once
@@ -52,7 +52,7 @@ def _live(users: list[User], key: str, rng: random.Random) -> list[Finding]:
         user = users[number % len(users)]
         held = place_hold(user=user, credits=rng.randint(1, 9), key=f"{key}:{number}").hold.pk
         holds.raise_hold(hold_id=held, credits=rng.randint(5, 20), debt_limit=0)
-        close = partial(holds.capture, credits=rng.randint(0, 30)) if rng.random() < 0.6 else holds.release
+        close = partial(capture, credits=rng.randint(0, 30)) if rng.random() < 0.6 else holds.release
         with contextlib.suppress(HoldReleased):
             close(hold_id=held)
         entries.grant(user=user, credits=1, source=EntrySource.CREDITS_BACK, key=secrets.token_hex(16))

@@ -17,7 +17,7 @@ from credits.services.reconciliation import find_differences
 from payments.models import Clawback, Payout, PayoutRate
 from payments.services.reconciliation import repairs
 from payments.stripe import set_billing_client
-from tests.credits.holding import place_hold
+from tests.credits.holding import capture, place_hold
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
@@ -142,7 +142,7 @@ def test_spent_credits_are_owed_and_nothing_can_be_held_until_they_are_earned(
     granted = subscriber.payout.credits
     spent = random.randint(1, granted)
     held = place_hold(user=subscriber.user, credits=spent, key=secrets.token_hex(8))
-    holds.capture(hold_id=held.hold.pk, credits=spent)
+    capture(hold_id=held.hold.pk, credits=spent)
     double.refund(subscriber.payout.stripe_payment_intent_id)
     process_all_events(double)
     assert subscriber.balance == -spent
@@ -215,7 +215,7 @@ def test_clawbacks_add_up_to_the_formula_for_any_order_of_refunds_and_disputes(
 
 def _spend(payer: Payer, credits: int) -> int:
     held = place_hold(user=payer.user, credits=credits, key=secrets.token_hex(8))
-    holds.capture(hold_id=held.hold.pk, credits=credits)
+    capture(hold_id=held.hold.pk, credits=credits)
     return credits
 
 

@@ -25,7 +25,7 @@ from credits.services.reconciliation import find_differences
 from rewards import queries
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType, Progress
 from rewards.services import cashback, experience, modifiers
-from tests.credits.holding import place_hold
+from tests.credits.holding import capture, place_hold
 from tests.credits.rows import everything
 from tests.factories import UserFactory
 from tests.rewards.rows import experience_of
@@ -74,20 +74,20 @@ def held(user: User, credits: int) -> int:
     return place_hold(user=user, credits=credits, key=secrets.token_hex(8)).hold.pk
 
 
-def settle(costs: dict[int, int], *, capped: bool = False) -> None:
+def settle(costs: dict[int, int]) -> None:
     with transaction.atomic():
-        cashback.settle(costs=costs, now=timezone.now(), capped=capped)
+        cashback.settle(costs=costs, now=timezone.now())
 
 
 def settle_by_hand(user: User, hold_id: int, cost: int, dues: dict[int, Fraction]) -> None:
     """Do what settling means, step by step, through the services for single moves."""
-    entry = credits_holds.capture(hold_id=hold_id, credits=cost)
+    entry = capture(hold_id=hold_id, credits=cost)
     if entry is None:
         return
-    gained = f"spent:{entry.key}"
-    experience.gain(user=user, track=BadgeTrack.PERMANENT, base=cost, key=gained, cause=entry.source)
+    paid, gained = -entry.amount, f"spent:{entry.key}"
+    experience.gain(user=user, track=BadgeTrack.PERMANENT, base=paid, key=gained, cause=entry.source)
     fraction = queries.current_rewards(user=user, now=timezone.now()).benefits.cashback_fraction
-    dues[user.pk] += cost * Fraction(fraction)
+    dues[user.pk] += paid * Fraction(fraction)
     if back := floor(dues[user.pk]):
         dues[user.pk] -= back
         credits_entries.grant(
@@ -163,11 +163,11 @@ def test_settling_costs_three_statements_for_any_number(
     assert find_differences() == []
 
 
-def test_capped_nobody_pays_more_than_was_held_even_where_it_was_raised_meanwhile() -> None:
+def test_nobody_pays_more_than_was_held_even_where_it_was_raised_meanwhile() -> None:
     user = person()
     low, high = held(user, 100), held(user, 100)
     assert credits_holds.raise_hold(hold_id=high, credits=150, debt_limit=0)
-    settle({low: 130, high: 130}, capped=True)
+    settle({low: 130, high: 130})
     charged = CreditHold.objects.order_by("pk").values_list("captured_amount", flat=True)
     assert list(charged) == [100, 130]
 
@@ -253,9 +253,7 @@ def test_workers_that_settle_the_same_holds_in_any_order_settle_each_once(transa
 def test_a_settlement_that_waited_for_a_raise_drops_the_raised_amount(transactional_db: None) -> None:
     user = person()
     raised, other = held(user, 100), held(user, 100)
-    with waits_for_this_transaction(
-        partial(settle, {raised: 180, other: 60}, capped=True), in_transaction=True
-    ) as waited:
+    with waits_for_this_transaction(partial(settle, {raised: 180, other: 60}), in_transaction=True) as waited:
         credits_holds.raise_hold(hold_id=raised, credits=250, debt_limit=0)
     assert waited.result() is None
     assert balance_of(user).held == 0

@@ -82,8 +82,4 @@ def _chart(kind: str, series: Sequence[str], rows: list[tuple[str, list[int]]], 
 def shares(parts: dict[str, int]) -> list[tuple[str, int, float]]:
     """Return name, amount and percentage of the largest, for bars that lie."""
     largest = max(parts.values(), default=0)
-    return [(name, amount, _r(100 * amount / largest)) for name, amount in parts.items() if largest]
-
-
-def _r(value: float) -> float:
-    return round(value, 2)
+    return [(name, amount, round(100 * amount / largest, 2)) for name, amount in parts.items() if largest]

@@ -7,7 +7,6 @@ The figures are cached for a short while: they sum a month, and nobody needs the
 import dataclasses
 import json
 import logging
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -43,8 +42,8 @@ _SERIES = ("succeeded", "unsuccessful", "waiting")
 
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add the figures to the front page of those who may see such rows; the theme calls this."""
-    may_look = all(request.user.has_perm(permission) for permission in FIGURES_NEED)
-    shown = cached_figures(page_figures, now=timezone.now()) if may_look else {}
+    may_look = request.user.has_perms(FIGURES_NEED)
+    shown = cached_figures(now=timezone.now()) if may_look else {}
     return {**context, "has_search_box": True, **shown, **_needs_attention(request)}
 
 
@@ -280,16 +279,16 @@ def _coins(wei: int) -> str:
 _KEY = "staff:figures:3"
 
 
-def cached_figures(compute: Callable[..., dict[str, Any]], *, now: datetime) -> dict[str, Any]:
+def cached_figures(*, now: datetime) -> dict[str, Any]:
     """
-    Return what `compute(now=…)` last answered within `STAFF_FIGURES_SECONDS`, as plain values, with `as_of`.
+    Return what `page_figures` last answered within `STAFF_FIGURES_SECONDS`, as plain values, with `as_of`.
 
     Without the cache they are computed anew, so the page only takes longer.
     """
     cached = _from_cache()
     if cached is not None:
         return cached
-    computed = {**compute(now=now), "as_of": f"{now:%H:%M:%S} UTC"}
+    computed = {**page_figures(now=now), "as_of": f"{now:%H:%M:%S} UTC"}
     # As they come back from the cache, so that a page never sees the difference.
     plain: dict[str, Any] = json.loads(json.dumps(computed, default=dataclasses.asdict))
     _cache(plain)

@@ -37,9 +37,8 @@ class Earning(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Dashboard:
-    """Everything the dashboard shows of `user`; credits are whole, the subscription in major units."""
+    """Everything the dashboard shows of a user; credits are whole, the subscription in major units."""
 
-    user: User
     account: CreditAccount
     rewards: CurrentRewards
     subscription_amount: Decimal
@@ -54,7 +53,6 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
     rewards = rewards_queries.current_rewards(user=user, now=now)
     newest = credits_queries.earnings_of(account).order_by("-account_version")
     return Dashboard(
-        user=user,
         account=account,
         rewards=rewards,
         # A subscription whose first payment was declined is no subscriber's yet.

@@ -150,11 +150,9 @@ def base64url_hmac(algorithm: str, message: bytes) -> Callable[[bytes], str]:
     return lambda secret: unpadded(hmac.new(secret, message, algorithm).digest())
 
 
-def hex_md5(before: str, after: str = "") -> Callable[[bytes], str]:
-    """Return the function that makes the MD5 of text with the secret in it, as some networks still do."""
-    return lambda secret: hashlib.md5(
-        before.encode() + secret + after.encode(), usedforsecurity=False
-    ).hexdigest()
+def hex_md5(before: str) -> Callable[[bytes], str]:
+    """Return the function that makes the MD5 of text with the secret after it, as some networks still do."""
+    return lambda secret: hashlib.md5(before.encode() + secret, usedforsecurity=False).hexdigest()
 
 
 def unpadded(data: bytes) -> str:

@@ -298,7 +298,7 @@ RELEASE = approval_kinds.register(
 
 
 @transaction.atomic
-def forfeit(*, postback_id: int) -> Postback:
+def forfeit(*, postback_id: int) -> None:
     """
     Never post held credits; a later reversal takes nothing back. Joins the caller's transaction.
 
@@ -309,7 +309,6 @@ def forfeit(*, postback_id: int) -> Postback:
     apply(credit, Event.FORFEIT)
     credit.refused_because = Refusal.FORFEITED
     credit.save(update_fields=["state", "refused_because"])
-    return credit
 
 
 def release_due(*, now: datetime) -> int:

@@ -33,15 +33,15 @@ _SWEEP_SECONDS = 30.0
 _EVENT_RETENTION = timedelta(days=29)
 
 
-def receive(*, body: bytes, signature: str, now: datetime) -> bool:
+def receive(*, body: bytes, signature: str, now: datetime) -> None:
     """
-    Store a webhook and enqueue its processing; False where the event is stored already.
+    Store a webhook, unless the event is stored already, and enqueue its processing.
 
     Raises:
         WebhookRefused: it is not what Stripe sent to us just now; nothing is stored.
     """
     event = get_billing_client().read_webhook(body=body, signature=signature)
-    return store(event=event, body=body, now=now)
+    store(event=event, body=body, now=now)
 
 
 def fetch_undelivered(*, now: datetime) -> int:

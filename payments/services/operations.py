@@ -153,19 +153,19 @@ def _closed_if_refused(*, operation: BillingOperation, now: datetime) -> Iterato
         raise
 
 
-def finish(*, operation: BillingOperation, outcome: str, now: datetime) -> bool:
-    """Mark the operation done, inside the caller's transaction; False where another process was faster."""
-    return _close(operation, _Status.DONE, outcome, now)
+def finish(*, operation: BillingOperation, outcome: str, now: datetime) -> None:
+    """Mark the operation done, inside the caller's transaction, unless another process was faster."""
+    _close(operation, _Status.DONE, outcome, now)
 
 
-def refuse(*, operation: BillingOperation, code: str, now: datetime) -> bool:
+def refuse(*, operation: BillingOperation, code: str, now: datetime) -> None:
     """Mark the operation refused by Stripe: a repeat in other circumstances is a new operation."""
-    return _close(operation, _Status.REFUSED, code, now)
+    _close(operation, _Status.REFUSED, code, now)
 
 
-def _close(operation: BillingOperation, status: _Status, outcome: str, now: datetime) -> bool:
+def _close(operation: BillingOperation, status: _Status, outcome: str, now: datetime) -> None:
     pending = BillingOperation.objects.filter(pk=operation.pk, status=_Status.PENDING)
-    return pending.update(status=status, outcome=outcome[:255], finished_at=now) > 0
+    pending.update(status=status, outcome=outcome[:255], finished_at=now)
 
 
 def resume_abandoned(*, now: datetime) -> int:

@@ -46,11 +46,6 @@ class Preview:
     debt_limit: int
 
     @property
-    def left_minor(self) -> int:
-        """Return what of the payment can still be refunded."""
-        return self.payout.charged_minor - self.returned_minor
-
-    @property
     def available_after(self) -> int:
         return self.available - self.credits
 

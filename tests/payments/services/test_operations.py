@@ -24,16 +24,16 @@ def begun(fake: FakeBilling, user: User) -> BillingOperation:
 
 def test_a_closed_operation_is_not_closed_again(begun: BillingOperation, fake: FakeBilling) -> None:
     done_at, later = fake.now(), fake.now() + MOMENT
-    assert operations.finish(operation=begun, outcome="cus_1", now=done_at)
-    assert not operations.refuse(operation=begun, code="billing-refused", now=later)
-    assert not operations.finish(operation=begun, outcome="cus_2", now=later)
+    operations.finish(operation=begun, outcome="cus_1", now=done_at)
+    operations.refuse(operation=begun, code="billing-refused", now=later)
+    operations.finish(operation=begun, outcome="cus_2", now=later)
     begun.refresh_from_db()
     assert (begun.status, begun.outcome, begun.finished_at) == ("done", "cus_1", done_at)
 
 
 def test_a_refused_operation_stays_refused(begun: BillingOperation, fake: FakeBilling) -> None:
-    assert operations.refuse(operation=begun, code="card-declined", now=fake.now())
-    assert not operations.finish(operation=begun, outcome="cus_1", now=fake.now())
+    operations.refuse(operation=begun, code="card-declined", now=fake.now())
+    operations.finish(operation=begun, outcome="cus_1", now=fake.now())
     begun.refresh_from_db()
     assert (begun.status, begun.outcome) == ("refused", "card-declined")
 

@@ -86,7 +86,10 @@ def test_what_was_shown_is_what_happens_once_stripe_reports_it(
         process(fake)
         assert balance_of(payer.user).available == shown.available_after
         assert Clawback.objects.latest("pk").credits == shown.credits
-    assert (shown.left_minor, shown.ends_allowance) == (shown.amount_minor, True)
+    assert (payer.payout.charged_minor - shown.returned_minor, shown.ends_allowance) == (
+        shown.amount_minor,
+        True,
+    )
     assert (balance_of(payer.user).available, shown.owed_after) == (-spent, spent)
     assert fake.calls["create_refund"] == 2
     assert find_differences() == []
@@ -172,7 +175,7 @@ def test_what_stripe_refuses_is_closed_and_moves_nothing(
     assert (balance_of(payer.user), fake.refunded(payer.payout.stripe_payment_intent_id)) == (balance, 1)
     assert refunds.send_pending(now=fake.now()) == 0
     process(fake)
-    assert preview(fake, payer).left_minor == amount - 1
+    assert preview(fake, payer).amount_minor == amount - 1
 
 
 def test_support_sees_what_it_takes_back_and_sends_exactly_that(

@@ -100,9 +100,10 @@ def _enable(slug: str, *, now: datetime) -> dict[str, Any]:
     adapter, secret = ADAPTERS[slug], secrets.token_urlsafe(24)
     row = networks.ensure(slug=slug)
     is_new = not row.path_token_hash
-    token = networks.issue_path_token(slug=slug)
+    token = networks.new_path_token()
+    networks.accept_path_token(slug=slug, token_hash=networks.path_token_hash(token))
     if adapter.needs_secret:
-        networks.set_secret(slug=slug, secret=secret, now=now)
+        networks.set_sealed_secret(slug=slug, sealed=networks.sealed(secret), now=now)
     if is_new or (adapter.signs_for_all and not row.allowed_ad_units):
         limits = _LIMITS.get(slug, {})
         row = networks.configure(slug=slug, is_enabled=True, rate=Decimal(_RATES[slug]), **limits)

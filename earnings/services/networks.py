@@ -92,13 +92,6 @@ def new_path_token() -> str:
     return secrets.token_urlsafe(_PATH_TOKEN_BYTES)
 
 
-def issue_path_token(*, slug: str) -> str:
-    """Return a new token for the end of the network's address; the one before it is no longer accepted."""
-    token = new_path_token()
-    accept_path_token(slug=slug, token_hash=path_token_hash(token))
-    return token
-
-
 def accept_path_token(*, slug: str, token_hash: str) -> None:
     """Accept the token of that hash at the end of the network's address, and no other any more."""
     AdNetwork.objects.filter(pk=ensure(slug=slug).pk).update(path_token_hash=token_hash)
@@ -143,16 +136,6 @@ def live_secrets(network: AdNetwork) -> list[str]:
     return [_unseal(sealed) for sealed in network.sealed_secrets]
 
 
-def set_secret(*, slug: str, secret: str, now: datetime) -> None:
-    """
-    Accept a new secret; the one before it stays live until `retire_secret`.
-
-    Raises:
-        ValueError: the secret is empty.
-    """
-    set_sealed_secret(slug=slug, sealed=sealed(secret), now=now)
-
-
 def sealed(secret: str) -> str:
     """
     Return the secret as it may be stored until it is set.
@@ -169,7 +152,7 @@ def sealed(secret: str) -> str:
 @transaction.atomic
 def set_sealed_secret(*, slug: str, sealed: str, now: datetime) -> None:
     """
-    Accept a new secret that `sealed` made, as `set_secret` does.
+    Accept a new secret that `sealed` made; the one before it stays live until `retire_secret`.
 
     Raises:
         SealedUnderAnotherKey: it cannot be read any more.

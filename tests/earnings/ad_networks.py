@@ -116,16 +116,28 @@ class Network:
         )
 
 
+def set_secret(*, slug: str, secret: str, now: datetime) -> None:
+    """Have the network sign with another secret, too."""
+    networks.set_sealed_secret(slug=slug, sealed=networks.sealed(secret), now=now)
+
+
+def issue_path_token(*, slug: str) -> str:
+    """Return a new token for the end of the network's address; the one before it is no longer accepted."""
+    token = networks.new_path_token()
+    networks.accept_path_token(slug=slug, token_hash=networks.path_token_hash(token))
+    return token
+
+
 def set_up(slug: str, **values: Any) -> Network:
     """Enable a network with fresh secrets; a weak one with all limits that it must have."""
     secret = new_secret(slug)
     if ADAPTERS[slug].needs_secret:
-        networks.set_secret(slug=slug, secret=secret, now=timezone.now())
+        set_secret(slug=slug, secret=secret, now=timezone.now())
     elif slug == "admob":
         keys = {KEY_ID: key_pair()[1]}
         VerifierKeySet.objects.update_or_create(
             slug=slug, defaults={"keys": keys, "fetched_at": timezone.now()}
         )
-    token = networks.issue_path_token(slug=slug)
+    token = issue_path_token(slug=slug)
     row = networks.configure(slug=slug, **{**limits_of(slug), "is_enabled": True, **values})
     return Network(slug, secret, token, row)

@@ -27,7 +27,7 @@ from earnings.networks import ADAPTERS
 from earnings.networks.base import RawRequest
 from earnings.services import earnings, networks, postbacks
 from rewards.models import Badge, Progress
-from tests.earnings.ad_networks import SENDER, limits_of
+from tests.earnings.ad_networks import SENDER, issue_path_token, limits_of, set_secret
 
 _REPEATS, _REVERSALS = 0.30, 0.05
 
@@ -76,7 +76,7 @@ def set_up_networks(users: list[Any], *, now: datetime) -> OpenedNetworks:
     )
     rates = {slug: Decimal(secrets.randbelow(300) + 50) / 100 for slug in SIGNERS}
     network_secrets = {slug: _new_secret(slug, now=now) for slug in SIGNERS}
-    tokens = {slug: networks.issue_path_token(slug=slug) for slug in SIGNERS}
+    tokens = {slug: issue_path_token(slug=slug) for slug in SIGNERS}
     rows = {
         slug: networks.configure(slug=slug, is_enabled=True, rate=rate, **limits_of(slug, daily_cap=10**9))
         for slug, rate in rates.items()
@@ -96,7 +96,7 @@ def set_up_networks(users: list[Any], *, now: datetime) -> OpenedNetworks:
 def _new_secret(slug: str, *, now: datetime) -> str:
     if ADAPTERS[slug].needs_secret:
         secret = secrets.token_hex(16)
-        networks.set_secret(slug=slug, secret=secret, now=now)
+        set_secret(slug=slug, secret=secret, now=now)
         return secret
     private, public = new_key_pair()
     VerifierKeySet.objects.update_or_create(slug=slug, defaults={"keys": {KEY_ID: public}, "fetched_at": now})

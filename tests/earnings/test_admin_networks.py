@@ -15,7 +15,7 @@ from earnings.models import AdNetwork, Postback
 from earnings.services import networks
 from gateway.admin.audit import details_of
 from gateway.admin.models import ApprovalRequest
-from tests.earnings.ad_networks import SENDER, set_up
+from tests.earnings.ad_networks import SENDER, issue_path_token, set_up
 from tests.factories import UserFactory
 from tests.staff import approve, browser_of, confirm, saved
 from users.models import User
@@ -181,7 +181,7 @@ def test_no_page_and_no_log_shows_a_secret(staff: Client) -> None:
 
 
 def test_a_weak_network_is_not_enabled_without_limits(staff: Client) -> None:
-    token = networks.issue_path_token(slug="cpx-research")
+    token = issue_path_token(slug="cpx-research")
     row = AdNetwork.objects.get()
     url = reverse("admin:earnings_adnetwork_change", args=[row.pk])
     guards = {

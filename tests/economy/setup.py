@@ -19,6 +19,7 @@ from payments.models import Customer, PayoutRate, Subscription
 from payments.services import payouts
 from payments.stripe.client import InvoiceState
 from rewards.models import Badge
+from tests.earnings.ad_networks import issue_path_token, set_secret
 from tests.economy.model import BACK, NETWORKS, ModelAccount, ModelBadge, ModelNetwork, bonus_on
 from tests.economy.rows import query
 from tests.staff import member
@@ -86,7 +87,7 @@ def set_up() -> Setup:
 def _open(network: ModelNetwork) -> tuple[str, str]:
     """Return the secret that it signs with, and the end of its address."""
     secret = secrets.token_urlsafe(24)
-    networks.set_secret(slug=network.slug, secret=secret, now=timezone.now())
+    set_secret(slug=network.slug, secret=secret, now=timezone.now())
     networks.configure(
         slug=network.slug,
         is_enabled=True,
@@ -94,7 +95,7 @@ def _open(network: ModelNetwork) -> tuple[str, str]:
         hold_hours=network.hold_hours,
         daily_cap=network.daily_cap,
     )
-    return secret, networks.issue_path_token(slug=network.slug)
+    return secret, issue_path_token(slug=network.slug)
 
 
 def _model_of(badge: Badge) -> ModelBadge:

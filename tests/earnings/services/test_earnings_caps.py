@@ -16,7 +16,7 @@ from earnings.models import AdNetwork, Postback, PostbackState
 from earnings.services import networks
 from rewards.models import Badge, BadgeTrack, ModifierType
 from rewards.services import experience, modifiers
-from tests.earnings.ad_networks import random_id, set_up
+from tests.earnings.ad_networks import issue_path_token, random_id, set_up
 from tests.factories import UserFactory
 from tests.threads import at_once
 
@@ -138,7 +138,7 @@ _GUARDS = {"allowed_addresses": ["203.0.113.7"], "per_event_cap": 10, "daily_cap
 @pytest.mark.parametrize("missing", [*_GUARDS, "token"])
 def test_a_weak_network_cannot_be_enabled_without_limits(missing: str) -> None:
     if missing != "token":
-        networks.issue_path_token(slug="cpx-research")
+        issue_path_token(slug="cpx-research")
     empty = {"allowed_addresses": [], "hold_hours": 0}.get(missing)
     guards = {**_GUARDS, **({} if missing == "token" else {missing: empty})}
 
@@ -149,7 +149,7 @@ def test_a_weak_network_cannot_be_enabled_without_limits(missing: str) -> None:
     with pytest.raises(IntegrityError, match="weak_is_guarded"), transaction.atomic():
         AdNetwork.objects.filter(pk=row.pk).update(is_enabled=True, **guards)
     if missing == "token":
-        networks.issue_path_token(slug="cpx-research")
+        issue_path_token(slug="cpx-research")
     assert networks.configure(slug="cpx-research", **{**_GUARDS, "is_enabled": True}).is_enabled
 
 
@@ -165,7 +165,7 @@ def test_a_weak_network_cannot_be_enabled_without_limits(missing: str) -> None:
     ],
 )
 def test_a_limit_that_limits_nothing_is_refused(change: dict[str, Any], match: str) -> None:
-    networks.issue_path_token(slug="cpx-research")
+    issue_path_token(slug="cpx-research")
     with pytest.raises(ValidationError, match=match):
         networks.configure(slug="cpx-research", **{**_GUARDS, "is_enabled": True, **change})
     assert not AdNetwork.objects.filter(is_enabled=True).exists()

@@ -18,7 +18,7 @@ from earnings.services.push import request_visit_link
 from gateway.admin.models import ApprovalRequest
 from gateway.common.crypto import SealedUnderAnotherKey
 from tests.credits.rows import query
-from tests.earnings.ad_networks import set_up
+from tests.earnings.ad_networks import set_secret, set_up
 from tests.factories import UserFactory
 from tests.staff import member
 
@@ -32,7 +32,7 @@ def _stored() -> str:
 def test_the_database_holds_no_secret_in_plain_text() -> None:
     first, second = secrets.token_hex(16), secrets.token_hex(16)
     for secret in (first, second):
-        networks.set_secret(slug="tapjoy", secret=secret, now=timezone.now())
+        set_secret(slug="tapjoy", secret=secret, now=timezone.now())
 
     assert networks.live_secrets(AdNetwork.objects.get()) == [second, first]
     assert first not in _stored()
@@ -41,17 +41,17 @@ def test_the_database_holds_no_secret_in_plain_text() -> None:
 
 def test_the_same_secret_again_changes_nothing() -> None:
     secret = secrets.token_hex(16)
-    networks.set_secret(slug="tapjoy", secret=secret, now=timezone.now())
+    set_secret(slug="tapjoy", secret=secret, now=timezone.now())
     before = _stored()
 
-    networks.set_secret(slug="tapjoy", secret=f" {secret} ", now=timezone.now())
+    set_secret(slug="tapjoy", secret=f" {secret} ", now=timezone.now())
 
     assert _stored() == before
 
 
 def test_an_empty_secret_is_refused() -> None:
     with pytest.raises(ValueError, match="not empty"):
-        networks.set_secret(slug="tapjoy", secret=" \n", now=timezone.now())
+        set_secret(slug="tapjoy", secret=" \n", now=timezone.now())
     assert not AdNetwork.objects.exclude(current_secret="").exists()
 
 
@@ -80,7 +80,7 @@ def test_no_link_is_signed_with_an_unreadable_secret(settings: Any) -> None:
 
 def test_the_key_is_replaced_without_losing_a_postback(settings: Any) -> None:
     network, other, user = set_up("tapjoy"), set_up("adgem"), UserFactory.create()
-    networks.set_secret(slug="tapjoy", secret="the next one", now=timezone.now())
+    set_secret(slug="tapjoy", secret="the next one", now=timezone.now())
     old = settings.AD_NETWORK_SECRET_KEYS[0]
     new = secrets.token_urlsafe(40)
 
@@ -120,7 +120,7 @@ def test_an_unreadable_secret_can_be_replaced(settings: Any) -> None:
     settings.AD_NETWORK_SECRET_KEYS = [secrets.token_urlsafe(40)]
 
     network.secret = secrets.token_hex(16)
-    networks.set_secret(slug="tapjoy", secret=network.secret, now=timezone.now())
+    set_secret(slug="tapjoy", secret=network.secret, now=timezone.now())
     networks.retire_secret(slug="tapjoy")
 
     assert network.send(network.reward(user)).status == 200

@@ -16,7 +16,7 @@ from earnings.networks.base import Answer, RawRequest
 from earnings.services import networks, postbacks
 from gateway.common.errors import NotFound
 from rewards.models import ExperienceEntry
-from tests.earnings.ad_networks import SLUGS, WEAK, new_reward, set_up
+from tests.earnings.ad_networks import SLUGS, WEAK, new_reward, set_secret, set_up
 from tests.factories import UserFactory
 
 pytestmark = pytest.mark.django_db
@@ -155,7 +155,7 @@ def test_only_listed_senders_are_accepted_where_there_is_a_list() -> None:
 def test_secrets_are_replaced_without_losing_a_postback() -> None:
     user, network = UserFactory.create(), set_up("tapjoy")
     old = network.secret
-    networks.set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
+    set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
 
     for network.secret in (old, "the new one"):
         assert network.send(network.reward(user)).status == 200
@@ -170,7 +170,7 @@ def test_secrets_are_replaced_without_losing_a_postback() -> None:
 def test_setting_the_same_secret_again_keeps_the_one_before_it() -> None:
     network = set_up("tapjoy")
     for _ in range(2):
-        networks.set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
+        set_secret(slug="tapjoy", secret="the new one", now=timezone.now())
 
     network.row.refresh_from_db()
     assert networks.live_secrets(network.row) == ["the new one", network.secret]

@@ -110,6 +110,11 @@ FROM users_trustedimplementation WHERE is_active
 """
 
 
+def trusted_codes() -> frozenset[str]:
+    """Return the codes of `TRUSTED_CODES`."""
+    return frozenset(db.only_row(TRUSTED_CODES, {})[0])
+
+
 def are_trusted(codes: frozenset[str], *, profile_code: str, key_manager_code: str) -> bool:
     """Return whether the codes of `TRUSTED_CODES` have both contracts' codes, given by name."""
     kinds = TrustedImplementation.Kind

@@ -45,10 +45,12 @@ def seed(plan: dict[str, Any]) -> None:
 
 
 def _trust(implementations: dict[str, str]) -> None:
-    from users.services.trusted_code import trust
+    from users.models import TrustedImplementation
 
     for kind, address in implementations.items():
-        trust(kind=kind, address=address, name="Development stack")
+        TrustedImplementation.objects.get_or_create(
+            kind=kind, address=address, defaults={"name": "Development stack"}
+        )
 
 
 def _give_credits(profile_address: str, credits: int) -> None:

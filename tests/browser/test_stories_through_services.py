@@ -44,8 +44,8 @@ from tests.payments.webhook_events import receive_event
 from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
 from tests.relay.workers import broadcast_all, track
 from tests.users.auth_client import signed_in
-from users.models import TrustedImplementation, User
-from users.services import trusted_code
+from tests.users.trusted import trust_code
+from users.models import User
 
 _CREDITS = 10_000
 
@@ -83,9 +83,7 @@ def relaying(live_server: LiveServer) -> Iterator[Relaying]:
     """The relay at work, and somebody signed in."""
     chain = FakeChain(chain_id=settings.CHAIN_ID)
     set_chain_client(chain)
-    kinds = TrustedImplementation.Kind
-    trusted_code.trust(kind=kinds.PROFILE, address=chain.universal_profile, name="profile")
-    trusted_code.trust(kind=kinds.KEY_MANAGER, address=chain.key_manager, name="key manager")
+    trust_code(profile=chain.universal_profile, key_manager=chain.key_manager)
     chain.fund(100 * 10**18, *get_signer().addresses())
     relayers.sync(now=timezone.now())
     profile = chain.create_profile()

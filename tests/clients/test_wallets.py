@@ -27,7 +27,7 @@ from relay.models import Relayer, RelayTransaction
 from relay.services import broadcasting, relayers
 from tests.factories import UserFactory
 from tests.relay.workers import track
-from users.services import trusted_code
+from tests.users.trusted import trust_code
 
 LYX = 10**18
 CREDITS = 10_000
@@ -45,11 +45,8 @@ def profile(services: Services, transactional_db: None) -> Profile:
     """A profile with LYX and credits, on a service whose relayers are funded."""
     world = services.world
     made = world.create_profiles(ProfilePlan(balance_wei=LYX))[0]
-    for kind, address in (
-        ("profile", world.implementations.universal_profile),
-        ("key-manager", world.implementations.key_manager),
-    ):
-        trusted_code.trust(kind=kind, address=address, name="tests")
+    code = world.implementations
+    trust_code(profile=code.universal_profile, key_manager=code.key_manager)
     world.fund(LYX, *get_signer().addresses())
     relayers.sync(now=timezone.now())
     owner = UserFactory.create(profile_address=made.profile_address)

@@ -11,8 +11,8 @@ from devstack.services.stack import Services
 from devstack.world.profiles import ProfilePlan
 from gateway.chain.signing import get_signer
 from relay.services import relayers
+from tests.users.trusted import trust_code
 from users.models import User
-from users.services import trusted_code
 
 _CALLERS, _RELAYER_WEI = 4, 4 * 10**18
 
@@ -23,11 +23,7 @@ def generate(services: Services, settings: Any, *, seed: str, staff: User, peopl
         settings.ADMOB_KEYS_URL = google.url
         opened = enable_networks(now=timezone.now())
     contracts = services.world.implementations
-    for kind, address in (
-        ("profile", contracts.universal_profile),
-        ("key-manager", contracts.key_manager),
-    ):
-        trusted_code.trust(kind=kind, address=address, name="tests")
+    trust_code(profile=contracts.universal_profile, key_manager=contracts.key_manager)
     services.world.fund(_RELAYER_WEI, *get_signer().addresses())
     relayers.sync(now=timezone.now())
     profiles = services.world.create_profiles(*(ProfilePlan() for _ in range(_CALLERS)))

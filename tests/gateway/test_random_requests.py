@@ -49,8 +49,9 @@ from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.portal.history_rows import earned, relayed
 from tests.users.forged_tokens import forged_token
-from users.models import SignInSession, TrustedImplementation, User
-from users.services import sessions, sign_in, trusted_code
+from tests.users.trusted import trust_code
+from users.models import SignInSession, User
+from users.services import sessions, sign_in
 from users.services.sessions import TokenPair
 
 CASES = int(os.environ.get("FUZZ_CASES", "100"))
@@ -156,9 +157,8 @@ def world(services: Services, settings: Any, db: None) -> Iterator[World]:
     double.controls.reset()
     services.world.fund(100 * LYX, *get_signer().addresses())
     relayers.sync(now=timezone.now())
-    kinds, code = TrustedImplementation.Kind, services.world.implementations
-    trusted_code.trust(kind=kinds.PROFILE, address=code.universal_profile, name="profile")
-    trusted_code.trust(kind=kinds.KEY_MANAGER, address=code.key_manager, name="key manager")
+    code = services.world.implementations
+    trust_code(profile=code.universal_profile, key_manager=code.key_manager)
     people = [
         _person(profile, double) for profile in services.world.create_profiles(ProfilePlan(), ProfilePlan())
     ]

@@ -34,8 +34,8 @@ from tests.relay.rows import everything
 from tests.relay.signing import sign_call
 from tests.relay.workers import broadcast_all, track
 from tests.transactions import assert_none_is_open
-from users.models import TrustedImplementation, User
-from users.services import trusted_code
+from tests.users.trusted import trust_code
+from users.models import User
 
 LYX = 10**18
 
@@ -102,12 +102,7 @@ def relayers(services: Services, chain: Chain, db: None) -> list[Relayer]:
 def trusted(services: Services, db: None) -> None:
     """The chain's implementations are trusted."""
     implementations = services.world.implementations
-    trusted_code.trust(
-        kind=TrustedImplementation.Kind.PROFILE, address=implementations.universal_profile, name="profile"
-    )
-    trusted_code.trust(
-        kind=TrustedImplementation.Kind.KEY_MANAGER, address=implementations.key_manager, name="key manager"
-    )
+    trust_code(profile=implementations.universal_profile, key_manager=implementations.key_manager)
 
 
 @pytest.fixture

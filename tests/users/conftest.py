@@ -10,8 +10,7 @@ from gateway.chain.client import set_chain_client
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
 from tests.users.auth_client import Wallet
-from users.models import TrustedImplementation
-from users.services import trusted_code
+from tests.users.trusted import trust_code
 
 
 @pytest.fixture
@@ -26,9 +25,7 @@ def chain() -> Iterator[FakeChain]:
 @pytest.fixture
 def trusted(chain: FakeChain, db: None) -> None:
     """The chain's two implementations are vetted."""
-    kinds = TrustedImplementation.Kind
-    trusted_code.trust(kind=kinds.PROFILE, address=chain.universal_profile, name="profile")
-    trusted_code.trust(kind=kinds.KEY_MANAGER, address=chain.key_manager, name="key manager")
+    trust_code(profile=chain.universal_profile, key_manager=chain.key_manager)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from signer.contracts import code_name, proxy_code
 from tests.factories import random_address
 from tests.staff import browser_of, confirm, member, saved
 from users.models import TrustedImplementation
-from users.services import trusted_code
+from users.queries import are_trusted, trusted_codes
 
 pytestmark = pytest.mark.django_db
 
@@ -82,7 +82,7 @@ def test_code_is_trusted_as_what_it_was_vetted_for(
     for kind, name in vetted:
         implementation = {"address" if is_proxy else "code_hash": code_name(codes[name])}
         TrustedImplementation.objects.create(kind=kind, name=name, **implementation)
-    arguments = {"profile_code": codes["one"], "key_manager_code": codes["two"]}
-    assert trusted_code.code_is_trusted(**arguments) is is_trusted
+    names = {"profile_code": code_name(codes["one"]), "key_manager_code": code_name(codes["two"])}
+    assert are_trusted(trusted_codes(), **names) is is_trusted
     TrustedImplementation.objects.update(is_active=False)
-    assert not trusted_code.code_is_trusted(**arguments)
+    assert not are_trusted(trusted_codes(), **names)

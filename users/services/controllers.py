@@ -10,8 +10,9 @@ from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.chain.types import ProfileState
 from signer.contracts import code_name
 from users.errors import ProfileNotDeployed, SignatureNotByController, SignPermissionMissing, UntrustedCode
-from users.models import User
-from users.services.trusted_code import code_is_trusted, profile_code_is_trusted, trusts_any_code
+from users.models import TrustedImplementation, User
+from users.queries import are_trusted, trusted_codes
+from users.services.trusted_code import trusts_any_code
 
 
 def recover_controller(*, profile_address: str, message: str, signature: bytes) -> str:
@@ -70,10 +71,10 @@ def require_profile_code(*, profile_address: str) -> None:
         return
     if not code:
         raise ProfileNotDeployed("There is no contract at this address on this chain.")
-    if not trusts_any_code() and not profile_code_is_trusted(code):
+    name = code_name(code)
+    if not trusts_any_code() and f"{TrustedImplementation.Kind.PROFILE} {name}" not in trusted_codes():
         raise UntrustedCode(
-            "The profile runs code that was not vetted here, or this is no profile.",
-            profileCode=code_name(code),
+            "The profile runs code that was not vetted here, or this is no profile.", profileCode=name
         )
     if len(_seen_profiles) >= _MOST_SEEN:
         _seen_profiles.clear()
@@ -88,13 +89,14 @@ def _require_trusted_profile(profile_address: str, state: ProfileState) -> None:
     key_manager = get_chain_client().read_key_manager(key_manager=state.owner)
     if key_manager.target != profile_address:
         raise UntrustedCode("The profile is not owned by a key manager of its own.")
-    if not trusts_any_code() and not code_is_trusted(
-        profile_code=state.profile_code, key_manager_code=key_manager.code
+    profile_code, key_manager_code = code_name(state.profile_code), code_name(key_manager.code)
+    if not trusts_any_code() and not are_trusted(
+        trusted_codes(), profile_code=profile_code, key_manager_code=key_manager_code
     ):
         raise UntrustedCode(
             "The profile or its key manager runs code that was not vetted here.",
-            profileCode=code_name(state.profile_code),
-            keyManagerCode=code_name(key_manager.code),
+            profileCode=profile_code,
+            keyManagerCode=key_manager_code,
         )
 
 

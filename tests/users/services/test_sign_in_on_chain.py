@@ -11,9 +11,10 @@ from devstack.world.profiles import ControllerPlan, ProfilePlan
 from gateway.chain.signatures import personal_sign_digest
 from tests.fakes.profiles import Controller, random_address, sign
 from tests.users.auth_client import CALLER
+from tests.users.trusted import trust_code
 from users.errors import ProfileNotDeployed, SignatureNotByController, SignPermissionMissing, UntrustedCode
-from users.models import SignInSession, TrustedImplementation
-from users.services import sessions, sign_in, trusted_code
+from users.models import SignInSession
+from users.services import sessions, sign_in
 from users.services.sessions import TokenPair
 
 pytestmark = pytest.mark.django_db
@@ -21,9 +22,8 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _trusted(services: Services, db: None) -> None:
-    implementations, kinds = services.world.implementations, TrustedImplementation.Kind
-    trusted_code.trust(kind=kinds.PROFILE, address=implementations.universal_profile, name="profile")
-    trusted_code.trust(kind=kinds.KEY_MANAGER, address=implementations.key_manager, name="key manager")
+    code = services.world.implementations
+    trust_code(profile=code.universal_profile, key_manager=code.key_manager)
 
 
 def _sign_in(profile_address: str, private_key: str) -> TokenPair:

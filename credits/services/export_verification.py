@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from credits.keys import PublicKeys, is_signed
-from credits.leaves import root_hash
+from credits.leaf_texts import root_hash
 from credits.merkle import Stream, leaf_hash
 
 

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from credits.leaves import EntryRow, Hidden, hidden, leaf_text
+from credits.leaf_texts import EntryRow, Hidden, hidden, leaf_text
 from credits.merkle import leaf_hash
 from gateway.common import db
 

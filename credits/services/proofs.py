@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from credits.leaves import Salted, disclosed
+from credits.leaf_texts import Salted, disclosed
 from credits.merkle import path_places
 from credits.models import CreditEntry, LedgerRoot
 from credits.services.leaves import Leaf, listed

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from credits import leaves as texts
-from credits import merkle
+from credits import leaf_texts, merkle
 from credits.keys import is_signed, public_keys
 from credits.models import CreditEntry, LedgerRoot, ReconciliationRun, RootTree
 from credits.services.erasure import ERASED
@@ -64,7 +63,7 @@ def find_differences(counts: dict[str, int]) -> Iterator[Finding]:
         text = text_of(root)
         if root.number != (last.number + 1 if last else 1):
             yield Finding(NUMBERED, root.number)
-        if root.previous != (texts.root_hash(text_of(last)) if last else ""):
+        if root.previous != (leaf_texts.root_hash(text_of(last)) if last else ""):
             yield Finding(CHAINED, root.number)
         if not is_signed(text, root.signature, root.key_id, keys):
             yield Finding(SIGNED, root.number)

@@ -16,8 +16,7 @@ from datetime import timedelta
 from django.db import connection, transaction
 from django.utils import timezone
 
-from credits import leaves as texts
-from credits import merkle
+from credits import leaf_texts, merkle
 from credits.keys import sign
 from credits.models import CreditEntry, LedgerRoot
 from credits.services.leaves import between, hashed
@@ -83,7 +82,7 @@ def close_roots(*, wait_seconds: float = WAIT_SECONDS) -> list[LedgerRoot]:
 
 def text_of(root: LedgerRoot) -> str:
     """Return what the root's signature is of."""
-    return texts.root_text(
+    return leaf_texts.root_text(
         number=root.number,
         closed_at=root.closed_at,
         entry_count=root.entry_count,
@@ -121,7 +120,7 @@ def _close_next(cut: int) -> LedgerRoot | None:
     after = last.last_entry_id if last else BEFORE_ALL
     upto = _end_of_batch(after, cut)
     db.all_rows(_SALT_ACCOUNTS, {"after": after, "upto": upto})
-    seed = secrets.token_bytes(texts.SECRET_BYTES)
+    seed = secrets.token_bytes(leaf_texts.SECRET_BYTES)
     leaves = hashed(between(after=after, upto=upto), seed)
     if not leaves.ids and last and last.closed_at > timezone.now() - IDLE_INTERVAL:
         return None
@@ -132,7 +131,7 @@ def _close_next(cut: int) -> LedgerRoot | None:
         entry_count=len(leaves.ids),
         last_entry_id=max(after, upto),
         tree=nodes[-merkle.HASH_BYTES :].hex(),
-        previous=texts.root_hash(text_of(last)) if last else "",
+        previous=leaf_texts.root_hash(text_of(last)) if last else "",
     )
     root.key_id, root.signature = sign(text_of(root))
     # Hashing takes seconds, so there is a transaction only now; what was hashed cannot change any more.

@@ -12,11 +12,10 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from credits import leaves
+from credits import leaf_texts
 from credits.keys import is_signed, public_keys
 from credits.models import CreditEntry, LedgerRoot, RootTree
-from credits.services import leaves as rows
-from credits.services import roots
+from credits.services import leaves, roots
 from credits.services.roots import WritersBusy, close_roots, text_of
 from tests.credits.roots import audited, covered_ledger, export_faults, grant
 from tests.database import tamper
@@ -27,7 +26,7 @@ def test_each_root_covers_the_entries_since_the_one_before_it_and_is_signed(db: 
     covered_ledger()
     first, second = LedgerRoot.objects.order_by("number")
     assert [(root.number, root.entry_count) for root in (first, second)] == [(1, 3), (2, 3)]
-    assert (first.previous, second.previous) == ("", leaves.root_hash(text_of(first)))
+    assert (first.previous, second.previous) == ("", leaf_texts.root_hash(text_of(first)))
     for root in (first, second):
         assert is_signed(text_of(root), root.signature, root.key_id, public_keys())
         assert not is_signed(text_of(root) + " ", root.signature, root.key_id, public_keys())
@@ -37,15 +36,15 @@ def test_each_root_covers_the_entries_since_the_one_before_it_and_is_signed(db: 
 
 def test_every_column_of_an_entry_is_in_its_leaf(db: None) -> None:
     columns = {field.attname for field in CreditEntry._meta.concrete_fields}
-    assert columns == set(leaves.EntryRow._fields) - {"profile"}
-    members = json.loads(leaves.leaf_text(_row(), leaves.hidden(_row(), b"secret"), b"seed"))
+    assert columns == set(leaf_texts.EntryRow._fields) - {"profile"}
+    members = json.loads(leaf_texts.leaf_text(_row(), leaf_texts.hidden(_row(), b"secret"), b"seed"))
     assert len(members) == len(columns) + 2  # the profile and the leaf's salt
-    texts = {leaves.leaf_text(_row(), leaves.hidden(_row(), b"secret"), b"seed")}
+    texts = {leaf_texts.leaf_text(_row(), leaf_texts.hidden(_row(), b"secret"), b"seed")}
     for name, value in _row()._asdict().items():
         changes: dict[str, Any] = {name: _another(value)}
         row = _row()._replace(**changes)
-        texts.add(leaves.leaf_text(row, leaves.hidden(row, b"secret"), b"seed"))
-    assert len(texts) == 1 + len(leaves.EntryRow._fields)
+        texts.add(leaf_texts.leaf_text(row, leaf_texts.hidden(row, b"secret"), b"seed"))
+    assert len(texts) == 1 + len(leaf_texts.EntryRow._fields)
 
 
 def _another(value: Any) -> Any:
@@ -54,17 +53,17 @@ def _another(value: Any) -> Any:
     return value + ("x" if isinstance(value, str) else 100)
 
 
-def _row() -> leaves.EntryRow:
+def _row() -> leaf_texts.EntryRow:
     moment = datetime(2026, 11, 22, 19, 0, tzinfo=UTC)
-    return leaves.EntryRow(1, 2, 3, 4, 5, 6, 7, moment, "key", "SURVEYS", "reason", "0xprofile")
+    return leaf_texts.EntryRow(1, 2, 3, 4, 5, 6, 7, moment, "key", "SURVEYS", "reason", "0xprofile")
 
 
 def test_equal_entries_have_unequal_leaves(db: None) -> None:
     """Nobody can guess an entry and look for its hash in somebody else's proof."""
     covered_ledger()
     tree = RootTree.objects.earliest("root")
-    leaf = leaves.leaf_text(_row(), leaves.Hidden("", ""), bytes(tree.seed))
-    assert leaf != leaves.leaf_text(_row(), leaves.Hidden("", ""), secrets.token_bytes(32))
+    leaf = leaf_texts.leaf_text(_row(), leaf_texts.Hidden("", ""), bytes(tree.seed))
+    assert leaf != leaf_texts.leaf_text(_row(), leaf_texts.Hidden("", ""), secrets.token_bytes(32))
 
 
 def test_a_root_without_entries_is_closed_only_after_a_while(db: None) -> None:
@@ -94,7 +93,7 @@ def test_without_a_key_nothing_is_signed(db: None, settings: Settings) -> None:
 
 def test_entries_are_read_and_hashed_page_by_page(db: None, monkeypatch: Any) -> None:
     """However many are under a root, few are in memory, and the root is that of all."""
-    monkeypatch.setattr(rows, "_BETWEEN", rows._BETWEEN.replace("LIMIT 500", "LIMIT 2"))
+    monkeypatch.setattr(leaves, "_BETWEEN", leaves._BETWEEN.replace("LIMIT 500", "LIMIT 2"))
     for _ in range(5):
         grant(UserFactory.create(), 7)
     with CaptureQueriesContext(connection) as queries:

@@ -29,7 +29,7 @@ _PAGES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class ComparisonKind:
     """Two sides of the books, who may have them compared, and the task that does it."""
 
     slug: str
@@ -47,21 +47,21 @@ class Comparison:
 
 
 COMPARISONS = (
-    Comparison(
+    ComparisonKind(
         slug="ledger",
         title="Ledger against accounts",
         description="Every balance, version and held sum, recomputed from entries and holds.",
         permission="credits.run_reconciliation",
         task="credits.reconcile",
     ),
-    Comparison(
+    ComparisonKind(
         slug="roots",
         title="Entries against signed roots",
         description="Every entry as it was when its root was signed, and every root, recomputed.",
         permission="credits.run_reconciliation",
         task="credits.audit_roots",
     ),
-    Comparison(
+    ComparisonKind(
         slug="stripe",
         title="Stripe against payouts",
         description="Customers, subscriptions, payouts and clawbacks as Stripe knows them.",
@@ -69,7 +69,7 @@ COMPARISONS = (
         task="payments.reconcile",
         is_set_up=lambda: bool(settings.STRIPE_SECRET_KEY),
     ),
-    Comparison(
+    ComparisonKind(
         slug="chain",
         title="Chain against captures",
         description="The credits captured for each call, compared with its receipt and its hold.",
@@ -83,7 +83,7 @@ COMPARISONS = (
 class Section:
     """A comparison as the page shows it: its newest finished run, and what else there is to say."""
 
-    comparison: Comparison
+    comparison: ComparisonKind
     last: ReconciliationRun | None
     counts: list[tuple[str, int]]
     findings: list[tuple[dict[str, Any], list[tuple[str, str, str]]]]
@@ -137,13 +137,13 @@ def _compare_now(request: HttpRequest) -> HttpResponse:
     return HttpResponseRedirect(reverse("admin:books"))
 
 
-def _record(request: HttpRequest, comparison: Comparison, action: str, *, outcome: str = "") -> None:
+def _record(request: HttpRequest, comparison: ComparisonKind, action: str, *, outcome: str = "") -> None:
     row = ReconciliationRun(kind=comparison.slug)
     changes = {"outcome": ("", outcome)} if outcome else {}
     audit.record(actor=staff_of(request), row=row, action=action, name=comparison.title, changes=changes)
 
 
-def _section(comparison: Comparison, request: HttpRequest) -> Section:
+def _section(comparison: ComparisonKind, request: HttpRequest) -> Section:
     newest: list[ReconciliationRun] = list(comparison.runs()[: _EARLIER + 1])
     last = next((run for run in newest if run.finished_at), None)
     total = last.counts.get("findings", len(last.findings)) if last else 0
@@ -174,7 +174,7 @@ def _page_of(noun: str, name: str) -> str:
     return f"{reverse('admin:search')}?q={name}" if "_" in name else ""
 
 
-def _card(comparison: Comparison) -> Card:
+def _card(comparison: ComparisonKind) -> Card:
     run: ReconciliationRun | None = comparison.runs().filter(finished_at__isnull=False).first()
     findings = run.counts.get("findings", len(run.findings)) if run else 0
     return Card(

@@ -77,7 +77,7 @@ class Person:
 
 def person_of(*, user: User, now: datetime) -> Person:
     """Return the person's page, in a fixed number of statements."""
-    account = credits_queries.account_of(user) or CreditAccount(user_id=user.pk)
+    account = credits_queries.account_of(user)
     rewards = rewards_queries.current_rewards(user=user, now=now)
     customer = Customer.objects.current().filter(user_id=user.pk).first()
     newest = list(account.entries.order_by("-account_version")[:_PLOTTED]) if account.pk else []

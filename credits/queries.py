@@ -36,15 +36,15 @@ class AllowanceView:
     ends_at: datetime
 
 
-def account_of(user: User) -> CreditAccount | None:
-    """Return the user's account, or None before it is opened."""
-    return next(iter(CreditAccount.objects.filter(user_id=user.pk)), None)
+def account_of(user: User) -> CreditAccount:
+    """Return the user's account, empty and not stored before it is opened."""
+    return next(iter(CreditAccount.objects.filter(user_id=user.pk)), CreditAccount(user_id=user.pk))
 
 
 def balance_of(user: User) -> Balance:
     """Return the user's credits; nothing at all before the account is opened."""
     account = account_of(user)
-    return Balance(account.balance, account.held, account.available) if account else Balance(0, 0, 0)
+    return Balance(account.balance, account.held, account.available)
 
 
 def earnings_of(account: CreditAccount) -> QuerySet[CreditEntry]:

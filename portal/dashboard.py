@@ -49,7 +49,7 @@ class Dashboard:
 
 def dashboard_of(*, user: User, now: datetime) -> Dashboard:
     """Return the user's dashboard at `now`, with the newest 100 of each history."""
-    account = credits_queries.account_of(user) or CreditAccount(user_id=user.pk)
+    account = credits_queries.account_of(user)
     rewards = rewards_queries.current_rewards(user=user, now=now)
     newest = credits_queries.earnings_of(account).order_by("-account_version")
     return Dashboard(
@@ -82,7 +82,7 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
     rewards = rewards_queries.current_rewards(user=user, now=now)
     return AccountSummary(
         user=user,
-        account=credits_queries.account_of(user) or CreditAccount(user_id=user.pk),
+        account=credits_queries.account_of(user),
         quota=quota_of(user_id=user.pk, now=now),
         rewards=rewards,
         subscription_status=subscription_status_of(user),
@@ -93,5 +93,4 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
 
 def earnings_of(user: User) -> QuerySet[CreditEntry]:
     """Return everything the user has earned, been given back or had taken back."""
-    account = credits_queries.account_of(user)
-    return credits_queries.earnings_of(account) if account else CreditEntry.objects.none()
+    return credits_queries.earnings_of(credits_queries.account_of(user))

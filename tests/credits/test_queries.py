@@ -30,22 +30,18 @@ from users.queries import owner_of, staff_named
 @pytest.mark.django_db
 def test_a_user_without_an_account_has_no_credits() -> None:
     user = UserFactory.create()
-    assert account_of(user) is None
+    assert account_of(user).pk is None
     assert balance_of(user) == (0, 0, 0)
 
 
 def test_a_balance_says_what_is_held_and_what_is_left(user: User, funds: int, key: str) -> None:
     place_hold(user=user, credits=funds + 3, key=key, debt_limit=3)
     assert balance_of(user) == (funds, funds + 3, -3)
-    account = account_of(user)
-    assert account is not None
-    assert account.available == -3
+    assert account_of(user).available == -3
 
 
 def test_the_newest_entries_of_an_account_are_read_from_an_index_in_order(user: User) -> None:
-    account = account_of(user)
-    assert account is not None
-    newest = CreditEntry.objects.filter(account=account).order_by("-account_version")[:50]
+    newest = CreditEntry.objects.filter(account=account_of(user)).order_by("-account_version")[:50]
     query("SET LOCAL enable_seqscan = off")
     query("SET LOCAL enable_bitmapscan = off")
     with connection.cursor() as cursor:

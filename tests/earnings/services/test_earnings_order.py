@@ -182,7 +182,5 @@ def test_an_id_that_looks_like_a_reversal_is_an_earning_of_its_own(ending: str) 
     reversal = network.reward(user, external_id=first.external_id, amount="250", is_reversal=True)
     assert network.send(reversal).status == 200
 
-    account = account_of(user)
-    assert account is not None
-    assert (account.balance, experience_of(user)[0]) == (40, 40)
+    assert (account_of(user).balance, experience_of(user)[0]) == (40, 40)
     assert find_differences() == []

@@ -7,12 +7,9 @@ from celery import shared_task
 from django.utils import timezone
 
 from credits.services import reconciliation, root_audit, roots
+from credits.services.reconciliation import require_no_findings
 
 logger = logging.getLogger(__name__)
-
-
-class LedgerDiffers(Exception):
-    """A total of the ledger is not what its rows say. Raised so that the task counts as failed; nothing catches it."""
 
 
 # The first time, a ledger with a past gets many roots.
@@ -28,11 +25,9 @@ def audit_roots(**_: Any) -> None:
     Compare every entry with its signed root; the service logs and stores what differs.
 
     Raises:
-        LedgerDiffers: there is one.
+        BooksDiffer: there is one.
     """
-    run = root_audit.audit(now=timezone.now())
-    if run is not None and run.counts["findings"]:
-        raise LedgerDiffers(f"{run.counts['findings']} differences between roots and entries")
+    require_no_findings(root_audit.audit(now=timezone.now()))
 
 
 # A whole ledger takes longer than other tasks may; the statement has a limit of its own.
@@ -42,13 +37,13 @@ def reconcile_ledger(**_: Any) -> None:
     Recompute the ledger; the service logs and stores what differs.
 
     Raises:
-        LedgerDiffers: there is one.
+        BooksDiffer: there is one.
     """
     run = reconciliation.reconcile(now=timezone.now())
-    if run is None:
-        return
-    counts = run.counts
-    checked = f"{counts['accounts']} accounts, {counts['entries']} entries, {counts['holds']} holds checked"
-    if counts["findings"]:
-        raise LedgerDiffers(f"{counts['findings']} differences; {checked}")
-    logger.info("ledger reconciliation: no difference; %s", checked)
+    require_no_findings(run)
+    if run is not None:
+        logger.info(
+            "ledger reconciliation: no difference; "
+            "%(accounts)s accounts, %(entries)s entries, %(holds)s holds checked",
+            run.counts,
+        )

@@ -5,6 +5,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
+from credits.services.reconciliation import require_no_findings
 from gateway.common.db import NothingSucceeded
 from payments.errors import BillingRefused, BillingUnavailable
 from payments.services import events, operations, reconciliation, refunds, synchronisation
@@ -62,18 +63,12 @@ def claw_back(**_: Any) -> None:
     repairs.claw_back_missed_money(now=timezone.now())
 
 
-class StripeDiffers(Exception):
-    """Our rows are not what Stripe says. Raised so that the task counts as failed; nothing catches it."""
-
-
 @shared_task(name="payments.reconcile", soft_time_limit=_SOFT_LIMIT_SECONDS, time_limit=_HARD_LIMIT_SECONDS)
 def reconcile_with_stripe(**_: Any) -> None:
     """
     Compare our rows with Stripe's; the service logs and stores what differs.
 
     Raises:
-        StripeDiffers: something does.
+        BooksDiffer: something does.
     """
-    run = reconciliation.reconcile(now=timezone.now())
-    if run is not None and run.counts["findings"]:
-        raise StripeDiffers(f"{run.counts['findings']} differences, run {run.pk}")
+    require_no_findings(reconciliation.reconcile(now=timezone.now()))

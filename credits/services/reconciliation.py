@@ -149,6 +149,21 @@ def run(
         return row
 
 
+class BooksDiffer(Exception):
+    """A comparison has found something. Raised so that its task counts as failed; nothing catches it."""
+
+
+def require_no_findings(row: ReconciliationRun | None) -> None:
+    """
+    Fail where a run has found something; None is one that is under way elsewhere.
+
+    Raises:
+        BooksDiffer: it has.
+    """
+    if row is not None and row.counts["findings"]:
+        raise BooksDiffer(f"{row.counts['findings']} differences, run {row.pk}")
+
+
 def reconcile(*, now: datetime) -> ReconciliationRun | None:
     """Recompute the ledger from its rows, store and log what differs; None where that is under way."""
     return run(kind=ReconciliationRun.Kind.LEDGER, compare=_compare, now=now)

@@ -7,10 +7,11 @@ import pytest
 from celery import current_app
 
 from credits.models import ReconciliationRun
+from credits.services.reconciliation import BooksDiffer
 from payments.errors import BillingUnavailable
 from payments.models import StripeEvent
 from payments.services import events
-from payments.tasks import StripeDiffers, process_due_events, process_event, reconcile_with_stripe
+from payments.tasks import process_due_events, process_event, reconcile_with_stripe
 from tests.fakes.billing import FakeBilling
 from tests.payments.faults import fault_injection, once
 from tests.payments.payers import Payer
@@ -43,7 +44,7 @@ def test_the_reconciliation_task_succeeds_without_a_difference(
 def test_each_difference_is_an_error_and_the_task_fails(
     payer: Payer, fake: FakeBilling, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(StripeDiffers, match="1 differences"):
+    with pytest.raises(BooksDiffer, match="1 differences"):
         reconcile_with_stripe()
     (error,) = [line.getMessage() for line in caplog.records if line.levelname == "ERROR"]
     (invoice,) = fake.paid_invoices_since(since=fake.now())

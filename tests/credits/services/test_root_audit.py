@@ -13,8 +13,9 @@ from credits.services import reconciliation, root_audit
 from credits.services.export_verification import read_roots
 from credits.services.leaves import between, hashed
 from credits.services.ledger_export import ledger_lines, root_lines
+from credits.services.reconciliation import BooksDiffer
 from credits.services.roots import BEFORE_ALL, close_roots, text_of
-from credits.tasks import LedgerDiffers, audit_roots
+from credits.tasks import audit_roots
 from tests.credits.roots import Covered, audited, covered_ledger, export_faults, grant
 from tests.database import tamper
 from tests.settings import signing_key
@@ -189,7 +190,7 @@ def test_the_nightly_audit_stores_what_it_finds_and_fails() -> None:
     run = ReconciliationRun.objects.get(kind="roots")
     assert run.counts == {"roots": 2, "entries": 6, "erased": 0, "open entries": 1, "findings": 0}
     _other("reason", "'another'")(ledger)
-    with pytest.raises(LedgerDiffers):
+    with pytest.raises(BooksDiffer):
         audit_roots()
     run = ReconciliationRun.objects.filter(kind="roots").latest("pk")
     assert run.findings[0]["ids"] == {"root": "1", "entry": str(ledger.adjustment.pk)}

@@ -58,7 +58,13 @@ RENEWAL_GRACE = timedelta(hours=72)
 
 @dataclass(frozen=True, kw_only=True)
 class PaidPeriod:
-    """The period that was paid for last, and when the next one ends."""
+    """
+    The period that was paid for last; `credits` were paid out for it.
+
+    `renews` while the subscription is active or past due and not cancelling: the allowance then outlives
+    `ends_at` by `RENEWAL_GRACE`. `resets_at` is the end of the provider's current period, where that is later
+    than `ends_at`.
+    """
 
     credits: int
     starts_at: datetime

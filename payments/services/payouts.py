@@ -5,7 +5,6 @@ Payouts: money that was collected for a subscription period becomes credits and 
 here depends on the calendar: a payout follows an invoice, whenever it was paid.
 """
 
-from dataclasses import asdict
 from datetime import datetime
 
 from django.conf import settings
@@ -171,7 +170,7 @@ def update_allowance(*, user: User) -> None:
     if payout is None:
         return
     period = paid_period_of(payout=payout, is_taken_back=payout.is_taken_back())
-    allowance.set_allowance(user=user, **asdict(period))
+    allowance.set_allowance(user=user, period=period)
 
 
 def paid_period_of(*, payout: Payout, is_taken_back: bool) -> PaidPeriod:

@@ -18,12 +18,12 @@ from backoffice.person import person_of
 from checkin.services import checkins
 from credits.models import CreditEntry
 from credits.services import entries
-from credits.services.allowance import set_allowance
 from payments.models import Clawback, Customer, Payout
 from relay.models import RelayTransaction
 from rewards.models import BadgeTrack, ModifierType
 from rewards.services import experience, modifiers
 from tests.backoffice.conftest import mined
+from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
 from tests.factories import UserFactory
 from tests.gateway.admin.sample_rows import make

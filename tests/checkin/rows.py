@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from checkin.draw import Item
 from checkin.models import DropItem, DropTable
-from credits.services.allowance import set_allowance
 from rewards.models import Badge, BadgeTrack
 from tests.checkin.items import item
+from tests.credits.allowances import set_allowance
 from tests.credits.rows import query
 from tests.rewards.rows import set_experience
 from users.models import User

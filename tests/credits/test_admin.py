@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from credits.services import entries
-from credits.services.allowance import set_allowance
+from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
 from tests.credits.rows import everything
 from tests.factories import UserFactory

@@ -14,10 +14,10 @@ from pytest_django import DjangoAssertNumQueries as NumQueries
 from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.queries import HAS_EARNED, account_of, balance_of, has_earned
 from credits.services import entries
-from credits.services.allowance import set_allowance
 from rewards.models import Badge, BadgeTrack, ModifierType
 from rewards.queries import badges_at, current_rewards, debt_limit_of
 from rewards.services import experience
+from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
 from tests.credits.rows import query
 from tests.database import as_owner

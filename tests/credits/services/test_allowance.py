@@ -7,8 +7,8 @@ import pytest
 
 from credits.models import Allowance
 from credits.queries import AllowanceView, period_runs, running_allowance
-from credits.services.allowance import set_allowance
 from gateway.common import db
+from tests.credits.allowances import set_allowance
 from tests.credits.rows import everything
 from tests.factories import UserFactory
 from users.models import User
@@ -73,7 +73,7 @@ def test_a_cancelling_allowance_ends_with_its_period(subscriber: User) -> None:
 
 def test_the_next_period_replaces_the_one_before(subscriber: User) -> None:
     after = END + timedelta(days=28)
-    assert set_allowance(user=subscriber, credits=7, starts_at=END, ends_at=after, renews=False) is True
+    set_allowance(user=subscriber, credits=7, starts_at=END, ends_at=after, renews=False)
     assert current_allowance(user=subscriber, now=END) == AllowanceView(credits=7, ends_at=after)
     assert Allowance.objects.count() == 1
 
@@ -81,5 +81,5 @@ def test_the_next_period_replaces_the_one_before(subscriber: User) -> None:
 def test_a_period_that_is_told_late_does_not_hide_the_newer_one(subscriber: User) -> None:
     before = everything()
     earlier = START - timedelta(days=31)
-    assert set_allowance(user=subscriber, credits=1, starts_at=earlier, ends_at=START, renews=True) is False
+    set_allowance(user=subscriber, credits=1, starts_at=earlier, ends_at=START, renews=True)
     assert everything() == before

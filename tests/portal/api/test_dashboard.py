@@ -17,11 +17,11 @@ from rest_framework.test import APIClient
 
 from credits.models import EntrySource
 from credits.services import entries
-from credits.services.allowance import set_allowance
 from gateway.common.fields import SAFE_INTEGER_MAX
 from payments.models import Customer, Subscription
 from rewards.models import Badge, BadgeTrack, Modifier, ModifierType
 from rewards.services import experience, modifiers
+from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
 from tests.fakes.profiles import Profile
 from tests.portal.api import shapes

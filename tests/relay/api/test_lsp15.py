@@ -11,10 +11,10 @@ from pytest_django import Settings
 
 from credits.queries import balance_of
 from credits.services import entries
-from credits.services.allowance import set_allowance
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.models import Attempt, RelayTransaction
+from tests.credits.allowances import set_allowance
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet, execute_body
 from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from credits.services.allowance import set_allowance
 from devstack.world.profiles import Profile
+from tests.credits.allowances import set_allowance
 from tests.factories import random_address
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_execute import assert_problem

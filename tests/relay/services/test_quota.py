@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from credits.services.allowance import set_allowance
 from credits.services.reconciliation import find_differences
 from devstack.world.permissions import Permission
 from devstack.world.profiles import ControllerPlan, Profile
@@ -17,6 +16,7 @@ from relay.errors import NotYourProfile, QuotaSignatureInvalid, TimestampOutOfWi
 from relay.models import RelayTransaction
 from relay.services.acceptance import Caller
 from relay.services.quota import Quota, check_timestamp, quota_of, read_quota
+from tests.credits.allowances import set_allowance
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import FaultyClient, node_away
 from tests.relay.signing import QUOTA_DIALECTS, sign_digest

@@ -18,13 +18,13 @@ from pytest_django import DjangoAssertNumQueries
 from credits.errors import HoldReleased
 from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
 from credits.queries import balance_of
-from credits.services import allowance
 from credits.services import entries as credits_entries
 from credits.services import holds as credits_holds
 from credits.services.reconciliation import find_differences
 from rewards import queries
 from rewards.models import Badge, BadgeTrack, ExperienceEntry, ModifierType, Progress
 from rewards.services import cashback, experience, modifiers
+from tests.credits.allowances import set_allowance
 from tests.credits.holding import capture, place_hold
 from tests.credits.rows import everything
 from tests.factories import UserFactory
@@ -52,12 +52,11 @@ def person(*, subscribes: bool = False) -> User:
     credits_entries.grant(user=user, credits=FUNDS, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
     if subscribes:
         now = timezone.now()
-        allowance.set_allowance(
+        set_allowance(
             user=user,
             credits=1,
             starts_at=now - timedelta(days=1),
             ends_at=now + timedelta(days=1),
-            resets_at=now + timedelta(days=1),
             renews=True,
         )
         experience.gain(

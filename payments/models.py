@@ -54,6 +54,10 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
         """Keep those that Stripe has not ended for good."""
         return self.exclude(status__in=Subscription.ENDED)
 
+    def current_or_last(self) -> "Subscription | None":
+        """Return the living one of a user's subscriptions, else the one that was made last."""
+        return self.living().first() or self.order_by("-pk").first()
+
 
 class Subscription(models.Model):
     """A monthly subscription. A user has at most one living subscription; ended ones stay as history."""
@@ -108,6 +112,11 @@ class Subscription(models.Model):
     def renews(self) -> bool:
         """Whether Stripe will try to collect another period."""
         return self.status in {self.Status.ACTIVE, self.Status.PAST_DUE} and not self.cancels_at_period_end
+
+    def payout_at(self, now: datetime) -> "Payout | None":
+        """Return the payout of the period that runs then."""
+        running = self.payouts.filter(period_start__lte=now, period_end__gt=now)
+        return running.order_by("-period_start").first()
 
     def outlook(self) -> str:
         """Return in words what comes next, for staff."""

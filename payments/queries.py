@@ -33,7 +33,7 @@ def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
     row = Subscription.objects.living().filter(user_id=user.pk, cancels_at_period_end=False).first()
     if row is None:
         return None
-    paid = row.payouts.filter(period_start__lte=now, period_end__gt=now).order_by("-period_start").first()
+    paid = row.payout_at(now)
     if paid is None or row.amount_minor in {paid.amount_minor, paid.amount_minor + paid.tax_minor}:
         return None  # Tax may be in the price, or come on top of it.
     return row.current_period_end
@@ -41,8 +41,7 @@ def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
 
 def subscription_status_of(user: User) -> str | None:
     """Return Stripe's status of the user's living subscription, else of the one that ended last, or None."""
-    mine = Subscription.objects.filter(user_id=user.pk)
-    row = mine.living().first() or mine.order_by("-pk").first()
+    row = Subscription.objects.filter(user_id=user.pk).current_or_last()
     return row.status if row else None
 
 

@@ -199,8 +199,7 @@ def report(*, user: User, now: datetime) -> SubscriptionReport:
     Raises:
         NoSubscription: there never was one.
     """
-    mine = Subscription.objects.select_related("customer").filter(user_id=user.pk)
-    row = mine.living().first() or mine.order_by("-pk").first()
+    row = Subscription.objects.select_related("customer").filter(user_id=user.pk).current_or_last()
     if row is None:
         raise NoSubscription("There is no subscription. Begin one with upsertSubscription.")
     state = None
@@ -208,7 +207,7 @@ def report(*, user: User, now: datetime) -> SubscriptionReport:
         state = _refresh(customer=row.customer, subscription_id=row.stripe_subscription_id, now=now)
         row.refresh_from_db()
     has_ended = row.status in Subscription.ENDED
-    paid = row.payouts.filter(period_start__lte=now, period_end__gt=now).order_by("-period_start").first()
+    paid = row.payout_at(now)
     return SubscriptionReport(
         subscription=row,
         paid_minor=paid.amount_minor if paid else None,

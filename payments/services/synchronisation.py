@@ -280,9 +280,8 @@ def _fetch_card(object_id: str) -> Snapshot:
         return _empty()
     # Not the card of this event: events come in any order, and an older one must not bring an older card back.
     client.use_newest_card(customer_id=customer_id)
-    waiting = {Subscription.Status.INCOMPLETE, Subscription.Status.PAST_DUE, Subscription.Status.UNPAID}
     for state in client.list_subscriptions(customer_id=customer_id):
-        if state.status in waiting and state.latest_invoice_id:
+        if state.status in Subscription.COLLECTABLE and state.latest_invoice_id:
             with suppress(PaymentMethodRequired):  # The card was detached meanwhile.
                 client.pay_invoice(invoice_id=state.latest_invoice_id)
     requested_at = db_now()

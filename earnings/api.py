@@ -22,7 +22,7 @@ from rest_framework.viewsets import ViewSet
 from earnings.networks.base import MAX_PATH_TOKEN_LENGTH, RawRequest
 from earnings.services import networks, postbacks
 from gateway.common import errors
-from gateway.common.http import client_ip
+from gateway.common.http import PRIVATE, client_ip
 from gateway.common.logging import request_id
 from gateway.common.problems import problem_responses
 from gateway.common.routers import ApiRouter
@@ -81,7 +81,7 @@ class AdNetworkViewSet(ViewSet):
     def ad_networks(self, request: ProfileRequest) -> Response:
         references = networks.references_of(user=request.user)
         answer = rendered(AdNetworksSerializer, {"networks": references})
-        return Response(answer, headers={"Cache-Control": "no-store"})
+        return Response(answer, headers=PRIVATE)
 
 
 _MAX_BYTES = 16 * 1024
@@ -146,7 +146,7 @@ def _receive(request: Request, network: str, token: str) -> HttpResponse:
         answer.body,
         status=answer.status,
         content_type="text/plain; charset=utf-8",
-        headers={"Cache-Control": "no-store"},
+        headers=PRIVATE,
     )
 
 

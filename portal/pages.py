@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, path, re_path
 
 from gateway.chain.config import get_chain
+from gateway.common.http import PRIVATE
 from gateway.common.problems import only_methods
 
 
@@ -35,7 +36,7 @@ def dev_extension(request: HttpRequest) -> HttpResponse:
     if not settings.DEV_EXTENSION_FILE:
         raise Http404
     script = Path(settings.DEV_EXTENSION_FILE).read_text(encoding="utf-8")
-    return HttpResponse(script, content_type="text/javascript", headers={"Cache-Control": "no-store"})
+    return HttpResponse(script, content_type="text/javascript", headers=PRIVATE)
 
 
 def _cached(page: HttpResponse) -> HttpResponse:

@@ -13,6 +13,7 @@ from checkin import queries
 from checkin.api import schema, serializers
 from checkin.services import checkins, seeds
 from gateway.common.errors import InvalidRequest
+from gateway.common.http import PRIVATE
 from gateway.common.parsers import expect_json_or_nothing
 from gateway.common.routers import ApiRouter
 from gateway.common.throttling import user_rate
@@ -20,7 +21,6 @@ from rewards.queries import current_rewards
 from users.api.authentication import ProfileRequest
 
 # Spent drops and commitments of the day must come from us and not from a cache.
-_PRIVATE = {"Cache-Control": "no-store"}
 _KEY = re.compile(r"[!-~]{1,128}")
 _KEY_HEADER = OpenApiParameter(
     "Idempotency-Key",
@@ -48,7 +48,7 @@ class CheckInViewSet(ViewSet):
     def drops(self, request: ProfileRequest) -> Response:
         rewards = current_rewards(user=request.user, now=timezone.now())
         ranges = queries.drop_ranges(user=request.user, rewards=rewards)
-        return Response(serializers.drop_ranges(ranges), headers=_PRIVATE)
+        return Response(serializers.drop_ranges(ranges), headers=PRIVATE)
 
     @extend_schema(
         operation_id="executeCheckIn",
@@ -93,12 +93,12 @@ class CheckInViewSet(ViewSet):
         answer = serializers.fairness(
             record, profile_address=str(request.user.profile_address), how=schema.HOW_TO_RECOMPUTE
         )
-        return Response(answer, headers=_PRIVATE)
+        return Response(answer, headers=PRIVATE)
 
 
 def _execute(request: ProfileRequest) -> Response:
     check_in = checkins.execute(user=request.user, now=timezone.now(), idempotency_key=_key_of(request))
-    return Response(serializers.check_in_result(check_in), headers=_PRIVATE)
+    return Response(serializers.check_in_result(check_in), headers=PRIVATE)
 
 
 def _key_of(request: Request) -> str:

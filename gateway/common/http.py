@@ -18,6 +18,8 @@ from urllib3.exceptions import HTTPError
 
 # The policy for answers that are not pages: a browser that shows one loads, runs and frames nothing.
 POLICY_OF_DATA = "default-src 'none'; frame-ancestors 'none'"
+# For answers that are about one person, or hold a secret.
+PRIVATE = {"Cache-Control": "no-store"}
 UNKNOWN = "unknown"
 # The smallest network that a provider gives a subscriber, who can change addresses within it at will.
 _SUBSCRIBER_BITS = 64

@@ -18,6 +18,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from gateway.common.errors import DomainError
+from gateway.common.http import PRIVATE
 from gateway.common.parsers import expect_json_or_nothing
 from gateway.common.problems import json_problem, only_methods
 from gateway.common.routers import ApiRouter
@@ -82,7 +83,7 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["get"], url_path="getSetupIntent")
     def get_setup_intent(self, request: ProfileRequest) -> Response:
         secret = customers.setup_secret(user=request.user, now=timezone.now())
-        return Response({"clientSecret": secret}, headers={"Cache-Control": "no-store"})
+        return Response({"clientSecret": secret}, headers=PRIVATE)
 
     @extend_schema(
         operation_id="upsertSubscription",
@@ -127,7 +128,7 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["get"], url_path="subscription")
     def subscription(self, request: ProfileRequest) -> Response:
         report = subscriptions.report(user=request.user, now=timezone.now())
-        return Response(SubscriptionReportSerializer(report).data, headers={"Cache-Control": "no-store"})
+        return Response(SubscriptionReportSerializer(report).data, headers=PRIVATE)
 
     @extend_schema(
         operation_id="createCardPage",
@@ -141,8 +142,9 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["post"], url_path="cardPage")
     def card_page(self, request: ProfileRequest) -> Response:
         return_url = HostedPageSerializer.read(request.data)["returnUrl"]
-        return _private(
-            {"url": self_service.card_page(user=request.user, return_url=return_url, now=timezone.now())}
+        return Response(
+            {"url": self_service.card_page(user=request.user, return_url=return_url, now=timezone.now())},
+            headers=PRIVATE,
         )
 
     @extend_schema(
@@ -157,8 +159,9 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["post"], url_path="portalPage")
     def portal_page(self, request: ProfileRequest) -> Response:
         return_url = HostedPageSerializer.read(request.data)["returnUrl"]
-        return _private(
-            {"url": self_service.portal_page(user=request.user, return_url=return_url, now=timezone.now())}
+        return Response(
+            {"url": self_service.portal_page(user=request.user, return_url=return_url, now=timezone.now())},
+            headers=PRIVATE,
         )
 
     @extend_schema(
@@ -179,7 +182,7 @@ class PaymentsViewSet(ViewSet):
         rows = InvoiceSerializer(page.invoices, many=True).data
         address = request.build_absolute_uri(request.path)
         next_page = f"{address}?limit={query['limit']}&after={page.last_id}" if page.has_more else None
-        return _private({"next": next_page, "results": rows})
+        return Response({"next": next_page, "results": rows}, headers=PRIVATE)
 
     @extend_schema(
         methods=["GET"],
@@ -202,10 +205,10 @@ class PaymentsViewSet(ViewSet):
     def receipt_email(self, request: ProfileRequest) -> Response:
         if request.method == "GET":
             email = self_service.receipt_email(user=request.user, now=timezone.now())
-            return _private({"email": email or None})
+            return Response({"email": email or None}, headers=PRIVATE)
         email = ReceiptEmailSerializer.read(request.data)["email"] or ""
         self_service.set_receipt_email(user=request.user, email=email, now=timezone.now())
-        return _private({"email": email or None})
+        return Response({"email": email or None}, headers=PRIVATE)
 
     @extend_schema(
         operation_id="cancelSubscription",
@@ -232,10 +235,6 @@ class PaymentsViewSet(ViewSet):
                 "cancelledInstantly": subscription.ended_at is not None,
             }
         )
-
-
-def _private(body: dict[str, Any]) -> Response:
-    return Response(body, headers={"Cache-Control": "no-store"})
 
 
 def _cancellation(request: Request) -> Any:

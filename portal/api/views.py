@@ -16,6 +16,7 @@ from rest_framework.viewsets import GenericViewSet, ViewSet
 
 from credits.models import CreditEntry
 from gateway.chain.config import get_chain
+from gateway.common.http import PRIVATE
 from gateway.common.pagination import NewestFirst
 from gateway.common.replicas import reading_from_replica
 from gateway.common.routers import ApiRouter
@@ -38,8 +39,6 @@ from relay.queries import ListedTransaction, transactions_of
 from users.api.authentication import ProfileRequest
 from users.models import User
 from users.services import deletion, profile_cards
-
-_PRIVATE = {"Cache-Control": "no-store"}
 
 
 class EarningPages(NewestFirst):
@@ -69,7 +68,7 @@ class DashboardViewSet(ViewSet):
             dashboard_members(dashboard),
             profile_address=request.user.profile_address,
         )
-        return Response(answer, headers=_PRIVATE)
+        return Response(answer, headers=PRIVATE)
 
     @extend_schema(
         operation_id="account",
@@ -82,7 +81,7 @@ class DashboardViewSet(ViewSet):
     @action(detail=False)
     def account(self, request: ProfileRequest) -> Response:
         summary = account_summary_of(user=request.user, now=now())
-        return Response(rendered(AccountResponseSerializer, summary), headers=_PRIVATE)
+        return Response(rendered(AccountResponseSerializer, summary), headers=PRIVATE)
 
     @extend_schema(
         operation_id="deleteAccount",
@@ -95,7 +94,7 @@ class DashboardViewSet(ViewSet):
     @account.mapping.delete
     def delete_account(self, request: ProfileRequest) -> Response:
         response = deletion.request(user=request.user, session=request.auth.session, now=now())
-        return Response(rendered(DeletionResponseSerializer, response), headers=_PRIVATE)
+        return Response(rendered(DeletionResponseSerializer, response), headers=PRIVATE)
 
     @extend_schema(
         operation_id="profile",
@@ -109,7 +108,7 @@ class DashboardViewSet(ViewSet):
     def profile(self, request: ProfileRequest) -> Response:
         card = profile_cards.card_of(request.user)
         answer = {"name": card.name if card else "", "picture": profile_cards.picture_uri(card)}
-        return Response(rendered(ProfileResponseSerializer, answer), headers=_PRIVATE)
+        return Response(rendered(ProfileResponseSerializer, answer), headers=PRIVATE)
 
 
 def _recent_dashboard(user: User) -> Dashboard:

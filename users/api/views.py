@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.viewsets import ViewSet
 
-from gateway.common.http import client_ip, origin_of
+from gateway.common.http import PRIVATE, client_ip, origin_of
 from gateway.common.routers import ApiRouter
 from gateway.common.serializers import rendered
 from gateway.common.throttling import network_rate
@@ -25,7 +25,6 @@ from users.services import sessions, sign_in
 
 # For clients that are not signed in yet, so that an access token that has expired does no harm.
 _PUBLIC: dict[str, Any] = {"authentication_classes": (), "permission_classes": (AllowAny,)}
-_PRIVATE = {"Cache-Control": "no-store"}
 
 
 class SignInViewSet(ViewSet):
@@ -106,7 +105,7 @@ class SignInViewSet(ViewSet):
             token=body["refresh"],
             now=now(),
         )
-        return Response({"signedOut": True}, headers=_PRIVATE)
+        return Response({"signedOut": True}, headers=PRIVATE)
 
     @extend_schema(
         operation_id="authMe",
@@ -135,7 +134,7 @@ class SessionViewSet(ViewSet):
         rows = queries.sessions_of(user_id=request.user.pk, now=now())
         current = request.auth.session
         answer = rendered(serializers.SessionsResponseSerializer, {"sessions": rows}, current=current)
-        return Response(answer, headers=_PRIVATE)
+        return Response(answer, headers=PRIVATE)
 
     @extend_schema(
         operation_id="authLogoutEverywhere",
@@ -148,7 +147,7 @@ class SessionViewSet(ViewSet):
     @sessions.mapping.delete
     def logout_everywhere(self, request: ProfileRequest) -> Response:
         ended = sessions.end_all(user_id=request.user.pk, reason=SignInSession.Reason.SIGNED_OUT, now=now())
-        return Response({"sessionsEnded": ended}, headers=_PRIVATE)
+        return Response({"sessionsEnded": ended}, headers=PRIVATE)
 
 
 class KeySetViewSet(ViewSet):
@@ -167,7 +166,7 @@ class KeySetViewSet(ViewSet):
 
 
 def _answer(serializer_class: type[Serializer[Any]], instance: object) -> Response:
-    return Response(rendered(serializer_class, instance), headers=_PRIVATE)
+    return Response(rendered(serializer_class, instance), headers=PRIVATE)
 
 
 def _client(request: Request) -> str:

@@ -9,6 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import NamedTuple
 
+from django.conf import settings
 from django.db.models import QuerySet
 
 from checkin.queries import CheckInStatus, DropLimit, drop_limit, status_of
@@ -94,3 +95,8 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
 def earnings_of(user: User) -> QuerySet[CreditEntry]:
     """Return everything the user has earned, been given back or had taken back."""
     return credits_queries.earnings_of(credits_queries.account_of(user))
+
+
+def relayer_url() -> str:
+    """Return the address by which a wallet adds the service as a relayer (LSP-15)."""
+    return f"{settings.PUBLIC_URL}/api/lsp15"

@@ -15,12 +15,13 @@ from django.urls import URLPattern, path, re_path
 from gateway.chain.config import get_chain
 from gateway.common.http import PRIVATE
 from gateway.common.problems import only_methods
+from portal.dashboard import relayer_url
 
 
 @only_methods("GET", "HEAD")
 def landing(request: HttpRequest) -> HttpResponse:
     """Answer what this service is, for whom, and where to go."""
-    context = {"chain": get_chain(), "relayer_url": f"{settings.PUBLIC_URL}/api/lsp15"}
+    context = {"chain": get_chain(), "relayer_url": relayer_url()}
     return _cached(render(request, "portal/landing.html", context))
 
 

@@ -33,7 +33,7 @@ from portal.api.serializers import (
     ServiceResponseSerializer,
     dashboard_members,
 )
-from portal.dashboard import Dashboard, account_summary_of, dashboard_of, earnings_of
+from portal.dashboard import Dashboard, account_summary_of, dashboard_of, earnings_of, relayer_url
 from relay.models import RelayTransaction
 from relay.queries import ListedTransaction, transactions_of
 from users.api.authentication import ProfileRequest
@@ -137,7 +137,7 @@ class ServiceViewSet(ViewSet):
             "currency": chain.currency,
             "creditWei": str(settings.CREDIT_WEI),
             "explorerUrl": chain.explorer_url,
-            "relayerUrl": f"{settings.PUBLIC_URL}/api/lsp15",
+            "relayerUrl": relayer_url(),
             "billingCurrencies": settings.BILLING_CURRENCIES,
         }
         return Response(answer, headers={"Cache-Control": "public, max-age=300"})

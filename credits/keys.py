@@ -8,19 +8,15 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, SECP256R1, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
-from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from users.keys import parse_keys, public_jwk
+from users.keys import ES256, HALF_BYTES, has_signed, parse_keys, public_jwk
 
 _PEM_KEY = re.compile(r"-----BEGIN PUBLIC KEY-----.+?-----END PUBLIC KEY-----", re.DOTALL)
-_ES256 = ECDSA(SHA256())
-_HALF_BYTES = 32
 PublicKeys = dict[str, EllipticCurvePublicKey]
 
 
@@ -32,22 +28,16 @@ def sign(text: str) -> tuple[str, str]:
         ImproperlyConfigured: `LEDGER_SIGNING_KEY` is missing, or is no EC P-256 private key.
     """
     key = parse_keys(settings.LEDGER_SIGNING_KEY, setting="LEDGER_SIGNING_KEY")[0]
-    halves = decode_dss_signature(key.private_key.sign(text.encode(), _ES256))
-    return key.kid, b"".join(half.to_bytes(_HALF_BYTES, "big") for half in halves).hex()
+    halves = decode_dss_signature(key.private_key.sign(text.encode(), ES256))
+    return key.kid, b"".join(half.to_bytes(HALF_BYTES, "big") for half in halves).hex()
 
 
 def is_signed(text: str, signature: str, key_id: str, keys: PublicKeys) -> bool:
     """Return whether the key of that id, if it is one of the keys, has signed the text."""
     key = keys.get(key_id)
-    if key is None or not re.fullmatch(f"[0-9a-f]{{{4 * _HALF_BYTES}}}", signature):
+    if key is None or not re.fullmatch(f"[0-9a-f]{{{4 * HALF_BYTES}}}", signature):
         return False
-    raw = bytes.fromhex(signature)
-    halves = (int.from_bytes(half, "big") for half in (raw[:_HALF_BYTES], raw[_HALF_BYTES:]))
-    try:
-        key.verify(encode_dss_signature(*halves), text.encode(), _ES256)
-    except InvalidSignature:
-        return False
-    return True
+    return has_signed(key, text.encode(), bytes.fromhex(signature))
 
 
 def public_keys() -> PublicKeys:

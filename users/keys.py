@@ -7,11 +7,15 @@ from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ec import (
+    ECDSA,
     SECP256R1,
     EllipticCurvePrivateKey,
     EllipticCurvePublicKey,
 )
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -20,6 +24,9 @@ from jwt.utils import base64url_encode
 
 _PEM_KEY = re.compile(r"-----BEGIN (?P<label>[A-Z ]*PRIVATE KEY)-----.+?-----END (?P=label)-----", re.DOTALL)
 _THUMBPRINT_MEMBERS = ("crv", "kty", "x", "y")
+ES256 = ECDSA(SHA256())
+# Of r, and of s.
+HALF_BYTES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +89,15 @@ def _thumbprint(jwk: dict[str, Any]) -> str:
         {name: jwk[name] for name in _THUMBPRINT_MEMBERS}, separators=(",", ":"), sort_keys=True
     )
     return base64url_encode(sha256(canonical.encode()).digest()).decode()
+
+
+def has_signed(key: EllipticCurvePublicKey, message: bytes, signature: bytes) -> bool:
+    """Return whether this is the key's ES256 signature of the message: r and s, one after the other."""
+    if len(signature) != 2 * HALF_BYTES:
+        return False
+    r, s = signature[:HALF_BYTES], signature[HALF_BYTES:]
+    try:
+        key.verify(encode_dss_signature(int.from_bytes(r), int.from_bytes(s)), message, ES256)
+    except InvalidSignature:
+        return False
+    return True

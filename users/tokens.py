@@ -23,10 +23,7 @@ from hashlib import sha256
 from typing import Any, ClassVar, Self, cast
 
 import jwt
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
-from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
-from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from rest_framework_simplejwt import tokens as simplejwt
@@ -37,7 +34,7 @@ from rest_framework_simplejwt.utils import datetime_from_epoch
 
 from gateway.common.errors import NotAuthenticated
 from users import errors
-from users.keys import signing_keys
+from users.keys import has_signed, signing_keys
 from users.models import SignInSession
 
 HEADER_TYPE = "at+jwt"
@@ -148,7 +145,6 @@ class _OwnKeysBackend(KeySetBackend):
         )
 
 
-_ES256 = ECDSA(SHA256())
 # Several times the bytes of a token of ours.
 _LONGEST = 2_048
 
@@ -167,14 +163,12 @@ def _signed_claims(keys: str, token: bytes) -> dict[str, Any] | None:
     if key is None:
         return None
     try:
-        key.verify(_der(_bytes(signature)), signed, _ES256)
+        if not has_signed(key, signed, _bytes(signature)):
+            return None
         claims = json.loads(_bytes(payload))
-    except (InvalidSignature, ValueError):
+    except ValueError:
         return None
     return claims if isinstance(claims, dict) else None
-
-
-_HALF_BYTES = 32
 
 
 @functools.lru_cache(maxsize=4)
@@ -194,14 +188,6 @@ def _bytes(part: bytes) -> bytes:
     if urlsafe_b64encode(decoded).rstrip(b"=") != part:
         raise ValueError("not canonical base64url")
     return decoded
-
-
-def _der(signature: bytes) -> bytes:
-    """Return the signature as OpenSSL reads it, from the two numbers of 32 bytes that a token carries."""
-    if len(signature) != 2 * _HALF_BYTES:
-        raise ValueError("not two numbers of 32 bytes")
-    r, s = signature[:_HALF_BYTES], signature[_HALF_BYTES:]
-    return encode_dss_signature(int.from_bytes(r), int.from_bytes(s))
 
 
 _OWN_BACKEND = _OwnKeysBackend(

@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.apps import AppConfig
-from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, register
 
-from gateway.common.env import SECRET_LETTERS
+from gateway.common.checks import weak_secrets
 
 
 class CheckinConfig(AppConfig):
@@ -18,11 +17,4 @@ class CheckinConfig(AppConfig):
 
 
 def seed_secrets_are_strong(**_: Any) -> list[CheckMessage]:
-    secrets = settings.CHECKIN_SEED_SECRETS
-    if secrets and all(len(text) >= SECRET_LETTERS and text != settings.SECRET_KEY for text in secrets):
-        return []
-    hint = "Make one with: openssl rand -base64 48"
-    message = (
-        f"CHECKIN_SEED_SECRETS needs secrets of {SECRET_LETTERS} characters, and none that is SECRET_KEY."
-    )
-    return [Error(message, hint=hint, id="checkin.E001")]
+    return weak_secrets("CHECKIN_SEED_SECRETS", others=("SECRET_KEY",), id="checkin.E001")

@@ -3,10 +3,9 @@
 from typing import Any
 
 from django.apps import AppConfig
-from django.conf import settings
-from django.core.checks import CheckMessage, Error, register
+from django.core.checks import CheckMessage, register
 
-from gateway.common.env import SECRET_LETTERS
+from gateway.common.checks import weak_secrets
 
 
 class EarningsConfig(AppConfig):
@@ -23,12 +22,6 @@ class EarningsConfig(AppConfig):
 
 
 def check_secret_keys(**_: Any) -> list[CheckMessage]:
-    keys = settings.AD_NETWORK_SECRET_KEYS
-    other_keys = {settings.SECRET_KEY, settings.AUTH_REFRESH_SECRET}
-    if keys and all(len(key) >= SECRET_LETTERS and key not in other_keys for key in keys):
-        return []
-    message = (
-        f"AD_NETWORK_SECRET_KEYS needs keys of {SECRET_LETTERS} characters, "
-        "and none that is SECRET_KEY or AUTH_REFRESH_SECRET."
+    return weak_secrets(
+        "AD_NETWORK_SECRET_KEYS", others=("SECRET_KEY", "AUTH_REFRESH_SECRET"), id="earnings.E001"
     )
-    return [Error(message, hint="Make one with: openssl rand -base64 48", id="earnings.E001")]

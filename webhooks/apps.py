@@ -4,9 +4,9 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Tags, Warning, register
 
-from gateway.common.env import SECRET_LETTERS
+from gateway.common.checks import weak_secrets
 
 
 class WebhooksConfig(AppConfig):
@@ -24,14 +24,12 @@ class WebhooksConfig(AppConfig):
 
 
 def check_secret_keys(**_: Any) -> list[CheckMessage]:
-    other_keys = {settings.SECRET_KEY, settings.AUTH_REFRESH_SECRET}
-    if all(len(key) >= SECRET_LETTERS and key not in other_keys for key in settings.WEBHOOK_SECRET_KEYS):
-        return []
-    message = (
-        f"WEBHOOK_SECRET_KEYS needs keys of {SECRET_LETTERS} characters, "
-        "and none that is SECRET_KEY or AUTH_REFRESH_SECRET."
+    return weak_secrets(
+        "WEBHOOK_SECRET_KEYS",
+        others=("SECRET_KEY", "AUTH_REFRESH_SECRET"),
+        id="webhooks.E001",
+        may_be_empty=True,
     )
-    return [Error(message, hint="Make one with: openssl rand -base64 48", id="webhooks.E001")]
 
 
 def check_addresses(**_: Any) -> list[CheckMessage]:

@@ -1,10 +1,17 @@
-"""System checks of the database: what must be set there, since the processes cannot set it for a session or a host."""
+"""
+System checks of the database: what must be set there, since the processes cannot set it for a session or a host.
 
+And what the apps' checks of secrets have in common.
+"""
+
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Warning, register
+from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import OperationalError, connection
+
+from gateway.common.env import SECRET_LETTERS
 
 # What a session of the processes' role begins with. Of the role's own settings those for this database come first.
 _SETTINGS = """
@@ -64,3 +71,15 @@ def _read_settings() -> dict[str, str]:
     with connection.cursor() as cursor:
         cursor.execute(_SETTINGS, [settings.DATABASE_APPLICATION_ROLE])
         return dict(cursor.fetchall())
+
+
+def weak_secrets(
+    name: str, *, others: Sequence[str], id: str, may_be_empty: bool = False
+) -> list[CheckMessage]:
+    """Return an error where a secret of the setting is short, or is that of one of the other settings."""
+    secrets, taken = getattr(settings, name), {getattr(settings, other) for other in others}
+    is_set = may_be_empty or bool(secrets)
+    if is_set and all(len(text) >= SECRET_LETTERS and text not in taken for text in secrets):
+        return []
+    text = f"{name} needs secrets of {SECRET_LETTERS} characters, and none that is {' or '.join(others)}."
+    return [Error(text, hint="Make one with: openssl rand -base64 48", id=id)]

@@ -1,24 +1,96 @@
-"""Read the signed roots of the ledger, and one's own entries with their proofs."""
+"""
+The ledger over HTTP.
+
+GET /.well-known/ledger-roots: the signed roots, for everybody.
+GET /api/ledger/proofs: one's own entries with their proofs.
+"""
 
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from credits.api import schema
-from credits.api.serializers import ProofSerializer, RootSerializer
 from credits.keys import public_key_set
 from credits.models import CreditEntry, LedgerRoot
 from credits.services.ledger_export import published
 from credits.services.proofs import prove
+from gateway.common.errors import InvalidRequest, NotAuthenticated, TooManyRequests
+from gateway.common.http import PRIVATE
 from gateway.common.pagination import NewestFirst
+from gateway.common.problems import problem_responses
 from gateway.common.routers import ApiRouter
 from gateway.common.throttling import network_rate, user_rate
 from users.api.authentication import ProfileRequest
+
+_ROOTS = problem_responses(InvalidRequest, TooManyRequests)
+_PROOFS = problem_responses(InvalidRequest, NotAuthenticated)
+_ROOTS_DESCRIPTION = """
+What the service has signed over its ledger, newest first: at least one root an hour, each over all entries since the
+one before it. Keep roots and `keys` somewhere else, and nobody can change an entry under them unseen. Follow `next`
+until it is null.
+""".strip()
+_PROOFS_DESCRIPTION = """
+The entries of the signed-in profile, newest first, each with a proof that it is under a signed root. Hash `leaf`, then
+go up along `path`, and you have `tree` of the root (RFC 6962). The page `docs/ledger.md` does it in 30 lines of
+JavaScript.
+""".strip()
+_PATH = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {"left": {"type": "string"}, "right": {"type": "string"}},
+        "minProperties": 1,
+        "maxProperties": 1,
+    },
+}
+_SALTED = {
+    "type": "object",
+    "required": ["salt", "text"],
+    "properties": {"salt": {"type": "string"}, "text": {"type": "string"}},
+}
+_DISCLOSED = {
+    "type": ["object", "null"],
+    "properties": {"profile": _SALTED, "reason": _SALTED},
+}
+
+
+class RootSerializer(serializers.Serializer[Any]):
+    """A root; each one names the hash of the one before it."""
+
+    text = serializers.CharField(
+        help_text="What is signed: JSON with `closedAt`, `entries`, `lastEntry`, `previous`, `root` and `tree`."
+    )
+    signature = serializers.CharField(help_text="ES256 over the UTF-8 bytes of `text`: r and s in hex.")
+    keyId = serializers.CharField(help_text="The `kid` of the key.")
+
+
+@extend_schema_field(_PATH)
+class PathField(serializers.ReadOnlyField):
+    """Hashes of siblings, from the leaf up."""
+
+
+@extend_schema_field(_DISCLOSED)
+class DisclosedField(serializers.ReadOnlyField):
+    """The texts behind the salted hashes."""
+
+
+class ProofSerializer(serializers.Serializer[Any]):
+    entry = serializers.IntegerField()
+    leaf = serializers.CharField(
+        allow_null=True, help_text="The entry as it was hashed, JSON; null until a root is closed over it."
+    )
+    path = PathField(
+        help_text="Hashes of the siblings from the leaf to the root, each by the side on which it stands."
+    )
+    root = RootSerializer(allow_null=True)
+    disclosed = DisclosedField(
+        help_text="`profile` and `reason` with their salts. SHA-256 of salt and text is what the leaf has of them."
+    )
 
 
 class RootPages(NewestFirst):
@@ -51,9 +123,9 @@ class ProofPages(NewestFirst):
         operation_id="ledgerRoots",
         tags=["ledger"],
         summary="Read the signed roots of the ledger",
-        description=schema.ROOTS_DESCRIPTION,
+        description=_ROOTS_DESCRIPTION,
         auth=[],
-        responses={200: RootSerializer(many=True), **schema.ROOTS},
+        responses={200: RootSerializer(many=True), **_ROOTS},
     )
 )
 class RootViewSet(GenericViewSet[LedgerRoot]):
@@ -76,8 +148,8 @@ class RootViewSet(GenericViewSet[LedgerRoot]):
         operation_id="ledgerProofs",
         tags=["ledger"],
         summary="Read the own entries with their proofs, page by page",
-        description=schema.PROOFS_DESCRIPTION,
-        responses={200: ProofSerializer(many=True), **schema.PROOFS},
+        description=_PROOFS_DESCRIPTION,
+        responses={200: ProofSerializer(many=True), **_PROOFS},
     )
 )
 class ProofViewSet(GenericViewSet[CreditEntry]):
@@ -92,8 +164,7 @@ class ProofViewSet(GenericViewSet[CreditEntry]):
     def list(self, request: ProfileRequest) -> Response:
         proofs = prove(self.paginate_queryset(self.get_queryset()) or ())
         answer = self.get_paginated_response(ProofSerializer(proofs, many=True).data)
-        answer["Cache-Control"] = "no-store"
-        return answer
+        return Response(answer.data, headers=PRIVATE)
 
 
 router = ApiRouter()

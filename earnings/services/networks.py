@@ -23,7 +23,7 @@ from earnings.models import AdNetwork, NetworkUser, VerifierKeySet
 from earnings.networks import ADAPTERS
 from earnings.networks.base import is_weak
 from earnings.networks.parameters import REFERENCE_LENGTH, is_reference
-from gateway.common.crypto import SealedUnderAnotherKey, seal, unseal
+from gateway.common.crypto import Resealed, SealedUnderAnotherKey, reseal, seal, unseal
 from gateway.common.http import FetchFailed, fetch_json
 from users.models import User
 
@@ -119,13 +119,6 @@ def _lock(slug: str) -> AdNetwork:
 # --- Secrets
 
 
-class Resealed(NamedTuple):
-    """How many secrets are sealed under the first key now, and the networks with one that no key opens."""
-
-    secrets: int
-    unreadable: list[str]
-
-
 def live_secrets(network: AdNetwork) -> list[str]:
     """
     Return the secrets that a postback may be signed with, the newest first.
@@ -171,23 +164,7 @@ def retire_secret(*, slug: str) -> None:
 
 def reseal_secrets() -> Resealed:
     """Seal every secret under the first key, so that the other keys can be thrown away; what none opens stays."""
-    count, unreadable = 0, []
-    for slug in list(AdNetwork.objects.order_by("slug").values_list("slug", flat=True)):
-        try:
-            count += _reseal(slug)
-        except SealedUnderAnotherKey:
-            unreadable.append(slug)
-    return Resealed(count, unreadable)
-
-
-@transaction.atomic
-def _reseal(slug: str) -> int:
-    network = _lock(slug)
-    for name in ("current_secret", "previous_secret"):
-        sealed = getattr(network, name)
-        setattr(network, name, _seal(_unseal(sealed)) if sealed else "")
-    network.save(update_fields=["current_secret", "previous_secret"])
-    return len(network.sealed_secrets)
+    return reseal(AdNetwork.objects.all(), keys=settings.AD_NETWORK_SECRET_KEYS, purpose=_SEAL_PURPOSE)
 
 
 def _equals(sealed: str, secret: str) -> bool:

@@ -8,11 +8,14 @@ copy of the database reveals none of them. The first key encrypts; all of them d
 import base64
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.core.exceptions import ImproperlyConfigured
+from django.db import transaction
+from django.db.models import QuerySet
 
 _KEY_BYTES = 32
 
@@ -37,6 +40,37 @@ def unseal(sealed: str, *, keys: Sequence[str], purpose: str) -> str:
         return _box(tuple(keys), purpose).decrypt(sealed.encode()).decode()
     except InvalidToken as error:
         raise SealedUnderAnotherKey from error
+
+
+class Resealed(NamedTuple):
+    """How many secrets are sealed under the first key now, and the rows with one that no key opens."""
+
+    secrets: int
+    unreadable: list[str]
+
+
+def reseal(rows: QuerySet[Any], *, keys: Sequence[str], purpose: str) -> Resealed:
+    """
+    Seal each row's `sealed_secrets` under the first key, so that the other keys can be thrown away.
+
+    They are the row's `current_secret` and its `previous_secret`; what none opens stays.
+    """
+    count, unreadable = 0, []
+    for pk in list(rows.order_by("pk").values_list("pk", flat=True)):
+        with transaction.atomic():
+            row = rows.select_for_update(no_key=True).get(pk=pk)
+            try:
+                sealed = [
+                    seal(unseal(text, keys=keys, purpose=purpose), keys=keys, purpose=purpose)
+                    for text in row.sealed_secrets
+                ]
+            except SealedUnderAnotherKey:
+                unreadable.append(str(row))
+                continue
+            row.current_secret, row.previous_secret = (*sealed, "", "")[:2]
+            row.save(update_fields=["current_secret", "previous_secret"])
+            count += len(sealed)
+    return Resealed(count, unreadable)
 
 
 @lru_cache(maxsize=16)

@@ -9,12 +9,10 @@ import base64
 import secrets
 import uuid
 from datetime import datetime
-from typing import NamedTuple
 
 from django.conf import settings
-from django.db import transaction
 
-from gateway.common.crypto import SealedUnderAnotherKey, seal, unseal
+from gateway.common.crypto import Resealed, reseal, seal, unseal
 from gateway.common.public_http import AddressRefused, Exceptions, require_usable
 from webhooks.errors import EndpointDisabled, EndpointRefused, WebhooksNotConfigured
 from webhooks.models import Endpoint, EventType, Message
@@ -90,30 +88,9 @@ def live_secrets(endpoint: Endpoint) -> list[str]:
     return [unseal(sealed, keys=keys, purpose=_PURPOSE) for sealed in endpoint.sealed_secrets]
 
 
-class Resealed(NamedTuple):
-    """How many secrets are sealed under the first key now, and the endpoints with one that no key opens."""
-
-    secrets: int
-    unreadable: list[str]
-
-
-@transaction.atomic
 def reseal_secrets() -> Resealed:
     """Seal all secrets under the first key, after a new one was put there."""
-    count, unreadable = 0, []
-    for row in Endpoint.objects.select_for_update(no_key=True).order_by("pk"):
-        try:
-            sealed = [
-                seal(secret, keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)
-                for secret in live_secrets(row)
-            ]
-        except SealedUnderAnotherKey:
-            unreadable.append(row.name)
-            continue
-        row.current_secret, row.previous_secret = (*sealed, "")[:2]
-        row.save(update_fields=["current_secret", "previous_secret"])
-        count += len(sealed)
-    return Resealed(count, unreadable)
+    return reseal(Endpoint.objects.all(), keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)
 
 
 def disable(endpoint_id: int, *, by: Endpoint.DisabledBy, now: datetime) -> bool:

@@ -1,5 +1,5 @@
 """
-The admin of webhooks: the endpoints of wallet apps, what they are told, and each delivery.
+The admin of webhooks: the endpoints of wallet apps, the messages for them, and each delivery.
 
 A secret is shown once, on the page that follows its making, and no page shows it again.
 """
@@ -83,7 +83,8 @@ ENABLE = ReasonedAction(
     label="Enable",
     permission="webhooks.change_endpoint",
     effect=lambda row: (
-        "It hears again, first what waits for it. Of what happened meanwhile it hears how its calls ended, no more."
+        "Sending resumes with the waiting messages. Events from the disabled time are not sent, except the "
+        "settlements of calls that it has a message of."
     ),
     run=lambda row, decision: _switch(row, is_enabled=True),
     applies_to=lambda row: not row.is_enabled,
@@ -145,8 +146,8 @@ class EndpointForm(forms.ModelForm[Endpoint]):
     origins = SimpleArrayField(
         forms.CharField(max_length=200),
         widget=UnfoldAdminTextInputWidget,
-        help_text="The app's origins such as https://wallet.example, separated by commas. It hears of those "
-        "who are signed in from there.",
+        help_text="The app's origins such as https://wallet.example, separated by commas. It receives "
+        "events of those signed in there.",
     )
     event_types = forms.MultipleChoiceField(
         choices=OFFERED,
@@ -172,7 +173,7 @@ class EndpointForm(forms.ModelForm[Endpoint]):
 
 @admin.register(Endpoint)
 class EndpointAdmin(ReasonedActions, StaffAdmin[Endpoint]):
-    """Where wallet apps are told what happens."""
+    """Where wallet apps receive events."""
 
     form = EndpointForm
     staff_actions = (ENABLE, DISABLE, ROTATE_SECRET, RETIRE_SECRET, SEND_TEST, RESEND_GIVEN_UP)
@@ -214,7 +215,7 @@ class DeliveryInline(ReadOnlyInline[Delivery, Message]):
 
 @admin.register(Message)
 class MessageAdmin(ReasonedActions, ReadOnlyAdmin):
-    """What endpoints are told, with every attempt to deliver it."""
+    """The messages for endpoints, each with every attempt to deliver it."""
 
     staff_actions = (RESEND,)
     inlines = (DeliveryInline,)

@@ -1,5 +1,5 @@
 """
-Webhooks: endpoints of wallet apps, what they are told, and each attempt to deliver it.
+Webhooks: endpoints of wallet apps, the messages for them, and each attempt to deliver one.
 
 A message is for one endpoint, and its row is the work to be done: nothing else has to survive a crash. A cursor
 says until when the rows of other apps have been read.
@@ -21,7 +21,7 @@ _NO_ORIGIN = "Enter origins such as https://wallet.example, without a path."
 
 
 class EventType(models.TextChoices):
-    """What an endpoint may hear about. The names are those on the wire."""
+    """The events that an endpoint may subscribe to. The names are those on the wire."""
 
     CALL_ACCEPTED = "call.accepted", "call.accepted"
     CALL_SETTLED = "call.settled", "call.settled"
@@ -42,7 +42,7 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
 
 class Endpoint(models.Model):
     """
-    Where one wallet app is told about the profiles that are signed in there.
+    Where one wallet app receives events of the profiles that are signed in there.
 
     Its two live secrets are sealed; `services.endpoints` opens them.
     """
@@ -56,14 +56,14 @@ class Endpoint(models.Model):
     url = models.CharField("address", max_length=2000, help_text="With https; messages are posted to it.")
     origins = ArrayField(
         models.CharField(max_length=200),
-        help_text="The app's origins, such as https://wallet.example. It hears of those who are signed in from there.",
+        help_text="The app's origins, such as https://wallet.example. It receives events of those signed in there.",
     )
     event_types = ArrayField(
-        models.CharField(max_length=40, choices=OFFERED), help_text="What it hears about."
+        models.CharField(max_length=40, choices=OFFERED), help_text="The events it receives."
     )
     current_secret = models.TextField(editable=False)
     previous_secret = models.TextField(blank=True, default="", editable=False)
-    # Nothing that happened before is told, but how calls ended that were told of.
+    # Events from before are not sent, except the settlements of calls that it has a message of.
     enabled_at = models.DateTimeField(default=now, editable=False)
     disabled_at = models.DateTimeField(null=True, editable=False)
     disabled_by = models.CharField(max_length=8, choices=DisabledBy, blank=True, default="", editable=False)
@@ -104,7 +104,7 @@ class Endpoint(models.Model):
 
 
 class Subject(models.Model):
-    """A call or a subscription that an endpoint hears about, and what it was told last."""
+    """A call or a subscription that an endpoint receives events of, and what was sent last."""
 
     class Kind(models.TextChoices):
         CALL = "call"
@@ -116,7 +116,7 @@ class Subject(models.Model):
     row_id = models.BigIntegerField(help_text="Of the relay transaction, or of the subscription.")
     # Of a call, whether it still has to settle.
     is_open = models.BooleanField(default=True)
-    # Of a subscription, the state that was told last.
+    # Of a subscription, the state in the last message.
     state = models.JSONField(default=dict)
     changed_at = models.DateTimeField(default=now)
 

@@ -100,7 +100,7 @@ def of_entry(entry: CreditEntry, *, user_id: int, profile_address: str) -> Event
 
 
 def of_subscription(row: Subscription, *, profile_address: str) -> Event:
-    """Return the event that tells how a subscription stands since Stripe was last asked."""
+    """Return the event of how a subscription stands since Stripe was last asked."""
     data = {
         "address": profile_address,
         "subscriptionId": row.stripe_subscription_id,

@@ -1,4 +1,4 @@
-"""Read what wallet apps are to be told: new calls and their settlements, entries, subscriptions, and who hears it."""
+"""Read what messages are about (new calls, settlements, entries, subscriptions), and which endpoints receive them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +33,7 @@ class _Session(NamedTuple):
 
 @dataclass(frozen=True)
 class Audience:
-    """The enabled endpoints. A user is heard of at those whose app the user is signed in to at that moment."""
+    """The enabled endpoints. One receives events of the users who are signed in to its app at that moment."""
 
     endpoints: Sequence[Endpoint]
 
@@ -42,7 +42,7 @@ class Audience:
 
     @property
     def since(self) -> datetime:
-        """From when on at least one of them hears anything."""
+        """From when on at least one of them receives events."""
         return min(row.enabled_at for row in self.endpoints)
 
     @property
@@ -53,7 +53,7 @@ class Audience:
         )
 
     def endpoints_for(self, people: Iterable[tuple[int, datetime]]) -> Iterator[list[Endpoint]]:
-        """Yield for each user and moment the endpoints that hear of it."""
+        """Yield for each user and moment the endpoints that receive the event."""
         pairs = list(people)
         sessions = self._sessions_of({user_id for user_id, _ in pairs})
         for user_id, moment in pairs:
@@ -73,7 +73,7 @@ class Audience:
 
 
 def accepted_calls(span: Span, audience: Audience) -> list[tuple[int, int, datetime]]:
-    """Return id, user and time of each call of that time that is new here, from somebody who may be heard of."""
+    """Return id, user and time of each call of that time that is new here, of users with a session at an endpoint."""
     calls = RelayTransaction.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
     followed = Subject.objects.filter(kind=Subject.Kind.CALL, row_id=OuterRef("pk"))
     visible = calls.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id"))), ~Exists(followed))
@@ -87,9 +87,11 @@ def reversed_calls(span: Span) -> set[int]:
 
 
 def settled_calls() -> set[int]:
-    """Return the ids of the calls that some endpoint believes to be in progress, and that are not."""
-    believed = Subject.objects.filter(kind=Subject.Kind.CALL, is_open=True, row_id=OuterRef("pk"))
-    calls = RelayTransaction.objects.exclude(status__in=RelayTransaction.IN_PROGRESS).filter(Exists(believed))
+    """Return the ids of the calls that have ended, and whose end some endpoint has no message of."""
+    open_subjects = Subject.objects.filter(kind=Subject.Kind.CALL, is_open=True, row_id=OuterRef("pk"))
+    calls = RelayTransaction.objects.exclude(status__in=RelayTransaction.IN_PROGRESS).filter(
+        Exists(open_subjects)
+    )
     return set(calls.values_list("pk", flat=True))
 
 
@@ -112,7 +114,7 @@ def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
 
 
 def posted_entries(span: Span, audience: Audience) -> list[Event]:
-    """Return the entries of that time but for charges of calls, of users who may be heard of."""
+    """Return the entries of that time but for charges of calls, of users with a session at an endpoint."""
     entries = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
     visible = entries.filter(Exists(audience.sessions.filter(user_id=OuterRef("account__user_id"))))
     rows = visible.exclude(source=EntrySource.RELAY_TRANSACTION).select_related("account__user")
@@ -125,7 +127,7 @@ def posted_entries(span: Span, audience: Audience) -> list[Event]:
 
 
 def synced_subscriptions(span: Span, audience: Audience) -> list[tuple[int, Event]]:
-    """Return the subscriptions that Stripe was asked about in that time, of users who may be heard of."""
+    """Return the subscriptions that Stripe was asked about in that time, of users with a session at an endpoint."""
     rows = Subscription.objects.filter(synced_at__gte=span.since, synced_at__lt=span.until)
     visible = rows.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id")))).select_related(
         "user"

@@ -1,4 +1,4 @@
-"""What is told of credits and subscriptions, and that the page for wallet developers shows it as it is."""
+"""Messages about credits and subscriptions, and that the page for wallet developers shows it as it is."""
 
 import json
 import re

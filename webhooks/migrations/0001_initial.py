@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
                     "origins",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(max_length=200),
-                        help_text="The app's origins, such as https://wallet.example. It hears of those who are signed in from there.",
+                        help_text="The app's origins, such as https://wallet.example. It receives events of those signed in there.",
                         size=None,
                     ),
                 ),
@@ -67,7 +67,7 @@ class Migration(migrations.Migration):
                             ],
                             max_length=40,
                         ),
-                        help_text="What it hears about.",
+                        help_text="The events it receives.",
                         size=None,
                     ),
                 ),

@@ -1,5 +1,5 @@
 """
-Find out what has happened since the last run, and write a message for each endpoint that hears of it.
+Find out what has happened since the last run, and write a message for each endpoint that receives it.
 
 Nothing on the path of a call, a posting or a payment knows of webhooks: their rows are read afterwards. A row
 becomes visible when its transaction commits, some time after the time it bears, so each run reads the last minutes
@@ -31,16 +31,16 @@ def collect(*, now: datetime) -> None:
     for source, reader, types in _SOURCES:
         Cursor.objects.get_or_create(source=source, defaults={"read_until": audience.since})
         _move(source, audience.since)
-        listeners = audience.of_type(*types)
-        if not listeners.endpoints:
+        subscribers = audience.of_type(*types)
+        if not subscribers.endpoints:
             _move(source, now)
-        while listeners.endpoints and _read_slice(source, reader, listeners, now):
+        while subscribers.endpoints and _read_slice(source, reader, subscribers, now):
             pass
     _settlements(now)
 
 
 def _move(source: str, moment: datetime) -> None:
-    """Have the cursor pass what no endpoint would hear."""
+    """Have the cursor pass what no endpoint would receive."""
     Cursor.objects.filter(source=source, read_until__lt=moment).update(read_until=moment)
 
 
@@ -65,7 +65,7 @@ def _calls(span: Span, audience: Audience) -> None:
         for endpoint in endpoints
     ]
     Subject.objects.bulk_create(subjects, ignore_conflicts=True)
-    _tell_calls({call_id for call_id, _, _ in calls} | queries.reversed_calls(span))
+    _write_call_messages({call_id for call_id, _, _ in calls} | queries.reversed_calls(span))
 
 
 @transaction.atomic(durable=True)
@@ -75,11 +75,11 @@ def _settlements(now: datetime) -> None:
         .filter(source="calls", read_until__gte=now)
         .exists()
     ):
-        _tell_calls(queries.settled_calls())
+        _write_call_messages(queries.settled_calls())
 
 
-def _tell_calls(call_ids: set[int]) -> None:
-    """Write what is not written yet of these calls, in order, for the endpoints that hear of them."""
+def _write_call_messages(call_ids: set[int]) -> None:
+    """Write what is not written yet of these calls, in order, for the endpoints that receive their events."""
     subjects = Subject.objects.filter(kind=Subject.Kind.CALL, row_id__in=call_ids)
     rows = list(subjects.filter(endpoint__disabled_at=None).select_related("endpoint").order_by("pk"))
     histories = queries.histories({row.row_id for row in rows})
@@ -105,11 +105,11 @@ def _subscriptions(span: Span, audience: Audience) -> None:
     recipients = audience.endpoints_for((event.user_id, event.happened_at) for _, event in rows)
     for (row_id, event), endpoints in zip(rows, recipients, strict=True):
         for endpoint in endpoints:
-            _tell_subscription(endpoint, row_id, event)
+            _write_subscription_message(endpoint, row_id, event)
 
 
-def _tell_subscription(endpoint: Endpoint, row_id: int, event: Event) -> None:
-    """Write how the subscription stands, unless the endpoint was told so."""
+def _write_subscription_message(endpoint: Endpoint, row_id: int, event: Event) -> None:
+    """Write how the subscription stands, unless that was the last message about it."""
     subject, _ = Subject.objects.get_or_create(
         endpoint=endpoint,
         kind=Subject.Kind.SUBSCRIPTION,

@@ -3,7 +3,7 @@ Deliver messages: claim those that are due, post them signed, and write down wha
 
 A message is claimed in one transaction and recorded in another, with nothing but the network in between. Who dies in
 between leaves a claim that runs out, and the message is sent again: each is delivered at least once. Of the
-messages of one ordering key only the first that waits is ever due, so a call is told in order.
+messages of one ordering key only the first that waits is ever due, so those of a call are delivered in order.
 """
 
 import logging
@@ -33,7 +33,7 @@ _PAUSES = tuple(
     timedelta(seconds=seconds) for seconds in (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 )
 MAX_ATTEMPTS = len(_PAUSES) + 1
-# Receivers that come back do not hear everything in the same second.
+# Receivers that come back do not get everything in the same second.
 _JITTER = 0.1
 # A claim runs out after this, longer than an attempt takes.
 CLAIM_TIME = timedelta(minutes=2)

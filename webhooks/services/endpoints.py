@@ -101,9 +101,9 @@ def disable(endpoint_id: int, *, by: Endpoint.DisabledBy, now: datetime) -> bool
 
 def enable(endpoint: Endpoint, *, now: datetime) -> bool:
     """
-    Send again, first what waits. Return whether it was disabled.
+    Resume sending, with the waiting messages first. Return whether it was disabled.
 
-    Of what has happened in between only the ends of calls are told that the endpoint had heard of.
+    Events from the disabled time are not sent, except the settlements of calls that it has a message of.
     """
     disabled = Endpoint.objects.filter(pk=endpoint.pk, disabled_at__isnull=False)
     return bool(disabled.update(disabled_at=None, disabled_by="", failing_since=None, enabled_at=now))

@@ -38,7 +38,7 @@ def _resend(endpoint: Endpoint, which: Q, now: datetime) -> int:
 
 
 def forget(user: User) -> None:
-    """Delete all that was or would be told about somebody who leaves."""
+    """Delete all messages about somebody who leaves, and what would lead to further ones."""
     Message.objects.filter(user=user).delete()
     Subject.objects.filter(user=user).delete()
 

@@ -1,5 +1,5 @@
 """
-Drop tables with their items, daily seeds, check-ins with their draws, and the pause of check-ins.
+Drop tables with their items, daily seeds, and check-ins with their draws.
 
 A drop table is a draft until it is published, which takes a second person's approval. Published, it never changes
 again, because draws are recomputed from it; the database refuses every attempt.

@@ -1,5 +1,5 @@
 """
-The ledger: accounts, the entries that explain their balances, holds, allowances, adjustments and reconciliation runs.
+The ledger: accounts, the entries that explain their balances, holds, allowances and reconciliation runs.
 
 An account is a running total of its entries and open holds, and the only ledger row that is ever locked.
 Its entries are append-only and form a chain without gaps: version n + 1 starts at the balance where version n

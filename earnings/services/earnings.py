@@ -204,9 +204,8 @@ def _reduce(credit: Postback, reversal: Postback) -> int:
         amount_left = credit.amount - amount_taken - reversal.takes_back
     if amount_left > 0:
         remaining = min(before, _worth(credit, amount_left))
-    elif (
-        credit.state != PostbackState.REVERSED
-    ):  # Of several earlier reversals one may have taken everything.
+    # Of several earlier reversals one may have taken everything.
+    elif credit.state != PostbackState.REVERSED:
         apply(credit, Event.REVERSE)
     apply(reversal, Event.REVERSE)
     reversal.credits = before - remaining

@@ -46,6 +46,8 @@ columns.describe(
         _S.CANCELED: "Ended",
     }
 )
+_CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
+_TYPE = one_of("type", lambda: synchronisation.EVENT_TYPES)
 
 
 def _process_again(row: StripeEvent, decision: Decision) -> str:
@@ -140,7 +142,7 @@ class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
         "valid_from",
         "created_at",
     )
-    list_filter = (one_of("currency", lambda: settings.BILLING_CURRENCIES),)
+    list_filter = (_CURRENCY,)
     ordering = ("currency", "-valid_from")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -152,10 +154,6 @@ class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
 
     def preview_of(self, form: ModelForm[PayoutRate]) -> Effect:
         return effect_of_rate(rate=form.instance)
-
-
-_CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
-_TYPE = one_of("type", lambda: synchronisation.EVENT_TYPES)
 
 
 class PaymentsAdmin(OwnedRows):

@@ -76,9 +76,9 @@ def request(*, user: User, session: SignInSession | None, now: datetime) -> Acco
 
 def end_billing(*, now: datetime) -> int:
     """
-    Have the apps give up what others keep of everybody who is leaving; return of how many nothing is left there.
+    Have the apps give up what others keep of everybody who is leaving; return how many have nothing left there.
 
-    Those of whom nothing was left are looked at again until they are erased: a request that was under way when
+    Those with nothing left are checked again until they are erased: a request that was under way when
     the account was closed may have made another customer.
     """
     sweep, ended = Sweep("deletion"), 0
@@ -106,7 +106,7 @@ def _end_billing(deletion: AccountDeletion, now: datetime) -> bool:
 
 
 def erase_due(*, now: datetime) -> int:
-    """Erase everybody of whom nothing moves any more; return how many. Only the owner of the tables may."""
+    """Erase everybody who has nothing under way; return how many. Only the owner of the tables may."""
     sweep, erased = Sweep("deletion"), 0
     due = _unfinished().filter(status=_Status.BILLING_ENDED, requested_at__lte=now - QUIET_TIME)
     for deletion in due:

@@ -69,7 +69,7 @@ class CurrencyFixed(DomainError):
 
 
 class NoSubscription(DomainError):
-    """There is no running subscription to cancel."""
+    """There is no subscription to cancel, or to report on."""
 
     code, title, status = "no-subscription", "There is no subscription", 404
 

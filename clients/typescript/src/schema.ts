@@ -841,7 +841,7 @@ export interface paths {
         };
         /**
          * Read everything a wallet shows of its user
-         * @description Everything a wallet shows of its user, in one answer: credits, experience on both tracks, the badges worn, active
+         * @description Everything a wallet shows of its user, in one answer: credits, experience on both tracks, the current badges, active
          *     modifiers, the newest 100 earnings and relay transactions, and what a check-in may give now. Fractions are 0 to 1 where
          *     they are shares and may exceed 1 where they are bonuses. `credits` is what can be spent: balance less what is held, and
          *     below 0 in debt. Why `checkInDropTable` shows zeros, and from when a changed `subscriptionAmount` is charged, is at

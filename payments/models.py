@@ -50,17 +50,17 @@ class Customer(models.Model):
 
 
 class SubscriptionQuerySet(models.QuerySet["Subscription"]):
-    def living(self) -> Self:
+    def live(self) -> Self:
         """Keep those that Stripe has not ended for good."""
         return self.exclude(status__in=Subscription.ENDED)
 
     def current_or_last(self) -> "Subscription | None":
-        """Return the living one of a user's subscriptions, else the one that was made last."""
-        return self.living().first() or self.order_by("-pk").first()
+        """Return the live one of a user's subscriptions, else the one that was made last."""
+        return self.live().first() or self.order_by("-pk").first()
 
 
 class Subscription(models.Model):
-    """A monthly subscription. A user has at most one living subscription; ended ones stay as history."""
+    """A monthly subscription. A user has at most one live subscription; ended ones stay as history."""
 
     class Status(models.TextChoices):
         INCOMPLETE = "incomplete"

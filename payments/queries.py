@@ -18,9 +18,9 @@ EXAMPLE_MINOR = 10 * MINOR_UNITS
 
 
 def monthly_amount_of(user: User) -> Decimal:
-    """Return what the user's living subscription costs a month, in major units; 0 without one."""
-    living = Subscription.objects.living().filter(user_id=user.pk)
-    amount_minor = living.values_list("amount_minor", flat=True).first()
+    """Return what the user's live subscription costs a month, in major units; 0 without one."""
+    live = Subscription.objects.live().filter(user_id=user.pk)
+    amount_minor = live.values_list("amount_minor", flat=True).first()
     return Decimal(amount_minor or 0) / MINOR_UNITS
 
 
@@ -30,7 +30,7 @@ def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
 
     A changed amount counts from the next period; the running one was paid with the amount before.
     """
-    row = Subscription.objects.living().filter(user_id=user.pk, cancels_at_period_end=False).first()
+    row = Subscription.objects.live().filter(user_id=user.pk, cancels_at_period_end=False).first()
     if row is None:
         return None
     paid = row.payout_at(now)
@@ -40,7 +40,7 @@ def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
 
 
 def subscription_status_of(user: User) -> str | None:
-    """Return Stripe's status of the user's living subscription, else of the one that ended last, or None."""
+    """Return Stripe's status of the user's live subscription, else of the one that ended last, or None."""
     row = Subscription.objects.filter(user_id=user.pk).current_or_last()
     return row.status if row else None
 
@@ -73,7 +73,7 @@ FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE
 
 
 class CurrencyRates(NamedTuple):
-    """A currency's rate, None where payments wait for one; the planned ones; and its living subscriptions."""
+    """A currency's rate, None where payments wait for one; the planned ones; and its live subscriptions."""
 
     currency: str
     rate: PayoutRate | None
@@ -91,7 +91,7 @@ class Effect:
     """
     What a rate changes from `rate.valid_from` to `until`, where another begins, or without end.
 
-    `example` is what 10.00 of the currency pays out, `monthly` what a month of the living subscriptions does,
+    `example` is what 10.00 of the currency pays out, `monthly` what a month of the live subscriptions does,
     in credits; `experience` is that of one minor unit; `collected` is the price of that month in major units.
     """
 
@@ -110,15 +110,15 @@ def rates_in_force(*, now: datetime) -> list[CurrencyRates]:
     rates: dict[str, list[PayoutRate]] = {currency: [] for currency in settings.BILLING_CURRENCIES}
     for rate in newest_first.filter(currency__in=rates):
         rates[rate.currency].append(rate)
-    living = dict(
-        Subscription.objects.living().values_list("currency").annotate(Count("pk")).order_by("currency")
+    live = dict(
+        Subscription.objects.live().values_list("currency").annotate(Count("pk")).order_by("currency")
     )
     return [
         CurrencyRates(
             currency,
             rate=next((rate for rate in history if rate.valid_from <= now), None),
             planned=[rate for rate in reversed(history) if rate.valid_from > now],
-            subscriptions=living.get(currency, 0),
+            subscriptions=live.get(currency, 0),
         )
         for currency, history in rates.items()
     ]
@@ -128,8 +128,8 @@ def effect_of_rate(*, rate: PayoutRate) -> Effect:
     """Return what adding the rate, which is valid and not stored, would change; in three statements."""
     before = PayoutRate.objects.in_force(currency=rate.currency, at=rate.valid_from)
     later = PayoutRate.objects.filter(currency=rate.currency, valid_from__gt=rate.valid_from)
-    living = Subscription.objects.living().filter(currency=rate.currency)
-    totals = living.aggregate(
+    live = Subscription.objects.live().filter(currency=rate.currency)
+    totals = live.aggregate(
         count=Count("pk"),
         collected=Sum("amount_minor", default=0),
         before=_month_at(before.credits_per_major_unit if before else 0),

@@ -26,7 +26,7 @@ def leave_stripe(user: User, now: datetime) -> None:
     """
     if _is_pending(user):
         raise BillingInProgress("A change at Stripe is under way.", retry_after=60)
-    if Subscription.objects.living().filter(user=user).exists():
+    if Subscription.objects.live().filter(user=user).exists():
         subscriptions.cancel(user=user, immediately=True, now=now)
     for customer in Customer.objects.current().filter(user=user):
         get_billing_client().delete_customer(customer_id=customer.stripe_customer_id)

@@ -86,11 +86,11 @@ def _step(
     *, user: User, customer: Customer, request: SubscriptionRequest, now: datetime
 ) -> SubscriptionState | None:
     """Take the next step towards the request; None where something has changed and another step is needed."""
-    living = Subscription.objects.select_related("customer").living().filter(user_id=user.pk).first()
-    if living is None:
+    live = Subscription.objects.select_related("customer").live().filter(user_id=user.pk).first()
+    if live is None:
         return _create(user=user, customer=customer, request=request, now=now)
-    customer = living.customer
-    state = _refresh(customer=customer, subscription_id=living.stripe_subscription_id, now=now)
+    customer = live.customer
+    state = _refresh(customer=customer, subscription_id=live.stripe_subscription_id, now=now)
     if state.status in Subscription.ENDED:
         return None
     if state.status == Subscription.Status.INCOMPLETE:
@@ -130,7 +130,7 @@ def _create(
         "cancels_at_period_end": request.cancels_at_period_end,
     }
     operation = operations.begin(user=user, kind=_Kind.CREATE_SUBSCRIPTION, parameters=parameters, now=now)
-    if Subscription.objects.living().filter(user_id=user.pk).exists():
+    if Subscription.objects.live().filter(user_id=user.pk).exists():
         operations.finish(operation=operation, outcome="already begun", now=now)
         return None
     return operations.change_subscription(operation=operation, customer=customer, now=now)
@@ -192,7 +192,7 @@ class SubscriptionReport:
 
 def report(*, user: User, now: datetime) -> SubscriptionReport:
     """
-    Return how the user's living subscription stands, or else the one that ended last.
+    Return how the user's live subscription stands, or else the one that ended last.
 
     Stripe is asked only where something is open.
 
@@ -247,18 +247,18 @@ def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
     Raises:
         NoSubscription: there is none to cancel.
     """
-    living = Subscription.objects.select_related("customer").living().filter(user_id=user.pk).first()
-    if living is None:
+    live = Subscription.objects.select_related("customer").live().filter(user_id=user.pk).first()
+    if live is None:
         raise NoSubscription("There is no running subscription.")
-    customer = living.customer
-    state = _refresh(customer=customer, subscription_id=living.stripe_subscription_id, now=now)
+    customer = live.customer
+    state = _refresh(customer=customer, subscription_id=live.stripe_subscription_id, now=now)
     if state.status not in Subscription.ENDED:
         if immediately or state.status == Subscription.Status.INCOMPLETE:
             _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
         else:
             request = SubscriptionRequest(state.amount_minor, state.currency, cancels_at_period_end=True)
             _change(user=user, customer=customer, state=state, request=request, now=now)
-    return Subscription.objects.select_related("customer").get(pk=living.pk)
+    return Subscription.objects.select_related("customer").get(pk=live.pk)
 
 
 def _cancel_now(*, user: User, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:

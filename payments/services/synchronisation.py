@@ -135,16 +135,16 @@ def note_if_deleted(*, customer: Customer, now: datetime) -> bool:
     """
     if not get_billing_client().is_customer_deleted(customer_id=customer.stripe_customer_id):
         return False
-    for subscription in customer.subscriptions.living():
+    for subscription in customer.subscriptions.live():
         sync_subscription(subscription_id=subscription.stripe_subscription_id, now=now)
     Customer.objects.current().filter(pk=customer.pk).update(deleted_at=now)
     return True
 
 
 def refresh_subscriptions(*, now: datetime) -> int:
-    """Read every living subscription afresh; return how many were read."""
+    """Read every live subscription afresh; return how many were read."""
     sweep = Sweep("subscription")
-    subscription_ids = list(Subscription.objects.living().values_list("stripe_subscription_id", flat=True))
+    subscription_ids = list(Subscription.objects.live().values_list("stripe_subscription_id", flat=True))
     for subscription_id in subscription_ids:
         with sweep.item(subscription_id):
             sync_subscription(subscription_id=subscription_id, now=now)
@@ -184,7 +184,7 @@ class Snapshot:
             for customer in customers.values()
         ]
         is_stale = any(staleness)
-        # A living subscription takes the place of one that is stored as living and has ended.
+        # A live subscription takes the place of one that is stored as live and has ended.
         for state in sorted(self.subscriptions, key=lambda state: state.status not in Subscription.ENDED):
             if state.customer_id in customers:
                 customer = customers[state.customer_id]

@@ -225,7 +225,7 @@ class BillingClient(Protocol):
         """Try to collect an invoice, also one that is still a draft; a decline shows in its subscription's state."""
 
     def use_newest_card(self, *, customer_id: str) -> None:
-        """Make the card that was captured last the default of the customer and of the living subscriptions."""
+        """Make the card that was captured last the default of the customer and of the live subscriptions."""
 
     def payment_method_of_setup(self, *, setup_intent_id: str) -> tuple[str, str]:
         """Return (customer id, payment method id) of a succeeded setup intent."""
@@ -239,7 +239,7 @@ class BillingClient(Protocol):
     def customers(self) -> Iterator[CustomerState]:
         """Read every customer of the account that is not deleted, page by page, also those of other systems."""
 
-    def living_subscriptions(self) -> Iterator[SubscriptionState]:
+    def live_subscriptions(self) -> Iterator[SubscriptionState]:
         """Read every subscription of the account that has not ended, page by page, also those of other systems."""
 
     def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:

@@ -119,7 +119,7 @@ class Lookups:
         with translated_errors():
             yield from map(objects.customer_state, self._v1.customers.list(PAGE).auto_paging_iter())
 
-    def living_subscriptions(self) -> Iterator[SubscriptionState]:
+    def live_subscriptions(self) -> Iterator[SubscriptionState]:
         with translated_errors():
             # Without a status Stripe leaves out only the cancelled ones.
             rows = self._v1.subscriptions.list(PAGE).auto_paging_iter()

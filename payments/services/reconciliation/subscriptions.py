@@ -95,39 +95,39 @@ def _customer_ids(row: Customer) -> dict[str, str]:
 
 def compare_subscriptions(*, counts: Counter[str]) -> Iterator[Finding]:
     """Yield subscriptions that differ from Stripe's, that only one side has, or of which a customer has several."""
-    living: defaultdict[str, list[str]] = defaultdict(list)
+    live: defaultdict[str, list[str]] = defaultdict(list)
     missing: list[SubscriptionState] = []
     compared: set[int] = set()
     subscriptions = Subscription.objects.select_related("customer")
-    for page in pages(get_billing_client().living_subscriptions()):
+    for page in pages(get_billing_client().live_subscriptions()):
         rows = rows_by("stripe_subscription_id", [state.subscription_id for state in page], subscriptions)
         ours = ours_among(state.customer_id for state in page)
         for state in page:
             if state.customer_id not in ours and state.subscription_id not in rows:
                 continue
             counts["subscriptions"] += 1
-            living[state.customer_id].append(state.subscription_id)
+            live[state.customer_id].append(state.subscription_id)
             row = rows.get(state.subscription_id)
             if row is None:
                 missing.append(state)
             else:
                 compared.add(row.pk)
                 yield from _subscription_differences(row, state)
-    yield from _several_living(living)
-    # Our rows cannot hold two living ones, so the second is reported as such.
-    yield from (_missing_subscription(state) for state in missing if len(living[state.customer_id]) == 1)
-    for row in subscriptions.living().order_by("pk").iterator():
+    yield from _several_live(live)
+    # Our rows cannot hold two live ones, so the second is reported as such.
+    yield from (_missing_subscription(state) for state in missing if len(live[state.customer_id]) == 1)
+    for row in subscriptions.live().order_by("pk").iterator():
         if row.pk not in compared:
             counts["subscriptions"] += 1
             yield from _not_listed(row)
 
 
-def _several_living(living: dict[str, list[str]]) -> Iterator[Finding]:
-    for customer_id, subscription_ids in living.items():
+def _several_live(live: dict[str, list[str]]) -> Iterator[Finding]:
+    for customer_id, subscription_ids in live.items():
         if len(subscription_ids) > 1:
-            stored = Subscription.objects.living().filter(stripe_subscription_id__in=subscription_ids)
+            stored = Subscription.objects.live().filter(stripe_subscription_id__in=subscription_ids)
             yield Finding(
-                rule=Rule.SUBSCRIPTIONS_TWO_LIVING,
+                rule=Rule.SUBSCRIPTIONS_TWO_LIVE,
                 have=" ".join(stored.values_list("stripe_subscription_id", flat=True)) or "none",
                 wanted=" ".join(sorted(subscription_ids)),
                 ids={"customer": customer_id},

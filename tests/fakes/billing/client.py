@@ -168,11 +168,11 @@ class AccountClient(Account):
 
     def customers(self) -> Iterator[CustomerState]:
         self._count("customers")
-        living = [customer for customer in self._customers.values() if not customer.is_deleted]
-        yield from map(_customer_state, reversed(living))
+        live = [customer for customer in self._customers.values() if not customer.is_deleted]
+        yield from map(_customer_state, reversed(live))
 
-    def living_subscriptions(self) -> Iterator[SubscriptionState]:
-        self._count("living_subscriptions")
+    def live_subscriptions(self) -> Iterator[SubscriptionState]:
+        self._count("live_subscriptions")
         for subscription in reversed(self._subscriptions.values()):
             if subscription.status not in ENDED:
                 yield self._state(subscription.id)

@@ -112,7 +112,7 @@ def test_the_database_refuses(payer: Payer, constraint: str, act: Callable[[Paye
 def test_an_ended_subscription_allows_another_one(payer: Payer) -> None:
     Subscription.objects.update(status="canceled")
     _again(Subscription, stripe_subscription_id="sub_other", status="active")
-    assert Subscription.objects.living().get().stripe_subscription_id == "sub_other"
+    assert Subscription.objects.live().get().stripe_subscription_id == "sub_other"
 
 
 def test_a_finished_operation_allows_another_one(payer: Payer) -> None:

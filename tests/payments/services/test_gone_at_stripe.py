@@ -91,7 +91,7 @@ def test_who_is_deleted_as_a_customer_goes_on_as_a_new_one(
     assert payer.upsert(AMOUNT).status == Subscription.Status.ACTIVE
     former.refresh_from_db()
     assert former.deleted_at is not None
-    assert Subscription.objects.living().get().customer == payer.customer != former
+    assert Subscription.objects.live().get().customer == payer.customer != former
 
 
 def _archive_product(double: DoubleAccount, payer: Payer) -> None:

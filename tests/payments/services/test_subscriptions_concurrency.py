@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SUBSCRIPTIONS = "/v1/subscriptions"
 
 
-def _living(double: DoubleAccount, payer: Payer) -> list[str]:
+def _live(double: DoubleAccount, payer: Payer) -> list[str]:
     rows = double.v1.subscriptions.list({"customer": payer.customer.stripe_customer_id, "status": "all"})
     return [row.id for row in rows.data if row.status != "canceled"]
 
@@ -58,16 +58,16 @@ def test_different_requests_succeed_or_get_409_and_one_of_them_is_in_force(
         subscription.cancel_at_period_end,
     )
     assert (made.amount_minor, made.cancels_at_period_end) in requests
-    assert _living(double, payer) == [made.stripe_subscription_id]
+    assert _live(double, payer) == [made.stripe_subscription_id]
     assert len(double.v1.invoices.list().data) == 1
 
 
-def test_concurrent_creations_and_cancellations_leave_at_most_one_living_subscription(
+def test_concurrent_creations_and_cancellations_leave_at_most_one_live_subscription(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     calls = [partial(payer.upsert, amount), partial(payer.cancel, immediately=True)] * 8
     at_once(random.sample(calls, len(calls)))
-    assert len(_living(double, payer)) <= 1
+    assert len(_live(double, payer)) <= 1
     stored = {row.stripe_subscription_id: row.status for row in Subscription.objects.all()}
     rows = double.v1.subscriptions.list({"customer": payer.customer.stripe_customer_id, "status": "all"})
     assert stored == {row.id: row.status for row in rows.data}

@@ -145,5 +145,5 @@ def test_after_a_cancellation_a_new_subscription_is_created(
     payer.cancel(immediately=True)
     second = payer.upsert(amount + 1, "eur" if secrets.randbelow(2) else "gbp")
     assert second.stripe_subscription_id != first.stripe_subscription_id
-    assert Subscription.objects.living().get() == second
+    assert Subscription.objects.live().get() == second
     assert Subscription.objects.count() == 2

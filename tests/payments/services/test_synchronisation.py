@@ -195,7 +195,7 @@ def test_a_subscription_made_in_the_dashboard_replaces_one_whose_end_was_not_rep
         cancels_at_period_end=False,
         key=secrets.token_hex(8),
     ).subscription_id
-    assert Subscription.objects.living().get().stripe_subscription_id == old
+    assert Subscription.objects.live().get().stripe_subscription_id == old
     event_count = len(fake.events)
     payer.with_card()
     # A card is the one thing whose event is about all of a customer's subscriptions at once.

@@ -390,10 +390,10 @@ class TestReadingTheAccount:
     def test_subscriptions_are_read_until_they_have_ended(
         self, seam: SeamCase, begin: Callable[..., SubscriptionState], key: Key
     ) -> None:
-        ended, living = begin(), begin()
+        ended, live = begin(), begin()
         seam.client.cancel_subscription(subscription_id=ended.subscription_id, key=key())
-        states = {state.subscription_id: state for state in seam.client.living_subscriptions()}
-        assert states == {living.subscription_id: living}
+        states = {state.subscription_id: state for state in seam.client.live_subscriptions()}
+        assert states == {live.subscription_id: live}
 
     def test_recently_refunded_or_disputed_payments_are_read(
         self, seam: SeamCase, begin: Callable[..., SubscriptionState], amount: int
@@ -428,13 +428,13 @@ class TestReconciliationReads:
         assert {state.customer_id: (state.user_id, state.profile_address) for state in listed} == made
         assert all(before <= state.created_at <= seam.account.now() and not state.is_live for state in listed)
 
-    def test_ended_subscriptions_are_not_listed_as_living(
+    def test_ended_subscriptions_are_not_listed_as_live(
         self, seam: SeamCase, begin: Callable[..., SubscriptionState], key: Key
     ) -> None:
         running, ended = begin(), begin()
         seam.client.cancel_subscription(subscription_id=ended.subscription_id, key=key())
         waiting = begin(NEEDS_CONFIRMATION)
-        listed = {state.subscription_id: state for state in seam.client.living_subscriptions()}
+        listed = {state.subscription_id: state for state in seam.client.live_subscriptions()}
         assert set(listed) == {running.subscription_id, waiting.subscription_id}
         assert listed[running.subscription_id] == running
 

@@ -212,7 +212,7 @@ def _allowance_of_nobody(scene: Scene) -> None:
     )
 
 
-def _two_living(scene: Scene) -> None:
+def _two_live(scene: Scene) -> None:
     scene.fake.create_subscription(
         customer_id=scene.payer.customer.stripe_customer_id,
         amount_minor=49,
@@ -304,7 +304,7 @@ SEEDS: list[tuple[str, Rule, Callable[[Scene], None]]] = [
     ("another allowance", Rule.ALLOWANCE, _allowance),
     ("no allowance", Rule.ALLOWANCE, _allowance_gone),
     ("an allowance of nothing", Rule.ALLOWANCE, _allowance_of_nobody),
-    ("two subscriptions", Rule.SUBSCRIPTIONS_TWO_LIVING, _two_living),
+    ("two subscriptions", Rule.SUBSCRIPTIONS_TWO_LIVE, _two_live),
     ("an unstored subscription", Rule.SUBSCRIPTION_MISSING, _unstored),
     (
         "no subscription",

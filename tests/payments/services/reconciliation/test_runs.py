@@ -80,7 +80,7 @@ class TestOverTheWire:
         double.pass_time(25 * 3600)
         process_all_events(double)
         assert payer.subscription.status == "incomplete_expired"
-        assert list(get_billing_client().living_subscriptions()) == []
+        assert list(get_billing_client().live_subscriptions()) == []
         assert _rules(reconciliation.reconcile(now=double.now() + HOUR)) == []
 
     def test_another_deployments_customer_for_the_same_profile_is_no_difference(
@@ -271,7 +271,7 @@ class TestRuns:
         depth = len(connection.savepoint_ids)
         deeper: list[str] = []
         with fault_injection() as client:
-            for method in ("customers", "living_subscriptions", "paid_invoices_since", "returned_money"):
+            for method in ("customers", "live_subscriptions", "paid_invoices_since", "returned_money"):
                 client.before[method] = lambda: deeper.extend(connection.savepoint_ids[depth:])
             reconciliation.reconcile(now=fake.now() + HOUR, repair=True)
         assert client.calls["returned_money"] >= 3

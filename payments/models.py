@@ -100,7 +100,7 @@ class Subscription(models.Model):
             models.UniqueConstraint(
                 fields=["user"],
                 condition=~Q(status__in=["canceled", "incomplete_expired"]),
-                name="subscription_one_living_per_user",
+                name="subscription_one_live_per_user",
             ),
             models.CheckConstraint(condition=Q(amount_minor__gt=0), name="subscription_amount_positive"),
         ]

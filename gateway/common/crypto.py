@@ -51,26 +51,30 @@ class Resealed(NamedTuple):
 
 def reseal(rows: QuerySet[Any], *, keys: Sequence[str], purpose: str) -> Resealed:
     """
-    Seal each row's `sealed_secrets` under the first key, so that the other keys can be thrown away.
+    Seal each row's `current_secret` and `previous_secret` under the first key, so that others can be thrown away.
 
-    They are the row's `current_secret` and its `previous_secret`; what none opens stays.
+    The secrets of a row with one that no key opens stay as they are.
     """
     count, unreadable = 0, []
     for pk in list(rows.order_by("pk").values_list("pk", flat=True)):
         with transaction.atomic():
-            row = rows.select_for_update(no_key=True).get(pk=pk)
+            row = rows.select_for_update(no_key=True).filter(pk=pk).first()
+            if row is None:
+                continue  # deleted meanwhile
             try:
-                sealed = [
-                    seal(unseal(text, keys=keys, purpose=purpose), keys=keys, purpose=purpose)
-                    for text in row.sealed_secrets
-                ]
+                count += _reseal_row(row, keys, purpose)
             except SealedUnderAnotherKey:
                 unreadable.append(str(row))
-                continue
-            row.current_secret, row.previous_secret = (*sealed, "", "")[:2]
-            row.save(update_fields=["current_secret", "previous_secret"])
-            count += len(sealed)
     return Resealed(count, unreadable)
+
+
+def _reseal_row(row: Any, keys: Sequence[str], purpose: str) -> int:
+    names = ("current_secret", "previous_secret")
+    for name in names:
+        if sealed := getattr(row, name):
+            setattr(row, name, seal(unseal(sealed, keys=keys, purpose=purpose), keys=keys, purpose=purpose))
+    row.save(update_fields=names)
+    return len(row.sealed_secrets)
 
 
 @lru_cache(maxsize=16)

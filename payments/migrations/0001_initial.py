@@ -456,7 +456,7 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(
                 condition=models.Q(("status__in", ["canceled", "incomplete_expired"]), _negated=True),
                 fields=("user",),
-                name="subscription_one_living_per_user",
+                name="subscription_one_live_per_user",
             ),
         ),
         migrations.AddConstraint(

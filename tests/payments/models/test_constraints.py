@@ -75,7 +75,7 @@ REFUSED: list[tuple[str, Callable[[Payer], object]]] = [
     ("payments_clawback_key", lambda _: _again(Clawback, entry_id=None, credits=0)),
     ("billingoperation_one_pending_per_user", _pending),
     (
-        "subscription_one_living_per_user",
+        "subscription_one_live_per_user",
         lambda _: _again(Subscription, stripe_subscription_id="sub_other", status="past_due"),
     ),
     ("payments_subscription_stripe_subscription_id", lambda _: _again(Subscription, status="canceled")),

@@ -176,17 +176,15 @@ class Application:
     async def _serve(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
         environ = environ_of(scope)
         length = int(environ.get("CONTENT_LENGTH", "0"))
-        if 0 < length <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            job = await self._read(environ, protocol, length)
-            if job is not None:
-                await job.answered
+        is_read = 0 < length <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        job = await self._read(environ, protocol, length) if is_read else self._start(environ, protocol)
+        if job is None:
             return
-        job = self._start(environ, protocol)
         await job.answered
         if job.held is not None:
             await self._hold_back(job, job.held)
         # A body that is too long, or of unknown length, is refused by that.
-        if length or "HTTP_TRANSFER_ENCODING" in environ:
+        if not is_read and (length or "HTTP_TRANSFER_ENCODING" in environ):
             await _skip_body(protocol)
 
     async def _read(self, environ: dict[str, Any], protocol: "HTTPProtocol", length: int) -> _Job | None:

@@ -285,6 +285,11 @@ def test_without_a_change_the_answer_comes_as_it_is_when_the_time_is_over(web: S
     assert 0.6 < time.monotonic() - started < 30
 
 
+def test_a_request_with_a_body_waits_like_any_other(web: SlowWeb, polled: Path) -> None:
+    answer = web.serves("GET /poll?user=1&seconds=0.1", "Content-Length: 2\r\n", "{}")
+    assert (answer.status, answer.body) == (200, polled.read_text())
+
+
 def test_too_many_who_wait_are_refused_until_some_have_left(web: SlowWeb) -> None:
     with polls(web, 1, 1, 1, 1, 1, 2, 3) as waiting:
         refusals = [received(connection) for connection in answered(waiting, 2)]

@@ -165,7 +165,8 @@ class Exportable(AdminMixin):
         except IncorrectLookupParameters:
             return HttpResponseRedirect(self.page_url("changelist"))
         self._note(request, kind)
-        cells = cells_of(rows, self.export_columns)
+        # Rows of a CSV file are read after this request, from where the list is read now.
+        cells = cells_of(rows.using(rows.db), self.export_columns)
         name = f"{self.opts.verbose_name_plural} {timezone.now():%Y-%m-%d}.{kind}".replace(" ", "-")
         if kind == "xlsx":
             return FileResponse(xlsx_file(cells), as_attachment=True, filename=name, content_type=_XLSX)

@@ -8,8 +8,8 @@ that somebody sees were read from the primary.
 import copy
 import random
 import secrets
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
 
 import pytest
 from django.conf import settings
@@ -17,6 +17,7 @@ from django.contrib.sessions.models import Session
 from django.db import connections, transaction
 from django.db.utils import InternalError
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.timezone import now
 from rest_framework.test import APIClient
@@ -36,6 +37,7 @@ from users.models import User
 __all__ = ["chain", "client", "profile", "trusted", "wallet"]
 pytestmark = pytest.mark.django_db(databases=["default", REPLICA])
 PEOPLE = reverse("admin:users_user_changelist")
+ENTRIES = reverse("admin:credits_creditentry_changelist")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -139,6 +141,17 @@ def test_staff_read_pages_from_the_standby_and_after_a_change_from_the_primary(
 
     monkeypatch.setattr(settings, "DATABASE_REPLICA_SECONDS", -1)
     assert not _sees(browser, person)
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_an_export_is_read_from_the_standby_to_its_end(kind: str) -> None:
+    browser = browser_of(member("finance"))
+    primary, standby = (CaptureQueriesContext(connections[alias]) for alias in ("default", REPLICA))
+    with primary, standby:
+        list(cast("Iterable[bytes]", browser.get(f"{ENTRIES}export/{kind}/")))
+
+    assert not any("credits_entry" in query["sql"] for query in primary)
+    assert any("credits_entry" in query["sql"] for query in standby)
 
 
 def test_whoever_was_logged_out_or_may_see_nothing_any_more_is_refused_at_once() -> None:

@@ -232,6 +232,39 @@ def test_after_the_end_of_a_session_the_profile_signs_in_again(service: FakeServ
     assert len(service.bodies("/api/auth/verify")) == 2
 
 
+def test_who_signs_out_while_the_session_ends_disturbs_nobody(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens: dict[str, str] = {}
+    relay = connect(service.url, Account.create(), tokens=tokens)
+    relay.sign_in(PROFILE)
+    answer = service.answer
+
+    def signed_out_meanwhile(path: str, body: dict[str, Any]) -> Reply:
+        if path == "/api/auth/refresh":
+            tokens.clear()
+        return answer(path, body)
+
+    monkeypatch.setattr(service, "answer", signed_out_meanwhile)
+    service.replies[DASHBOARD] = [problem(401, "session-ended")]
+    service.replies["/api/auth/refresh"] = [problem(401, "session-ended")]
+
+    relay.dashboard(PROFILE)
+
+    assert len(service.bodies("/api/auth/verify")) == 2
+
+
+def test_the_time_of_a_quota_request_is_that_after_signing_in(service: FakeService, relay: Relay) -> None:
+    service.retry_after = "1"
+    service.replies["/api/auth/verify"] = [BUSY]
+    began_at = int(time.time())
+
+    relay.quota(PROFILE)
+
+    (body,) = service.bodies("/api/relay/quota")
+    assert body["timestamp"] > began_at
+
+
 def test_the_quota_is_asked_for_with_the_time_of_now_also_when_asking_again(
     service: FakeService, relay: Relay
 ) -> None:

@@ -184,6 +184,8 @@ class Relay:
             return quota
 
         session = self.session(profile)
+        # First, because signing in may take longer than that.
+        session.open()
         return self.service.patiently(attempt)
 
     def dashboard(self, profile: str) -> Dashboard:

@@ -102,7 +102,8 @@ class Session:
         except RelayProblem as problem:
             if problem.status != 401:
                 raise
-        del self.storage[self._key]
+        # Another thread may have signed out meanwhile.
+        self.storage.pop(self._key, None)
         return self._sign_in()
 
     def _sign_in(self) -> Tokens:

@@ -13,6 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -106,14 +107,15 @@ def _ask(
     answer_bytes: int,
 ) -> Answer:
     target = _target_of(url, allowed)
-    address, began = _resolved(target, allowed), time.monotonic()
+    ends_at = time.monotonic() + seconds
+    address = _resolved(target, allowed, ends_at)
     try:
-        with _connected(target, address, seconds) as connection:
+        with _connected(target, address, ends_at) as connection:
             connection.request(method, target.path, body=body, headers={**headers, "Connection": "close"})
             response = connection.getresponse()
             return Answer(response.status, _beginning(response, answer_bytes))
     except (OSError, HTTPException) as error:
-        if time.monotonic() - began >= seconds:
+        if time.monotonic() >= ends_at:
             raise NoAnswer(f"No answer within {seconds} seconds.") from error
         raise NoAnswer(f"{type(error).__name__}: {error}"[:200]) from error
 
@@ -159,15 +161,30 @@ def _target_of(url: str, allowed: Exceptions) -> _Target:
     return _Target(parts.scheme == "https", parts.hostname, port or _PORTS[parts.scheme], path)
 
 
-def _resolved(target: _Target, allowed: Exceptions) -> str:
+def _resolved(target: _Target, allowed: Exceptions, ends_at: float) -> str:
+    looked_up: Future[list[str]] = Future()
+    # In a thread that nobody waits for at the end of the process: a lookup cannot be interrupted.
+    threading.Thread(target=_look_up, args=(target, looked_up), daemon=True).start()
     try:
-        infos = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        addresses = looked_up.result(_left(ends_at))
     except (OSError, UnicodeError) as error:
         raise NoAnswer(f"The name {target.host} cannot be resolved.") from error
-    addresses = [str(info[4][0]) for info in infos]
     for address in addresses:
         _require_public(address, allowed)
     return addresses[0]
+
+
+def _look_up(target: _Target, looked_up: "Future[list[str]]") -> None:
+    try:
+        infos = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        looked_up.set_result([str(info[4][0]) for info in infos])
+    except (OSError, UnicodeError) as error:
+        looked_up.set_exception(error)
+
+
+def _left(ends_at: float) -> float:
+    """Return the seconds until then; a socket takes none for a wish not to wait at all."""
+    return max(0.001, ends_at - time.monotonic())
 
 
 def _require_public(address: str, allowed: Exceptions) -> None:
@@ -181,13 +198,13 @@ def _require_public(address: str, allowed: Exceptions) -> None:
 
 
 @contextmanager
-def _connected(target: _Target, address: str, seconds: float) -> Iterator[HTTPConnection]:
-    """Yield a connection to the address, which ends after so many seconds, whatever comes in drops until then."""
-    raw = socket.create_connection((address, target.port), timeout=seconds)
+def _connected(target: _Target, address: str, ends_at: float) -> Iterator[HTTPConnection]:
+    """Yield a connection to the address, which ends at that moment, whatever comes in drops until then."""
+    raw = socket.create_connection((address, target.port), timeout=_left(ends_at))
     # A second handle of the same connection: encryption takes the first one over.
     handle = raw.dup()
-    deadlines = _end_after(seconds, handle)
-    connection = HTTPConnection(target.host, target.port, timeout=seconds)
+    deadlines = _end_after(_left(ends_at), handle)
+    connection = HTTPConnection(target.host, target.port)
     try:
         connection.sock = _trust().wrap_socket(raw, server_hostname=target.host) if target.is_https else raw
         yield connection

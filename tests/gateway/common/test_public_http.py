@@ -100,6 +100,21 @@ def test_a_name_is_resolved_once_and_each_of_its_addresses_looked_at(monkeypatch
     assert connected == [("1.1.1.1", 443)]
 
 
+def test_a_name_that_is_looked_up_for_too_long_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+
+    def resolve(*_: Any, **__: Any) -> list[Any]:
+        go_on.wait(60)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    began = time.monotonic()
+    with pytest.raises(NoAnswer, match=r"wallet\.example cannot be resolved"):
+        post("https://wallet.example/", body=b"", headers={}, seconds=0.2, allowed=_NONE)
+    assert time.monotonic() - began < 30
+    go_on.set()
+
+
 def test_an_answer_that_comes_in_drops_is_cut_off() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_drip, args=(server, b"HTTP/1.1 "), daemon=True).start()

@@ -2,8 +2,7 @@
 
 import secrets
 import shutil
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +30,7 @@ from devstack.rpc import Rpc
 from devstack.services.anvil import Anvil
 from devstack.services.pgbouncer import pgbouncer_program
 from devstack.services.postgres import APPLICATION_ROLE, BINARIES
-from devstack.services.server import Server, ServerFailed
+from devstack.services.server import Server, wait_until
 from devstack.services.stripe_double import StripeDouble
 from devstack.services.template import copy_template
 from devstack.signing import KeyPlace, SignerEndpoint, signing_at
@@ -41,7 +40,7 @@ from devstack.world.world import load_world
 
 BLOCK_SECONDS = 2
 _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 16
-_START_SECONDS, _POLL_SECONDS = 240, 0.2
+_START_SECONDS = 240
 _BASE_URL = f"http://{layout.FRONT.address}:{settings.WEB_PORT}"
 # Tokens outlast a run, and no limit keeps wallets from calling on that have failed often.
 _SETTINGS = {
@@ -182,10 +181,15 @@ def _start_databases(
         )
         patronis.append(on(host, Patroni(host, configuration, folder, logs)))
     _start({_name(server): server for server in patronis}, started)
-    _wait(lambda: is_reachable(owner_url(password, "postgres")), "PostgreSQL has no primary")
-    _wait(
+    wait_until(
+        lambda: is_reachable(owner_url(password, "postgres")),
+        "PostgreSQL has no primary",
+        seconds=_START_SECONDS,
+    )
+    wait_until(
         lambda: any(server.is_synchronous if synchronous else server.is_standby for server in patronis),
         "PostgreSQL has no standby",
+        seconds=_START_SECONDS,
     )
 
 
@@ -242,11 +246,3 @@ def _start(servers: Mapping[str, Server], started: dict[str, Server]) -> None:
     for server in servers.values():
         if not isinstance(server, Patroni):
             server.wait(_START_SECONDS)
-
-
-def _wait(is_so: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while not is_so():
-        if time.monotonic() > deadline:
-            raise ServerFailed(otherwise)
-        time.sleep(_POLL_SECONDS)

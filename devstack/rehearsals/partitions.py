@@ -26,8 +26,8 @@ from devstack.rehearsals import divisions
 from devstack.rehearsals.divided_attempts import ATTEMPTS
 from devstack.rehearsals.divided_entries import ENTRIES
 from devstack.rehearsals.divisions import Division
-from devstack.services.archive import wait_until
 from devstack.services.postgres import Postgres
+from devstack.services.server import wait_until
 from devstack.services.template import TEMPLATE, copy_template
 
 DIVISIONS = {"entries": ENTRIES, "attempts": ATTEMPTS}

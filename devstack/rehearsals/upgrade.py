@@ -24,8 +24,7 @@ from devstack.console import say, step
 from devstack.processes import Web
 from devstack.rehearsals.balancer import Balancer
 from devstack.rehearsals.stack import BLOCK_SECONDS, Rehearsal
-from devstack.services.archive import wait_until
-from devstack.services.server import Server, free_port
+from devstack.services.server import Server, free_port, wait_until
 from devstack.services.stack import Services, start_services
 
 _TABLES = (

@@ -2,8 +2,6 @@
 
 import shutil
 import subprocess
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +9,9 @@ import psycopg
 
 from devstack.process_lifetime import unprivileged
 from devstack.services.postgres import BINARIES, Postgres
-from devstack.services.server import ServerFailed
+from devstack.services.server import ServerFailed, wait_until
 
 _ARCHIVED = "SELECT last_archived_wal >= %s FROM pg_stat_archiver"
-_PATIENCE_SECONDS, _POLL_SECONDS = 120, 0.1
 
 
 @dataclass(frozen=True)
@@ -25,10 +22,11 @@ class Archive:
 
     def settings(self, *, at_least_every_seconds: int) -> list[str]:
         """Return the settings with which a server archives here, also when little is written."""
+        segment = f"{self._segments}/%f"
         return [
             "archive_mode=on",
             f"archive_timeout={at_least_every_seconds}",
-            f"archive_command=test ! -f {self._segments}/%f && cp %p {self._segments}/%f",
+            f"archive_command=test ! -f {segment} && cp %p {segment}.part && mv {segment}.part {segment}",
         ]
 
     def prepare(self) -> None:
@@ -77,15 +75,6 @@ class Archive:
     @property
     def _base(self) -> Path:
         return self.directory / "base"
-
-
-def wait_until(condition: Callable[[], bool], complaint: str) -> None:
-    """Return once the condition holds; raise `ServerFailed` after two minutes."""
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise ServerFailed(complaint)
-        time.sleep(_POLL_SECONDS)
 
 
 def _run(*command: str) -> None:

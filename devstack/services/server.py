@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -132,6 +132,15 @@ class Server(ABC):
         """Return where the log is, and its last lines."""
         lines = self.log_path.read_text(errors="replace").splitlines()[-5:]
         return "\n  ".join([f"see {self.log_path}", *lines])
+
+
+def wait_until(condition: Callable[[], bool], complaint: str, *, seconds: float = 120) -> None:
+    """Return once the condition holds; raise `ServerFailed` where it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise ServerFailed(complaint)
+        time.sleep(0.1)
 
 
 def stop_all(servers: Sequence[Server]) -> None:

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import psycopg
+import yaml
 
+from devstack.files import PROJECT
 from devstack.services.archive import Archive
 from devstack.services.postgres import Postgres
 from devstack.services.template import copy_template
@@ -25,6 +27,15 @@ def test_a_restored_server_has_everything_up_to_the_last_archived_segment(tmp_pa
         postgres.kill()
         archive.restore(postgres)
         assert _rows(postgres) == ["in the backup", "archived"]
+
+
+def test_it_archives_as_a_deployment_does() -> None:
+    deployed = yaml.safe_load((PROJECT / "deploy/compose.archive.yaml").read_text())
+    (command,) = (word for word in deployed["services"]["postgres"]["command"] if "archive_command" in word)
+
+    settings = Archive(Path("/backup")).settings(at_least_every_seconds=60)
+
+    assert command in settings
 
 
 def _execute(postgres: Postgres, *statements: str) -> None:

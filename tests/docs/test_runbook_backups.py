@@ -12,8 +12,9 @@ import pytest
 import yaml
 
 from devstack.process_lifetime import unprivileged
-from devstack.services.archive import Archive, wait_until
+from devstack.services.archive import Archive
 from devstack.services.postgres import BINARIES, Postgres
+from devstack.services.server import wait_until
 from devstack.services.template import TEMPLATE, copy_template
 from tests.docs.pages import ROOT
 from tests.docs.runbook import typed

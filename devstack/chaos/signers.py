@@ -18,18 +18,19 @@ import psutil
 
 from devstack.chaos.journals import JournalResult, compare_journal, read_journal
 from devstack.chaos.probes import health_probe, sign_in_probe
-from devstack.chaos.stack import Stack, running_stack
+from devstack.chaos.stack import START_SECONDS, Stack, running_stack
 from devstack.chaos.traffic import Call, Traffic
 from devstack.chaos.verifier import Result, Verifier, drained
 from devstack.console import say
 from devstack.environment import CREDIT_WEI
 from devstack.files import read_json, write_json
+from devstack.services.server import wait_until
 from devstack.signing import KeyPlace
 
 # A call waits so long for its signature, and the service so long for an answer.
 _UNSIGNED_SECONDS, _TIMEOUT_SECONDS = 15, 5
 _STALLED_SECONDS, _AWAY_SECONDS = _TIMEOUT_SECONDS + 3, _UNSIGNED_SECONDS + 10
-_SETTLED_SECONDS, _POLL_SECONDS = 120, 0.1
+_SETTLED_SECONDS = 120
 _MOST_SHOWN = 10
 # The first calls open connections and load modules.
 _WARM_CALLS = 20
@@ -152,8 +153,13 @@ def _cause(faults: Mapping[str, Callable[[], None]], traffic: Traffic, number: i
 
 
 def _until(traffic: Traffic, number: float) -> None:
-    while len(traffic.calls) < number:
-        time.sleep(_POLL_SECONDS)
+    while (made := len(traffic.calls)) < number:
+        another = partial(_more_than, traffic, made)
+        wait_until(another, "no call is made any more", seconds=START_SECONDS)
+
+
+def _more_than(traffic: Traffic, number: int) -> bool:
+    return len(traffic.calls) > number
 
 
 def _faults(stack: Stack) -> Mapping[str, Callable[[], None]]:

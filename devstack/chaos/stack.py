@@ -18,7 +18,7 @@ from devstack.console import step
 from devstack.preparation import Plan, Prepared, prepare
 from devstack.processes import Beat, DefaultWorker, RelayWorker, Web
 from devstack.services.postgres import APPLICATION_ROLE
-from devstack.services.server import Server, ServerFailed, free_port, stop_all
+from devstack.services.server import Server, free_port, stop_all, wait_until
 from devstack.services.stack import Services, start_services
 from devstack.signing import KeyPlace, Signing, signing_at
 from devstack.stack_file import described, described_networks
@@ -27,18 +27,16 @@ from devstack.world.profiles import ProfilePlan
 BLOCK_SECONDS = 1
 WEB_PROCESSES = 2
 _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
-# Tokens outlast a run, and no limit keeps the wallets from calling on after many calls have failed, nor from signing
-# in, which all do from one address.
+# Tokens outlast a run, and no limit keeps the wallets from calling on after many calls have failed.
 _SETTINGS = {
     "AUTH_ACCESS_SECONDS": "86400",
-    "AUTH_NONCE_RATE": "6000/minute",
-    "AUTH_VERIFY_RATE": "6000/minute",
     "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
     "RELAY_CANCELLED_CALLS_PER_DAY": "1000000",
     "RELAY_LOSS_PER_HOUR_WEI": str(10**20),
     "RELAY_USER_LOSS_PER_HOUR_WEI": str(10**20),
 }
-_START_SECONDS, _POLL_SECONDS = 600, 0.1
+START_SECONDS = 600
+_POLL_SECONDS = 0.1
 _POSTGRES_SOCKET = ".s.PGSQL.5432"
 
 
@@ -102,9 +100,8 @@ class Stack:
     def wait_for(self, name: str) -> None:
         """Return once a server that has ended was started again, and answers."""
         server = self.server(name)
-        while server.has_ended:
-            time.sleep(_POLL_SECONDS)
-        server.wait(_START_SECONDS)
+        wait_until(lambda: not server.has_ended, f"{name} was not started again", seconds=START_SECONDS)
+        server.wait(START_SECONDS)
 
     def members(self, component: str) -> list[psutil.Process]:
         """Return the processes of a component: the one that was started, and its children."""
@@ -131,12 +128,12 @@ class Stack:
     def wait(self) -> None:
         """Return once every server and process answers again, and each of the web processes serves."""
         for server in (*self.services.servers, *self.processes.values()):
-            server.wait(_START_SECONDS)
-        deadline = time.monotonic() + _START_SECONDS
-        while sum(map(_listens, self.members("web"))) < WEB_PROCESSES:
-            if time.monotonic() > deadline:
-                raise ServerFailed(f"web lacks a process: {self.web.last_words()}")
-            time.sleep(_POLL_SECONDS)
+            server.wait(START_SECONDS)
+        wait_until(
+            lambda: sum(map(_listens, self.members("web"))) >= WEB_PROCESSES,
+            f"web lacks a process; see {self.web.log_path}",
+            seconds=START_SECONDS,
+        )
 
 
 @contextmanager
@@ -166,13 +163,13 @@ def running_stack(
             with step("tables, profiles with credits, web, workers and clock"):
                 for process in signing.processes:
                     process.start()
-                    process.wait(_START_SECONDS)
+                    process.wait(START_SECONDS)
                 prepared.seed()
                 others = [process for process in processes.values() if process not in signing.processes]
                 for process in others:
                     process.start()
                 for process in others:
-                    process.wait(_START_SECONDS)
+                    process.wait(START_SECONDS)
             keeper.start()
             web = processes["web"]
             assert isinstance(web, Web)  # noqa: S101 - for the type checker

@@ -21,11 +21,7 @@ from devstack.world.profiles import ProfilePlan
 
 BLOCK_SECONDS = 1
 _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
-_SETTINGS = {
-    "AUTH_ACCESS_SECONDS": "86400",
-    "AUTH_NONCE_RATE": "6000/minute",
-    "AUTH_VERIFY_RATE": "6000/minute",
-}
+_SETTINGS = {"AUTH_ACCESS_SECONDS": "86400"}
 _START_SECONDS, _DRAIN_SECONDS = 180, 120
 
 

@@ -5,13 +5,14 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from django.apps import apps
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from devstack.chaos import node_faults
+from devstack.chaos import node_faults, stack
 from devstack.chaos.http_proxy import Message, Rule, answer
 from devstack.chaos.points import CANCELLATION_POINTS, POINTS, REPLACEMENT_POINTS
 from devstack.chaos.postgres_proxy import Frames
@@ -21,6 +22,7 @@ from devstack.chaos.run import Options, run
 from devstack.chaos.verifier import Acknowledged, Chain, Mined, Result, compare, judge
 from devstack.files import PROJECT
 from devstack.rpc import Rpc
+from devstack.services.server import ServerFailed
 
 _RELAYER, _KEY_MANAGER = "0x" + "aa" * 20, to_checksum_address("0x" + "bb" * 20)
 _HASH, _OTHER_HASH = "0x" + "01" * 32, "0x" + "02" * 32
@@ -90,6 +92,16 @@ def test_a_call_that_is_on_the_chain_twice_is_doubled() -> None:
 def test_any_other_charge_than_the_gas_is_wrong(charged: int, entries: int) -> None:
     row = _row("Success", charged=charged, entries=entries)
     assert len(_judged(row, Mined(_HASH, True, 41)).charged_wrongly) == 1
+
+
+def test_a_server_that_nobody_starts_again_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, nothing = mock.Mock(has_ended=True), mock.Mock()
+    ended.name = "redis"
+    monkeypatch.setattr(stack, "START_SECONDS", 0.1)
+    services = mock.Mock(servers=[ended])
+
+    with pytest.raises(ServerFailed, match="redis was not started again"):
+        stack.Stack(services, nothing, nothing, nothing, {}).wait_for("redis")
 
 
 def test_income_is_what_was_promised_once() -> None:

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from devstack.chaos import signers
 from devstack.chaos.journals import Signed, compare_journal, read_journal
 from devstack.chaos.signers import Trial, table
+from devstack.chaos.traffic import Traffic
 from devstack.chaos.verifier import Chain, Mined
 from devstack.rpc import Rpc
+from devstack.services.server import ServerFailed
 from devstack.signing import KeyPlace
 from signer.journal import Journal, Slot
 from signer.policy import Entry, Kind
@@ -31,6 +34,14 @@ def _chain(*hashes: str, used_up: int | None = None) -> Chain:
     if used_up is not None:
         chain.others.add(hashes[used_up])
     return chain
+
+
+def test_calls_that_are_not_made_any_more_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signers, "START_SECONDS", 0.1)
+    traffic = Traffic("http://127.0.0.1:1", Rpc("http://127.0.0.1:1"), [])
+
+    with pytest.raises(ServerFailed, match="no call is made any more"):
+        signers._until(traffic, 1)
 
 
 def test_what_was_signed_and_is_on_the_chain_is_right() -> None:

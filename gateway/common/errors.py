@@ -81,12 +81,6 @@ class MethodNotAllowed(DomainError):
     code, title, status = "method-not-allowed", "Method not allowed", 405
 
 
-class NotAcceptable(DomainError):
-    """The service answers JSON only."""
-
-    code, title, status = "not-acceptable", "Only JSON can be answered", 406
-
-
 class LengthRequired(DomainError):
     """The body came in chunks (`Transfer-Encoding`). Send it whole, with `Content-Length`; nothing of it was read."""
 

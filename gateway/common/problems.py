@@ -42,7 +42,6 @@ _TRANSLATIONS: tuple[tuple[_Kinds, type[DomainError], str], ...] = (
     ((drf.PermissionDenied, DjangoPermissionDenied), errors.PermissionDenied, "You may not do this."),
     ((drf.NotFound, Http404), errors.NotFound, "There is nothing at this address."),
     (drf.MethodNotAllowed, errors.MethodNotAllowed, "This path does not know the method."),
-    (drf.NotAcceptable, errors.NotAcceptable, "The service answers application/json only."),
     (drf.UnsupportedMediaType, errors.UnsupportedMediaType, "Send the body as application/json."),
     (RequestDataTooBig, errors.RequestTooLarge, "The body is larger than the service reads."),
 )

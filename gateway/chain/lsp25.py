@@ -13,6 +13,7 @@ from eth_abi.abi import encode
 from eth_hash.auto import keccak
 
 from gateway.chain import mistakes
+from gateway.chain.contracts import EXECUTE
 from gateway.chain.mistakes import SignatureMistake
 from gateway.chain.signatures import personal_sign_digest
 
@@ -23,7 +24,6 @@ _LOW_HALF = (1 << _HALF_WORD) - 1
 LUKSO_CHAIN_IDS = (42, 4201, 2828)
 # Where else a wallet may stand: Ethereum, Base, OP, Arbitrum, Polygon, BNB.
 _OTHER_CHAIN_IDS = (*LUKSO_CHAIN_IDS, 1, 8453, 10, 42161, 137, 56)
-_EXECUTE = bytes.fromhex("44c028fe")
 _VALUE_WORD = slice(4 + 64, 4 + 96)
 
 
@@ -150,7 +150,7 @@ def _old_forms(chain_id: int, call: RelayCall) -> Iterator[_Candidate]:
 
 
 def _other_numbers(chain_id: int, call: RelayCall) -> Iterator[_Candidate]:
-    amount = int.from_bytes(call.payload[_VALUE_WORD], "big") if call.payload.startswith(_EXECUTE) else 0
+    amount = int.from_bytes(call.payload[_VALUE_WORD], "big") if call.payload.startswith(EXECUTE) else 0
     yield mistakes.SignedWithValue, _digest(call, chain_id, value=amount), {"signed": amount}
     for nonce in (call.relay_nonce - 1, call.relay_nonce + 1):
         # A neighbour in the same channel; the first of a channel has none before it.

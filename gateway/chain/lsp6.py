@@ -4,7 +4,6 @@ from enum import IntFlag
 
 from eth_utils.conversions import to_bytes
 
-_WORD = 32
 # AddressPermissions:Permissions:<address> of LSP-6.
 _PERMISSIONS_PREFIX = bytes.fromhex("4b80742de2bf82acb3630000")
 

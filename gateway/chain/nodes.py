@@ -153,7 +153,7 @@ class Node:
         head = self.head
         if head is None:
             return NodeHealth(self.name, fault)
-        return NodeHealth(self.name, fault, head.number, max(0.0, time.time() - head.timestamp))
+        return NodeHealth(self.name, fault, max(0.0, time.time() - head.timestamp))
 
     def _ask(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
         if not calls:

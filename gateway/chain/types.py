@@ -212,12 +212,11 @@ class NodeHealth:
     """
     A node by its host, and why it is not asked at present; `fault` is empty where it is.
 
-    The newest block and its age are those of the last check; None before the first.
+    The age of the newest block is that of the last check; None before the first.
     """
 
     name: str
     fault: str
-    head_number: int | None = None
     head_age_seconds: float | None = None
 
 

@@ -61,7 +61,7 @@ class Fault:
 
 
 FAULTS: list[Fault] = []
-NODES = [NodeHealth(name, "", 7, 3.0) for name in ("one", "two")]
+NODES = [NodeHealth(name, "", 3.0) for name in ("one", "two")]
 
 
 def fault(alert: str, *also: str) -> Callable[[Cause], object]:

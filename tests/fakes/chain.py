@@ -219,7 +219,7 @@ class FakeChain(FakeWorld):
             return [self._send(one) for one in raw]
 
     def nodes(self) -> list[NodeHealth]:
-        return [NodeHealth("fake", "no answer" if self._is_away else "", self._newest.number, 0.0)]
+        return [NodeHealth("fake", "no answer" if self._is_away else "", 0.0)]
 
     def _relay_state(self, query: RelayQuery) -> RelayState:
         account = self._state.profiles.get(query.profile)

@@ -116,7 +116,7 @@ def test_each_node_says_whether_it_is_asked_and_how_old_its_newest_block_is(
     monkeypatch.setattr(
         client,
         "nodes",
-        lambda: [NodeHealth("one", "", 7, 3.5), NodeHealth("two", "no answer")],
+        lambda: [NodeHealth("one", "", 3.5), NodeHealth("two", "no answer")],
     )
     set_chain_client(client)
     try:

@@ -32,6 +32,7 @@ DEBUG = env.flag("DEBUG", default=False)
 ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
 # Where callers reach the service; https switches on everything that depends on it.
 PUBLIC_URL = env.base_url("PUBLIC_URL")
+_IS_HTTPS = PUBLIC_URL.startswith("https://")
 # What this web process answers; the admin may run as a process of its own, with a host name and secrets of its own.
 WEB_SERVES = env.choice("WEB_SERVES", allowed=("all", "service", "admin"), default="all")
 ROOT_URLCONF = "gateway.urls"
@@ -223,11 +224,11 @@ CACHES: dict[str, dict[str, Any]] = {
 
 # ------------ Browsers: https, cookies, framing, content policy, origins -------------------------------------
 
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _IS_HTTPS
 SESSION_COOKIE_HTTPONLY = True
-SECURE_HSTS_SECONDS = 31_536_000 if PUBLIC_URL.startswith("https://") else 0
+SECURE_HSTS_SECONDS = 31_536_000 if _IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
-SECURE_SSL_REDIRECT = PUBLIC_URL.startswith("https://")
+SECURE_SSL_REDIRECT = _IS_HTTPS
 # Only pages for people are redirected. An API call over plain http must fail, so that its sender notices.
 SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems|account)(/|$)|$)"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
@@ -581,7 +582,6 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_ROUTES = {
     "relay.reconcile": {"queue": "default"},
     "relay.*": {"queue": "relay"},
-    "*": {"queue": "default"},
 }
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TIMEZONE = "UTC"
@@ -597,7 +597,6 @@ if any(len(text) < env.SECRET_LETTERS for text in METRICS_TOKENS):
 ALIVE_FILE = env.optional("ALIVE_FILE")
 
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
-DJANGO_STRUCTLOG_IP_LOGGING_ENABLED = False
 _LOG_LEVEL = env.choice(
     "LOG_LEVEL", allowed=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO"
 )

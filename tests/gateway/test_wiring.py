@@ -49,6 +49,13 @@ def test_a_host_that_is_not_ours_is_refused_as_a_problem(monkeypatch: pytest.Mon
     assert "the header Host" in refused.json()["detail"]
 
 
+def test_no_task_goes_to_the_worker_of_relay_calls() -> None:
+    app.loader.import_default_modules()
+    names = [name for name in app.tasks if not name.startswith(("celery.", "tests."))]
+
+    assert {app.amqp.router.route({}, name)["queue"].name for name in names} == {"default"}
+
+
 @pytest.mark.parametrize("path", ["/api/auth/nonce", "/api/lsp15/quota", "/.well-known/jwks.json"])
 def test_options_names_the_methods_and_nothing_from_inside(path: str) -> None:
     answer = Client().options(path)

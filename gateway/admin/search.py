@@ -12,34 +12,36 @@ from django.db.models import F, Q, TextField
 from django.db.models.functions import Lower, Reverse
 from django.db.models.lookups import StartsWith
 
-FEWEST, MOST = 4, 100
+_FEWEST, MOST = 4, 100
 _WHOLE = 40
+# As text: an address field would change the casing of a whole address.
+_ADDRESS = Lower(F("profile_address"), output_field=TextField())
 # 0x12ab, 12ab, …12ab, and the short form of wallets: 0x12ab…9f3c
 _TERM = re.compile(r"(?P<mark>0x)?(?P<begin>[0-9a-f]*)(?P<gap>…|\.{2,3})?(?P<end>[0-9a-f]*)")
 # A name and the digits after 0x, at the least four.
 _NAMED = re.compile(r"@?[^#]*#(?P<begin>[0-9a-f]{4,40})")
 
 
-def address_like(term: str, *, path: str = "profile_address") -> Q | None:
+def address_like(term: str) -> Q | None:
     """
-    Return the condition on the address at `path`; None if the term cannot be part of an address.
+    Return the condition on `profile_address`; None if the term cannot be part of an address.
 
     Two indexes of `users` serve it, one for beginnings and one for ends.
     """
     lowered = term.strip().lower()
     if named := _NAMED.fullmatch(lowered):
-        return _begins(path, named["begin"])
+        return _begins(named["begin"])
     match = _TERM.fullmatch(lowered)
     if match is None:
         return None
     begin, end = match["begin"], match["end"]
-    if max(len(begin), len(end)) < FEWEST or len(begin) + len(end) > _WHOLE:
+    if max(len(begin), len(end)) < _FEWEST or len(begin) + len(end) > _WHOLE:
         return None
     if match["gap"]:
-        return (_begins(path, begin) if begin else Q()) & (_ends(path, end) if end else Q())
+        return (_begins(begin) if begin else Q()) & (_ends(end) if end else Q())
     if match["mark"]:
-        return _begins(path, begin)
-    return Q(_begins(path, begin)) | _ends(path, begin)
+        return _begins(begin)
+    return Q(_begins(begin)) | _ends(begin)
 
 
 def people_like(term: str) -> list[int]:
@@ -55,14 +57,9 @@ def people_like(term: str) -> list[int]:
     return list(people.values_list("pk", flat=True)[:MOST])
 
 
-def _begins(path: str, digits: str) -> Q:
-    return Q(StartsWith(_lowered(path), f"0x{digits}"))
+def _begins(digits: str) -> Q:
+    return Q(StartsWith(_ADDRESS, f"0x{digits}"))
 
 
-def _ends(path: str, digits: str) -> Q:
-    return Q(StartsWith(Reverse(_lowered(path), output_field=TextField()), digits[::-1]))
-
-
-def _lowered(path: str) -> Lower:
-    # As text: an address field would change the casing of a whole address.
-    return Lower(F(path), output_field=TextField())
+def _ends(digits: str) -> Q:
+    return Q(StartsWith(Reverse(_ADDRESS, output_field=TextField()), digits[::-1]))

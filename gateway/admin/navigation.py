@@ -29,10 +29,6 @@ def show_badge(label: str, count: Callable[[HttpRequest], int]) -> None:
     _badges[label] = count
 
 
-def registered() -> list[str]:
-    return [label for icons in _groups.values() for label in icons]
-
-
 def groups(request: HttpRequest, *, order: Sequence[str]) -> list[dict[str, Any]]:
     """Return the groups that `request.user` may see, with a link to each list; those of no given order come last."""
     links = {

@@ -49,7 +49,7 @@ def _lines(approval: ApprovalRequest) -> SafeString:
 
 
 def _approve(approval: ApprovalRequest, decision: Decision) -> str:
-    return approvals.approve(request_id=approval.pk, actor=decision.actor, reason=decision.reason)[1]
+    return approvals.approve(request_id=approval.pk, actor=decision.actor, reason=decision.reason)
 
 
 def _reject(approval: ApprovalRequest, decision: Decision) -> str:

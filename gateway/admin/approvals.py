@@ -6,7 +6,8 @@ once while its amount fits the limits of the last 24 hours: of the clerk, of the
 of the whole service. Everything else waits until a second person of another role approves. Ceilings bind
 everybody. Superusers have no way around: `superuser` is a role like the others here.
 
-Lock order: the request's row, then the pool's, then whatever carrying it out locks.
+Lock order: the request's row, then the pool's, then whatever carrying it out locks. `ask` takes the pool's lock before
+its new row exists, which nobody else can hold.
 """
 
 from collections.abc import Iterator, Mapping
@@ -207,9 +208,9 @@ def _check_day(kind: Kind, approval: ApprovalRequest) -> None:
 
 
 @transaction.atomic
-def approve(*, request_id: int, actor: Any, reason: str) -> tuple[ApprovalRequest, str]:
+def approve(*, request_id: int, actor: Any, reason: str) -> str:
     """
-    Carry out, once, what somebody of another role asked for; return the request and what was done.
+    Carry out, once, what somebody of another role asked for; return what was done.
 
     Raises:
         OwnRequest, AnotherRoleDecides: `actor` may not decide it.
@@ -221,11 +222,11 @@ def approve(*, request_id: int, actor: Any, reason: str) -> tuple[ApprovalReques
     approval = _lock_waiting(request_id, actor)
     kind = kind_of(approval)
     _check(kind, approval)
-    return approval, _carry_out(kind, approval, decided_by=actor, reason=stated(reason))
+    return _carry_out(kind, approval, decided_by=actor, reason=stated(reason))
 
 
 @transaction.atomic
-def reject(*, request_id: int, actor: Any, reason: str) -> ApprovalRequest:
+def reject(*, request_id: int, actor: Any, reason: str) -> None:
     """
     Reject what somebody of another role asked for; nothing else happens.
 
@@ -236,7 +237,6 @@ def reject(*, request_id: int, actor: Any, reason: str) -> ApprovalRequest:
     approval = _lock_waiting(request_id, actor)
     _decide(approval, ApprovalRequest.Status.REJECTED, decided_by=actor, reason=stated(reason))
     _log(approval, "rejected", actor=actor)
-    return approval
 
 
 def _lock_waiting(request_id: int, actor: Any) -> ApprovalRequest:

@@ -43,7 +43,9 @@ def ask(draft: DropTable, *, reviewed: list[str] | None = None) -> ApprovalReque
 
 
 def agree(request: ApprovalRequest) -> ApprovalRequest:
-    return approvals.approve(request_id=request.pk, actor=member("operations"), reason="x")[0]
+    approvals.approve(request_id=request.pk, actor=member("operations"), reason="x")
+    request.refresh_from_db()
+    return request
 
 
 def publish(draft: DropTable) -> DropTable:

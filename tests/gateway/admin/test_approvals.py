@@ -74,11 +74,15 @@ def ask(user: User, actor: User, credits: int, **changes: str) -> ApprovalReques
 
 
 def approve(request: ApprovalRequest, actor: User) -> ApprovalRequest:
-    return approvals.approve(request_id=request.pk, actor=actor, reason="agreed")[0]
+    approvals.approve(request_id=request.pk, actor=actor, reason="agreed")
+    request.refresh_from_db()
+    return request
 
 
 def reject(request: ApprovalRequest, actor: User) -> ApprovalRequest:
-    return approvals.reject(request_id=request.pk, actor=actor, reason="not agreed")
+    approvals.reject(request_id=request.pk, actor=actor, reason="not agreed")
+    request.refresh_from_db()
+    return request
 
 
 def rows() -> tuple[object, object]:

@@ -12,7 +12,7 @@ from typing import Any
 from celery.schedules import crontab
 from django.conf import settings
 from django.http import HttpResponse
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
@@ -67,9 +67,7 @@ class _Registered(Collector):
 
 
 def exposition() -> bytes:
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Registered())
-    return generate_latest(registry)
+    return generate_latest(_Registered())
 
 
 class MetricsView(APIView):

@@ -61,13 +61,13 @@ class Histogram:
             counts[-1] += seconds
 
     @contextmanager
-    def timed(self, label_value: str = "") -> Iterator[None]:
+    def timed(self) -> Iterator[None]:
         """Count how long the block takes, however it ends."""
         started = time.perf_counter()
         try:
             yield
         finally:
-            self.observe(time.perf_counter() - started, label_value)
+            self.observe(time.perf_counter() - started)
 
     def take(self) -> dict[str, float]:
         """Return what was counted since the last time, by field of the hash in Redis, and forget it."""

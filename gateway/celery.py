@@ -28,7 +28,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # A task's log lines carry the id of the request that asked for it.
 app.steps["worker"].add(DjangoStructLogInitStep)
-# In the worker of relay calls, two loops that need no message. Named, because it needs the loaded models.
+# In the worker of relay calls, two loops that need no message. Given by name, because it needs the loaded models.
 app.steps["worker"].add("relay.worker:RelayLoops")
 
 

@@ -1,7 +1,7 @@
 """
 Middleware of the admin: staff sessions that end, where pages are read, and content security policies.
 
-The API documentation has the policy in the settings.
+Pages of the API documentation keep the content security policy of the settings.
 """
 
 import time

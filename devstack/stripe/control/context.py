@@ -24,7 +24,7 @@ class Context:
 
 Body = dict[str, Any]
 Control = Callable[[Context, Body], Any]
-ControlClient = dict[tuple[str, str], Control]
+Controls = dict[tuple[str, str], Control]
 
 
 def find_in_body(context: Context, kind: str, body: Body) -> Resource:

@@ -1,4 +1,4 @@
-"""ControlClient of what happens outside of the API: at the dashboard, at banks, and with cards."""
+"""Controls of what happens outside of the API: at the dashboard, at banks, and with cards."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from devstack.stripe.billing.credit_notes import create_credit_note
 from devstack.stripe.billing.invoice_lines import invoice_item_line
 from devstack.stripe.billing.invoicing import create_invoice, finalize_invoice
 from devstack.stripe.control.authentication import authenticate, find_intent
-from devstack.stripe.control.context import Body, Context, ControlClient, find_in_body, required
+from devstack.stripe.control.context import Body, Context, Controls, find_in_body, required
 from devstack.stripe.errors import InvalidRequest, ResourceMissing
 from devstack.stripe.events import emit_changes
 from devstack.stripe.resources import disputes, refunds
@@ -137,7 +137,7 @@ def fail_refund(context: Context, body: Body) -> Any:
     return public(refund)
 
 
-DASHBOARD_CONTROLS: ControlClient = {
+DASHBOARD_CONTROLS: Controls = {
     ("POST", "intents/authenticate"): authenticate_intent,
     ("POST", "cards"): change_card,
     ("POST", "settings"): change_settings,

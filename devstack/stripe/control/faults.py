@@ -1,9 +1,9 @@
-"""ControlClient of webhooks and requests: seeing, disturbing and repeating them."""
+"""Controls of webhooks and requests: seeing, disturbing and repeating them."""
 
 import random
 from typing import Any
 
-from devstack.stripe.control.context import Body, Context, Control, ControlClient, find_in_body, required
+from devstack.stripe.control.context import Body, Context, Control, Controls, find_in_body, required
 from devstack.stripe.errors import InvalidParameters
 from devstack.stripe.events import queue_delivery, record_event, set_endpoint
 from devstack.stripe.faults import Fault, FaultKind
@@ -155,7 +155,7 @@ def _ordered(resources: list[Resource], body: Body) -> list[Resource]:
     return resources
 
 
-FAULT_CONTROLS: ControlClient = {
+FAULT_CONTROLS: Controls = {
     ("GET", "deliveries"): list_deliveries,
     ("POST", "endpoint"): set_webhook_endpoint,
     ("POST", "deliveries/duplicate"): duplicate,

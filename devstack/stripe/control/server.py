@@ -5,7 +5,7 @@ import secrets
 import time
 from typing import Any
 
-from devstack.stripe.control.context import Body, Context, ControlClient
+from devstack.stripe.control.context import Body, Context, Controls
 from devstack.stripe.control.dashboard import DASHBOARD_CONTROLS
 from devstack.stripe.control.faults import FAULT_CONTROLS
 from devstack.stripe.errors import InvalidRequest, StripeError
@@ -94,7 +94,7 @@ def reset(context: Context, _body: Body) -> Any:
     return {}
 
 
-_TIME_CONTROLS: ControlClient = {
+_TIME_CONTROLS: Controls = {
     ("GET", "clock"): get_clock,
     ("POST", "clock"): set_clock,
     ("POST", "advance"): advance,

@@ -19,17 +19,9 @@ class StripeDouble(Server):
 
     name: ClassVar[str] = "stripe"
 
-    def __init__(
-        self,
-        directory: Path,
-        log_directory: Path,
-        *,
-        webhook_url: str | None = None,
-        host: str = "127.0.0.1",
-    ) -> None:
-        """Every event is sent to `webhook_url`; `controls.set_webhook_endpoint` can name it later."""
+    def __init__(self, directory: Path, log_directory: Path, *, host: str = "127.0.0.1") -> None:
+        """Its events go nowhere until `controls.set_webhook_endpoint` names an address."""
         super().__init__(directory, log_directory, {**os.environ, "PYTHONPATH": str(PROJECT)})
-        self.webhook_url = webhook_url
         self._host = host
         self._port = free_port()
 
@@ -37,12 +29,7 @@ class StripeDouble(Server):
         """Return the foreground server."""
         place = ["--host", self._host, "--port", str(self._port), "--data", str(self.directory)]
         keys = ["--secret-key", self.secret_key]
-        hook = (
-            ["--webhook-url", self.webhook_url, "--webhook-secret", self.webhook_secret]
-            if self.webhook_url
-            else []
-        )
-        return [sys.executable, "-m", "devstack.stripe", *place, *keys, *hook]
+        return [sys.executable, "-m", "devstack.stripe", *place, *keys]
 
     def answers(self) -> bool:
         """Say whether it takes requests."""
@@ -68,7 +55,7 @@ class StripeDouble(Server):
 
     @property
     def webhook_secret(self) -> str:
-        """What signs the events that go to `webhook_url`."""
+        """What signs the events that it sends."""
         return self._keys["webhook_secret"]
 
     @property

@@ -47,11 +47,11 @@ def find_route(routes: Sequence[Route], method: str, path: str) -> tuple[Route, 
     return None
 
 
-def retrieve_route(path: str, kind: str, noun: str | None = None) -> Route:
+def retrieve_route(path: str, kind: str) -> Route:
     """Return `GET path/{id}`."""
 
     def retrieve(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
-        return find(account, kind, identifier, noun)
+        return find(account, kind, identifier)
 
     return Route("GET", f"{path}/{{id}}", retrieve, takes())
 

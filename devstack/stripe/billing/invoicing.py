@@ -65,7 +65,7 @@ def create_invoice(
     if auto_advance and reason != "subscription_create":
         invoice["automatically_finalizes_at"] = account.now + _DRAFT_SECONDS
     if subscription is not None and subscription["automatic_tax"]["enabled"]:
-        add_taxes(account, invoice, subscription["items"]["data"])
+        add_taxes(invoice, subscription["items"]["data"])
     emit(account, "invoice.created", account.add(invoice))
     return invoice
 

@@ -1,9 +1,9 @@
 """Automatic tax: one rate for every place, on the lines of an invoice and on the invoice."""
 
-from devstack.stripe.account import Account
 from devstack.stripe.errors import InvalidRequest
 from devstack.stripe.store import Resource
 
+_PERCENT = 20
 _TAX_RATE = "txr_1DoubleStandardRate"
 
 
@@ -17,19 +17,18 @@ def require_location(customer: Resource) -> None:
         )
 
 
-def add_taxes(account: Account, invoice: Resource, items: list[Resource]) -> None:
+def add_taxes(invoice: Resource, items: list[Resource]) -> None:
     """Tax the lines by the behaviour of their prices; what is not decided there comes on top."""
     behaviours = {item["id"]: item["price"]["tax_behavior"] for item in items}
-    percent = int(account.setting("tax_percent", "20"))
     totals = {"inclusive": 0, "exclusive": 0}
     for line in invoice["lines"]["data"]:
         details = line["parent"]["subscription_item_details"] or {}
         behaviour = behaviours.get(details.get("subscription_item"), "unspecified")
         behaviour = "exclusive" if behaviour == "unspecified" else behaviour
         taxable = (
-            round(line["amount"] * 100 / (100 + percent)) if behaviour == "inclusive" else line["amount"]
+            round(line["amount"] * 100 / (100 + _PERCENT)) if behaviour == "inclusive" else line["amount"]
         )
-        tax = line["amount"] - taxable if behaviour == "inclusive" else round(taxable * percent / 100)
+        tax = line["amount"] - taxable if behaviour == "inclusive" else round(taxable * _PERCENT / 100)
         line["taxes"] = [_tax(tax, taxable, behaviour)]
         totals[behaviour] += tax
     total = invoice["subtotal"] + totals["exclusive"]

@@ -14,11 +14,11 @@ _PATH = "/v1/payment_methods"
 _NOUN = "PaymentMethod"
 
 
-def find_or_create_card(account: Account, identifier: str, param: str = "payment_method") -> Resource:
+def find_or_create_card(account: Account, identifier: str) -> Resource:
     """Return the payment method; the name of a test card makes a new one of it."""
     if identifier in CARDS:
         return account.add(_new_payment_method(identifier, account.now))
-    return find_param(account, "payment_method", identifier, param, _NOUN)
+    return find_param(account, "payment_method", identifier, "payment_method", _NOUN)
 
 
 def attach_card(account: Account, method: Resource, customer: str) -> None:

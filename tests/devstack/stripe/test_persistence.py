@@ -101,15 +101,12 @@ def test_what_was_not_delivered_before_a_restart_is_delivered_after_it(
 ) -> None:
     webhook_server.clear()
     webhook_server.status_for = lambda post: 500
-    double = StripeDouble(tmp_path / "data", tmp_path, webhook_url=webhook_server.url)
-    secret, webhook_server.secret = webhook_server.secret, double.webhook_secret
-    try:
-        with double.running():
-            DoubleAccount(double).v1.customers.create()
-            double.controls.settle()
-        webhook_server.clear()
-        with double.running():
-            double.controls.advance(HOUR)
-        assert webhook_server.types == ["customer.created"]
-    finally:
-        webhook_server.secret = secret
+    double = StripeDouble(tmp_path / "data", tmp_path)
+    with double.running():
+        double.controls.set_webhook_endpoint(webhook_server.url, webhook_server.secret)
+        DoubleAccount(double).v1.customers.create()
+        double.controls.settle()
+    webhook_server.clear()
+    with double.running():
+        double.controls.advance(HOUR)
+    assert webhook_server.types == ["customer.created"]

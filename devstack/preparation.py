@@ -42,9 +42,9 @@ class Plan:
     settings: dict[str, str] = field(default_factory=dict)
 
 
-def demo_plan(*, people: int = _DEMO_PEOPLE) -> Plan:
+def demo_plan() -> Plan:
     """Return what somebody needs who tries the service out."""
-    return Plan(demo_profiles(), people=people, callers=_DEMO_CALLERS)
+    return Plan(demo_profiles(), people=_DEMO_PEOPLE, callers=_DEMO_CALLERS)
 
 
 def load_plan() -> Plan:

@@ -57,7 +57,6 @@ class _Run:
 
     lanes: list[deque[tuple[int, bytes]]]
     cycles: bool
-    keeps_bodies: bool
     ends_at: float = 0.0
     repeats: int = 0
     # number of the request, wanted at, answered at, status, body
@@ -73,7 +72,7 @@ class _Run:
         return request
 
     def note(self, connection: _Connection, status: int, body: bytes) -> None:
-        text = body.decode(errors="replace") if self.keeps_bodies or status != 200 else ""
+        text = body.decode(errors="replace") if status != 200 else ""
         self.answers.append((connection.request, connection.wanted_at, time.monotonic(), status, text))
 
 
@@ -101,7 +100,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     """Send the job's requests; return its answers and what the sending cost."""
     requests = [text.encode() for text in job["requests"]]
     lanes = [deque((number, requests[number]) for number in lane) for lane in job["lanes"]]
-    state = _Run(lanes, job["cycles"], job["keeps_bodies"])
+    state = _Run(lanes, job["cycles"])
     address = (job["host"], job["port"])
     connections = [
         _Connection(address, number % len(lanes), _connected(address)) for number in range(job["clients"])

@@ -32,7 +32,6 @@ class Load:
     seconds: float
     rate: float = 0
     cycles: bool = False
-    keeps_bodies: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,6 @@ def send(base_url: str, load: Load, *, meanwhile: Callable[[], None] = lambda: N
         "seconds": load.seconds,
         "rate": load.rate,
         "cycles": load.cycles,
-        "keeps_bodies": load.keeps_bodies,
     }
     with tempfile.TemporaryDirectory(prefix="load-") as name:
         job_path, result_path = Path(name) / "job.json", Path(name) / "result.json"

@@ -32,7 +32,6 @@ _OLD_STACK = Path(__file__).with_name("old_stack.py")
 class Checkout:
     """A commit in a folder, with the Python that has its packages."""
 
-    name: str
     commit: str
     folder: Path
     python: Path
@@ -58,11 +57,6 @@ class Stack:
     described: Mapping[str, Any]
     environment: Mapping[str, str]
     meter: Meter
-
-    @property
-    def name(self) -> str:
-        """What the reports call it."""
-        return self.checkout.name
 
     @property
     def base_url(self) -> str:
@@ -98,7 +92,7 @@ def this_checkout(keys: str = "local") -> Checkout:
     """Return the project as it is here; its commit ends with + where files have changed since."""
     is_changed = bool(_git("status", "--porcelain", "--untracked-files=no"))
     commit = _git("rev-parse", "--short", "HEAD") + ("+" if is_changed else "")
-    return Checkout("this", commit, PROJECT, Path(sys.executable), keys)
+    return Checkout(commit, PROJECT, Path(sys.executable), keys)
 
 
 @contextmanager
@@ -110,7 +104,7 @@ def checkout_of(commit: str, *, environment: Path | None) -> Iterator[Checkout]:
             _git("clone", "--quiet", "--shared", "--no-checkout", str(PROJECT), str(folder))
             _git("-C", str(folder), "checkout", "--quiet", "--detach", commit)
         short = _git("-C", str(folder), "rev-parse", "--short", "HEAD")
-        yield Checkout("other", short, folder, _python_of(folder, environment))
+        yield Checkout(short, folder, _python_of(folder, environment))
 
 
 def _python_of(folder: Path, environment: Path | None) -> Path:

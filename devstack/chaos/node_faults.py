@@ -11,7 +11,6 @@ from devstack.chaos.http_proxy import Forward, Message, Rule, answer
 
 _SEND = "eth_sendRawTransaction"
 _BLOCKS_BEHIND = 50
-_UNKNOWN_NONCES = 5
 Answer = dict[str, Any]
 
 

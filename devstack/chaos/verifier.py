@@ -62,8 +62,6 @@ class Mined:
 class Result:
     """What is wrong; nothing of it, if all went well."""
 
-    calls: int = 0
-    income: int = 0
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
     charged_wrongly: list[str] = field(default_factory=list)
@@ -135,7 +133,6 @@ class Verifier:
             sums = connection.execute(_LEDGER).fetchone() or {}
             longest = connection.execute(_LONGEST_HOLD, [since]).fetchone() or {}
         result = Result(
-            len(calls),
             ledger_difference=int(sums["difference"]),
             longest_hold_seconds=float(longest["seconds"] or 0),
         )
@@ -215,7 +212,6 @@ def verify_income(
         earned = connection.execute(_POSTBACKS, [list(postbacks)]).fetchall()
         paid = connection.execute(_PAYOUTS).fetchall()
         orphans = connection.execute(_ORPHANS).fetchone() or {}
-    result.income = len(postbacks) + len(invoices)
     compare("postback", dict.fromkeys(postbacks), earned, result)
     worth = {one.invoice_id: one.amount_minor * credits_per_major_unit // 100 for one in invoices}
     compare("invoice", worth, paid, result)

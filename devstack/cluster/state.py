@@ -10,7 +10,7 @@ from devstack.cluster.network import Host
 from devstack.cluster.servers import is_reachable
 from devstack.cluster.stack import Cluster
 
-_POLL_SECONDS = 0.2
+_POLL_SECONDS, _WHOLE_SECONDS = 0.2, 180
 
 
 class NotWhole(RuntimeError):
@@ -55,17 +55,17 @@ def takes_writes(cluster: Cluster) -> bool:
     return is_reachable(cluster.outside.database_url)
 
 
-def wait_until_whole(cluster: Cluster, *, seconds: float = 180) -> None:
+def wait_until_whole(cluster: Cluster) -> None:
     """
     Wait until every server answers, the primary has both standbys, and the Redis that takes writes has both copies.
 
     Raises:
         NotWhole: it is not so in time; the text has what is missing.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + _WHOLE_SECONDS
     while missing := _missing(cluster):
         if time.monotonic() > deadline:
-            raise NotWhole(f"after {seconds:.0f} s: {', '.join(missing)}")
+            raise NotWhole(f"after {_WHOLE_SECONDS} s: {', '.join(missing)}")
         time.sleep(1)
 
 

@@ -92,7 +92,6 @@ def start_services(
     block_time: float | None = 1,
     durable: bool = True,
     saves_chain: bool = True,
-    log_directory: Path | None = None,
     postgres_settings: Sequence[str] = (),
 ) -> Iterator[Services]:
     """
@@ -104,7 +103,7 @@ def start_services(
     The double sends its events nowhere until `stripe.controls.set_webhook_endpoint` names an address.
     """
     directory = directory.resolve()
-    logs = log_directory or directory / "log"
+    logs = directory / "log"
     postgres = Postgres(
         directory / "postgres",
         logs,

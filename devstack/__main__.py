@@ -261,7 +261,7 @@ def _bench(options: argparse.Namespace) -> int:
 
 
 def _calls(options: argparse.Namespace) -> int:
-    from devstack.bench.handed_out import signed_calls
+    from devstack.bench.calls import signed_calls
 
     for line in signed_calls(options.data / "stack.json", options.count):
         print(line)

@@ -4,6 +4,7 @@ A small wallet: one controller key of one profile, speaking to a gateway through
 It shares no code with the service, so that what both agree on is the protocol.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,17 @@ class Wallet:
     def __post_init__(self) -> None:
         key = Account.from_key(self.controller_key)
         self.relay = connect(self.base_url, key, patience_seconds=_PATIENCE_SECONDS)
+
+    @classmethod
+    def of(cls, profile: Mapping[str, Any], base_url: str, rpc: Rpc) -> "Wallet":
+        """Return the wallet of a profile as the file of a stack describes it."""
+        return cls(
+            profile["profile_address"],
+            profile["key_manager_address"],
+            profile["controller_private_key"],
+            base_url,
+            rpc,
+        )
 
     @property
     def controller_address(self) -> str:

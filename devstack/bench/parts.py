@@ -72,16 +72,7 @@ class Calls:
     """Signed calls of the profiles in turn, each on a channel of its own."""
 
     def __init__(self, profiles: Sequence[dict[str, str]], rpc_url: str) -> None:
-        self._wallets = [
-            Wallet(
-                profile["profile_address"],
-                profile["key_manager_address"],
-                profile["controller_private_key"],
-                "",
-                Rpc(rpc_url),
-            )
-            for profile in profiles
-        ]
+        self._wallets = [Wallet.of(profile, "", Rpc(rpc_url)) for profile in profiles]
         self._chain_id = int(Rpc(rpc_url).call("eth_chainId"), 16)
         self._channels = itertools.count(1)
 

@@ -20,6 +20,7 @@ import urllib3
 from devstack.bench.calls import signed_call
 from devstack.chaos.verifier import Acknowledged
 from devstack.rpc import Rpc
+from devstack.services.anvil import CHAIN_ID
 from devstack.wallet import Wallet
 from devstack.world.abi import calldata
 
@@ -27,7 +28,6 @@ _CLIENTS = 8
 _PAUSE_SECONDS = (0.3, 0.9)
 _ANSWER_SECONDS, _REPEAT_SECONDS, _GIVE_UP_SECONDS = 10.0, 0.3, 60.0
 _FOLLOWED, _FOLLOWERS = 0.2, 2
-_CHAIN_ID = 4201
 
 
 @dataclass
@@ -70,16 +70,7 @@ class Traffic:
     ) -> None:
         """Wallets sign in at `base_url`, and hand in their calls there or at `calls_url`."""
         self._calls_url, self._clients = calls_url or base_url, clients
-        self.wallets = [
-            Wallet(
-                profile["profile_address"],
-                profile["key_manager_address"],
-                profile["controller_private_key"],
-                base_url,
-                rpc,
-            )
-            for profile in profiles
-        ]
+        self.wallets = [Wallet.of(profile, base_url, rpc) for profile in profiles]
         self._numbers = count(1)
         self._stop = threading.Event()
         self._gives_up_at = float("inf")
@@ -143,7 +134,7 @@ class Traffic:
         target = f"0x{4096 + nonce % 7:040x}"
         payload = calldata("execute(uint256,address,uint256,bytes)", 0, target, 1, b"")
         validity = int(time.time()) + self._validity_seconds if self._validity_seconds else 0
-        body = signed_call(wallet, payload, chain_id=_CHAIN_ID, nonce=nonce, validity=validity)
+        body = signed_call(wallet, payload, chain_id=CHAIN_ID, nonce=nonce, validity=validity)
         return Call(wallet, nonce, payload, json.dumps(body).encode())
 
     def _hand_in(self, pool: urllib3.PoolManager, call: Call) -> None:

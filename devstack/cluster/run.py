@@ -39,12 +39,6 @@ def _ready(cluster: Cluster) -> int:
 
 
 def _settle_one_call(cluster: Cluster) -> None:
-    wallet = Wallet(
-        cluster.profiles[0]["profile_address"],
-        cluster.profiles[0]["key_manager_address"],
-        cluster.profiles[0]["controller_private_key"],
-        cluster.base_url,
-        cluster.outside.world.deployer.rpc,
-    )
+    wallet = Wallet.of(cluster.profiles[0], cluster.base_url, cluster.outside.world.deployer.rpc)
     wallet.sign_in()
     write_data(wallet)

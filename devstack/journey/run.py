@@ -29,14 +29,7 @@ _FAILURES = (Mismatch, RelayProblem, RpcFailed, StripeRefused, ControlError, Loo
 def run_journey(stack_file: Path) -> int:
     """Make the journey on the stack that the file describes; return 0 if every check passes."""
     stack = read_json(stack_file)
-    entry = stack["profiles"][0]
-    wallet = Wallet(
-        profile_address=entry["profile_address"],
-        key_manager_address=entry["key_manager_address"],
-        controller_key=entry["controller_private_key"],
-        base_url=stack["base_url"],
-        rpc=Rpc(stack["rpc_url"]),
-    )
+    wallet = Wallet.of(stack["profiles"][0], stack["base_url"], Rpc(stack["rpc_url"]))
     provider = StripeAccount(stack["stripe_url"], stack["stripe_secret_key"])
     say(f"Wallet journey of {wallet.profile_address} at {stack['base_url']}")
     try:

@@ -5,6 +5,7 @@ import hashlib
 import math
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,6 +29,7 @@ CREDITS_PER_MAJOR_UNIT = 1_000  # the payout rate of every currency until staff 
 _RELAYERS = 4
 # Private keys of the curve are numbers below it.
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+_KEYS = {"RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY"}
 _UNLIMITED = "60000000/minute"
 _RATES = (
     *("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH", "RELAY_PREPARE", "RELAY_EXECUTE", "RELAY_READ"),
@@ -146,6 +148,11 @@ def owner_environment(services: Outside) -> dict[str, str]:
         "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE,
         "DATABASE_POOLING": "session",
     }
+
+
+def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of a process that has no relayer key."""
+    return {name: text for name, text in environment.items() if name not in _KEYS}
 
 
 def process_environment(settings: dict[str, str]) -> dict[str, str]:

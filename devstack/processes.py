@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-import urllib3
-
+from devstack.environment import without_keys
 from devstack.files import PROJECT
-from devstack.services.server import Server
+from devstack.services.server import Server, status_of
 
 
 class GatewayProcess(Server):
@@ -47,10 +46,7 @@ class Web(GatewayProcess):
 
     def answers(self) -> bool:
         """Say whether it takes requests and reaches its database."""
-        try:
-            return urllib3.request("GET", f"{self.url}/readyz", timeout=2, retries=False).status == 200
-        except urllib3.exceptions.HTTPError:
-            return False
+        return status_of(f"{self.url}/readyz") == 200
 
     @property
     def url(self) -> str:
@@ -99,9 +95,6 @@ class RelayWorker(Worker):
     concurrency: ClassVar[int] = 1
 
 
-_KEYS = ("RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY")
-
-
 class DefaultWorker(Worker):
     """The worker of everything else, as `compose.yaml` runs it."""
 
@@ -111,14 +104,15 @@ class DefaultWorker(Worker):
     concurrency: ClassVar[int] = 4
 
 
-class Beat(GatewayProcess):
+class _ProcessWithoutKeys(GatewayProcess):
+    def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
+        super().__init__(log_directory, {**without_keys(environment), "RELAY_SIGNER": "none"})
+
+
+class Beat(_ProcessWithoutKeys):
     """The Celery clock, which gets no relayer key, as in production."""
 
     name: ClassVar[str] = "beat"
-
-    def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
-        without_keys = {name: text for name, text in environment.items() if name not in _KEYS}
-        super().__init__(log_directory, {**without_keys, "RELAY_SIGNER": "none"})
 
     def command(self) -> list[str]:
         """Return the foreground clock; its schedule is kept beside its log."""
@@ -130,15 +124,11 @@ class Beat(GatewayProcess):
         return "beat: Starting" in self.log_path.read_text(errors="replace")
 
 
-class Eraser(GatewayProcess):
+class Eraser(_ProcessWithoutKeys):
     """The job that erases people who deleted their accounts; its environment is that of the owner of the tables."""
 
     name: ClassVar[str] = "eraser"
     every_seconds: ClassVar[int] = 10
-
-    def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
-        without_keys = {name: text for name, text in environment.items() if name not in _KEYS}
-        super().__init__(log_directory, {**without_keys, "RELAY_SIGNER": "none"})
 
     def command(self) -> list[str]:
         """Return the foreground job."""

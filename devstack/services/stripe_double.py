@@ -6,10 +6,8 @@ import sys
 from pathlib import Path
 from typing import ClassVar
 
-import urllib3
-
 from devstack.files import PROJECT, read_json, write_json
-from devstack.services.server import Server, free_port
+from devstack.services.server import Server, free_port, status_of
 from devstack.stripe.account import publishable_key
 from devstack.stripe.client import ControlClient
 
@@ -33,10 +31,7 @@ class StripeDouble(Server):
 
     def answers(self) -> bool:
         """Say whether it takes requests."""
-        try:
-            return urllib3.request("GET", f"{self.url}/healthz", timeout=2, retries=False).status == 200
-        except urllib3.exceptions.HTTPError:
-            return False
+        return status_of(f"{self.url}/healthz") == 200
 
     @property
     def url(self) -> str:

@@ -3,7 +3,7 @@
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 _silent = threading.Event()
@@ -24,6 +24,12 @@ def complain(text: str) -> None:
 def fall_silent() -> None:
     """Print nothing more: a thread that still runs while everything is being stopped reports only that."""
     _silent.set()
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown: words in the first column, numbers in the others."""
+    first, *others = ("| " + " | ".join(map(str, cells)) + " |" for cells in (head, *rows))
+    return "\n".join([first, "|---|" + "---:|" * (len(head) - 1), *others])
 
 
 @contextmanager

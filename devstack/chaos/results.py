@@ -1,11 +1,13 @@
 """What the runs have found, added up for each fault in a file that is kept, and the table of it."""
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
+
+from devstack.console import markdown
+from devstack.files import read_json, write_json
 
 _HEAD = (
     "fault",
@@ -111,8 +113,7 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        content = json.loads(path.read_text()) if path.exists() else {}
-        self.rows = {name: Row.read(row) for name, row in content.items()}
+        self.rows = {name: Row.read(row) for name, row in read_json(path).items()}
 
     def times(self, fault: str) -> int:
         """Return how often a fault was tried."""
@@ -121,9 +122,7 @@ class Results:
     def add(self, fault: str, trial: Row) -> None:
         """Add a trial and write the file."""
         self.rows.setdefault(fault, Row()).add(trial)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({name: asdict(self.rows[name]) for name in sorted(self.rows)}, indent=1)
-        self._path.write_text(text + "\n")
+        write_json(self._path, {name: asdict(self.rows[name]) for name in sorted(self.rows)})
 
 
 def by_action(rows: Mapping[str, Row]) -> dict[str, Row]:
@@ -144,14 +143,13 @@ def _action_of(name: str) -> str:
 
 def table(rows: Mapping[str, Row]) -> str:
     """Return the rows as a Markdown table."""
-    lines = [_cells(name, row) for name, row in rows.items()]
-    return "\n".join(["| " + " | ".join(_HEAD) + " |", "|---|" + "---:|" * (len(_HEAD) - 1), *lines])
+    return markdown(_HEAD, (_cells(name, row) for name, row in rows.items()))
 
 
-def _cells(name: str, row: Row) -> str:
+def _cells(name: str, row: Row) -> Sequence[object]:
     median = row.recoveries[len(row.recoveries) // 2] if row.recoveries else 0.0
     longest = row.recoveries[-1] if row.recoveries else 0.0
-    cells = [
+    return [
         name,
         row.times,
         row.in_flight,
@@ -166,4 +164,3 @@ def _cells(name: str, row: Row) -> str:
         f"{row.healthz_seconds * 1e3:.0f} ms",
         f"{row.sign_in_seconds * 1e3:.0f} ms",
     ]
-    return "| " + " | ".join(map(str, cells)) + " |"

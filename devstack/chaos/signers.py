@@ -21,7 +21,7 @@ from devstack.chaos.probes import health_probe, sign_in_probe
 from devstack.chaos.stack import START_SECONDS, Stack, running_stack
 from devstack.chaos.traffic import Call, Traffic
 from devstack.chaos.verifier import Result, Verifier, drained
-from devstack.console import say
+from devstack.console import markdown, say
 from devstack.environment import CREDIT_WEI
 from devstack.files import read_json, write_json
 from devstack.services.server import wait_until
@@ -240,13 +240,12 @@ _HEAD = (
 def table(trials: Mapping[str, Trial]) -> str:
     """Return the trials as a Markdown table."""
     local = trials.get(KeyPlace.LOCAL)
-    lines = [_cells(KeyPlace(place), trial, local) for place, trial in trials.items()]
-    return "\n".join(["| " + " | ".join(_HEAD) + " |", "|---|" + "---:|" * (len(_HEAD) - 1), *lines])
+    return markdown(_HEAD, (_cells(KeyPlace(place), trial, local) for place, trial in trials.items()))
 
 
-def _cells(place: KeyPlace, trial: Trial, local: Trial | None) -> str:
+def _cells(place: KeyPlace, trial: Trial, local: Trial | None) -> Sequence[object]:
     journal = trial.journal
-    cells = [
+    return [
         _TITLES[place],
         trial.calls,
         trial.accepted,
@@ -265,4 +264,3 @@ def _cells(place: KeyPlace, trial: Trial, local: Trial | None) -> str:
         f"{trial.healthz_seconds:.2f} s",
         f"{trial.sign_in_seconds:.2f} s",
     ]
-    return "| " + " | ".join(map(str, cells)) + " |"

@@ -1,10 +1,12 @@
 """What each fault of a cluster has led to, trial by trial, in a file that is kept, and the table of it."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
+
+from devstack.console import markdown
+from devstack.files import read_json, write_json
 
 _HEAD = (
     "fault",
@@ -61,8 +63,7 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        content = json.loads(path.read_text()) if path.exists() else {}
-        self.trials = {name: [Trial(**trial) for trial in trials] for name, trials in content.items()}
+        self.trials = {name: [Trial(**trial) for trial in trials] for name, trials in read_json(path).items()}
 
     def times(self, fault: str) -> int:
         """Return how often a fault was tried."""
@@ -71,22 +72,20 @@ class Results:
     def add(self, fault: str, trial: Trial) -> None:
         """Add a trial and write the file."""
         self.trials.setdefault(fault, []).append(trial.shortened())
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         content = {name: [asdict(each) for each in self.trials[name]] for name in sorted(self.trials)}
-        self._path.write_text(json.dumps(content, indent=1) + "\n")
+        write_json(self._path, content)
 
     def table(self, faults: Sequence[str]) -> str:
         """Return the faults that were tried, as a Markdown table."""
-        lines = [_cells(name, self.trials[name]) for name in faults if name in self.trials]
-        return "\n".join(["| " + " | ".join(_HEAD) + " |", "|---|" + "---:|" * (len(_HEAD) - 1), *lines])
+        return markdown(_HEAD, (_cells(name, self.trials[name]) for name in faults if name in self.trials))
 
 
-def _cells(name: str, trials: Sequence[Trial]) -> str:
+def _cells(name: str, trials: Sequence[Trial]) -> Sequence[object]:
     silences = sorted(trial.silence_seconds for trial in trials)
     settled = sorted(trial.settled_seconds for trial in trials)
     rate = sum(trial.calls_per_second for trial in trials) / len(trials)
     workers = max(trial.workers_seconds for trial in trials)
-    cells = [
+    return [
         name,
         len(trials),
         sum(trial.calls for trial in trials),
@@ -102,7 +101,6 @@ def _cells(name: str, trials: Sequence[Trial]) -> str:
         f"{workers:.0f} s" if workers else "not measured",
         _longest(settled),
     ]
-    return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def _longest(seconds: Sequence[float]) -> str:

@@ -5,7 +5,6 @@ Each number of hosts is measured twice: by clients that send whenever they are a
 so many calls a second for each web host, below what the machine can do (what a call costs).
 """
 
-import json
 import os
 import random
 import time
@@ -23,7 +22,8 @@ from devstack.bench.rounds import relay_round
 from devstack.bench.stack import Stack, this_checkout
 from devstack.cluster import layout
 from devstack.cluster.stack import Cluster, running_cluster
-from devstack.console import say
+from devstack.console import markdown, say
+from devstack.files import write_json
 from devstack.services.server import Server
 
 _CLIENTS_PER_WEB = 8
@@ -112,7 +112,7 @@ def run(options: Options) -> int:
 def table(measured: Sequence[Measured]) -> str:
     """Return the medians of each size as a Markdown table; rounds whose books did not add up are left out."""
     sound = [each for each in measured if not each.wrong]
-    lines = ["| " + " | ".join(_HEAD) + " |", "|" + "---:|" * len(_HEAD)]
+    rows: list[Sequence[str]] = []
     first = 0.0
     for size in SIZES:
         rounds = [each for each in sound if Size(each.webs, each.workers) == size]
@@ -131,8 +131,8 @@ def table(measured: Sequence[Measured]) -> str:
             f"{together:.1f}",
             f"× {together / first:.2f}",
         ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        rows.append(cells)
+    return markdown(_HEAD, rows)
 
 
 def _together(measured: Measured) -> float:
@@ -204,5 +204,4 @@ def _write(path: Path, stack: Stack, measured: Sequence[Measured]) -> None:
         "cores": os.cpu_count(),
         "rounds": [asdict(each) for each in measured],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content, indent=1) + "\n")
+    write_json(path, content)

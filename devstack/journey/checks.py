@@ -1,11 +1,12 @@
 """Checks of the journey, and the amounts and months that it chooses."""
 
-import calendar
 import secrets
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
+
+from devstack.stripe.billing.renewals import add_months
 
 _PAUSE_SECONDS = 0.1
 
@@ -47,10 +48,7 @@ def some_amount(*, other_than: int = 0) -> int:
 
 def months_before(moment: int, months: int) -> int:
     """Return the latest moment to which so many months can be added without passing `moment`."""
-    date = datetime.fromtimestamp(moment, UTC)
-    years, month = divmod(date.year * 12 + date.month - 1 - months, 12)
-    day = min(date.day, calendar.monthrange(years, month + 1)[1])
-    return int(date.replace(year=years, month=month + 1, day=day).timestamp())
+    return int(add_months(datetime.fromtimestamp(moment, UTC), -months).timestamp())
 
 
 def text_of(moment: int) -> str:

@@ -24,7 +24,7 @@ def period_start(anchor: int, interval: str, interval_count: int, number: int) -
     start = datetime.fromtimestamp(anchor, UTC)
     if interval in _DAYS:
         return int((start + timedelta(days=_DAYS[interval] * interval_count * number)).timestamp())
-    return int(_add_months(start, _MONTHS[interval] * interval_count * number).timestamp())
+    return int(add_months(start, _MONTHS[interval] * interval_count * number).timestamp())
 
 
 def renews_at(subscription: Resource) -> int | None:
@@ -75,7 +75,8 @@ def _begin_next_period(subscription: Resource) -> None:
         item.update(current_period_start=start, current_period_end=end, billed_until=end)
 
 
-def _add_months(start: datetime, months: int) -> datetime:
+def add_months(start: datetime, months: int) -> datetime:
+    """Return the same day so many months later, or the last one of a month that is shorter."""
     years, month = divmod(start.month - 1 + months, 12)
     year = start.year + years
     last_day = calendar.monthrange(year, month + 1)[1]

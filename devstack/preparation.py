@@ -1,6 +1,8 @@
 """Getting started servers ready for the service: profiles, relayers, settings, tables, demo data, webhooks."""
 
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ from devstack.environment import (
 )
 from devstack.files import read_json, write_json
 from devstack.services.outside import Outside
+from devstack.services.server import free_port
+from devstack.services.stack import start_services
 from devstack.stack_file import demo_profiles, load_profiles
 from devstack.world.deployer import ETHER
 from devstack.world.keys import address_of
@@ -115,6 +119,22 @@ def prepare(
     )
     write_json(directory / "demo.json", _demo_data(services, secrets, profiles, callers, directory, plan))
     return Prepared(directory, port, settings, owner_environment(services), profiles, secrets)
+
+
+@contextmanager
+def short_lived_stack(
+    settings: Mapping[str, str], *, owns_tables: bool = False
+) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Yield a folder, and what processes of Django run with, on servers that are gone afterwards with their data."""
+    with (
+        tempfile.TemporaryDirectory(prefix="stack-") as name,
+        start_services(Path(name), block_time=None, durable=False) as services,
+    ):
+        folder = Path(name)
+        kept = keep_secrets(folder / "secrets.json")
+        usual = django_environment(services, kept, port=free_port(), block_time=None)
+        owner = owner_environment(services) if owns_tables else {}
+        yield folder, process_environment({**usual, **owner, **settings})
 
 
 def _forget_rows_of_another_chain(services: Outside, path: Path) -> None:

@@ -1,5 +1,6 @@
 """`python -m devstack run`: the whole service on one machine, from nothing to served."""
 
+import json
 import os
 import time
 from contextlib import ExitStack, nullcontext
@@ -9,17 +10,37 @@ from urllib.parse import urlsplit
 
 from devstack.console import complain, fall_silent, say, step
 from devstack.django_process import DjangoFailed, run_django
-from devstack.files import read_json, write_json
+from devstack.files import PROJECT, read_json, write_json
 from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, Eraser, RelayWorker, Web, Worker
 from devstack.services.server import Server, free_port, require_free_port, stop_all
 from devstack.services.stack import Services, alone_in, start_services
 from devstack.signing import KeyPlace, signing_at
 from devstack.stack_file import write_stack_file
-from devstack.stand_in import write_stand_in
 from devstack.supervisor import supervise
+from devstack.world.profiles import Profile
 
 _WEB_PATIENCE_SECONDS = 600
+_EXTENSION = PROJECT / "devstack/extension/extension.js"
+# What signs or changes something asks first, as an extension does. A real extension goes first.
+_INSTALL = """
+if (!window.lukso) {{
+  const ask = async (request) => {{
+    const body = JSON.stringify({{ jsonrpc: "2.0", id: 1, ...request }});
+    const answer = await fetch({node}, {{ method: "POST", headers: {{ "Content-Type": "application/json" }}, body }});
+    const {{ result, error }} = await answer.json();
+    if (error) throw Object.assign(new Error(error.message), error);
+    return result;
+  }};
+  installExtension({{
+    name: "a test key (dev stack)",
+    profiles: [{profile}],
+    privateKey: {key},
+    node: {{ request: ask }},
+    approves: ({{ method }}) => confirm(`Test key of the dev stack: allow ${{method}}?`),
+  }});
+}}
+"""
 
 
 @dataclass(frozen=True)
@@ -71,7 +92,7 @@ def run(options: Options) -> int:
 def _serve(services: Services, prepared: Prepared, options: Options, started: float, *others: Server) -> int:
     logs = options.data / "log"
     if not options.load:
-        stand_in = write_stand_in(options.data / "dev-extension.js", services, prepared.profiles[0])
+        stand_in = _write_stand_in(options.data / "dev-extension.js", services, prepared.profiles[0])
         prepared.settings.update(stand_in)
     # To import the service takes each process seconds; one is enough for somebody who tries it out. Under load, the
     # other half of the processors is for everything else, and more processes would make batches smaller.
@@ -103,6 +124,17 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
         say("Stopping.")
         fall_silent()
         stop_all(processes)
+
+
+def _write_stand_in(path: Path, services: Services, profile: Profile) -> dict[str, str]:
+    """Write what stands in for a browser extension, with a demo profile's key; return the setting that puts it in."""
+    installed = _INSTALL.format(
+        node=json.dumps(services.rpc_url),
+        profile=json.dumps(profile.profile_address),
+        key=json.dumps(profile.controller.private_key),
+    )
+    path.write_text(_EXTENSION.read_text() + installed)
+    return {"DEV_EXTENSION_FILE": str(path.resolve())}
 
 
 def _workers(logs: Path, environment: dict[str, str], options: Options) -> list[Server]:

@@ -12,11 +12,11 @@ from typing import ClassVar
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from devstack.debian import unpacked
 from devstack.environment import Secrets, process_environment, without_keys
 from devstack.files import PROJECT, write_json
 from devstack.services.outside import Outside
 from devstack.services.server import Server, free_port, status_of
-from devstack.services.softhsm import softhsm
 from gateway.chain.mnemonics import derive_keys
 from signer.client import Certificates, SignerAway, SignerClient
 from signer.keys import RELAYERS, SPARE, TREASURY, write_keystore
@@ -25,6 +25,7 @@ _SPARE = 4
 # scrypt's cost: the keys of a dev stack lie beside their password.
 _WORK = 2
 _TOKEN = "signer"
+_MODULE, _UTILITY = "usr/lib/softhsm/libsofthsm2.so", "usr/bin/softhsm2-util"
 
 
 class KeyPlace(StrEnum):
@@ -183,6 +184,14 @@ def _in_token(folder: Path, keys: Mapping[str, Sequence[str]], *, pin: str) -> d
         "SIGNER_PKCS11_TOKEN": _TOKEN,
         "SIGNER_PKCS11_PIN": pin,
     }
+
+
+def softhsm() -> tuple[Path, Path]:
+    """Return module and utility of a PKCS#11 device in software: the system's, or from Debian's packages."""
+    system = Path("/")
+    installed = (system / _MODULE).exists() and (system / _UTILITY).exists()
+    root = system if installed else unpacked("softhsm", "libsofthsm2", "softhsm2")
+    return root / _MODULE, root / _UTILITY
 
 
 def _in_cloud(folder: Path, keys: Mapping[str, Sequence[str]], stub: KmsStub) -> dict[str, str]:

@@ -8,7 +8,6 @@ machine changes little.
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,34 +18,22 @@ import django
 
 from devstack.console import say
 from devstack.django_process import run_django
-from devstack.environment import django_environment, keep_secrets, owner_environment, process_environment
 from devstack.files import read_json, write_json
-from devstack.services.server import free_port
-from devstack.services.stack import start_services
+from devstack.preparation import short_lived_stack
 
 PEOPLE, EACH = 10_000, 100
 
 
-def bench_ledger(path: Path, *, people: int = PEOPLE) -> int:
+def bench_ledger(path: Path) -> int:
     """Measure on a database of its own, print, and write the figures to `path`."""
-    with (
-        tempfile.TemporaryDirectory(prefix="bench-") as name,
-        start_services(Path(name), block_time=None, durable=False) as services,
-    ):
-        folder = Path(name)
-        kept = keep_secrets(folder / "secrets.json")
-        settings = django_environment(services, kept, port=free_port(), block_time=None)
-        settings |= {
-            "DATABASE_STATEMENT_TIMEOUT_SECONDS": "0",
-            "LOG_LEVEL": "ERROR",
-            **owner_environment(services),
-        }
+    settings = {"DATABASE_STATEMENT_TIMEOUT_SECONDS": "0", "LOG_LEVEL": "ERROR"}
+    with short_lived_stack(settings, owns_tables=True) as (folder, environment):
         answer = folder / "ledger.json"
-        arguments = ("-m", "devstack.bench.ledger", str(answer), str(people))
-        run_django(folder / "ledger.log", process_environment(settings), *arguments)
+        arguments = ("-m", "devstack.bench.ledger", str(answer), str(PEOPLE))
+        run_django(folder / "ledger.log", environment, *arguments)
         figures = read_json(answer)
     say(
-        f"{figures['entries']:,} entries of {people:,} people, {figures['roots']} roots; "
+        f"{figures['entries']:,} entries of {PEOPLE:,} people, {figures['roots']} roots; "
         "CPU microseconds for each entry"
     )
     for step, cost in figures["cpu_us_per_entry"].items():

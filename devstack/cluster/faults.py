@@ -12,7 +12,7 @@ from functools import partial
 import psutil
 
 from devstack.chaos.stack import Keeper
-from devstack.cluster import layout
+from devstack.cluster import network
 from devstack.cluster.network import Host, bring_together, plug_in, set_apart, unplug
 from devstack.cluster.stack import Cluster
 from devstack.cluster.state import master_of, primary_of, takes_writes, until
@@ -21,7 +21,7 @@ _REPLACED_SECONDS = 90
 _STANDS_STILL_SECONDS, _APART_SECONDS, _HOST_LOST_SECONDS = 40, 40, 40
 _HANGS_SECONDS, _REDIS_GONE_SECONDS = 45, 15
 # Who is cut off together with the primary: clients reach this web server past the others.
-APART = (layout.WEBS[0], layout.WORKERS[0])
+APART = (network.WEBS[0], network.WORKERS[0])
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def _host_lost(scene: Scene, *, standbys_away_seconds: float = 0) -> None:
     for one of them is nowhere else.
     """
     host = primary_of(scene.cluster)
-    with _unplugged([each for each in layout.DATABASES if each != host], standbys_away_seconds):
+    with _unplugged([each for each in network.DATABASES if each != host], standbys_away_seconds):
         unplug(host)
     try:
         for pid in host.pids:
@@ -101,7 +101,7 @@ def _redis_killed(scene: Scene) -> None:
 
 
 def _all_redis_gone(scene: Scene, *, seconds: float) -> None:
-    _rest(scene, [f"{host.name}-redis" for host in layout.DATABASES], seconds=seconds)
+    _rest(scene, [f"{host.name}-redis" for host in network.DATABASES], seconds=seconds)
 
 
 def _one_killed(kind: str, scene: Scene) -> None:

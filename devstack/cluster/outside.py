@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import psycopg
 
 from devstack.ad_networks.demo import VerifierKeys
-from devstack.cluster import layout, settings
+from devstack.cluster import network, settings
 from devstack.services.anvil import CHAIN_ID, Anvil
 from devstack.services.postgres import APPLICATION_ROLE, DATABASE
 from devstack.services.stripe_double import StripeDouble
@@ -42,7 +42,7 @@ class ClusterOutside:
     @property
     def redis_url(self) -> str:
         """URL that names the Sentinels."""
-        return settings.redis_url(layout.DATABASES)
+        return settings.redis_url(network.DATABASES)
 
     @property
     def rpc_url(self) -> str:
@@ -64,4 +64,4 @@ class ClusterOutside:
 
 def owner_url(password: str, database: str) -> str:
     """Return the URL of a database on the primary, by way of the host in front."""
-    return f"postgresql://postgres:{password}@{layout.FRONT.address}:{settings.PRIMARY_PORT}/{database}"
+    return f"postgresql://postgres:{password}@{network.FRONT.address}:{settings.PRIMARY_PORT}/{database}"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import urllib3
 
-from devstack.cluster.layout import DATABASES
+from devstack.cluster.network import DATABASES
 from devstack.cluster.stack import Cluster, running_cluster
 from devstack.console import fall_silent, say, step
 from devstack.journey.relay_calls import write_data

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from devstack.ad_networks.demo import VerifierKeys, serve_verifier_keys
-from devstack.cluster import layout, orphans, programs, settings
+from devstack.cluster import network, orphans, programs, settings
 from devstack.cluster.certificates import Authority
 from devstack.cluster.network import OUTSIDE, Host, network_of
 from devstack.cluster.outside import ClusterOutside, owner_url
@@ -41,12 +41,12 @@ from devstack.world.world import load_world
 BLOCK_SECONDS = 2
 _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 16
 _START_SECONDS = 240
-_BASE_URL = f"http://{layout.FRONT.address}:{settings.WEB_PORT}"
+_BASE_URL = f"http://{network.FRONT.address}:{settings.WEB_PORT}"
 # Tokens outlast a run, and no limit keeps wallets from calling on that have failed often.
 _SETTINGS = {
     "PUBLIC_URL": _BASE_URL,
-    "AUTH_DOMAIN": f"{layout.FRONT.address}:{settings.WEB_PORT}",
-    "ALLOWED_HOSTS": ",".join(host.address for host in (layout.FRONT, *layout.WEBS)),
+    "AUTH_DOMAIN": f"{network.FRONT.address}:{settings.WEB_PORT}",
+    "ALLOWED_HOSTS": ",".join(host.address for host in (network.FRONT, *network.WEBS)),
     "TRUSTED_PROXY_COUNT": "1",
     "DATABASE_REPLICA_URL": f"postgresql://{APPLICATION_ROLE}@127.0.0.1:{settings.POOL_PORT}/{settings.READING_DATABASE}",
     "AUTH_ACCESS_SECONDS": "86400",
@@ -111,7 +111,7 @@ def running_cluster(directory: Path, *, synchronous: bool = True) -> Iterator[Cl
     password = secrets.token_hex(16)
     started: dict[str, Server] = {}
     try:
-        with network_of(layout.ALL), orphans.noted(), serve_verifier_keys(OUTSIDE) as google:
+        with network_of(network.ALL), orphans.noted(), serve_verifier_keys(OUTSIDE) as google:
             try:
                 outside = _start_outside(directory, google, password, started, synchronous=synchronous)
                 cluster = _start_service(outside, directory, started)
@@ -149,12 +149,12 @@ def _start_outside(
 def _start_databases(
     directory: Path, password: str, started: dict[str, Server], *, synchronous: bool
 ) -> None:
-    hosts = layout.DATABASES
+    hosts = network.DATABASES
     logs, first = directory / "log", hosts[0]
     template = directory / "template"
     copy_template(template)
     balancer = on(
-        layout.FRONT, Balancer(layout.FRONT, hosts, directory / layout.FRONT.name, logs, webs=layout.WEBS)
+        network.FRONT, Balancer(network.FRONT, hosts, directory / network.FRONT.name, logs, webs=network.WEBS)
     )
     servers = [
         on(host, server)
@@ -209,18 +209,18 @@ def _start_service(outside: ClusterOutside, directory: Path, started: dict[str, 
         prepared.seed()
     environment = prepared.environment
     servers: list[Server] = []
-    for host in (*layout.WEBS, *layout.WORKERS):
+    for host in (*network.WEBS, *network.WORKERS):
         folder = directory / host.name
-        servers.append(on(host, Balancer(host, layout.DATABASES, folder, logs)))
+        servers.append(on(host, Balancer(host, network.DATABASES, folder, logs)))
         servers.append(on(host, Pooler(folder, logs, password=outside.password)))
     servers += [
         on(host, Web(logs, environment, port=settings.WEB_PORT, processes=1, host=host.address))
-        for host in layout.WEBS
+        for host in network.WEBS
     ]
-    for host in layout.WORKERS:
+    for host in network.WORKERS:
         servers.append(on(host, RelayWorker(logs, environment)))
         servers.append(on(host, Beat(logs, environment)))
-    servers.append(on(layout.WORKERS[0], SmallDefaultWorker(logs, environment)))
+    servers.append(on(network.WORKERS[0], SmallDefaultWorker(logs, environment)))
     with step("web, workers and clocks"):
         _start({_name(server): server for server in servers}, started)
     assert signing.journal is not None  # noqa: S101 - for the type checker

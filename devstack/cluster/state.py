@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import redis as redis_client
 
-from devstack.cluster import layout, settings
+from devstack.cluster import network, settings
 from devstack.cluster.network import Host
 from devstack.cluster.servers import is_reachable
 from devstack.cluster.stack import Cluster
@@ -39,14 +39,14 @@ def primary_of(cluster: Cluster) -> Host:
 
 def master_of(cluster: Cluster) -> Host:
     """Return the host of the Redis that takes writes, as the Sentinels say."""
-    for host in layout.DATABASES:
+    for host in network.DATABASES:
         try:
             with redis_client.Redis(host.address, settings.SENTINEL_PORT, socket_timeout=2) as client:
                 answer = client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", settings.REDIS_SERVICE)
         except redis_client.RedisError:
             continue
         address = answer[0].decode()
-        return next(each for each in layout.DATABASES if each.address == address)
+        return next(each for each in network.DATABASES if each.address == address)
     raise NotWhole("No Sentinel answers.")
 
 
@@ -71,18 +71,18 @@ def wait_until_whole(cluster: Cluster) -> None:
 
 def _missing(cluster: Cluster) -> list[str]:
     missing = [name for name, server in cluster.servers.items() if server.has_ended or not server.answers()]
-    standbys = [host for host in layout.DATABASES if _stands_by(cluster, host)]
-    if len(_primaries(cluster)) != 1 or len(standbys) != len(layout.DATABASES) - 1:
+    standbys = [host for host in network.DATABASES if _stands_by(cluster, host)]
+    if len(_primaries(cluster)) != 1 or len(standbys) != len(network.DATABASES) - 1:
         missing.append("a primary with two standbys")
     elif not takes_writes(cluster):
         missing.append("the way to the primary")
-    if not missing and _copies(cluster) != len(layout.DATABASES) - 1:
+    if not missing and _copies(cluster) != len(network.DATABASES) - 1:
         missing.append("a Redis with two copies")
     return missing
 
 
 def _primaries(cluster: Cluster) -> list[Host]:
-    return [host for host in layout.DATABASES if cluster.patroni(host).is_primary]
+    return [host for host in network.DATABASES if cluster.patroni(host).is_primary]
 
 
 def _stands_by(cluster: Cluster, host: Host) -> bool:

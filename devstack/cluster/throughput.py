@@ -20,7 +20,7 @@ from devstack.bench.meter import Meter
 from devstack.bench.records import Records
 from devstack.bench.rounds import relay_round
 from devstack.bench.stack import Stack, this_checkout
-from devstack.cluster import layout
+from devstack.cluster import network
 from devstack.cluster.stack import Cluster, running_cluster
 from devstack.console import markdown, say
 from devstack.files import write_json
@@ -153,8 +153,8 @@ def _described(cluster: Cluster) -> dict[str, Any]:
 def _resize(cluster: Cluster, size: Size) -> None:
     """Start and stop web servers and relay workers until there are so many; the databases stay as they are."""
     for hosts, kind, number in (
-        (layout.WEBS, "web", size.webs),
-        (layout.WORKERS, "worker-relay", size.workers),
+        (network.WEBS, "web", size.webs),
+        (network.WORKERS, "worker-relay", size.workers),
     ):
         for place, host in enumerate(hosts):
             _have(cluster.servers[f"{host.name}-{kind}"], runs=place < number)

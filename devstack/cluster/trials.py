@@ -1,15 +1,17 @@
 """`python -m devstack cluster-test`: one fault after the other, the least tried first, until the time is up."""
 
 import random
+import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
 import psycopg
+import urllib3
 
 from devstack.chaos.journals import compare_journal, read_journal
 from devstack.chaos.probes import sign_in_probe
@@ -19,7 +21,6 @@ from devstack.chaos.verifier import Verifier, drained
 from devstack.cluster import settings
 from devstack.cluster.faults import APART, FAULTS, Fault, Scene
 from devstack.cluster.results import Results, Trial
-from devstack.cluster.signs import idle_after
 from devstack.cluster.stack import Cluster, running_cluster
 from devstack.cluster.state import NotWhole, wait_until_whole
 from devstack.console import say
@@ -30,6 +31,11 @@ _IDLE_SECONDS = 90
 _CLIENTS, _CLIENTS_APART, _PROFILES_APART = 12, 4, 4
 _AGAIN_SECONDS = 0.2
 _MOST_SHOWN = 5
+# What the service says of itself at /metrics.
+_SAMPLE = re.compile(r'^gateway_(\w+)\{(?:task|loop)="([^"]+)"\} (\S+)$', re.MULTILINE)
+_PERIOD = "periodic_task_period_seconds"
+_SUCCEEDED = ("periodic_task_succeeded_timestamp_seconds", "relay_loop_succeeded_timestamp_seconds")
+_LONGEST_PERIOD, _POLL_SECONDS = 10, 0.5
 _ASYNCHRONOUS = "asynchronous standby: "
 # Account nonces of a relayer on which there are attempts of more than one call.
 _REUSED = """
@@ -205,6 +211,42 @@ def longest_silence(calls: Sequence[Call], began: float, ended: float) -> float:
     """Return the longest time between two accepted calls, or from the beginning or until the end."""
     moments = [began, *sorted(call.answered_at for call in calls if call.transaction_hash), ended]
     return max(after - before for before, after in pairwise(moments))
+
+
+def idle_after(
+    base_url: str, token: str, *, since: float, patience_seconds: float
+) -> tuple[float, list[str]]:
+    """
+    Wait until each loop of the relay worker, and each task that beat sends every ten seconds, has succeeded.
+
+    Returns:
+        How many seconds after `since` (unix) that was, and who has not, should the patience end first.
+    """
+    idle = ["everybody"]
+    while idle and time.time() < since + patience_seconds:
+        time.sleep(_POLL_SECONDS)
+        with suppress(urllib3.exceptions.HTTPError):
+            answer = urllib3.request(
+                "GET",
+                f"{base_url}/metrics",
+                headers={"authorization": f"Bearer {token}"},
+                timeout=5,
+                retries=False,
+            )
+            if answer.status == 200:
+                idle = idle_since(answer.data.decode(), since)
+    return round(time.time() - since, 1), idle
+
+
+def idle_since(exposition: str, since: float) -> list[str]:
+    """Return who has not succeeded since then, of loops and of tasks with short periods."""
+    samples = {(metric, name): float(value) for metric, name, value in _SAMPLE.findall(exposition)}
+    frequent = {
+        name for (metric, name), value in samples.items() if metric == _PERIOD and value <= _LONGEST_PERIOD
+    }
+    loops = {name for metric, name in samples if metric.startswith("relay_loop")}
+    at_work = {name for (metric, name), value in samples.items() if metric in _SUCCEEDED and value > since}
+    return sorted((frequent | loops) - at_work)
 
 
 def _reused(database_url: str) -> int:

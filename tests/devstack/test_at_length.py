@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from devstack import ledger_machine
+from devstack import ledger_machine, preparation
 from devstack.services.stack import Services
 
 pytestmark = pytest.mark.journey
@@ -23,7 +23,7 @@ def emptied(services: Services) -> Iterator[Services]:
 def test_the_ledger_machine_makes_its_runs(
     emptied: Services, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(ledger_machine, "start_services", lambda *_, **__: nullcontext(emptied))
+    monkeypatch.setattr(preparation, "start_services", lambda *_, **__: nullcontext(emptied))
     seed = random.randrange(2**32)
     assert ledger_machine.run_machine(runs=2, steps=5, seed=seed) == 0
     assert "✓ 2 runs" in capfd.readouterr().out

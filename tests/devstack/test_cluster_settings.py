@@ -4,15 +4,15 @@ import json
 from configparser import ConfigParser
 from pathlib import Path
 
-from devstack.cluster import layout, settings
+from devstack.cluster import network, settings
 from gateway.common.redis_urls import sentinels
 
-DATABASES = layout.DATABASES
+DATABASES = network.DATABASES
 
 
 def test_hosts_have_addresses_of_their_own() -> None:
-    assert len({host.address for host in layout.ALL} | {host.name for host in layout.ALL}) == 2 * len(
-        layout.ALL
+    assert len({host.address for host in network.ALL} | {host.name for host in network.ALL}) == 2 * len(
+        network.ALL
     )
 
 
@@ -34,14 +34,14 @@ def test_a_commit_waits_for_a_second_host_whatever_happens() -> None:
 
 
 def test_only_the_host_in_front_is_open_to_others() -> None:
-    inner, front = settings.balancer(DATABASES), settings.balancer(DATABASES, layout.WEBS)
+    inner, front = settings.balancer(DATABASES), settings.balancer(DATABASES, network.WEBS)
 
     assert "bind 127.0.0.1:5000" in inner
     assert "listen web" not in inner
     assert all(
         f"{host.address}:5432 check port 8008" in text for host in DATABASES for text in (inner, front)
     )
-    assert all(f"{host.address}:8000 check" in front for host in layout.WEBS)
+    assert all(f"{host.address}:8000 check" in front for host in network.WEBS)
 
 
 def test_the_pooler_leads_to_the_balancer_of_its_host() -> None:

@@ -4,8 +4,7 @@ from pathlib import Path
 
 from devstack.chaos.traffic import Call
 from devstack.cluster.results import Results, Trial
-from devstack.cluster.signs import idle_since
-from devstack.cluster.trials import longest_silence
+from devstack.cluster.trials import idle_since, longest_silence
 from devstack.rpc import Rpc
 from devstack.wallet import Wallet
 

@@ -12,13 +12,13 @@ from django.db import transaction
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from devstack.services.promtool import promtool
 from devstack.services.stack import Services
 from gateway.chain.client import set_chain_client
 from gateway.common import durations, tasks
 from gateway.metrics import exposition
 from tests.docs.faults import FAULTS, Fault, all_tasks_ended, make_healthy, redis
 from tests.docs.pages import DOCS
+from tests.docs.promtool import promtool
 from tests.docs.test_alerts import RULES
 
 _RULES = DOCS / "alerts/gateway.rules.yml"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from devstack.services.promtool import promtool
 from tests.docs.pages import DOCS
+from tests.docs.promtool import promtool
 from tests.docs.test_alerts import METRIC, offered
 
 __all__ = ["offered"]

@@ -16,7 +16,7 @@ from pkcs11 import Attribute, KeyType
 from pkcs11.util.ec import encode_named_curve_parameters
 
 from devstack.kms import Kms, kms
-from devstack.services.softhsm import softhsm
+from devstack.signing import softhsm
 from signer.aws import KmsKey, kms_client
 from signer.configuration import Misconfigured, configure
 from signer.keys import RELAYERS, SPARE, TREASURY, Key, Keyring, KeyUnusable, write_keystore

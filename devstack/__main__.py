@@ -23,16 +23,20 @@ def main() -> int:
     """Run the command that the arguments name; return its exit status."""
     options = _parser().parse_args()
     try:
-        status: int = options.action(options)
+        if not options.guarded:
+            return int(options.action(options))
+        unwind_on_signals()  # before the imports of an action, which take a second
+        return run_guarded(lambda: int(options.action(options)))
     except RuntimeError as error:
         complain(f"✗ {error}")
         return 1
-    return status
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m devstack", description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the stack's data")
+    # Whether no process of the command may outlive it.
+    parser.set_defaults(guarded=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="start everything, make the wallet journey, serve")
     run.add_argument("--once", action="store_true", help="end after the journey, with its result")
@@ -48,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         const=_PLACES[0],
         help=f"keys with a signer of its own, as in production: {', '.join(_PLACES)} (default: {_PLACES[0]})",
     )
-    run.set_defaults(action=_run)
+    run.set_defaults(action=_run, guarded=True)
     prepare = commands.add_parser(
         "prepare", help="make what the first start needs: chain node, database template"
     )
@@ -56,8 +60,6 @@ def _parser() -> argparse.ArgumentParser:
     npm = commands.add_parser("npm", help="npm for the TypeScript client, its packages installed")
     npm.add_argument("arguments", nargs=argparse.REMAINDER)
     npm.set_defaults(action=_npm)
-    journey = commands.add_parser("journey", help="make the wallet journey on the running stack")
-    journey.set_defaults(action=_journey)
     bench = commands.add_parser(
         "bench", help="measure the relay under load, alone or beside another commit", allow_abbrev=False
     )
@@ -77,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     chaos.add_argument(
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "results.json", help="the file to add to"
     )
-    chaos.set_defaults(action=_chaos)
+    chaos.set_defaults(action=_chaos, guarded=True)
     signers = commands.add_parser(
         "signers", help="kill and stall what signs, wherever the keys lie, and compare what was promised"
     )
@@ -91,12 +93,12 @@ def _parser() -> argparse.ArgumentParser:
     signers.add_argument(
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "signers.json", help="the file to write"
     )
-    signers.set_defaults(action=_signers)
+    signers.set_defaults(action=_signers, guarded=True)
     cluster = commands.add_parser(
         "cluster", help="the service on many hosts, all of them on this machine (root)"
     )
     cluster.add_argument("--once", action="store_true", help="end after a first relay call")
-    cluster.set_defaults(action=_cluster)
+    cluster.set_defaults(action=_cluster, guarded=True)
     trials = commands.add_parser(
         "cluster-test", help="kill, stop and cut off what runs in a cluster, and compare what was promised"
     )
@@ -111,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     trials.add_argument(
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "cluster.json", help="the file to add to"
     )
-    trials.set_defaults(action=_cluster_test)
+    trials.set_defaults(action=_cluster_test, guarded=True)
     throughput = commands.add_parser(
         "cluster-throughput",
         help="measure relaying in a cluster of one to three web hosts and one or two workers",
@@ -126,13 +128,13 @@ def _parser() -> argparse.ArgumentParser:
     throughput.add_argument(
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "hosts.json", help="the file to write"
     )
-    throughput.set_defaults(action=_cluster_throughput)
+    throughput.set_defaults(action=_cluster_throughput, guarded=True)
     soak = commands.add_parser("soak", help="load without any fault: what grows, what fails, what is wrong")
     soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
     soak.add_argument(
         "--results", type=Path, default=PROJECT / "docs" / "chaos" / "soak.json", help="the file to add to"
     )
-    soak.set_defaults(action=_soak)
+    soak.set_defaults(action=_soak, guarded=True)
     restore = commands.add_parser(
         "restore-drill", help="lose PostgreSQL under load, restore it, and compare the books with the chain"
     )
@@ -143,14 +145,14 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         help="restore to so many seconds before the loss (default: to the last archived segment)",
     )
-    restore.set_defaults(action=_restore_drill)
+    restore.set_defaults(action=_restore_drill, guarded=True)
     upgrade = commands.add_parser(
         "upgrade-rehearsal", help="add columns and replace every process under load; count what fails"
     )
     upgrade.add_argument(
         "--seconds", type=float, default=10, help="of load before and after each step (default: 10)"
     )
-    upgrade.set_defaults(action=_upgrade_rehearsal)
+    upgrade.set_defaults(action=_upgrade_rehearsal, guarded=True)
     partitions = commands.add_parser(
         "partition-rehearsal", help="divide a table that grows for ever by month while it is used; measure"
     )
@@ -158,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
         "--table", choices=("entries", "attempts"), default="entries", help="which (default: entries)"
     )
     partitions.add_argument("--rows", type=int, default=100_000, help="how many (default: 100000)")
-    partitions.set_defaults(action=_partition_rehearsal)
+    partitions.set_defaults(action=_partition_rehearsal, guarded=True)
     chart = commands.add_parser("chart", help="render the Helm chart, validate it, and keep what comes out")
     chart.set_defaults(action=_chart)
     mutation = commands.add_parser(
@@ -202,11 +204,6 @@ def _port(text: str) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    unwind_on_signals()  # before the imports below, which take a second
-    return run_guarded(lambda: _run_stack(options))
-
-
-def _run_stack(options: argparse.Namespace) -> int:
     from devstack.run import Options, run
     from devstack.signing import KeyPlace
 
@@ -229,12 +226,6 @@ def _npm(options: argparse.Namespace) -> int:
     from devstack.toolchain import run_npm
 
     return run_npm(*options.arguments)
-
-
-def _journey(options: argparse.Namespace) -> int:
-    from devstack.journey.run import run_journey
-
-    return run_journey(options.data / "stack.json")
 
 
 def _bench(options: argparse.Namespace) -> int:
@@ -269,22 +260,12 @@ def _calls(options: argparse.Namespace) -> int:
 
 
 def _chaos(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    return run_guarded(lambda: _run_chaos(options))
-
-
-def _run_chaos(options: argparse.Namespace) -> int:
     from devstack.chaos.run import Options, run
 
     return run(Options(options.faults, options.minutes, options.times, options.results))
 
 
 def _signers(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    return run_guarded(lambda: _run_signers(options))
-
-
-def _run_signers(options: argparse.Namespace) -> int:
     from devstack.chaos.signers import Options, run
     from devstack.signing import KeyPlace
 
@@ -292,22 +273,12 @@ def _run_signers(options: argparse.Namespace) -> int:
 
 
 def _cluster(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    return run_guarded(lambda: _run_cluster(options))
-
-
-def _run_cluster(options: argparse.Namespace) -> int:
     from devstack.cluster.run import run
 
     return run(options.data.resolve() / "cluster", once=options.once)
 
 
 def _cluster_test(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    return run_guarded(lambda: _run_cluster_test(options))
-
-
-def _run_cluster_test(options: argparse.Namespace) -> int:
     from devstack.cluster.trials import Options, run
 
     return run(
@@ -323,11 +294,6 @@ def _run_cluster_test(options: argparse.Namespace) -> int:
 
 
 def _cluster_throughput(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    return run_guarded(lambda: _run_cluster_throughput(options))
-
-
-def _run_cluster_throughput(options: argparse.Namespace) -> int:
     from devstack.cluster.throughput import Options, run
 
     directory = options.data.resolve() / "cluster"
@@ -335,44 +301,24 @@ def _run_cluster_throughput(options: argparse.Namespace) -> int:
 
 
 def _soak(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    return run_guarded(lambda: _run_soak(options))
-
-
-def _run_soak(options: argparse.Namespace) -> int:
     from devstack.chaos.soak import Options, run
 
     return run(Options(options.minutes, options.results))
 
 
 def _restore_drill(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    return run_guarded(lambda: _run_restore_drill(options))
-
-
-def _run_restore_drill(options: argparse.Namespace) -> int:
     from devstack.rehearsals.restore import Options, run
 
     return run(Options(options.before, options.after, options.back))
 
 
 def _upgrade_rehearsal(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    return run_guarded(lambda: _run_upgrade_rehearsal(options))
-
-
-def _run_upgrade_rehearsal(options: argparse.Namespace) -> int:
     from devstack.rehearsals.upgrade import Options, run
 
     return run(Options(options.seconds))
 
 
 def _partition_rehearsal(options: argparse.Namespace) -> int:
-    unwind_on_signals()
-    return run_guarded(lambda: _run_partition_rehearsal(options))
-
-
-def _run_partition_rehearsal(options: argparse.Namespace) -> int:
     from devstack.rehearsals.partitions import Options, run
 
     return run(Options(options.table, options.rows))

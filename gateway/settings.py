@@ -591,8 +591,8 @@ CELERY_BEAT_SCHEDULER = "gateway.celery:Clock"
 
 # Requests with one of these as Bearer token may read /metrics; two while one is being replaced.
 METRICS_TOKENS = env.secrets("METRICS_TOKEN", default="")
-if any(len(text) < env.SECRET_LETTERS for text in METRICS_TOKENS):
-    raise ImproperlyConfigured(f"METRICS_TOKEN needs {env.SECRET_LETTERS} characters or more.")
+if any(len(text) < env.MIN_SECRET_LENGTH for text in METRICS_TOKENS):
+    raise ImproperlyConfigured(f"METRICS_TOKEN needs {env.MIN_SECRET_LENGTH} characters or more.")
 # Workers and beat renew this file for the health check of their container.
 ALIVE_FILE = env.optional("ALIVE_FILE")
 
@@ -677,14 +677,14 @@ OTP_TOTP_ISSUER = NAME
 # percent-days.
 APPROVAL_LIMITS = {
     "credits": {
-        "clerk": env.integer("APPROVAL_CREDITS_PER_CLERK", default=10_000),
+        "actor": env.integer("APPROVAL_CREDITS_PER_CLERK", default=10_000),
         "person": env.integer("APPROVAL_CREDITS_PER_PERSON", default=10_000),
         "day": env.integer("APPROVAL_CREDITS_PER_DAY", default=50_000),
         "ceiling": env.integer("CEILING_CREDITS", default=10_000_000),
         "ceiling_day": env.integer("CEILING_CREDITS_PER_DAY", default=50_000_000),
     },
     "bonuses": {
-        "clerk": env.integer("APPROVAL_BONUS_PER_CLERK", default=200),
+        "actor": env.integer("APPROVAL_BONUS_PER_CLERK", default=200),
         "person": env.integer("APPROVAL_BONUS_PER_PERSON", default=100),
         "day": env.integer("APPROVAL_BONUS_PER_DAY", default=1_000),
         "ceiling": env.integer("CEILING_BONUS", default=3_100),
@@ -692,7 +692,7 @@ APPROVAL_LIMITS = {
     },
     # Money in hundredths of whatever currency it was paid in.
     "refunds": {
-        "clerk": env.integer("APPROVAL_REFUND_PER_CLERK", default=5_000),
+        "actor": env.integer("APPROVAL_REFUND_PER_CLERK", default=5_000),
         "person": env.integer("APPROVAL_REFUND_PER_PERSON", default=5_000),
         "day": env.integer("APPROVAL_REFUND_PER_DAY", default=25_000),
         "ceiling": env.integer("CEILING_REFUND", default=500_000),

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
-from gateway.common.env import SECRET_LETTERS
+from gateway.common.env import MIN_SECRET_LENGTH
 from users.keys import signing_keys
 
 _EXTERNAL = ("AUTH_EXTERNAL_JWKS_URL", "AUTH_EXTERNAL_ISSUER", "AUTH_EXTERNAL_AUDIENCE")
@@ -26,8 +26,8 @@ def signing_keys_are_usable(**_: Any) -> list[CheckMessage]:
 
 @register("users")
 def refresh_secret_is_strong(**_: Any) -> list[CheckMessage]:
-    if len(settings.AUTH_REFRESH_SECRET) < SECRET_LETTERS:
-        return [Error(f"AUTH_REFRESH_SECRET needs at least {SECRET_LETTERS} characters.", id="users.E002")]
+    if len(settings.AUTH_REFRESH_SECRET) < MIN_SECRET_LENGTH:
+        return [Error(f"AUTH_REFRESH_SECRET needs at least {MIN_SECRET_LENGTH} characters.", id="users.E002")]
     if settings.AUTH_REFRESH_SECRET == settings.SECRET_KEY:
         return [Error("AUTH_REFRESH_SECRET must not be SECRET_KEY.", id="users.E002")]
     return []

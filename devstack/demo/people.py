@@ -176,7 +176,7 @@ class Demo:
         for place, person in enumerate(self.people[:_LARGE_ADJUSTMENTS], 1):
             adjustments.request(
                 user=person.user,
-                credits=place * 10 * settings.APPROVAL_LIMITS["credits"]["clerk"],
+                credits=place * 10 * settings.APPROVAL_LIMITS["credits"]["actor"],
                 key=f"demo:large:{person.profile_address}",
                 actor=colleague,
                 reason="Demo: an offer worth this much was never credited.",

@@ -62,7 +62,7 @@ class RequestOutdated(DomainError):
 class Limits(NamedTuple):
     """What is carried out in 24 hours without a second person, and what nobody passes; in the pool's unit."""
 
-    clerk: int
+    actor: int
     person: int
     day: int
     ceiling: int
@@ -147,7 +147,7 @@ def others_who_decide(kind: Kind, roles: Collection[str]) -> str:
 
 
 def obstacle(approval: ApprovalRequest, actor: Any) -> DomainError | None:
-    """Return why this person may not decide the request; None for those who may."""
+    """Return why the actor may not decide the request; None for those who may."""
     if approval.requested_by_id == actor.pk:
         return OwnRequest()
     deciding = decided_by(actor).get(approval.kind, set())
@@ -157,9 +157,9 @@ def obstacle(approval: ApprovalRequest, actor: Any) -> DomainError | None:
     return None
 
 
-def roles_of(person: Any) -> set[str]:
+def roles_of(actor: Any) -> set[str]:
     """Return the roles of a member of staff; to be a superuser is one of them."""
-    return set(person.groups.values_list("name", flat=True)) | ({SUPERUSER} if person.is_superuser else set())
+    return set(actor.groups.values_list("name", flat=True)) | ({SUPERUSER} if actor.is_superuser else set())
 
 
 def deciders(kind: Kind) -> set[str]:
@@ -167,15 +167,15 @@ def deciders(kind: Kind) -> set[str]:
     return set(_groups_with(kind.decides).values_list("name", flat=True)) | {SUPERUSER}
 
 
-def decided_by(person: Any) -> dict[str, set[str]]:
-    """Return the kinds that the person decides, by name, each with those of their roles that do; in one statement."""
-    if not person.is_active:
+def decided_by(actor: Any) -> dict[str, set[str]]:
+    """Return the kinds that the actor decides, by name, each with those of their roles that do; in one statement."""
+    if not actor.is_active:
         return {}
-    of_roles = person.groups.values_list(
+    of_roles = actor.groups.values_list(
         "name", "permissions__content_type__app_label", "permissions__codename"
     )
     held = {(name, f"{app}.{codename}") for name, app, codename in of_roles}
-    superuser = {SUPERUSER} if person.is_superuser else set()
+    superuser = {SUPERUSER} if actor.is_superuser else set()
     roles = {kind.name: {name for name, held_one in held if held_one == kind.decides} for kind in kinds()}
     return {name: deciding | superuser for name, deciding in roles.items() if deciding | superuser}
 

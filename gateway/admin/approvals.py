@@ -2,7 +2,7 @@
 Approvals: whatever makes or prices credits is asked for here, and carried out by one person only within limits.
 
 Each kind of action is registered once, with who may ask and who may decide. A kind with a pool is carried out at
-once while its amount fits the limits of the last 24 hours: of the clerk, of the person whose credits it moves, and
+once while its amount fits the limits of the last 24 hours: of the actor, of the person whose credits it moves, and
 of the whole service. Everything else waits until a second person of another role approves. Ceilings bind
 everybody. Superusers have no way around: `superuser` is a role like the others here.
 
@@ -143,7 +143,7 @@ def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
 class Taken(NamedTuple):
     """What was carried out in 24 hours without a second person, and in all."""
 
-    clerk: int
+    actor: int
     person: int
     day: int
     everything: int
@@ -155,7 +155,7 @@ def taken(*, pool: Pool, actor: Any, person: Any) -> Taken:
     )
     alone = Q(needs_second_person=False)
     sums = {
-        "clerk": alone & Q(requested_by_id=actor.pk),
+        "actor": alone & Q(requested_by_id=actor.pk),
         "person": alone & Q(person_id=person.pk if person else None),
         "day": alone,
         "everything": Q(),
@@ -165,9 +165,9 @@ def taken(*, pool: Pool, actor: Any, person: Any) -> Taken:
 
 
 def left_alone(*, pool: Pool, actor: Any, person: Any) -> int:
-    """Return how much the clerk may do for the person now without a second one."""
+    """Return how much the actor may do for the person now without a second one."""
     limits, used = pool.limits, taken(pool=pool, actor=actor, person=person)
-    left = (limits.clerk - used.clerk, limits.person - used.person, limits.day - used.day)
+    left = (limits.actor - used.actor, limits.person - used.person, limits.day - used.day)
     return max(0, min(left))
 
 

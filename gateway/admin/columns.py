@@ -104,16 +104,16 @@ def changes(
 ) -> list[tuple[str, str, str]]:
     """Return what is logged of changed fields as people say it: name, before, after."""
     percents = getattr(admin.site._registry.get(model), "percents", ()) if model else ()
-    said: list[tuple[str, str, str]] = []
+    rows: list[tuple[str, str, str]] = []
     for name, pair in pairs.items():
         field = _field(model, name) if model else None
         title = str(field.verbose_name) if field else name.replace("_", " ")
-        before, after = (_said(str(value), field, is_percent=name in percents) for value in pair)
-        said.append((title, before, after))
-    return said
+        before, after = (_readable(str(value), field, is_percent=name in percents) for value in pair)
+        rows.append((title, before, after))
+    return rows
 
 
-def _said(text: str, field: models.Field[Any, Any] | None, *, is_percent: bool) -> str:
+def _readable(text: str, field: models.Field[Any, Any] | None, *, is_percent: bool) -> str:
     """Return a value that was logged as text: codes in words, yes and no, moments as pages have them."""
     choices = {str(code): str(label) for code, label in getattr(field, "flatchoices", ())}
     if text in choices or text in _words:

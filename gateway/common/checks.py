@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import OperationalError, connection
 
-from gateway.common.env import SECRET_LETTERS
+from gateway.common.env import MIN_SECRET_LENGTH
 
 # What a session of the processes' role begins with. Of the role's own settings those for this database come first.
 _SETTINGS = """
@@ -79,7 +79,7 @@ def weak_secrets(
     """Return an error where a secret of the setting is short, or is that of one of the other settings."""
     secrets, taken = getattr(settings, name), {getattr(settings, other) for other in others}
     is_set = may_be_empty or bool(secrets)
-    if is_set and all(len(text) >= SECRET_LETTERS and text not in taken for text in secrets):
+    if is_set and all(len(text) >= MIN_SECRET_LENGTH and text not in taken for text in secrets):
         return []
-    text = f"{name} needs secrets of {SECRET_LETTERS} characters, and none that is {' or '.join(others)}."
+    text = f"{name} needs secrets of {MIN_SECRET_LENGTH} characters, and none that is {' or '.join(others)}."
     return [Error(text, hint="Make one with: openssl rand -base64 48", id=id)]

@@ -15,7 +15,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
 # Shorter secrets could be guessed from what they have signed or encrypted.
-SECRET_LETTERS = 32
+MIN_SECRET_LENGTH = 32
 
 
 def required(name: str) -> str:

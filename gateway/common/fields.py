@@ -52,10 +52,10 @@ def staff_reference(help_text: str) -> Any:
 class _HexField(models.CharField[_Set, _Get]):
     """Text of a fixed length that migrations need not repeat."""
 
-    letters: ClassVar[int]
+    length: ClassVar[int]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs["max_length"] = self.letters
+        kwargs["max_length"] = self.length
         super().__init__(*args, **kwargs)
 
     def deconstruct(self) -> Any:
@@ -67,7 +67,7 @@ class _HexField(models.CharField[_Set, _Get]):
 class AddressField(_HexField[_Set, _Get]):
     """An address, stored as EIP-55 text whatever its casing was, so that equal addresses are equal values."""
 
-    letters = 42
+    length = 42
 
     def get_prep_value(self, value: Any) -> Any:
         """Look up by value; text that is not an address matches no row, because search boxes pass anything."""
@@ -92,7 +92,7 @@ class AddressField(_HexField[_Set, _Get]):
 class HashField(_HexField[_Set, _Get]):
     """A 32-byte hash as lower-case 0x-hex."""
 
-    letters = 66
+    length = 66
 
     def get_prep_value(self, value: Any) -> Any:
         prepared = super().get_prep_value(value)

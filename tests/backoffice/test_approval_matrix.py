@@ -308,7 +308,7 @@ BELOW, ABOVE = 40, 41
 @pytest.fixture
 def limits(settings: Settings) -> Settings:
     """Alone 40 of each pool, for the whole day as well unless a test changes it; spare keys for relayers."""
-    same = {"clerk": BELOW, "person": BELOW, "day": BELOW, "ceiling": 1_000, "ceiling_day": 10_000}
+    same = {"actor": BELOW, "person": BELOW, "day": BELOW, "ceiling": 1_000, "ceiling_day": 10_000}
     settings.APPROVAL_LIMITS = {"credits": same, "bonuses": same, "refunds": same}
     settings.RELAY_RELAYER_MNEMONIC = "test test test test test test test test test test test junk"
     settings.RELAY_DERIVED_RELAYERS = 9

@@ -228,7 +228,7 @@ def test_a_month_that_was_lost_while_stripe_was_away_is_paid_out_once(
 def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
     admin_in: AdminClientIn, live_server: LiveServer
 ) -> None:
-    large = settings.APPROVAL_LIMITS["credits"]["clerk"] + secrets.randbelow(1_000) + 1
+    large = settings.APPROVAL_LIMITS["credits"]["actor"] + secrets.randbelow(1_000) + 1
     user, support = UserFactory.create(), colleague("support")
     asker_page = admin_in("light").enter(support, person_path(user))
     confirm(asker_page, "Adjust credits", credits=str(large), reason="an offer was lost")

@@ -35,13 +35,13 @@ SUPPORT, FINANCE, OPERATIONS = {"support"}, {"finance"}, {"operations"}
 @pytest.fixture
 def small() -> int:
     """Return an amount that one person may move."""
-    return random.randint(1, int(settings.APPROVAL_LIMITS["credits"]["clerk"]))
+    return random.randint(1, int(settings.APPROVAL_LIMITS["credits"]["actor"]))
 
 
 @pytest.fixture
 def large() -> int:
     """Return an amount that takes a second person."""
-    return int(settings.APPROVAL_LIMITS["credits"]["clerk"]) + random.randint(1, 10**6)
+    return int(settings.APPROVAL_LIMITS["credits"]["actor"]) + random.randint(1, 10**6)
 
 
 @pytest.mark.parametrize("model", ["users_user", "credits_creditaccount"])

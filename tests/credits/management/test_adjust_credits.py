@@ -79,7 +79,7 @@ def test_a_key_that_named_another_adjustment_is_refused(user: User, key: str) ->
 
 
 def test_above_the_limits_it_waits_as_in_the_admin(user: User, settings: Settings) -> None:
-    most = settings.APPROVAL_LIMITS["credits"]["clerk"]
+    most = settings.APPROVAL_LIMITS["credits"]["actor"]
     before = everything()
     printed = _adjust(
         user.profile_address or "", str(most + 1), "--reason", "ok", "--actor", member("support").username

@@ -51,7 +51,7 @@ def test_above_the_limits_the_same_key_prints_the_link_once_a_second_person_appr
     set_up("visit-link", rate=10, per_event_cap=None, daily_cap=None)
     user, actor = UserFactory.create(), member("operations").username
     limits = settings.APPROVAL_LIMITS["credits"]
-    settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "credits": {**limits, "clerk": 99}}
+    settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "credits": {**limits, "actor": 99}}
 
     def mint() -> str:
         out, named = StringIO(), ("--actor", actor, "--reason", "x", "--key", "mine")

@@ -43,7 +43,7 @@ def limit(settings: Settings) -> int:
     """Return what a clerk may move, which no test may know beforehand; a person gets as much, a day twice it."""
     alone = random.randint(100, 900)
     limits = {
-        "clerk": alone,
+        "actor": alone,
         "person": alone,
         "day": 2 * alone,
         "ceiling": 20 * alone,

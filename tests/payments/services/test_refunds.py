@@ -38,7 +38,7 @@ def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
 @pytest.fixture(autouse=True)
 def limit(settings: Settings, amount: int) -> int:
     """Return what a clerk may refund alone: just the whole payment."""
-    limits = {"clerk": amount, "person": amount, "day": amount, "ceiling": amount, "ceiling_day": amount}
+    limits = {"actor": amount, "person": amount, "day": amount, "ceiling": amount, "ceiling_day": amount}
     settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "refunds": limits}
     return amount
 
@@ -108,7 +108,7 @@ def test_nobody_is_offered_to_refund_nothing_or_more_than_was_paid(
 def test_above_the_limit_stripe_is_asked_only_when_another_role_agrees(
     fake: FakeBilling, payer: Payer, amount: int, settings: Settings
 ) -> None:
-    settings.APPROVAL_LIMITS["refunds"]["clerk"] = amount - 1
+    settings.APPROVAL_LIMITS["refunds"]["actor"] = amount - 1
     request = ask(preview(fake, payer))
     assert (request.status, Refund.objects.count(), refunds.send_pending(now=fake.now())) == ("waiting", 0, 0)
     assert "refund" not in "".join(event.decode() for event in fake.events)
@@ -120,7 +120,7 @@ def test_above_the_limit_stripe_is_asked_only_when_another_role_agrees(
 def test_a_request_is_refused_where_money_was_returned_meanwhile(
     fake: FakeBilling, payer: Payer, amount: int, settings: Settings
 ) -> None:
-    settings.APPROVAL_LIMITS["refunds"]["clerk"] = amount - 1
+    settings.APPROVAL_LIMITS["refunds"]["actor"] = amount - 1
     request = ask(preview(fake, payer))
     fake.refund(payer.payout.stripe_payment_intent_id, amount // 2)
     process(fake)

@@ -128,7 +128,7 @@ def django_environment(
         "STRIPE_SECRET_KEY": services.stripe.secret_key,
         "STRIPE_WEBHOOK_SECRETS": services.stripe.webhook_secret,
         "STRIPE_API_BASE": services.stripe.url,
-        "ADMOB_KEYS_URL": services.google.url,
+        "ADMOB_KEYS_URL": services.verifier_keys.url,
         "CORS_ALLOW_ALL_ORIGINS": "True",
         **{f"{name}_RATE": _UNLIMITED for name in _RATES},
         **_pooling(services),

@@ -80,7 +80,7 @@ def write_stack_file(
             "staff_by_role": staff_by_role,
             "profiles": described(profiles),
             "networks": described_networks(
-                networks, base_url=base_url, admob_key=services.google.private_key
+                networks, base_url=base_url, admob_key=services.verifier_keys.private_key
             ),
         },
     )

@@ -174,7 +174,7 @@ def running_stack(
             web = processes["web"]
             assert isinstance(web, Web)  # noqa: S101 - for the type checker
             networks = described_networks(
-                prepared.networks, base_url=web.url, admob_key=services.google.private_key
+                prepared.networks, base_url=web.url, admob_key=services.verifier_keys.private_key
             )
             yield Stack(services, proxies, prepared, web, processes, networks, signing.journal)
         finally:

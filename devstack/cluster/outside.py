@@ -19,7 +19,7 @@ class ClusterOutside:
 
     anvil: Anvil
     stripe: StripeDouble
-    google: VerifierKeys
+    verifier_keys: VerifierKeys
     world: World
     password: str
     pools_transactions: bool = True

@@ -111,9 +111,9 @@ def running_cluster(directory: Path, *, synchronous: bool = True) -> Iterator[Cl
     password = secrets.token_hex(16)
     started: dict[str, Server] = {}
     try:
-        with network_of(network.ALL), orphans.noted(), serve_verifier_keys(OUTSIDE) as google:
+        with network_of(network.ALL), orphans.noted(), serve_verifier_keys(OUTSIDE) as verifier_keys:
             try:
-                outside = _start_outside(directory, google, password, started, synchronous=synchronous)
+                outside = _start_outside(directory, verifier_keys, password, started, synchronous=synchronous)
                 cluster = _start_service(outside, directory, started)
                 yield replace(cluster, synchronous=synchronous)
             finally:
@@ -127,7 +127,7 @@ def running_cluster(directory: Path, *, synchronous: bool = True) -> Iterator[Cl
 
 def _start_outside(
     directory: Path,
-    google: VerifierKeys,
+    verifier_keys: VerifierKeys,
     password: str,
     started: dict[str, Server],
     *,
@@ -140,7 +140,7 @@ def _start_outside(
         _start({_name(server): server for server in (anvil, stripe)}, started)
         _start_databases(directory, password, started, synchronous=synchronous)
     outside = ClusterOutside(
-        anvil, stripe, google, load_world(Rpc(anvil.url), directory / "world.json"), password
+        anvil, stripe, verifier_keys, load_world(Rpc(anvil.url), directory / "world.json"), password
     )
     outside.empty_database()
     return outside

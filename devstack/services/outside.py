@@ -43,7 +43,7 @@ class Outside(Protocol):
         """The payment provider."""
 
     @property
-    def google(self) -> VerifierKeys:
+    def verifier_keys(self) -> VerifierKeys:
         """The list of AdMob's keys."""
 
     @property

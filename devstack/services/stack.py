@@ -28,7 +28,7 @@ class Services:
     redis: Redis
     anvil: Anvil
     stripe: StripeDouble
-    google: VerifierKeys
+    verifier_keys: VerifierKeys
     world: World
     # In front of PostgreSQL, where the environment asks for one.
     pooler: PgBouncer | None = None
@@ -115,7 +115,7 @@ def start_services(
     saves = durable and saves_chain
     anvil = Anvil(directory / "anvil", logs, block_time=block_time, saves_meanwhile=saves)
     stripe = StripeDouble(directory / "stripe", logs)
-    with alone_in(directory), serve_verifier_keys() as google:
+    with alone_in(directory), serve_verifier_keys() as verifier_keys:
         try:
             with step("starting PostgreSQL, Redis, the chain and the Stripe double"):
                 _start(postgres, redis, anvil, stripe)
@@ -124,7 +124,7 @@ def start_services(
             anvil.mine_a_past()
             world = load_world(Rpc(anvil.url), directory / "world.json")
             with _pooler(postgres, logs) as pooler:
-                yield Services(postgres, redis, anvil, stripe, google, world, pooler)
+                yield Services(postgres, redis, anvil, stripe, verifier_keys, world, pooler)
         finally:
             stop_all((stripe, anvil, redis, postgres))
 

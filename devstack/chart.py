@@ -23,7 +23,6 @@ _NAME, _NAMESPACE, _KUBERNETES = "gateway", "gateway", "1.31"
 _WARNING = 2
 # Their definitions come with their operators.
 _OPERATORS = ("keda.sh/", "monitoring.coreos.com/")
-_DIGEST = "# Of the chart with the digest "
 
 
 def chart_digest() -> str:
@@ -32,11 +31,6 @@ def chart_digest() -> str:
     for path in sorted(path for path in CHART.rglob("*") if path.is_file()):
         digest.update(f"\0{path.relative_to(CHART)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-def digest_of(rendered: str) -> str:
-    """Return the digest of the chart that a rendered file is of."""
-    return next(line.removeprefix(_DIGEST) for line in rendered.splitlines() if line.startswith(_DIGEST))
 
 
 def render_chart() -> int:
@@ -78,7 +72,7 @@ def _rendered(name: str) -> str:
     bodies = [text.strip().removeprefix("---").strip() for _, text in sorted(parts.items())]
     text = "\n---\n".join(body for body in bodies if body)
     head = f"# Rendered by `make chart` from deploy/chart with values/{name}.yaml; not to be edited."
-    return f"{head}\n{_DIGEST}{chart_digest()}\n{text}\n"
+    return f"{head}\n# Of the chart with the digest {chart_digest()}\n{text}\n"
 
 
 def _lint(name: str) -> list[str]:

@@ -165,6 +165,16 @@ def test_it_waits_while_one_comes_in_each_pause_and_some_are_missing(
     monkeypatch.setattr(together._arrived, "wait", wait)
     together._wait_for_expected()
     assert pauses == came
+    assert bool(together._hurried_runs) == (came == [0])
+
+
+def test_where_nobody_came_the_next_runs_do_not_wait(work: Work) -> None:
+    together = Together(work, most=32, pause_seconds=60, longest_wait_seconds=60)
+    together._hurried_runs = 2
+    _start(together, work, [1, 2, 3])
+    assert work.batches == [[1], [2, 3]]
+    assert together._wait_ends_at <= time.monotonic()
+    assert together._hurried_runs == 0
 
 
 class TestPatience:

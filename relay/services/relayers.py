@@ -251,15 +251,8 @@ def update_accounts(
             speaks against the node. Nothing is stored, and calls in flight stay as they are, until it says
             something else, or `trusts_single_node`.
     """
-    ahead = _ahead(relayers, accounts)
-    if ahead and not trusts_single_node:
-        _refuse_single_node(ahead, relayers, accounts)
-    for address, count in ahead.items():
-        logger.error(
-            "relayer %s is quarantined: the chain has %d of its account nonces that we never used",
-            address,
-            count,
-        )
+    if not trusts_single_node:
+        _refuse_single_node(relayers, accounts)
     # In several statements, so that requests find a relayer that is not locked.
     size = max(1, len(relayers) // 4)
     groups = [relayers[start : start + size] for start in range(0, len(relayers), size)]
@@ -279,14 +272,13 @@ def _ahead(relayers: Iterable[Relayer], accounts: Mapping[str, AccountState]) ->
     return {address: count for address, count in counts.items() if count > 0}
 
 
-def _refuse_single_node(
-    ahead: Collection[str], relayers: Sequence[Relayer], accounts: Mapping[str, AccountState]
-) -> None:
-    if get_chain().quorum > 1 or not _are_most(ahead, relayers):
+def _refuse_single_node(relayers: Sequence[Relayer], accounts: Mapping[str, AccountState]) -> None:
+    if get_chain().quorum > 1 or not _are_most(_ahead(relayers, accounts), relayers):
         return
     # Calls may have been accepted and mined since the rows were read.
     rows = Relayer.objects.filter(pk__in=[relayer.pk for relayer in relayers])
-    if _are_most(_ahead(rows, accounts), relayers):
+    ahead = _ahead(rows, accounts)
+    if _are_most(ahead, relayers):
         raise NodeUnavailable(
             f"The only chain node says that {len(ahead)} of {len(relayers)} relayers' keys were used elsewhere, "
             "which is not believed of most at once without another node."
@@ -309,7 +301,15 @@ def _update(
         "balances": [accounts[relayer.address].balance_wei for relayer in relayers],
         "now": now,
     }
-    return [row_id for (row_id,) in db.all_rows(_UPDATE_RELAYERS.format(locked=locked), params)]
+    rows = db.all_rows(_UPDATE_RELAYERS.format(locked=locked), params)
+    for _, address, count in rows:
+        if count > 0:
+            logger.error(
+                "relayer %s is quarantined: the chain has %d of its account nonces that we never used",
+                address,
+                count,
+            )
+    return [row_id for row_id, *_ in rows]
 
 
 def set_active(*, relayer_id: int, is_active: bool) -> bool:
@@ -360,7 +360,8 @@ RETURNING before.next_account_nonce, relayer.next_account_nonce
 # locked against all requests meanwhile.
 _UPDATE_RELAYERS = """
 WITH free AS (
-    SELECT id FROM relay_relayer WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE {locked}
+    SELECT id, next_account_nonce AS before FROM relay_relayer
+    WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE {locked}
 )
 UPDATE relay_relayer AS relayer
 SET is_active = is_active AND next_account_nonce >= account.nonce,
@@ -372,5 +373,5 @@ FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(highest)s::bigint[], %(ba
     AS account (id, nonce, highest_nonce, balance)
 JOIN free USING (id)
 WHERE relayer.id = account.id
-RETURNING relayer.id
+RETURNING relayer.id, relayer.address, account.nonce - free.before
 """

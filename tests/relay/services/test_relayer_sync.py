@@ -169,7 +169,10 @@ def test_the_only_node_is_not_believed_that_most_keys_were_used_elsewhere(
 
 @pytest.mark.django_db
 def test_account_nonces_that_were_taken_while_the_chain_was_read_are_no_reason_to_doubt(
-    chain: Chain, relayers: list[Relayer], monkeypatch: pytest.MonkeyPatch
+    chain: Chain,
+    relayers: list[Relayer],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     stale = list(Relayer.objects.all())
     Relayer.objects.update(next_account_nonce=F("next_account_nonce") + 2)
@@ -179,6 +182,7 @@ def test_account_nonces_that_were_taken_while_the_chain_was_read_are_no_reason_t
     )
     relay_relayers.update_accounts(relayers=stale, accounts=view.accounts, now=timezone.now())
     assert {(row.state, row.in_flight) for row in Relayer.objects.all()} == {("active", 0)}
+    assert "quarantined" not in caplog.text
 
 
 @pytest.mark.django_db

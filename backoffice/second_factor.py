@@ -1,5 +1,6 @@
 """
-The second factor of whoever looks: set up at the first login, with recovery codes; later moved to another phone.
+The second factor of the member of staff who looks: set up at the first login, with recovery codes; later moved to
+another phone.
 
 Who has a password and no second factor is not logged in by it: the session only remembers, for some minutes, whose
 password was right, and the page to set up a phone asks that.

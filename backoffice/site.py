@@ -54,7 +54,7 @@ class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
         ].help_text = "At your first login, leave it empty: the next page sets up your phone."
 
     def clean_otp(self, user: Any) -> None:
-        # Whoever has nothing but the password is not let in by it: they set up a phone first.
+        # A password alone lets nobody in: its owner sets up a phone first.
         if user is not None and second_factors.must_enrol(user, now=timezone.now()):
             second_factor.begin(self.request, user)
             raise ValidationError("Set up a phone first.", code=_MUST_ENROL)
@@ -114,7 +114,7 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
         return SimpleLazyObject(lambda: super(StaffSite, self).get_app_list(request, app_label))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Log in; send whoever has nothing but a password to set up a phone."""
+        """Log in; send people who have nothing but a password to set up a phone."""
         answer: HttpResponse = super().login(request, extra_context)
         form = (getattr(answer, "context_data", None) or {}).get("form")
         if form is not None and form.has_error("__all__", _MUST_ENROL):

@@ -1,7 +1,7 @@
 """
 The keys of the ledger's roots: one signs, in one process alone; all of them verify.
 
-None of them is in the database, so that whoever rewrites the database cannot sign what it says then.
+None of them is in the database, so that somebody who rewrites the database cannot sign what it says then.
 """
 
 import re

@@ -72,7 +72,7 @@ def write_stack_file(
             "stripe_secret_key": services.stripe.secret_key,
             "stripe_publishable_key": publishable_key(services.stripe.secret_key),
             "stripe_webhook_secret": services.stripe.webhook_secret,
-            # The owner's: whoever looks on may do anything. The service itself has the other one.
+            # The owner's: people who look around here may do anything. The service itself has the other one.
             "database_url": services.database_url,
             "application_database_url": services.application_database_url,
             "redis_url": services.redis_url,

@@ -365,7 +365,7 @@ class Refund(models.Model):
     """
     Money of a payout that staff return to the card; its id is the idempotency key at Stripe.
 
-    It moves no credits: what Stripe then reports about the payment does, whoever made the refund.
+    It moves no credits: what Stripe then reports about the payment does, wherever the refund was made.
     """
 
     class Status(models.TextChoices):

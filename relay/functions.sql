@@ -1,4 +1,4 @@
--- What relayers can still take: how many account nonces, and wei for their gas. Whoever wants to rely on it has locked
+-- What relayers can still take: how many account nonces, and wei for their gas. A caller that relies on it has locked
 -- them in a statement before. Attempts that were withdrawn or mined cost nothing any more. After a fail-over of PostgreSQL
 -- a relayer has no room until the nodes were asked which account nonces they know.
 CREATE FUNCTION relay_room_of(relayers bigint[], cap integer) RETURNS TABLE (
@@ -179,7 +179,7 @@ BEGIN
             most_open := call.open_holds;
             IF share < 100 THEN
                 -- A user has a share of what all others leave free. With 50 percent, n users who want all they can get
-                -- come to one of n + 1 equal parts each, and the last part stays free for whoever comes next.
+                -- come to one of n + 1 equal parts each, and the last part stays free for the next user.
                 most_open := greatest(1, (slots - greatest(0, in_use - call.open_holds + 1)) * share / 100);
             END IF;
             IF call.open_holds > 1 THEN
@@ -227,7 +227,7 @@ BEGIN
             LIMIT cardinality(stickies) FOR NO KEY UPDATE SKIP LOCKED
         ) AS relayer;
         IF cardinality(locked) = 0 THEN
-            -- All are locked. Whoever holds no relayer may wait for one.
+            -- All are locked. A transaction that holds no relayer may wait for one.
             SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
                 SELECT id FROM relay_relayer
                 WHERE chain_id = chain AND is_active AND address = ANY(addresses)

@@ -1,5 +1,5 @@
 """
-What may be signed at all, whoever asks: pure rules on one transaction, and on what its account nonce has carried.
+What may be signed at all, for any caller: pure rules on one transaction, and on what its account nonce has carried.
 
 The service's own keys keep the first two rules as well; the journal's rule needs a signer with a memory.
 """

@@ -112,7 +112,7 @@ class Server(ThreadingMixIn, TCPServer):
             address = (host, int(port))
         super().__init__(address, _Handler)
         if scheme == "unix":
-            # For the owner and the group: whoever may connect may ask.
+            # For the owner and the group: every process that may connect may ask.
             Path(place).chmod(0o660)
 
     def finish_request(self, request: Any, client_address: Any) -> None:

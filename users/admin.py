@@ -84,7 +84,7 @@ RESET_SECOND_FACTOR = ReasonedAction(
     label="Reset the second factor",
     permission="users.manage_staff",
     effect=lambda row: (
-        "When it is approved, their phone and recovery codes open nothing. Whoever logs in with the password "
+        "When it is approved, their phone and recovery codes open nothing. Anybody who logs in with the password "
         "then sets up a new phone: if others may know it, reset the password as well."
     ),
     run=_reset_second_factor,

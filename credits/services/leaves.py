@@ -8,7 +8,7 @@ from credits.leaf_texts import EntryRow, Hidden, hidden, leaf_text
 from credits.merkle import leaf_hash
 from gateway.common import db
 
-# Nothing was signed over it: whoever took the salt away has not erased the entry as it ought to be done.
+# Nothing was signed over it: the salt was taken away, and the entry was not erased as it ought to be.
 _LOST = Hidden("", "")
 _READ = """
 SELECT entry.id, entry.account_id, entry.account_version, entry.actor_id, entry.amount, entry.balance_after,

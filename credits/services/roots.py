@@ -1,5 +1,5 @@
 """
-Close roots: sign what the ledger says, so that whoever changes it afterwards is found out.
+Close roots: sign what the ledger says, so that a later change is found out.
 
 Posting knows nothing of this. From time to time a task reads the entries that are under no root yet and puts a root
 over them. The cut is the hard part: ids are given before the commit, so a transaction may commit an entry

@@ -69,7 +69,7 @@ class Meter:
         self.ignored: set[int] = set()
 
     def read(self) -> Reading:
-        """Return what the stack has used so far; the time of ended processes is that of whoever waited for them."""
+        """Return what the stack has used so far; the time of ended processes is that of their parents."""
         sums: dict[str, float] = {}
         at = time.monotonic()
         for kind, process in self.members():

@@ -16,7 +16,7 @@ POSTGRES_PORT, PATRONI_PORT, ETCD_PORT, ETCD_PEER_PORT = 5432, 8008, 2379, 2380
 PRIMARY_PORT, READING_PORT, POOL_PORT, WEB_PORT, SIGNER_PORT = 5000, 5001, 6432, 8000, 8443
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
 REDIS_SERVICE = "gateway"
-# What PgBouncer calls the way to whoever may be read from.
+# What PgBouncer calls the way to a server that may be read from.
 READING_DATABASE = "gateway_reading"
 # Bytes of the log that a standby may be behind and still be read from.
 _LARGEST_LAG = "1MB"

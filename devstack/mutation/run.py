@@ -149,7 +149,7 @@ class _Runner:
         self._map = TestMap()
         texts = {name: f"{name} {inspect.getsource(item.function)}" for name, item in self._items.items()}
         self._likeness = Likeness(texts)
-        gc.unfreeze()  # the tests' own set-up has hidden what it found from whoever looks around
+        gc.unfreeze()  # the tests' own set-up has hidden what it found from tests that look for garbage
         look_around()
         gc.freeze()  # children share what is there now, instead of copying it when they look for garbage
         for number, (name, mutant) in enumerate(self._chosen(), 1):

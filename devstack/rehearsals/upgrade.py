@@ -140,7 +140,7 @@ class _NamedWeb(Web):
 
 
 def _add_column(services: Services, table: str, column: str) -> int:
-    """Add it as a migration does, giving way to whoever has the table; return how many tries that took."""
+    """Add it as a migration does, giving way to sessions that have the table; return how many tries that took."""
     statement = sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(sql.Identifier(table), sql.SQL(column))
     with psycopg.connect(services.database_url, autocommit=True) as connection:
         connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")

@@ -24,7 +24,7 @@ APPLICATION_ROLE = "gateway_app"
 
 
 class Postgres(Server):
-    """A cluster with one database; whoever may open its socket folder is its superuser."""
+    """A cluster with one database; everybody who may open its socket folder is its superuser."""
 
     name: ClassVar[str] = "postgres"
     ending: ClassVar[signal.Signals] = signal.SIGINT  # the fast shutdown: it waits for no client

@@ -24,7 +24,7 @@ padding:0 1rem}}button,select{{font:inherit;padding:.4rem}}[role=alert]{{color:#
 
 
 class HostedPages:
-    """Answers under `/_pages`; whoever knows the address of a page may use it, as at Stripe."""
+    """Answers under `/_pages`; everybody who knows the address of a page may use it, as at Stripe."""
 
     def __init__(self, account: Account) -> None:
         self._account = account

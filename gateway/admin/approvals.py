@@ -187,7 +187,7 @@ def _lock(pool: Pool) -> None:
 def _check(kind: Kind, approval: ApprovalRequest) -> None:
     if kind.pool and approval.amount > kind.pool.limits.ceiling:
         raise AboveCeiling(
-            f"At most {kind.pool.shown(kind.pool.limits.ceiling)} at a time, whoever approves."
+            f"At most {kind.pool.shown(kind.pool.limits.ceiling)} at a time, with any approval."
         )
     kind.check(approval)
 
@@ -200,7 +200,7 @@ def _check_day(kind: Kind, approval: ApprovalRequest) -> None:
     most = kind.pool.limits.ceiling_day
     if used.everything + approval.amount > most:
         raise AboveCeiling(
-            f"At most {kind.pool.shown(most)} in 24 hours, whoever approves. Wait, or ask for less."
+            f"At most {kind.pool.shown(most)} in 24 hours, with any approval. Wait, or ask for less."
         )
 
 

@@ -75,7 +75,7 @@ def _selector(name: str) -> bytes:
     return function_abi_to_4byte_selector(_BY_NAME[name])
 
 
-# ERC-725X: what a profile does for whoever may.
+# ERC-725X: what a profile does for those who may ask for it.
 EXECUTE = bytes.fromhex("44c028fe")
 EXECUTE_RELAY_CALL = _selector("executeRelayCall")
 GET_DATA = _selector("getData")

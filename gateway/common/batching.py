@@ -61,7 +61,8 @@ class Together(Generic[Item, Result]):
     for each item a result or the error to raise, in order; for the items of those who have left, anything. If it
     raises, each item is run alone, by the thread that brought it, so that one item cannot fail the others; an outage
     fails all. A run after a shared one waits for those who took part while one comes every `pause_seconds`, and not
-    longer than `longest_wait_seconds`; where nobody came, the next eight runs do not wait. With `patience`, callers may leave a run before it calls its `Stay`.
+    longer than `longest_wait_seconds`; where nobody came, the next eight runs do not wait. With `patience`, callers may
+    leave a run before it calls its `Stay`.
     """
 
     def __init__(

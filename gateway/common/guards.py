@@ -3,7 +3,7 @@ Keeps a part of the outside world that stands still from taking all threads with
 
 A request waits for a node or for Stripe in a thread. So only a part of the threads may wait for the same one
 (a bulkhead), and one that has failed several times in a row is left alone for a while (a circuit breaker).
-Whoever is not let through has an answer at once.
+A caller that is not let through has an answer at once.
 """
 
 import threading

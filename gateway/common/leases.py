@@ -2,7 +2,7 @@
 Leases: of several processes one does a piece of work, until it ends, lets go or is not heard of any more.
 
 A lease is a row with an owner, an expiry by the database's clock and a fencing number. It needs no session, so it
-holds across hosts and behind a pooler that shares sessions. Whoever stood still until the lease expired may go on
+holds across hosts and behind a pooler that shares sessions. A holder that stood still until the lease expired may go on
 without knowing: while work is `fenced`, each of its transactions begins with a look at the number, and keeps the row
 from changing hands until it ends. So of two holders only the later one writes.
 """
@@ -138,7 +138,7 @@ class _Renewals(threading.Thread):
 
 _WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b")
 
-# Whoever only waits for the lease locks no row: it would wait for the holder's transactions.
+# A process that only waits for the lease locks no row: it would wait for the holder's transactions.
 _TAKE = """
 INSERT INTO gateway_common_lease AS held (name, owner, expires_at)
 SELECT %(name)s::text, %(owner)s::text, statement_timestamp() + %(seconds)s * interval '1 second'

@@ -29,7 +29,7 @@ class BoundedJSONParser(BaseParser):
 
     REST framework's own parser ignores Django's size cap, and absurd nesting makes it
     answer 500; `NaN` and `Infinity` are not JSON. An object that has a name twice is
-    refused: whoever read the body before us may have taken the other value (RFC 8259, 4).
+    refused: a proxy that read the body before us may have taken the other value (RFC 8259, 4).
 
     Raises:
         RequestTooLarge: the body is longer than the cap.

@@ -94,7 +94,7 @@ changed there is seen here. It leads back to `returnUrl`.
 
 INVOICES_DESCRIPTION = """
 Answers the person's invoices, newest first, with Stripe's page and PDF of each. Request the address in `next`,
-unchanged, until it is null. Whoever has an invoice's address can open it.
+unchanged, until it is null. Anybody who has an invoice's address can open it.
 """.strip()
 
 RECEIPT_EMAIL_DESCRIPTION = """

@@ -144,7 +144,7 @@ class UnsignedCall(models.Model):
     """
     A relay call between the two transactions of accepting it; the second replaces this row by the call's own.
 
-    Its hash was answered to nobody. It is signed with what `call` says and nothing else, so that whoever asks for
+    Its hash was answered to nobody. It is signed with what `call` says and nothing else, so that everybody who asks for
     the signature again gets the same one; or it is given up, and its account nonce used up otherwise.
     """
 

@@ -31,8 +31,8 @@ def erase(user: User) -> None:
     """
     Keep hashes, gas and credits of the user's calls; delete what was signed, and replace each address by a random one.
 
-    The same address becomes the same random one, so what belongs together still does. Who has a hash can
-    look the call up on the chain, which forgets nothing. Holds and losses give up their keys, so that whoever signs in
+    The same address becomes the same random one, so what belongs together still does. Who has a hash can look the
+    call up on the chain, which forgets nothing. Holds and losses give up their keys, so that somebody who signs in
     with the profile anew can hand in a call that had failed.
     """
     calls = RelayTransaction.objects.filter(user=user)

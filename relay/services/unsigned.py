@@ -1,9 +1,9 @@
 """
 Calls that wait for a signature from elsewhere, between the transaction that takes their slots and the one that stores.
 
-Nobody was answered yet, so a call may still be given up; its account nonce may not be forgotten. Whoever finds such a
-call may finish it: the web process that took it, a repeat of the call, or the relay worker. The signer gives everybody
-the same bytes, and the row is deleted by the one that stores them.
+Nobody was answered yet, so a call may still be given up; its account nonce may not be forgotten. The web process that
+took such a call may finish it, a repeat of the call, or the relay worker. The signer gives everybody the same bytes,
+and the row is deleted by the one that stores them.
 """
 
 import json

@@ -17,7 +17,7 @@ class ApprovalCommand(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--actor", required=True, help="username of the member of staff who asks")
-        parser.add_argument("--reason", required=True, help="why, for whoever decides and for the audit log")
+        parser.add_argument("--reason", required=True, help="why, for those who decide and for the audit log")
 
     def actor(self, options: dict[str, Any]) -> User:
         actor = staff_named(options["actor"])

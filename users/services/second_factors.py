@@ -2,7 +2,7 @@
 Second factors that staff set up themselves: a phone, and recovery codes for the day when it is lost.
 
 An unconfirmed device says that its owner may set it up. A second person's decision makes it (a new account, or a
-reset); its owner, who has the password, makes it their own by a number from the phone. Whoever has no device at
+reset); its owner, who has the password, makes it their own by a number from the phone. Somebody who has no device at
 all cannot log in.
 """
 

@@ -64,7 +64,7 @@ def reset_only_one(*, username: str, role: str) -> str:
     """
     Return a new password for the only one of `role` among staff, who sets up a phone at the next login.
 
-    That is for whoever can no longer log in, and without whom nobody could ask for a reset or approve it.
+    That is for somebody who can no longer log in, and without whom nobody could ask for a reset or approve it.
 
     Raises:
         StaffStarted: nobody of that name has the role, or others can ask for this and approve it.

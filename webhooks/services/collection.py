@@ -3,7 +3,7 @@ Find out what has happened since the last run, and write a message for each endp
 
 Nothing on the path of a call, a posting or a payment knows of webhooks: their rows are read afterwards. A row
 becomes visible when its transaction commits, some time after the time it bears, so each run reads the last minutes
-again; an endpoint has a message of each event once, whoever reads it how often.
+again; an endpoint has a message of each event once, however often it is read.
 """
 
 from collections.abc import Callable, Iterable

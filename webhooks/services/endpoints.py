@@ -1,7 +1,7 @@
 """
 Endpoints of wallet apps: made, checked, enabled and disabled, and the secrets that sign what is sent to them.
 
-A secret is shown once, to whoever makes it, and stored sealed. An endpoint has two while a new one is taken over: both
+A secret is shown once, to its maker, and stored sealed. An endpoint has two while a new one is taken over: both
 sign every message, as the standard has it.
 """
 

@@ -452,7 +452,7 @@ export interface paths {
         /**
          * List the invoices
          * @description Answers the person's invoices, newest first, with Stripe's page and PDF of each. Request the address in `next`,
-         *     unchanged, until it is null. Whoever has an invoice's address can open it.
+         *     unchanged, until it is null. Anybody who has an invoice's address can open it.
          */
         get: operations["getInvoices"];
         put?: never;

@@ -18,7 +18,7 @@ _OWNS_THE_LEDGER = (
 
 
 class Command(BaseCommand):
-    help = "Erase whoever deleted their account and has nothing under way. Takes the owner's DATABASE_URL."
+    help = "Erase users who deleted their account and have nothing under way. Takes the owner's DATABASE_URL."
     requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:

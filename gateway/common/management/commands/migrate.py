@@ -7,7 +7,7 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 from psycopg.errors import LockNotAvailable
 
-# Whoever waits for a table's lock keeps everybody else waiting behind it.
+# A session that waits for a table's lock keeps all others waiting behind it.
 LOCK_SECONDS = 1
 _PAUSE_SECONDS, _TRIES = 5, 24
 

@@ -144,7 +144,7 @@ export class Relay {
         return await attempt();
       } catch (error) {
         if (!(error instanceof RelayProblem && OUTDATED.has(error.code))) throw error;
-        // Another program has taken the nonce, or gas has become dearer: once more, with the newest of both.
+        // Another program has taken the nonce, or gas costs more now: once more, with the newest of both.
         return attempt();
       }
     });

@@ -27,7 +27,7 @@ def test_an_offer_leaves_room_for_the_base_fee_to_double(
 
 
 @pytest.mark.parametrize(("base", "tip"), [(20 * GWEI + 1, 0), (20 * GWEI, GWEI), (19 * GWEI, 3 * GWEI)])
-def test_a_chain_dearer_than_the_cap_is_refused_for_now(base: int, tip: int) -> None:
+def test_a_chain_above_the_cap_is_refused_for_now(base: int, tip: int) -> None:
     with pytest.raises(FeesTooHigh) as refused:
         quote_fees(base_fee_wei=base, tip_wei=tip, floor_wei=GWEI, cap_wei=20 * GWEI)
     assert (refused.value.status, refused.value.retryable, refused.value.retry_after) == (503, True, 60)

@@ -111,7 +111,7 @@ class TestUsing:
         # A repeat whose answer was lost is answered the same.
         assert execute_prepared(user, profile, prepared) == row
 
-    def test_a_dearer_chain_costs_the_service_and_not_the_user(
+    def test_a_higher_gas_price_costs_the_service_and_not_the_user(
         self, user: User, profile: Profile, calm: Chain, settle: Settle, settings: Settings
     ) -> None:
         settings.RELAY_USER_LOSS_PER_HOUR_WEI = 10**16

@@ -20,7 +20,7 @@ def commit(change: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize(("track", "steps"), [(BadgeTrack.PERMANENT, 10), (BadgeTrack.SUBSCRIBER, 5)])
-def test_a_new_database_has_a_ladder_that_grows_dearer_and_better(track: BadgeTrack, steps: int) -> None:
+def test_a_new_database_has_badges_that_each_cost_and_give_more(track: BadgeTrack, steps: int) -> None:
     badges = list(Badge.objects.filter(track=track))
     assert len(badges) == steps
     assert badges[0].exp_lower_bound == 0

@@ -165,7 +165,7 @@ class Relay:
             except RelayProblem as problem:
                 if problem.code not in _OUTDATED:
                     raise
-            # Another program has taken the nonce, or gas has become dearer: once more, with the newest of both.
+            # Another program has taken the nonce, or gas costs more now: once more, with the newest of both.
             return attempt()
 
     def transaction(self, profile: str, transaction_hash: str) -> "SentTransaction":

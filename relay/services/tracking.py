@@ -36,6 +36,7 @@ class _InFlight(NamedTuple):
 
     id: int
     relay_transaction_id: int
+    user_id: int
     relayer_id: int
     account_nonce: int
     kind: str
@@ -125,11 +126,11 @@ def _attempts_in_flight() -> list[_InFlight]:
 
 
 def _confirmed(attempts: Sequence[_InFlight], view: ChainView) -> list[settlement.Confirmed]:
-    """Keep the attempts whose block is confirmed, with their receipts."""
+    """Keep the attempts whose block is confirmed, with their receipts, user by user: who has one account to lock."""
     deepest = view.head.number - get_chain().confirmations + 1
     return [
         settlement.Confirmed(attempt.id, attempt.relay_transaction_id, attempt.kind, receipt)
-        for attempt in attempts
+        for attempt in sorted(attempts, key=lambda attempt: attempt.user_id)
         if (receipt := view.receipts.get(attempt.transaction_hash)) and receipt.block_number <= deepest
     ]
 
@@ -266,10 +267,10 @@ def _block_of(attempt: _InFlight, view: ChainView) -> str:
 # The calls are listed first: PostgreSQL might list them for each attempt, by statistics of when none was in progress.
 _IN_FLIGHT = f"""
 WITH call AS MATERIALIZED (
-    SELECT id, is_superseded, validity FROM relay_relaytransaction
+    SELECT id, user_id, is_superseded, validity FROM relay_relaytransaction
     WHERE chain_id = %(chain)s AND status IN {IN_PROGRESS_SQL}
 )
-SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
+SELECT attempt.id, attempt.relay_transaction_id, call.user_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
        attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
        attempt.max_fee_per_gas_wei, call.is_superseded, call.validity
 FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id

@@ -167,14 +167,16 @@ class Tracking(Loop):
     def __init__(self, *, owner: str) -> None:
         super().__init__(owner=owner)
         self._tracker = tracking.Tracker()
+        self._next_at = 0.0
 
     def work(self) -> int:
         """Ask for the newest block; track if it is a new one."""
+        self._next_at = time.monotonic() + settings.RELAY_TRACK_SECONDS
         return self._tracker.track_new_block(now=timezone.now())
 
     def wait(self) -> None:
-        """Wait for the clock."""
-        self.stopping.wait(settings.RELAY_TRACK_SECONDS)
+        """Wait for the clock, which goes on while a block is settled: a busy block does not delay the next one."""
+        self.stopping.wait(self._next_at - time.monotonic())
 
 
 class Funding(Loop):

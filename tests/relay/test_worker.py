@@ -200,6 +200,24 @@ def test_a_loop_that_finds_no_database_goes_on_when_there_is_one(
     assert loop._failures == 0
 
 
+def test_the_clock_of_tracking_goes_on_while_a_block_is_settled(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.RELAY_TRACK_SECONDS, busy_seconds = 10, 0.05
+    loop = Tracking(owner="one@host")
+    waits: list[float] = []
+
+    def settle_a_block(**_: Any) -> int:
+        time.sleep(busy_seconds)
+        return 1
+
+    monkeypatch.setattr(loop._tracker, "track_new_block", settle_a_block)
+    monkeypatch.setattr(loop.stopping, "wait", waits.append)
+    loop.work()
+    loop.wait()
+    assert [wait <= settings.RELAY_TRACK_SECONDS - busy_seconds for wait in waits] == [True]
+
+
 def test_another_worker_stands_by_and_takes_over_when_the_first_ends() -> None:
     first, second = (Tracking(owner=f"{number}@host") for number in "12")
     with running(second):

@@ -63,7 +63,12 @@ class Records:
         self._connection.close()
 
     def analyze(self) -> None:
-        """Have PostgreSQL count the rows, as it does of itself within a minute; before, it plans for empty tables."""
+        """
+        Have PostgreSQL count the rows, as it does of itself once a minute where many have come.
+
+        Until then a session goes on with plans for the few rows of before: a round after a short warm-up would measure
+        these, and one round others than the next.
+        """
         self._connection.execute("ANALYZE")
 
     def newest(self) -> int:

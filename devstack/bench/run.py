@@ -75,6 +75,7 @@ def run(options: Options) -> int:
 
 
 def _measure(scenario: Scenario, site: Site) -> None:
+    site.records.analyze()
     figures = scenario.measure(site)
     site.rounds.setdefault(scenario.name, []).append(figures)
     say_round(scenario.name, site.stack.checkout.title, figures)

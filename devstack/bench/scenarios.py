@@ -58,10 +58,8 @@ class Site:
     _new_wallets: dict[int, int] = field(default_factory=dict)
 
     def warm_up(self, calls: int) -> dict[str, Any]:
-        """Let every process import and connect, and PostgreSQL plan; the round is checked but not counted."""
-        figures = relay_round(self.stack, self.records, Load(self.wallets.many_profiles(calls), 8, 60))
-        self.records.analyze()
-        return figures
+        """Let every process import and connect; the round is checked but not counted."""
+        return relay_round(self.stack, self.records, Load(self.wallets.many_profiles(calls), 8, 60))
 
     def many_profiles(self, clients: int) -> dict[str, Any]:
         """Send calls of all profiles, each on a channel of its own; beside it, hello-world from as many clients."""

@@ -43,6 +43,8 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
 _CLOCK_SECONDS = 1.0
 # Calls of the next moment are sent in the same batch; a block takes many times longer.
 _GATHERING_SECONDS = 0.1
+# A new block is found within a quarter of the time between blocks: until then its relayers' account nonces count as taken.
+_LOOKS_IN_A_BLOCK = 4
 # A loop that has not run for so long is stuck.
 _STUCK_SECONDS = 180.0
 # How often the watchdog looks.
@@ -171,7 +173,8 @@ class Tracking(Loop):
 
     def work(self) -> int:
         """Ask for the newest block; track if it is a new one."""
-        self._next_at = time.monotonic() + settings.RELAY_TRACK_SECONDS
+        seconds = min(settings.RELAY_TRACK_SECONDS, get_chain().block_seconds / _LOOKS_IN_A_BLOCK)
+        self._next_at = time.monotonic() + seconds
         return self._tracker.track_new_block(now=timezone.now())
 
     def wait(self) -> None:

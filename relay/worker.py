@@ -43,7 +43,7 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
 _CLOCK_SECONDS = 1.0
 # Calls of the next moment are sent in the same batch; a block takes many times longer.
 _GATHERING_SECONDS = 0.1
-# A new block is found within a quarter of the time between blocks: until then its relayers' account nonces count as taken.
+# Until a block is found, the account nonces that it has used count as taken.
 _LOOKS_IN_A_BLOCK = 4
 # A loop that has not run for so long is stuck.
 _STUCK_SECONDS = 180.0

@@ -3,7 +3,7 @@ Threads of one process that want the same thing at the same moment do it togethe
 
 The first caller runs at once. Those that come while it runs wait, and the first of them then runs for all of them:
 so a single caller waits for nobody, and under load one round trip serves many. Callers who were answered together
-come back together, so a run after a shared one first waits a moment for them.
+come back together, so a run after one of many first waits a moment for them.
 """
 
 import logging
@@ -22,7 +22,8 @@ logger = logging.getLogger(__name__)
 # How often callers whose patience has ended look whether they may stay.
 _LOOK_SECONDS = 0.05
 _LONGEST_SECONDS = 3600.0
-_HURRIED_RUNS = 8
+# So many in a run are callers who come back; a few may as well come at times of their own.
+_MANY = 4
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 # Called by a run before it changes anything: from then on nobody leaves. Returns the places of those who have not left.
@@ -60,9 +61,9 @@ class Together(Generic[Item, Result]):
     `run` gets the items, at most `most` of them, and a `Stay`, which it calls before it changes anything. It returns
     for each item a result or the error to raise, in order; for the items of those who have left, anything. If it
     raises, each item is run alone, by the thread that brought it, so that one item cannot fail the others; an outage
-    fails all. A run after a shared one waits for those who took part while one comes every `pause_seconds`, and not
-    longer than `longest_wait_seconds`; where nobody came, the next eight runs do not wait. With `patience`, callers may
-    leave a run before it calls its `Stay`.
+    fails all. A run after one of four items or more waits for those who took part while one comes every
+    `pause_seconds`, and not longer than `longest_wait_seconds`. With `patience`, callers may leave a run before it
+    calls its `Stay`.
     """
 
     def __init__(
@@ -82,8 +83,6 @@ class Together(Generic[Item, Result]):
         self._is_running = False
         # How many callers the next run waits for, and until when.
         self._expected, self._wait_ends_at = 1, 0.0
-        # How many runs to come do not wait, because nobody came when one did.
-        self._hurried_runs = 0
         # When the run began that may still be left.
         self._began_at = math.inf
         # Callers who wait for a run that somebody else leads.
@@ -172,14 +171,12 @@ class Together(Generic[Item, Result]):
 
     def _wait_for_expected(self) -> None:
         """Wait, with the lock, until all have come who are expected, none came in a pause, or it takes too long."""
-        before, seen = len(self._waiting), -1
+        seen = -1
         while seen < len(self._waiting) < self._expected - 1:
             if (seconds := self._wait_ends_at - time.monotonic()) <= 0:
                 break
             seen = len(self._waiting)
             self._arrived.wait(min(seconds, self._pause_seconds))
-        if seen == before == len(self._waiting):
-            self._hurried_runs = _HURRIED_RUNS
 
     def _stay(self, batch: Sequence[_Ticket[Item, Result]]) -> Set[int]:
         with self._lock:
@@ -193,8 +190,7 @@ class Together(Generic[Item, Result]):
                 ticket.gate.release()
             self._began_at = math.inf
             self._expected = min(self._most, len(batch) + len(self._waiting))
-            waits = len(batch) > 1 and not self._hurried_runs
-            self._hurried_runs = max(0, self._hurried_runs - 1)
+            waits = len(batch) >= _MANY
             self._wait_ends_at = time.monotonic() + (self._longest_wait_seconds if waits else 0.0)
             if self._waiting:
                 leader = self._waiting.popleft()

@@ -144,8 +144,8 @@ _relay: Together[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall] = To
     # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
     most=32,
     # The callers of the last batch come back one after the other: with 8 clients, a call costs a tenth less by 8 ms
-    # than by 3, and is answered sooner, because batches are larger. Where calls come at their own times,
-    # nobody comes back, and a pause shows it.
+    # than by 3, and is answered sooner, because batches are larger. Where calls come at their own times, batches are
+    # small, and nobody waits.
     pause_seconds=0.003,
     longest_wait_seconds=0.008,
     # Requests wait here for the chain: a node that hangs must not keep all threads.

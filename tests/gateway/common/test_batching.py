@@ -124,24 +124,33 @@ def test_where_the_leader_is_ended_the_others_still_get_their_results(work: Work
     assert sorted(future.result() for future in futures if future not in ended) in ([-3, -1], [-2, -1])
 
 
-def test_a_run_after_a_shared_one_waits_for_those_who_took_part(work: Work) -> None:
+def test_a_run_after_one_of_many_waits_for_those_who_took_part(work: Work) -> None:
     together = Together(work, most=32, pause_seconds=60, longest_wait_seconds=60)
-    futures = _start(together, work, [1, 2, 3])
-    assert [future.result() for future in futures] == [-1, -2, -3]
-    with ThreadPoolExecutor(2) as threads:
-        first = threads.submit(together, 4)
+    futures = _start(together, work, [1, 2, 3, 4, 5])
+    assert [future.result() for future in futures] == [-1, -2, -3, -4, -5]
+    with ThreadPoolExecutor(4) as threads:
+        early = [threads.submit(together, item) for item in (6, 7, 8)]
         time.sleep(0.05)
-        assert not first.done()
-        assert (threads.submit(together, 5).result(), first.result()) == (-5, -4)
-    assert [sorted(batch) for batch in work.batches] == [[1], [2, 3], [4, 5]]
+        assert not any(future.done() for future in early)
+        assert threads.submit(together, 9).result() == -9
+        assert [future.result() for future in early] == [-6, -7, -8]
+    assert [sorted(batch) for batch in work.batches] == [[1], [2, 3, 4, 5], [6, 7, 8, 9]]
+
+
+def test_a_run_after_one_of_few_waits_for_nobody(work: Work) -> None:
+    together = Together(work, most=32, pause_seconds=60, longest_wait_seconds=60)
+    futures = _start(together, work, [1, 2, 3, 4])
+    assert [future.result() for future in futures] == [-1, -2, -3, -4]
+    assert [sorted(batch) for batch in work.batches] == [[1], [2, 3, 4]]
+    assert together._wait_ends_at <= time.monotonic()
 
 
 @pytest.mark.parametrize(("pause", "longest"), [(60, 0.2), (0.2, 60)])
-def test_a_run_after_a_shared_one_waits_for_nobody_for_long(work: Work, pause: float, longest: float) -> None:
+def test_a_run_after_one_of_many_waits_for_nobody_for_long(work: Work, pause: float, longest: float) -> None:
     together = Together(work, most=32, pause_seconds=pause, longest_wait_seconds=longest)
-    _start(together, work, [1, 2, 3])
+    _start(together, work, [1, 2, 3, 4, 5])
     began = time.monotonic()
-    assert together(4) == -4
+    assert together(6) == -6
     assert 0.1 < time.monotonic() - began < 30
     # It came alone, so the next one finds no reason to wait.
     assert together._wait_ends_at <= time.monotonic()
@@ -165,16 +174,6 @@ def test_it_waits_while_one_comes_in_each_pause_and_some_are_missing(
     monkeypatch.setattr(together._arrived, "wait", wait)
     together._wait_for_expected()
     assert pauses == came
-    assert bool(together._hurried_runs) == (came == [0])
-
-
-def test_where_nobody_came_the_next_runs_do_not_wait(work: Work) -> None:
-    together = Together(work, most=32, pause_seconds=60, longest_wait_seconds=60)
-    together._hurried_runs = 2
-    _start(together, work, [1, 2, 3])
-    assert work.batches == [[1], [2, 3]]
-    assert together._wait_ends_at <= time.monotonic()
-    assert together._hurried_runs == 0
 
 
 class TestPatience:

@@ -126,7 +126,7 @@ def _attempts_in_flight() -> list[_InFlight]:
 
 
 def _confirmed(attempts: Sequence[_InFlight], view: ChainView) -> list[settlement.Confirmed]:
-    """Keep the attempts whose block is confirmed, with their receipts, user by user: who has one account to lock."""
+    """Keep the attempts whose block is confirmed, with their receipts, by user: so a batch locks few accounts."""
     deepest = view.head.number - get_chain().confirmations + 1
     return [
         settlement.Confirmed(attempt.id, attempt.relay_transaction_id, attempt.kind, receipt)

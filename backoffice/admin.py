@@ -16,13 +16,13 @@ from backoffice.front_page import FIGURES_NEED
 from backoffice.person import person_of
 from credits.admin import CreditAccountAdmin, adjust_credits
 from credits.models import CreditAccount, ReconciliationRun
-from gateway.admin import audit
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
-from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
+from gateway.admin.mixins import staff_of
 from gateway.admin.search import address_like
 from gateway.common.tasks import enqueue_now
+from gateway.staff import audit
 from rewards.admin import grant_modifier
 from users import admin as users_admin
 from users.admin import as_address

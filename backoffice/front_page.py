@@ -22,9 +22,9 @@ from backoffice import figures, reconciliation
 from backoffice.cards import Card, columns, in_largest_unit, rows_of, shares
 from credits import queries as credits_queries
 from earnings import queries as earnings_queries
-from gateway.admin import approvals, pauses
 from gateway.admin.columns import word_of
 from gateway.chain.config import get_chain
+from gateway.staff import approvals, pauses
 from payments import queries as payments_queries
 from relay import queries as relay_queries
 from relay.models import RelayTransaction

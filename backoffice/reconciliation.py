@@ -14,10 +14,10 @@ from django.utils import timezone
 
 from backoffice.cards import Card, age_of
 from credits.models import ReconciliationRun
-from gateway.admin import audit
-from gateway.admin.audit import staff_of
+from gateway.admin.mixins import staff_of
 from gateway.common.errors import WorkersUnreachable
 from gateway.common.tasks import enqueue_now
+from gateway.staff import audit
 
 _SHOWN, _EARLIER = 50, 7
 # The pages of what a finding's ids name, where these are rows of ours.

@@ -3,7 +3,7 @@ What each role of staff may do: one table, and the groups brought in line with i
 
 A role is a group of Django's; people with several roles are in several groups, and nobody has
 single permissions. Everything else is for superusers, who need a second person of another role like everybody
-else (`gateway.admin.approvals`).
+else (`gateway.staff.approvals`).
 """
 
 from collections.abc import Iterator

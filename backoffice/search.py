@@ -15,8 +15,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from earnings.models import AdNetwork, Postback
-from gateway.admin.models import StaffAction
 from gateway.admin.search import address_like
+from gateway.staff.models import StaffAction
 from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
 from relay.models import Attempt, RelayTransaction
 from users.models import ProfileCard, User

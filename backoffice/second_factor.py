@@ -25,7 +25,7 @@ from django.views.decorators.csrf import csrf_protect
 from django_otp.middleware import is_verified
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from gateway.admin.audit import staff_of
+from gateway.admin.mixins import staff_of
 from users.models import RecoveryCodes, User
 from users.services import second_factors
 

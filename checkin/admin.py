@@ -21,11 +21,12 @@ from checkin.errors import DropTableNotADraft
 from checkin.models import CheckIn, DailySeed, DropItem, DropTable
 from checkin.services import drop_tables
 from credits.admin import OwnedAdmin
-from gateway.admin import approvals, columns, navigation
+from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.admin import offer_pause
-from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, StaffInline
+from gateway.admin.mixins import staff_of
+from gateway.staff import approvals
 
 navigation.register(
     "Check-in",

@@ -12,8 +12,8 @@ from django.db.models import Max, Min, QuerySet
 from checkin.draw import Item
 from checkin.models import CheckIn, DropItem, DropTable, DropType
 from credits.queries import has_earned
-from gateway.admin.pauses import is_paused
 from gateway.common import db
+from gateway.staff.pauses import is_paused
 from rewards.models import Badge
 from rewards.queries import CurrentRewards
 from users.models import User

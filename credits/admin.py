@@ -20,11 +20,12 @@ from credits.models import (
     HoldStatus,
 )
 from credits.services import adjustments
-from gateway.admin import approvals, columns, navigation
+from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import OwnedRows
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
+from gateway.staff import approvals
 from users.models import User
 
 navigation.register(

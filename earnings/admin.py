@@ -25,13 +25,15 @@ from earnings.networks import ADAPTERS
 from earnings.networks.base import Adapter, is_weak
 from earnings.services import earnings, networks, trial
 from earnings.states import Event, allows
-from gateway.admin import approval_kinds, approvals, columns, navigation
+from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
-from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
-from gateway.admin.approval_kinds import AboveCeiling, Done, Kind
+from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import StaffAdmin
-from gateway.admin.models import ApprovalRequest
 from gateway.common.crypto import SealedUnderAnotherKey
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import AboveCeiling, Done, Kind
+from gateway.staff.form_kinds import Values, form_kind
+from gateway.staff.models import ApprovalRequest
 
 navigation.register(
     "Ad networks",

@@ -61,6 +61,7 @@ INSTALLED_APPS = [
     # Before the theme, and the theme before Django's admin: the first app that has a template or static file wins.
     "gateway.common.apps.GatewayCommonConfig",
     "gateway.admin.apps.GatewayAdminConfig",
+    "gateway.staff.apps.StaffConfig",
     "unfold.apps.BasicAppConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

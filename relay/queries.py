@@ -12,9 +12,9 @@ from django.conf import settings
 from django.db.models import Count, F, QuerySet
 
 from credits.queries import PERIOD_COLUMNS, PaidPeriod, period_from
-from gateway.admin.pauses import is_paused_sql
 from gateway.chain.config import get_chain
 from gateway.common import db
+from gateway.staff.pauses import is_paused_sql
 from relay.errors import ProfileNotRegistered, TransactionNotFound
 from relay.models import (
     ACTIVE_SQL,

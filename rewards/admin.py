@@ -19,12 +19,14 @@ from unfold.widgets import (
 )
 
 from credits.admin import OwnedAdmin, Owner
-from gateway.admin import approval_kinds, approvals, columns, navigation
+from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
-from gateway.admin.approval_forms import ApprovedForm, form_kind
-from gateway.admin.approval_kinds import AboveCeiling, Done, Kind, RequestOutdated
+from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import StaffAdmin
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import AboveCeiling, Done, Kind, RequestOutdated
+from gateway.staff.form_kinds import form_kind
+from gateway.staff.models import ApprovalRequest
 from rewards.errors import InvalidLevels
 from rewards.models import Badge, CashbackEntry, ExperienceEntry, Modifier, ModifierType, Progress
 from rewards.services import levels, modifiers

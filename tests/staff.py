@@ -29,8 +29,8 @@ from django_otp import DEVICE_ID_SESSION_KEY
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from backoffice import site
-from gateway.admin.audit import details_of
-from gateway.admin.models import ApprovalRequest, Pause
+from gateway.staff.audit import details_of
+from gateway.staff.models import ApprovalRequest, Pause
 from tests.factories import UserFactory
 from users.models import SignInSession, User
 

@@ -7,12 +7,14 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.timezone import now
 
-from gateway.admin import approvals, navigation
+from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
-from gateway.admin.approval_forms import ApprovedForm, Values, form_kind
+from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
 from gateway.admin.search import people_like
 from gateway.common.fields import checksum
+from gateway.staff import approvals
+from gateway.staff.form_kinds import Values, form_kind
 from users.models import AccountDeletion, SignInSession, TrustedImplementation, User
 from users.services import second_factors, sessions, staff, trusted_code
 

@@ -18,8 +18,8 @@ from checkin.services import seeds
 from credits.models import EntrySource
 from credits.queries import has_earned
 from credits.services import entries
-from gateway.admin import pauses
 from gateway.common.db import violated_constraint
+from gateway.staff import pauses
 from rewards.models import BadgeTrack, ModifierType
 from rewards.queries import CurrentRewards, current_rewards
 from rewards.services import experience, modifiers

@@ -17,9 +17,9 @@ from checkin import queries
 from checkin.draw import Item, odds_of
 from checkin.errors import DropTableChanged, DropTableInvalid, DropTableNotADraft
 from checkin.models import DropItem, DropTable, DropType
-from gateway.admin import approval_kinds, approvals
-from gateway.admin.approval_kinds import Done, Kind, RequestOutdated
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import Done, Kind, RequestOutdated
+from gateway.staff.models import ApprovalRequest
 from rewards.models import Badge
 from users.models import User
 

@@ -1,11 +1,11 @@
-"""Corrections by staff: small ones at once, large ones when a second person agrees (`gateway.admin.approvals`)."""
+"""Corrections by staff: small ones at once, large ones when a second person agrees (`gateway.staff.approvals`)."""
 
 from credits.models import LARGEST_ADJUSTMENT
 from credits.queries import balance_of
 from credits.services import entries
-from gateway.admin import approval_kinds, approvals
-from gateway.admin.approval_kinds import CREDITS, Done, Kind
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import CREDITS, Done, Kind
+from gateway.staff.models import ApprovalRequest
 from users.models import User
 
 

@@ -19,12 +19,12 @@ from earnings.errors import EarningDecided
 from earnings.models import NetworkUser, Postback, PostbackKind, PostbackState, Refusal
 from earnings.networks import ADAPTERS
 from earnings.states import Event, allows, apply, next_state
-from gateway.admin import approval_kinds, approvals
-from gateway.admin.approval_kinds import CREDITS, Done, Kind
-from gateway.admin.models import ApprovalRequest
 from gateway.common.db import isolated
 from gateway.common.fields import SAFE_INTEGER_MAX
 from gateway.common.leases import try_lease
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import CREDITS, Done, Kind
+from gateway.staff.models import ApprovalRequest
 from rewards import queries
 from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.rules import MODIFIER_TYPE_BY_SOURCE, earned_credits

@@ -23,9 +23,9 @@ from earnings.networks.push_report import ReportLine, read_report
 from earnings.networks.visit_link import VisitLink, sign_visit
 from earnings.services import networks
 from earnings.services.postbacks import VerifiedEvent, record
-from gateway.admin import approval_kinds, approvals
-from gateway.admin.approval_kinds import CREDITS, Done, Kind
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import CREDITS, Done, Kind
+from gateway.staff.models import ApprovalRequest
 from users.models import User
 
 MAX_LINK_LIFETIME = timedelta(days=366)

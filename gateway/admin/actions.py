@@ -10,7 +10,7 @@ asks Stripe, the node or the broker cannot be one: it has one entry when it begi
 with its outcome. Without the second entry the outcome is unknown, and the same page may be
 sent again, because such services may be repeated.
 
-An action of a `kind` asks for approval, and `gateway.admin.approvals` writes its entries: one when it is asked for,
+An action of a `kind` asks for approval, and `gateway.staff.approvals` writes its entries: one when it is asked for,
 one when it is carried out.
 """
 
@@ -32,11 +32,11 @@ from django.urls import path
 from django.utils.html import format_html
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from gateway.admin import approval_kinds, approvals, audit
-from gateway.admin.audit import AdminMixin, staff_of
-from gateway.admin.models import ApprovalRequest
+from gateway.admin.mixins import AdminMixin, staff_of
 from gateway.common.errors import DomainError
 from gateway.common.leases import try_lease
+from gateway.staff import approval_kinds, approvals, audit
+from gateway.staff.models import ApprovalRequest
 
 
 class ReasonForm(forms.Form):

@@ -15,13 +15,14 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.admin import approval_kinds, approvals, audit, columns, navigation, pauses
+from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
-from gateway.admin.approval_kinds import CREDITS
 from gateway.admin.approval_pages import ApprovalRequestAdmin
-from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin
-from gateway.admin.models import ApprovalRequest, Pause, StaffAction
+from gateway.admin.mixins import staff_of
+from gateway.staff import approval_kinds, approvals, audit, pauses
+from gateway.staff.approval_kinds import CREDITS
+from gateway.staff.models import ApprovalRequest, Pause, StaffAction
 
 navigation.register(
     "System",

@@ -11,11 +11,12 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from gateway.admin import approval_kinds, approvals, columns
+from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
-from gateway.admin.audit import staff_of
 from gateway.admin.base import ReadOnlyAdmin, one_of
-from gateway.admin.models import ApprovalRequest
+from gateway.admin.mixins import staff_of
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.models import ApprovalRequest
 
 Status = ApprovalRequest.Status
 

@@ -6,11 +6,11 @@ from django.apps import AppConfig
 
 
 class GatewayAdminConfig(AppConfig):
-    """The admin kit, with the audit log, static files, and pages of other packages in our look."""
+    """The admin kit: base classes, static files, and pages of other packages in our look. It has no models."""
 
     name = "gateway.admin"
-    label = "gateway_admin"
-    verbose_name = "Admin"
+    label = "gateway_admin_kit"
+    verbose_name = "Admin kit"
 
     def ready(self) -> None:
         import_module("gateway.admin.middleware")

@@ -22,7 +22,7 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin, TabularInline
 
 from gateway.admin import columns
-from gateway.admin.audit import Audited
+from gateway.admin.mixins import Audited
 
 
 def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:

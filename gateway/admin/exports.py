@@ -23,8 +23,8 @@ from django.utils import timezone
 from xlsxwriter import Workbook
 from xlsxwriter.worksheet import Worksheet
 
-from gateway.admin import audit
-from gateway.admin.audit import AdminMixin, staff_of
+from gateway.admin.mixins import AdminMixin, staff_of
+from gateway.staff import audit
 
 Cell = str | int | Decimal
 

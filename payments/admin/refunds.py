@@ -12,11 +12,11 @@ from django.urls import path, reverse
 from django.utils import timezone
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
-from gateway.admin import approvals
 from gateway.admin.actions import Decision, ReasonedAction, ReasonForm
-from gateway.admin.audit import AdminMixin, staff_of
-from gateway.admin.models import ApprovalRequest
+from gateway.admin.mixins import AdminMixin, staff_of
 from gateway.common.errors import DomainError
+from gateway.staff import approvals
+from gateway.staff.models import ApprovalRequest
 from payments.amounts import MINOR_UNITS
 from payments.models import Payout, Refund
 from payments.services import refunds

@@ -14,11 +14,12 @@ from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
-from gateway.admin.approval_forms import ApprovedForm, form_kind
-from gateway.admin.approval_kinds import AboveCeiling
+from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import OwnedRows, ReadOnlyAdmin, one_of
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
+from gateway.staff.approval_kinds import AboveCeiling
+from gateway.staff.form_kinds import form_kind
 from payments.admin.refunds import SEND_AGAIN, Refundable
 from payments.amounts import display_amount
 from payments.models import (

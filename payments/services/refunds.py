@@ -15,12 +15,12 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from credits import queries as credits_queries
-from gateway.admin import approval_kinds, approvals
-from gateway.admin.approval_kinds import REFUNDS, Done, Kind, RequestOutdated
-from gateway.admin.models import ApprovalRequest
 from gateway.common.db import Sweep
 from gateway.common.errors import DomainError
 from gateway.common.tasks import enqueue_on_commit
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import REFUNDS, Done, Kind, RequestOutdated
+from gateway.staff.models import ApprovalRequest
 from payments.amounts import display_amount
 from payments.errors import BillingUnavailable, NotRefundable
 from payments.models import Payout, Refund

@@ -3,10 +3,10 @@
 from django.contrib import admin
 from django.utils import timezone
 
-from gateway.admin import approvals
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin
 from gateway.chain.config import get_chain
+from gateway.staff import approvals
 from relay.models import Relayer, TopUp
 from relay.services import relayers
 

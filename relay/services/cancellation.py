@@ -20,11 +20,11 @@ from django.db.models import Q, QuerySet
 
 from credits.models import CreditHold, HoldStatus
 from credits.services import holds
-from gateway.admin import audit
 from gateway.chain.client import get_chain_client
 from gateway.chain.fees import Fees
 from gateway.chain.remote_signing import signed_outside
 from gateway.common.errors import stated
+from gateway.staff import audit
 from relay.errors import AlreadyBroadcast, HoldNotOrphaned, LossLimitReached
 from relay.models import Attempt, RelayTransaction
 from relay.services.replacement import current_fees, replacement_fees, store_cancellation

@@ -11,15 +11,15 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Exists, F
 
-from gateway.admin import approval_kinds, approvals
-from gateway.admin.approval_kinds import Done, Kind
-from gateway.admin.models import ApprovalRequest
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import get_signer
 from gateway.chain.types import AccountState
 from gateway.common import db
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import Done, Kind
+from gateway.staff.models import ApprovalRequest
 from relay.errors import NoSpareRelayer
 from relay.models import TIMELINE, Relayer, RelayTransaction
 from users.models import User

@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from credits.errors import KeyConflict
-from gateway.admin import approval_kinds, approvals
-from gateway.admin.approval_kinds import BONUSES, Done, Kind
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import BONUSES, Done, Kind
+from gateway.staff.models import ApprovalRequest
 from rewards.errors import ModifierEnded
 from rewards.models import Modifier, ModifierType
 from users.models import User

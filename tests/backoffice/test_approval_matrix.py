@@ -25,11 +25,11 @@ from credits.models import CreditEntry
 from credits.services import adjustments
 from earnings.models import AdNetwork, Postback
 from earnings.services import earnings, networks, push
-from gateway.admin import approval_kinds, approvals
-from gateway.admin.approval_kinds import AnotherRoleDecides, OwnRequest
-from gateway.admin.models import ApprovalRequest
 from gateway.chain.signing import set_signer
 from gateway.common.errors import PermissionDenied
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import AnotherRoleDecides, OwnRequest
+from gateway.staff.models import ApprovalRequest
 from payments.models import Payout, PayoutRate, Refund
 from payments.services import refunds
 from relay.models import Relayer

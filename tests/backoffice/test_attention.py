@@ -8,9 +8,9 @@ from django.core import mail
 from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from credits.services import adjustments
-from gateway.admin import approvals, pauses
-from gateway.admin.models import ApprovalRequest
-from gateway.admin.tasks import announce_request
+from gateway.staff import approvals, pauses
+from gateway.staff.models import ApprovalRequest
+from gateway.staff.tasks import announce_request
 from tests.factories import UserFactory
 from tests.staff import browser_of, member
 from users.models import User

@@ -15,8 +15,8 @@ from pytest_django import Settings
 
 from backoffice import reconciliation
 from credits.models import ReconciliationRun
-from gateway.admin import audit
 from gateway.celery import app
+from gateway.staff import audit
 from tests import staff as staff_logins
 from tests.credits.rows import query
 from tests.factories import UserFactory

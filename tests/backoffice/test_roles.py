@@ -5,7 +5,7 @@ from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
 
 from backoffice import roles
-from gateway.admin import approval_kinds
+from gateway.staff import approval_kinds
 
 pytestmark = pytest.mark.django_db
 # What a role may do in the app that makes somebody staff.

@@ -13,8 +13,8 @@ from django.test import Client
 from django.utils import timezone
 
 from earnings.models import AdNetwork, Postback, PostbackKind, PostbackState
-from gateway.admin import audit
 from gateway.admin.search import address_like
+from gateway.staff import audit
 from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
 from relay.models import Attempt, RelayTransaction
 from tests.backoffice.conftest import mined

@@ -14,9 +14,9 @@ from django.core.management import CommandError, call_command, get_commands, loa
 from django.http import HttpRequest
 from django.test import RequestFactory
 
-from gateway.admin import approval_kinds
 from gateway.admin.actions import ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
+from gateway.staff import approval_kinds
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.staff import member
 from users.management.approval_command import ApprovalCommand

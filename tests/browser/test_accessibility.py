@@ -23,7 +23,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from checkin.models import DropTable
 from gateway.admin.actions import ReasonedActions
-from gateway.admin.models import ApprovalRequest, Pause
+from gateway.staff.models import ApprovalRequest, Pause
 from relay.models import RelayTransaction
 from rewards.models import Badge
 from rewards.services import levels

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from earnings.models import AdNetwork
-from gateway.admin import approvals
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approvals
+from gateway.staff.models import ApprovalRequest
 from payments.models import PayoutRate
 from rewards.models import Badge
 from rewards.services import levels

@@ -15,10 +15,10 @@ from pytest_django.live_server_helper import LiveServer
 from credits.models import CreditEntry, EntrySource
 from credits.queries import balance_of
 from credits.services import entries
-from gateway.admin.models import ApprovalRequest
 from gateway.chain.client import set_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
+from gateway.staff.models import ApprovalRequest
 from payments.errors import BillingUnavailable
 from payments.models import Payout, PayoutRate, StripeEvent
 from payments.services import events

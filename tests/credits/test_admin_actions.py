@@ -16,9 +16,9 @@ from credits.models import CreditEntry, CreditHold
 from credits.queries import balance_of
 from earnings.models import AdNetwork, Postback
 from earnings.services import networks
-from gateway.admin.audit import details_of, sentence_of
-from gateway.admin.models import ApprovalRequest
 from gateway.common.errors import NotFound
+from gateway.staff.audit import details_of, sentence_of
+from gateway.staff.models import ApprovalRequest
 from rewards.models import Modifier, ModifierType
 from rewards.queries import current_rewards
 from rewards.services import modifiers

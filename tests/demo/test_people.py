@@ -14,7 +14,7 @@ from credits.services.reconciliation import find_differences
 from devstack.demo.people import addresses_of
 from devstack.services.stack import Services
 from earnings.models import Postback, PostbackState
-from gateway.admin.models import ApprovalRequest
+from gateway.staff.models import ApprovalRequest
 from relay.models import RelayTransaction
 from tests.demo.generating import generate
 from users.models import User

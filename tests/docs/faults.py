@@ -17,12 +17,12 @@ from django.utils import timezone
 
 from credits.models import LedgerRoot, ReconciliationRun
 from earnings.models import AdNetwork, Postback
-from gateway.admin.models import ApprovalRequest
-from gateway.admin.pauses import switch
 from gateway.chain.client import get_chain_client
 from gateway.chain.types import NodeHealth
 from gateway.common import durations, tasks
 from gateway.common.redis_urls import text_client
+from gateway.staff.models import ApprovalRequest
+from gateway.staff.pauses import switch
 from payments.models import BillingOperation
 from relay.models import (
     FinalBlock,

@@ -9,7 +9,7 @@ from django.db.models import TextChoices
 
 from credits.models import HoldStatus
 from earnings.models import PostbackState
-from gateway.admin.models import ApprovalRequest
+from gateway.staff.models import ApprovalRequest
 from payments.models import BillingOperation, Refund, StripeEvent
 from relay.models import AttemptStatus, RelayStatus, TopUpStatus
 from tests.docs.pages import DOCS, ROOT

@@ -13,8 +13,8 @@ from django.urls import reverse
 
 from earnings.models import AdNetwork, Postback
 from earnings.services import networks
-from gateway.admin.audit import details_of
-from gateway.admin.models import ApprovalRequest
+from gateway.staff.audit import details_of
+from gateway.staff.models import ApprovalRequest
 from tests.earnings.ad_networks import SENDER, issue_path_token, set_up
 from tests.factories import UserFactory
 from tests.staff import approve, browser_of, confirm, saved

@@ -18,9 +18,9 @@ from credits.errors import HoldReleased, InsufficientCredits, KeyConflict
 from credits.models import CreditEntry
 from credits.services import adjustments, holds
 from earnings.services import earnings, postbacks
-from gateway.admin import approvals
-from gateway.admin.approval_kinds import OwnRequest, RequestConflict, RequestDecided
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approvals
+from gateway.staff.approval_kinds import OwnRequest, RequestConflict, RequestDecided
+from gateway.staff.models import ApprovalRequest
 from payments.services import clawbacks, payouts
 from payments.stripe.client import ReturnedMoney
 from rewards import queries

@@ -5,7 +5,7 @@ from celery import current_app
 from django.contrib.admin.models import LogEntry
 
 from credits.models import Allowance
-from gateway.admin.audit import sentence_of
+from gateway.staff.audit import sentence_of
 from payments.models import StripeEvent, Subscription
 from payments.services import events
 from tests.fakes.billing import FakeBilling

@@ -10,7 +10,7 @@ from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from credits.models import CreditEntry
-from gateway.admin.audit import sentence_of
+from gateway.staff.audit import sentence_of
 from payments.errors import BillingUnavailable
 from payments.models import Payout, PayoutRate, StripeEvent
 from payments.services import events

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from gateway.admin.models import ApprovalRequest
+from gateway.staff.models import ApprovalRequest
 from payments.amounts import payout_credits
 from payments.models import Customer, PayoutRate, Subscription
 from tests.factories import UserFactory

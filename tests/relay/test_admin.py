@@ -16,11 +16,11 @@ from pytest_django import Settings
 
 from credits.models import HoldStatus
 from credits.queries import balance_of
-from gateway.admin.audit import sentence_of
-from gateway.admin.models import Pause
-from gateway.admin.pauses import is_paused
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
+from gateway.staff.audit import sentence_of
+from gateway.staff.models import Pause
+from gateway.staff.pauses import is_paused
 from relay.models import Loss, Relayer, RelayTransaction
 from relay.queries import RELAY
 from relay.services import losses, replacement

@@ -11,10 +11,10 @@ from django.utils import timezone
 from credits.models import CreditEntry
 from credits.queries import balance_of
 from devstack.services.stack import Services
-from gateway.admin.pauses import switch
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
+from gateway.staff.pauses import switch
 from relay import queries
 from relay.errors import TransactionNotFound
 from relay.models import Attempt, RelayTransaction

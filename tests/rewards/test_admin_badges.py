@@ -8,7 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 
-from gateway.admin.audit import details_of
+from gateway.staff.audit import details_of
 from rewards.models import Badge, BadgeTrack, Modifier
 from rewards.services import levels
 from tests.factories import UserFactory

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.admin import audit
+from gateway.staff import audit
 from users.models import RecoveryCodes, User, normalised_code
 
 _CODES, _CODE_BYTES, _GROUP = 10, 10, 4

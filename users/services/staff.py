@@ -15,9 +15,9 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django_otp.plugins.otp_totp.models import TOTPDevice, default_key
 
-from gateway.admin import approval_kinds, approvals, audit
-from gateway.admin.approval_kinds import Done, Kind
-from gateway.admin.models import ApprovalPool, ApprovalRequest
+from gateway.staff import approval_kinds, approvals, audit
+from gateway.staff.approval_kinds import Done, Kind
+from gateway.staff.models import ApprovalPool, ApprovalRequest
 from users.errors import StaffStarted
 from users.models import User
 from users.services import second_factors

@@ -4,9 +4,9 @@ import uuid
 
 from django.conf import settings
 
-from gateway.admin import approvals
-from gateway.admin.approval_forms import form_kind
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approvals
+from gateway.staff.form_kinds import form_kind
+from gateway.staff.models import ApprovalRequest
 from users.models import TrustedImplementation, User
 
 SAVE = form_kind(

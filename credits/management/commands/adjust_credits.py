@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from credits.services import adjustments
-from gateway.admin import approvals
 from gateway.common.errors import DomainError
 from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.staff import approvals
 from users.management.approval_command import ApprovalCommand
 from users.queries import owner_of
 

@@ -10,9 +10,9 @@ from django.utils import timezone
 from earnings.networks.base import PostbackRefused
 from earnings.networks.push_report import COLUMNS, OPTIONAL_COLUMNS
 from earnings.services.push import check_report, import_report
-from gateway.admin import approvals
-from gateway.admin.models import ApprovalRequest
 from gateway.common.errors import DomainError
+from gateway.staff import approvals
+from gateway.staff.models import ApprovalRequest
 from users.management.approval_command import ApprovalCommand
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from earnings.services.push import request_visit_link
-from gateway.admin import approvals
 from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.common.errors import DomainError
+from gateway.staff import approvals
 from users.management.approval_command import ApprovalCommand
 from users.queries import owner_of
 

@@ -12,7 +12,7 @@ from checkin.draw import odds_of, probabilities_of
 from checkin.models import DropTable
 from checkin.queries import items_of
 from gateway.admin.columns import word_of
-from gateway.admin.models import ApprovalRequest
+from gateway.staff.models import ApprovalRequest
 from rewards.models import BadgeTrack
 from tests.checkin.admin.pages import form_of, percent, plain, publish, review
 from tests.checkin.items import item

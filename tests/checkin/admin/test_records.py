@@ -12,8 +12,8 @@ from checkin.models import DailySeed
 from checkin.queries import CHECK_INS
 from checkin.services import seeds
 from checkin.services.checkins import execute
-from gateway.admin.models import Pause
-from gateway.admin.pauses import is_paused
+from gateway.staff.models import Pause
+from gateway.staff.pauses import is_paused
 from rewards.models import Badge
 from tests.checkin.admin.pages import page_of
 from tests.checkin.conftest import earner

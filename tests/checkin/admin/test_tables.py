@@ -11,7 +11,7 @@ from django.utils import timezone
 from checkin.draw import odds_of
 from checkin.models import DropItem, DropTable
 from checkin.queries import items_of, most_attempts
-from gateway.admin.audit import details_of
+from gateway.staff.audit import details_of
 from rewards.models import BadgeTrack
 from tests.checkin.admin.pages import act, form_of, page_of, percent, plain, shown
 from tests.checkin.rows import everything, lowest

@@ -12,7 +12,7 @@ from jsonschema import validate
 
 from checkin.models import CheckIn, DropTable
 from checkin.queries import CHECK_INS
-from gateway.admin.pauses import switch
+from gateway.staff.pauses import switch
 from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.shapes import CHECK_IN_RESULT, EXECUTE
 from tests.checkin.items import TYPES

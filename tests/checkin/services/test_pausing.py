@@ -7,7 +7,7 @@ import pytest
 from checkin import queries
 from checkin.errors import CheckInsPaused
 from checkin.services.checkins import execute
-from gateway.admin.pauses import switch
+from gateway.staff.pauses import switch
 from rewards.queries import current_rewards
 from tests.checkin.rows import everything
 from tests.factories import UserFactory

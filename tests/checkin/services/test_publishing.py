@@ -15,9 +15,9 @@ from checkin.models import DropItem, DropTable
 from checkin.queries import tables_in_force
 from checkin.services import drop_tables
 from checkin.services.drop_tables import fingerprint_of, request_publication
-from gateway.admin import approvals
-from gateway.admin.approval_kinds import RequestDecided, RequestOutdated
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approvals
+from gateway.staff.approval_kinds import RequestDecided, RequestOutdated
+from gateway.staff.models import ApprovalRequest
 from rewards.models import Badge, BadgeTrack
 from tests.checkin.items import item
 from tests.checkin.rows import draft_table, everything, lowest, put_in_force, row_of

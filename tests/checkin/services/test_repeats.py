@@ -9,7 +9,7 @@ from checkin.errors import CheckInUnavailable
 from checkin.models import CheckIn
 from checkin.queries import CHECK_INS
 from checkin.services.checkins import execute
-from gateway.admin.pauses import switch
+from gateway.staff.pauses import switch
 from tests.checkin.rows import allow_attempts, everything
 from tests.factories import UserFactory
 from users.models import User

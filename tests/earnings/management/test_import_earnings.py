@@ -13,7 +13,7 @@ from earnings.models import NetworkUser, Postback
 from earnings.services import networks
 from earnings.services.networks import ensure
 from earnings.services.push import check_report
-from gateway.admin.models import ApprovalRequest
+from gateway.staff.models import ApprovalRequest
 from tests.factories import UserFactory
 from tests.staff import approve, member
 from users.models import User

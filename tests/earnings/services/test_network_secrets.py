@@ -15,8 +15,8 @@ from earnings.models import AdNetwork, Postback
 from earnings.networks.base import Answer
 from earnings.services import networks
 from earnings.services.push import request_visit_link
-from gateway.admin.models import ApprovalRequest
 from gateway.common.crypto import SealedUnderAnotherKey
+from gateway.staff.models import ApprovalRequest
 from tests.credits.rows import query
 from tests.earnings.ad_networks import set_secret, set_up
 from tests.factories import UserFactory

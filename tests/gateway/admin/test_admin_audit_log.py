@@ -11,8 +11,8 @@ from django.urls import reverse
 from structlog.contextvars import bound_contextvars
 
 from credits.services import adjustments
-from gateway.admin import approvals, audit
-from gateway.admin.models import StaffAction
+from gateway.staff import approvals, audit
+from gateway.staff.models import StaffAction
 from tests.factories import UserFactory
 from tests.staff import browser_of, member
 from users.models import User

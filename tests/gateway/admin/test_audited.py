@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.admin.audit import details_of, sentence_of
+from gateway.staff.audit import details_of, sentence_of
 from tests.factories import UserFactory, random_address
 from tests.staff import browser_of, confirm, member, saved
 from users.models import TrustedImplementation, User

@@ -13,8 +13,8 @@ from django.db import connection, transaction
 from django.test import Client
 
 from gateway.admin.actions import Decision, ReasonedAction
-from gateway.admin.audit import details_of, sentence_of
 from gateway.common.errors import ServiceUnavailable
+from gateway.staff.audit import details_of, sentence_of
 from relay.models import Relayer, RelayTransaction
 from tests.factories import random_address
 from tests.staff import browser_of, confirm, everything, member, messages_of

@@ -12,8 +12,8 @@ from django.test import Client
 from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from gateway.admin import approvals
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approvals
+from gateway.staff.models import ApprovalRequest
 from tests.factories import UserFactory
 from tests.staff import SUPERUSER, approve, browser_of, confirm, log_in_staff, member, messages_of
 from users.models import RecoveryCodes, User

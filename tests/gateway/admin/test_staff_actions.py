@@ -15,8 +15,8 @@ from django.urls import reverse
 
 from gateway.admin import actions
 from gateway.admin.actions import Decision
-from gateway.admin.audit import details_of
-from gateway.admin.models import Pause
+from gateway.staff.audit import details_of
+from gateway.staff.models import Pause
 from relay.models import Relayer
 from tests.factories import random_address
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of

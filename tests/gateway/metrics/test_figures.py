@@ -12,9 +12,9 @@ from pytest_django import Settings
 from credits.models import CreditHold, EntrySource, ReconciliationRun
 from credits.services import entries, holds
 from earnings.models import AdNetwork, Postback
-from gateway.admin.pauses import switch
 from gateway.chain.client import set_chain_client
 from gateway.chain.types import NodeHealth
+from gateway.staff.pauses import switch
 from payments.models import BillingOperation, StripeEvent
 from relay.models import (
     Attempt,

@@ -10,9 +10,9 @@ from credits.models import EntrySource
 from credits.queries import balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
-from gateway.admin import approvals
-from gateway.admin.approval_kinds import RequestOutdated
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approvals
+from gateway.staff.approval_kinds import RequestOutdated
+from gateway.staff.models import ApprovalRequest
 from payments.errors import BillingRefused, BillingUnavailable, NotRefundable
 from payments.models import Clawback, Refund
 from payments.queries import figures

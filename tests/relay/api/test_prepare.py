@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from credits.services import entries
 from devstack.world.profiles import Profile
-from gateway.admin.pauses import switch
+from gateway.staff.pauses import switch
 from relay.models import RelayTransaction
 from relay.queries import RELAY
 from tests.factories import random_address

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from django.utils import timezone
 
-from gateway.admin.pauses import switch
 from gateway.chain.lsp25 import RelayCall
+from gateway.staff.pauses import switch
 from relay.errors import RelayPaused
 from relay.models import RelayTransaction
 from relay.queries import RELAY

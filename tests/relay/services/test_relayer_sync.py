@@ -13,11 +13,11 @@ from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
-from gateway.admin import approvals
 from gateway.chain.client import JsonRpcChainClient, get_chain_client
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import get_signer, set_signer
 from gateway.chain.types import ChainView
+from gateway.staff import approvals
 from relay.errors import NoSpareRelayer
 from relay.models import Relayer
 from relay.services import relayers as relay_relayers

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from gateway.admin.models import ApprovalRequest
+from gateway.staff.models import ApprovalRequest
 from tests.factories import random_address
 from tests.staff import approve, member
 from users.models import TrustedImplementation

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from gateway.admin import approvals
 from gateway.common.errors import DomainError
 from gateway.common.fields import checksum
+from gateway.staff import approvals
 from users.management.approval_command import ApprovalCommand
 from users.models import TrustedImplementation
 from users.services import trusted_code

@@ -1,4 +1,4 @@
-"""Celery tasks of the admin kit: news by e-mail, for those who do not look at the admin all day."""
+"""Celery task that announces approval requests by e-mail."""
 
 from smtplib import SMTPException
 from typing import Any
@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.mail import send_mail
 from django.urls import reverse
 
-from gateway.admin import approval_kinds
-from gateway.admin.models import ApprovalRequest
+from gateway.staff import approval_kinds
+from gateway.staff.models import ApprovalRequest
 
 _TRIES, _PAUSE_SECONDS = 5, 60
 
@@ -22,9 +22,9 @@ _TRIES, _PAUSE_SECONDS = 5, 60
 )
 def announce_request(*, request_id: int, **_: Any) -> None:
     """
-    Tell `APPROVAL_NOTICE_TO` that a request waits, unless it was decided meanwhile.
+    E-mail `APPROVAL_NOTICE_TO` that a request waits, unless it has been decided meanwhile.
 
-    The message names no user and no reason: it leaves the service, and the page has them.
+    The message leaves the service, so it names neither user nor reason; the request's page shows both.
     """
     approval = ApprovalRequest.objects.waiting().filter(pk=request_id).first()
     if approval is None or not settings.APPROVAL_NOTICE_TO:

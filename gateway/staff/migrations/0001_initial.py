@@ -7,7 +7,21 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
-from gateway.admin.models import INDEXES
+# Django's table is not ours to declare indexes on.
+_INDEXES = {
+    "gateway_admin_staffaction_decision": """
+        CREATE UNIQUE INDEX gateway_admin_staffaction_decision ON django_admin_log
+        (substring(change_message from '"decision": "([^"]+)"'))
+        WHERE change_message LIKE '%"decision": "%'
+    """,
+    "gateway_admin_staffaction_request": """
+        CREATE INDEX gateway_admin_staffaction_request ON django_admin_log
+        (substring(change_message from '"requestId": "([^"]+)"'))
+    """,
+    "gateway_admin_staffaction_row": """
+        CREATE INDEX gateway_admin_staffaction_row ON django_admin_log (object_id, content_type_id)
+    """,
+}
 
 
 class Migration(migrations.Migration):
@@ -357,5 +371,5 @@ class Migration(migrations.Migration):
                 ),
             ),
         ),
-        *(migrations.RunSQL(sql, f"DROP INDEX {name}") for name, sql in INDEXES.items()),
+        *(migrations.RunSQL(sql, f"DROP INDEX {name}") for name, sql in _INDEXES.items()),
     ]

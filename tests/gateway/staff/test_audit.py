@@ -11,8 +11,8 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 from pgtrigger.registry import registered
 from structlog.contextvars import bound_contextvars
 
-from gateway.admin import audit
-from gateway.admin.models import StaffAction
+from gateway.staff import audit
+from gateway.staff.models import StaffAction
 from tests.database import OWNER
 from tests.factories import UserFactory
 from users.models import User

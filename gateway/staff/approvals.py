@@ -1,13 +1,13 @@
 """
-Approvals: whatever makes or prices credits is asked for here, and carried out by one person only within limits.
+Approvals: creating or pricing credits needs a request, which one member of staff can carry out only within limits.
 
-Each kind of action is registered once, with who may ask and who may decide. A kind with a pool is carried out at
-once while its amount fits the limits of the last 24 hours: of the actor, of the person whose credits it moves, and
-of the whole service. Everything else waits until a second person of another role approves. Ceilings bind
-everybody. Superusers have no way around: `superuser` is a role like the others here.
+Each kind of request is registered once, with the permissions to ask and to decide. A request whose kind has a pool is
+carried out at once if its amount fits three limits of the last 24 hours: the actor's, that of the person whose credits
+it moves, and the service's. Every other request waits until a second person of another role approves it. Ceilings
+apply to everyone, even with approval. `superuser` is a role like the others, so superusers need approval too.
 
-Lock order: the request's row, then the pool's, then whatever carrying it out locks. `ask` takes the pool's lock before
-its new row exists, which nobody else can hold.
+Lock order: the request's row, the pool's row, the rows that carrying it out locks. `ask` locks the pool before it
+inserts the request; no other transaction can hold a lock on a row that does not exist yet.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,8 +21,11 @@ from django.db.models import Count, Min, Model, Q, Sum
 from django.db.models.functions import Coalesce, Now
 from prometheus_client.core import Metric
 
-from gateway.admin import audit
-from gateway.admin.approval_kinds import (
+from gateway.common.errors import PermissionDenied, stated
+from gateway.common.metrics import gauge, register
+from gateway.common.tasks import enqueue_on_commit
+from gateway.staff import audit
+from gateway.staff.approval_kinds import (
     AboveCeiling,
     Kind,
     Pool,
@@ -34,10 +37,7 @@ from gateway.admin.approval_kinds import (
     others_who_decide,
     roles_of,
 )
-from gateway.admin.models import ApprovalPool, ApprovalRequest
-from gateway.common.errors import PermissionDenied, stated
-from gateway.common.metrics import gauge, register
-from gateway.common.tasks import enqueue_on_commit
+from gateway.staff.models import ApprovalPool, ApprovalRequest
 
 _COUNTED = timedelta(hours=24)
 
@@ -58,17 +58,17 @@ def ask(
     amount: int = 0,
 ) -> ApprovalRequest:
     """
-    Ask for an action, and carry it out at once where one person may. Joins the caller's transaction.
+    Store a request, and carry it out at once if one person may. Joins the caller's transaction.
 
-    `row` is what it is about, stored or new; `person` is the user whose credits it moves. A repeated key returns
-    the first request, whatever became of it.
+    `row` is the row that the request is about, stored or new; `person` is the user whose credits it moves. A repeated
+    key returns the first request, in whatever state it is.
 
     Raises:
         PermissionDenied: the actor's roles may not ask for this.
         ReasonRequired: the reason is blank.
-        AboveCeiling: nobody may do this.
+        AboveCeiling: the amount is above a ceiling.
         RequestConflict: the key names another request.
-        DomainError: it was carried out at once, and refused.
+        DomainError: the service refused to carry it out.
     """
     if not actor.has_perm(kind.asks):
         raise PermissionDenied(f"{actor} has no role that may ask for this.")
@@ -118,7 +118,7 @@ def _repeated(stored: ApprovalRequest, approval: ApprovalRequest) -> ApprovalReq
 
 
 def outcome_of(approval: ApprovalRequest, done: str) -> str:
-    """Return what to tell the asker: what was done at once, or who decides."""
+    """Return the message for the asker: `done` if it was carried out, else which roles decide."""
     if approval.status == ApprovalRequest.Status.DONE:
         return done
     others = others_who_decide(kind_of(approval), approval.requested_roles)
@@ -126,7 +126,7 @@ def outcome_of(approval: ApprovalRequest, done: str) -> str:
 
 
 def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
-    """Return what to tell somebody who is about to ask: what they may do alone, and who decides the rest."""
+    """Return the notice before asking: how much the actor may do alone, and which roles decide the rest."""
     others = f"a second person approves ({others_who_decide(kind, roles_of(actor))}). You cannot approve it yourself."
     if kind.pool is None:
         return f"It waits until {others}"
@@ -141,7 +141,7 @@ def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
 
 
 class Taken(NamedTuple):
-    """What was carried out in 24 hours without a second person, and in all."""
+    """Amounts carried out in 24 hours: three without a second person, and the total."""
 
     actor: int
     person: int
@@ -210,14 +210,14 @@ def _check_day(kind: Kind, approval: ApprovalRequest) -> None:
 @transaction.atomic
 def approve(*, request_id: int, actor: Any, reason: str) -> str:
     """
-    Carry out, once, what somebody of another role asked for; return what was done.
+    Carry out a waiting request, once, and return what was done as a sentence.
 
     Raises:
         OwnRequest, AnotherRoleDecides: `actor` may not decide it.
         RequestDecided: it was decided before, or has expired.
-        RequestOutdated: what it would change is not as it was.
-        AboveCeiling: nobody may do this, or no more of it today.
-        DomainError: the service refused; the request goes on waiting.
+        RequestOutdated: the row has changed since the request was made.
+        AboveCeiling: the amount is above the ceiling of a request or of a day.
+        DomainError: the service refused; the request stays open.
     """
     approval = _lock_waiting(request_id, actor)
     kind = kind_of(approval)
@@ -228,7 +228,7 @@ def approve(*, request_id: int, actor: Any, reason: str) -> str:
 @transaction.atomic
 def reject(*, request_id: int, actor: Any, reason: str) -> None:
     """
-    Reject what somebody of another role asked for; nothing else happens.
+    Reject a waiting request; nothing else changes.
 
     Raises:
         OwnRequest, AnotherRoleDecides: `actor` may not decide it.
@@ -240,7 +240,7 @@ def reject(*, request_id: int, actor: Any, reason: str) -> None:
 
 
 def _lock_waiting(request_id: int, actor: Any) -> ApprovalRequest:
-    """Lock the request, so that of two decisions at once the second sees the first."""
+    """Lock the request, so that the second of two concurrent decisions sees the first."""
     rows = ApprovalRequest.objects.select_for_update(of=("self",)).select_related("requested_by", "person")
     approval = rows.get(pk=request_id)
     if not ApprovalRequest.objects.waiting().filter(pk=approval.pk).exists():
@@ -252,7 +252,7 @@ def _lock_waiting(request_id: int, actor: Any) -> ApprovalRequest:
 
 
 def state_of(approval: ApprovalRequest) -> str:
-    """Return in words what became of it; a request that still waits where it cannot be decided has expired."""
+    """Return in words why the request is closed; if its status is still WAITING, it has expired."""
     if approval.status == ApprovalRequest.Status.WAITING:
         return "nobody decided it in time"
     return approval.get_status_display().lower()
@@ -270,7 +270,7 @@ def _carry_out(kind: Kind, approval: ApprovalRequest, *, decided_by: Any, reason
 def _decide(
     approval: ApprovalRequest, status: str, *, decided_by: Any, reason: str, made: Model | None = None
 ) -> None:
-    """Only a request that still waits is decided, whatever the caller has read."""
+    """Store the decision, by an update that matches only a waiting request."""
     waiting = ApprovalRequest.objects.filter(pk=approval.pk, status=ApprovalRequest.Status.WAITING)
     decided = waiting.update(
         status=status,
@@ -281,14 +281,14 @@ def _decide(
         made_id=str(made.pk) if made else "",
     )
     if not decided:
-        raise RequestDecided(became="somebody was faster")
+        raise RequestDecided(became="it has already been decided")
     approval.refresh_from_db(
         fields=["status", "decided_by", "decision_reason", "decided_at", "made_type", "made_id"]
     )
 
 
 def _log(approval: ApprovalRequest, stage: str, *, actor: Any, row: Model | None = None) -> None:
-    """Log whether this was asked for, carried out or rejected; the request's id joins the entries."""
+    """Log a stage of the request (asked, carried out, rejected); its entries share the request's id."""
     changes = {name: (str(before), str(after)) for name, (before, after) in approval.changes.items()}
     audit.record(
         actor=actor,
@@ -303,7 +303,7 @@ def _log(approval: ApprovalRequest, stage: str, *, actor: Any, row: Model | None
 
 
 def waits_for(actor: Any) -> Q:
-    """Return the condition on the requests that this member of staff may decide; in one statement."""
+    """Return the condition on requests that the actor may decide; costs one statement."""
     condition = Q(pk__in=[])
     for name, roles in decided_by(actor).items():
         condition |= Q(kind=name) & ~Q(requested_roles__contains=sorted(roles))
@@ -311,14 +311,14 @@ def waits_for(actor: Any) -> Q:
 
 
 class Waiting(NamedTuple):
-    """How many requests wait for a second person, and for how many seconds the oldest has; 0 where none waits."""
+    """The number of requests that wait for a second person, and the age of the oldest in seconds, or 0."""
 
     requests: int
     oldest_age: float
 
 
 def waiting(actor: Any = None) -> Waiting:
-    """Count what waits for a decision: of anybody, or of this member of staff."""
+    """Count the requests that wait for a decision: all, or those that the actor may decide."""
     requests = ApprovalRequest.objects.waiting()
     if actor is not None:
         requests = requests.filter(waits_for(actor))

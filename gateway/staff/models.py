@@ -1,4 +1,4 @@
-"""The audit log (Django's log of the admin, which nobody alters), pauses of a part of the service, and approvals."""
+"""The audit log (Django's log of the admin, made append-only by triggers), pauses, and approval requests."""
 
 from typing import Any, ClassVar
 
@@ -11,29 +11,14 @@ from django.db import models
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
-from gateway.admin import audit
 from gateway.common.db import APPEND_ONLY, never_emptied
+from gateway.staff import audit
 
-# Django's table is not ours to declare indexes on; the migration runs these.
-INDEXES = {
-    "gateway_admin_staffaction_decision": """
-        CREATE UNIQUE INDEX gateway_admin_staffaction_decision ON django_admin_log
-        (substring(change_message from '"decision": "([^"]+)"'))
-        WHERE change_message LIKE '%"decision": "%'
-    """,
-    "gateway_admin_staffaction_request": """
-        CREATE INDEX gateway_admin_staffaction_request ON django_admin_log
-        (substring(change_message from '"requestId": "([^"]+)"'))
-    """,
-    "gateway_admin_staffaction_row": """
-        CREATE INDEX gateway_admin_staffaction_row ON django_admin_log (object_id, content_type_id)
-    """,
-}
 _REQUEST = '"requestId": "([^"]+)"'
 
 
 class StaffAction(LogEntry):
-    """What a member of staff did; the row is Django's, and stays as it was written."""
+    """One action of a member of staff: Django's `LogEntry`, which a trigger makes append-only."""
 
     class Meta:
         proxy = True
@@ -72,8 +57,8 @@ class ApprovalPool(models.Model):
     """
     A stock that members of staff take from alone, such as credits.
 
-    Its row is locked while what was taken in 24 hours is counted, so that of two requests at once the second
-    counts the first.
+    Its row is locked while the amounts of 24 hours are summed, so that the second of two concurrent requests counts
+    the first.
     """
 
     name = models.CharField(max_length=20, primary_key=True)
@@ -90,9 +75,9 @@ class ApprovalRequestQuerySet(models.QuerySet["ApprovalRequest"]):
 
 class ApprovalRequest(models.Model):
     """
-    Something that makes or prices credits and that a member of staff asked for, and what became of it.
+    A member of staff's request to create or price credits, and its outcome.
 
-    `gateway.admin.approvals` decides whether it is carried out at once or waits for a second person.
+    `gateway.staff.approvals` decides whether it is carried out at once or waits for a second person.
     """
 
     class Status(models.TextChoices):

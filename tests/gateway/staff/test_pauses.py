@@ -3,9 +3,9 @@
 import pytest
 from django.db import DatabaseError, IntegrityError, transaction
 
-from gateway.admin.models import Pause
-from gateway.admin.pauses import is_paused, is_paused_sql, switch
 from gateway.common.errors import ReasonRequired
+from gateway.staff.models import Pause
+from gateway.staff.pauses import is_paused, is_paused_sql, switch
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from users.models import User

@@ -8,14 +8,14 @@ from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db.models import Model
 
-from gateway.admin.models import ApprovalRequest
 from gateway.common.errors import DomainError
+from gateway.staff.models import ApprovalRequest
 
 SUPERUSER = "superuser"
 
 
 class AboveCeiling(DomainError):
-    """The operator's ceilings hold for everybody; no approval passes them."""
+    """Ceilings apply to everyone, even with approval."""
 
     code, title, status = "above-ceiling", "Above a ceiling", 422
 
@@ -60,7 +60,7 @@ class RequestOutdated(DomainError):
 
 
 class Limits(NamedTuple):
-    """What is carried out in 24 hours without a second person, and what nobody passes; in the pool's unit."""
+    """Limits of 24 hours without a second person, and ceilings that approval does not lift; in the pool's unit."""
 
     actor: int
     person: int
@@ -70,7 +70,7 @@ class Limits(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """What limits are counted in, and what one does with it. Several kinds may share a pool."""
+    """A stock that limits are counted in, such as credits. Several kinds may share a pool."""
 
     name: str
     unit: str
@@ -93,9 +93,9 @@ REFUNDS = Pool("refunds", "of any currency", "refund", is_money=True)
 
 class Done(NamedTuple):
     """
-    What carrying out did, as a sentence, the row that the audit log names, and a row that it made beside that.
+    The result of carrying out: a sentence, the row that the audit log names, and a further row that it created.
 
-    Of a request about something new, `row` is what it made.
+    For a request about a new row, `row` is the row that it created.
     """
 
     message: str
@@ -108,9 +108,10 @@ class Kind:
     """
     A kind of action that takes approval.
 
-    `asks` and `decides` are full permissions. `carry_out` runs once, in the transaction that decides, with what is
-    to be done locked by itself; it refuses what has changed since by `RequestOutdated`. `check` raises
-    `AboveCeiling`, when it is asked for and again before it is carried out. Without a `pool` it always waits.
+    `asks` and `decides` are full permissions. `carry_out` runs once, in the transaction of the decision. It locks the
+    rows that it changes, and raises `RequestOutdated` if they have changed since the request. `check` raises
+    `AboveCeiling`; it runs when the request is made and again before it is carried out. A kind without a `pool` always
+    waits for a second person.
     """
 
     name: str
@@ -142,12 +143,12 @@ def kind_of(approval: ApprovalRequest) -> Kind:
 
 
 def others_who_decide(kind: Kind, roles: Collection[str]) -> str:
-    """Return the roles that decide what somebody of these roles asks for, in words."""
+    """Return the roles that decide a request of an asker with these roles, in words."""
     return " or ".join(sorted(deciders(kind) - set(roles)))
 
 
 def obstacle(approval: ApprovalRequest, actor: Any) -> DomainError | None:
-    """Return why the actor may not decide the request; None for those who may."""
+    """Return why the actor may not decide the request, or None."""
     if approval.requested_by_id == actor.pk:
         return OwnRequest()
     deciding = decided_by(actor).get(approval.kind, set())
@@ -168,7 +169,7 @@ def deciders(kind: Kind) -> set[str]:
 
 
 def decided_by(actor: Any) -> dict[str, set[str]]:
-    """Return the kinds that the actor decides, by name, each with those of their roles that do; in one statement."""
+    """Return the kinds that the actor decides: name → the actor's deciding roles. Costs one statement."""
     if not actor.is_active:
         return {}
     of_roles = actor.groups.values_list(

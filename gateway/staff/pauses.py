@@ -1,7 +1,7 @@
 """
 Parts of the service that staff pause and resume.
 
-Every decision is a row that stays. The newest row of a part's name counts; without one the part runs.
+Each decision is an append-only row. The newest row of a part's name counts; a part without a row is not paused.
 """
 
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ from typing import Any
 
 from prometheus_client.core import Metric
 
-from gateway.admin.models import Pause
 from gateway.common.errors import stated
 from gateway.common.metrics import gauge, register
+from gateway.staff.models import Pause
 
 # The name of each part that staff can pause, and what it is in words.
 pausable: dict[str, str] = {}
@@ -33,14 +33,14 @@ def is_paused(name: str) -> bool:
 
 
 def present() -> list[tuple[str, Pause | None]]:
-    """Return each part in words with the decision that counts, None where there was none; in one statement."""
+    """Return each part's title and its newest decision, or None. Costs one statement."""
     newest = Pause.objects.order_by("name", "-id").distinct("name").select_related("actor")
     decisions = {decision.name: decision for decision in newest}
     return [(title, decisions.get(name)) for name, title in pausable.items()]
 
 
 def paused() -> list[Pause]:
-    """Return, of each part that is paused now, the decision that paused it; in one statement."""
+    """Return the decision that paused each paused part. Costs one statement."""
     return [decision for _, decision in present() if decision and decision.is_paused]
 
 

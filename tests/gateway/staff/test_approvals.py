@@ -17,17 +17,17 @@ from credits.models import LARGEST_ADJUSTMENT, CreditEntry, EntrySource
 from credits.queries import balance_of
 from credits.services import adjustments, entries
 from credits.services.reconciliation import find_differences
-from gateway.admin import approvals
-from gateway.admin.approval_kinds import (
+from gateway.common.errors import ReasonRequired
+from gateway.staff import approvals
+from gateway.staff.approval_kinds import (
     AboveCeiling,
     AnotherRoleDecides,
     OwnRequest,
     RequestConflict,
     RequestDecided,
 )
-from gateway.admin.audit import details_of
-from gateway.admin.models import ApprovalRequest
-from gateway.common.errors import ReasonRequired
+from gateway.staff.audit import details_of
+from gateway.staff.models import ApprovalRequest
 from tests.credits.rows import everything, query
 from tests.database import tamper
 from tests.factories import UserFactory

@@ -74,41 +74,41 @@ format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff format .
 
 bench: $(PREPARED) ## Measure relaying under load (ARGS=, such as ARGS="--against COMMIT"; ARGS=--help)
-	@$(BIN)/python -m devstack bench $(ARGS)
+	@$(BIN)/python -m lab bench $(ARGS)
 
 chaos: $(PREPARED) ## Cause faults under load and compare what was promised (MINUTES=60, FAULTS= their first words, TIMES= of each)
-	@$(BIN)/python -m devstack chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES))
+	@$(BIN)/python -m lab chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES))
 
 signers: $(PREPARED) ## Kill and stall what signs, with keys in each place (CALLS=2000, KEYS=local,keystore,pkcs11,kms)
-	@$(BIN)/python -m devstack signers $(if $(CALLS),--calls $(CALLS)) $(if $(KEYS),--keys $(KEYS))
+	@$(BIN)/python -m lab signers $(if $(CALLS),--calls $(CALLS)) $(if $(KEYS),--keys $(KEYS))
 
 cluster: $(PREPARED) ## Start the service on many hosts, with network namespaces as hosts; takes root (ONCE=1)
-	@$(BIN)/python -m devstack cluster $(if $(ONCE),--once)
+	@$(BIN)/python -m lab cluster $(if $(ONCE),--once)
 
 restore-drill: $(PREPARED) ## Lose PostgreSQL under load, restore it, compare the books with the chain (ARGS=--help)
-	@$(BIN)/python -m devstack restore-drill $(ARGS)
+	@$(BIN)/python -m lab restore-drill $(ARGS)
 
 cluster-test: $(PREPARED) ## Kill, stop and cut off hosts and processes of a cluster (MINUTES=60, FAULTS= their first words, TIMES= of each, ASYNCHRONOUS=1)
-	@$(BIN)/python -m devstack cluster-test $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES)) $(if $(ASYNCHRONOUS),--asynchronous)
+	@$(BIN)/python -m lab cluster-test $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES)) $(if $(ASYNCHRONOUS),--asynchronous)
 
 cluster-throughput: $(PREPARED) ## Measure relaying in a cluster of one to three web hosts and one or two workers (ARGS=--help)
-	@$(BIN)/python -m devstack cluster-throughput $(ARGS)
+	@$(BIN)/python -m lab cluster-throughput $(ARGS)
 
 upgrade-rehearsal: $(PREPARED) ## Add columns and replace every process under load; no request may fail (ARGS=--help)
-	@$(BIN)/python -m devstack upgrade-rehearsal $(ARGS)
+	@$(BIN)/python -m lab upgrade-rehearsal $(ARGS)
 
 soak: $(PREPARED) ## Keep the stack busy without any fault; nothing may grow or fail (MINUTES=30)
-	@$(BIN)/python -m devstack soak $(if $(MINUTES),--minutes $(MINUTES))
+	@$(BIN)/python -m lab soak $(if $(MINUTES),--minutes $(MINUTES))
 
 CASES ?= 5000
 fuzz: $(PREPARED) ## Send requests made at random from the API's description (CASES=50000)
 	@FUZZ_CASES=$(CASES) LOG_LEVEL=CRITICAL $(BIN)/python -m pytest -n0 -q -s tests/gateway/test_random_requests.py
 
 mutation: $(PREPARED) ## Change the code that moves money, bit by bit; each change must fail a test (ARGS=--help)
-	@$(BIN)/python -m devstack mutation $(ARGS)
+	@$(BIN)/python -m lab mutation $(ARGS)
 
 structure: $(INSTALLED) ## Measure the code's structure (CHECKOUT= for another one)
-	@$(BIN)/python -m devstack.structure $(CHECKOUT)
+	@$(BIN)/python -m lab structure $(CHECKOUT)
 
 manage: $(INSTALLED) ## Run a management command against the running stack (CMD="…")
 	@$(BIN)/python -m devstack manage $(CMD)

@@ -11,15 +11,15 @@ from django.utils import timezone
 
 from credits.models import CreditEntry
 from credits.services.reconciliation import find_differences as ledger_differences
-from devstack.chaos import node_faults
-from devstack.chaos.http_proxy import NodeProxy, Rule
-from devstack.chaos.node_faults import changed, refusing
-from devstack.chaos.proxies import Loop, tcp
 from devstack.services.stack import Services
 from gateway.chain import nodes as chain_nodes
 from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.nodes import Limits
+from lab.chaos import node_faults
+from lab.chaos.http_proxy import NodeProxy, Rule
+from lab.chaos.node_faults import changed, refusing
+from lab.chaos.proxies import Loop, tcp
 from relay.models import Relayer, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services import broadcasting

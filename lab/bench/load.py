@@ -1,0 +1,152 @@
+"""A run of the load client, and the arithmetic of what it measured."""
+
+import json
+import math
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from devstack.files import PROJECT, read_json
+from devstack.process_lifetime import with_death_signal
+
+_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """
+    What to send: lanes of requests, from so many connections, for so many seconds or until the lanes are empty.
+
+    Each connection sends from one lane. With `rate` the loop is open: so many requests a second are due.
+    """
+
+    lanes: Sequence[Sequence[str]]
+    clients: int
+    seconds: float
+    rate: float = 0
+    cycles: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one request; times are of the monotonic clock."""
+
+    wanted_at: float
+    answered_at: float
+    status: int
+    body: str
+
+    @property
+    def milliseconds(self) -> float:
+        """How long it took from when its sending was due."""
+        return (self.answered_at - self.wanted_at) * 1e3
+
+
+@dataclass(frozen=True)
+class Sent:
+    """All answers of a run, and what sending cost."""
+
+    started: float
+    answers: Sequence[Answer]
+    cpu_seconds: float
+    repeats: int
+
+    @property
+    def accepted(self) -> list[Answer]:
+        """The answers with status 200."""
+        return [answer for answer in self.answers if answer.status == 200]
+
+    @property
+    def seconds(self) -> float:
+        """From the start to the last answer."""
+        return max((answer.answered_at for answer in self.answers), default=self.started) - self.started
+
+    @property
+    def refusals(self) -> dict[str, int]:
+        """Count the other answers by status and problem code."""
+        return dict(Counter(_name(answer) for answer in self.answers if answer.status != 200))
+
+    def figures(self) -> dict[str, Any]:
+        """Return what is worth keeping."""
+        times = sorted(answer.milliseconds for answer in self.accepted)
+        return {
+            "accepted": len(times),
+            "seconds": self.seconds,
+            "accepted_per_second": len(times) / self.seconds if self.seconds else 0.0,
+            "p50_ms": percentile(times, 50),
+            "p90_ms": percentile(times, 90),
+            "p99_ms": percentile(times, 99),
+            "client_cpu_ms_per_call": self.cpu_seconds / max(1, len(self.answers)) * 1e3,
+            "repeats": self.repeats,
+            "refused": self.refusals,
+        }
+
+
+def percentile(ordered: Sequence[float], percent: float) -> float:
+    """Return the nearest-rank percentile of ascending values; 0 of none."""
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else 0.0
+
+
+def send(base_url: str, load: Load, *, meanwhile: Callable[[], None] = lambda: None) -> Sent:
+    """Run the client to its end, as a process of its own; call `meanwhile` at the start and once a second."""
+    requests = [request for lane in load.lanes for request in lane]
+    numbers = iter(range(len(requests)))
+    address = urlsplit(base_url)
+    job = {
+        "host": address.hostname,
+        "port": address.port,
+        "requests": requests,
+        "lanes": [[next(numbers) for _ in lane] for lane in load.lanes],
+        "clients": load.clients,
+        "seconds": load.seconds,
+        "rate": load.rate,
+        "cycles": load.cycles,
+    }
+    with tempfile.TemporaryDirectory(prefix="load-") as name:
+        job_path, result_path = Path(name) / "job.json", Path(name) / "result.json"
+        job_path.write_text(json.dumps(job))
+        command = [sys.executable, "-m", "lab.bench.client", str(job_path), str(result_path)]
+        with subprocess.Popen(
+            with_death_signal(command, signal.SIGKILL),
+            cwd=PROJECT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as client:
+            _run(client, meanwhile)
+        result = read_json(result_path)
+    answers = [Answer(*answer[1:]) for answer in result["answers"]]
+    return Sent(result["started"], answers, result["cpu_seconds"], result["repeats"])
+
+
+def _run(client: "subprocess.Popen[str]", meanwhile: Callable[[], None]) -> None:
+    if client.stdin is None or client.stdout is None or client.stdout.readline() != "ready\n":
+        raise RuntimeError("The load client did not start.")
+    meanwhile()
+    client.stdin.write("\n")
+    client.stdin.flush()
+    while True:
+        try:
+            client.wait(_POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            meanwhile()
+        else:
+            break
+    if client.returncode != 0:
+        raise RuntimeError(f"The load client ended with {client.returncode}.")
+
+
+def _name(answer: Answer) -> str:
+    if answer.status == 0:
+        return "closed"
+    try:
+        return f"{answer.status} {json.loads(answer.body)['code']}"
+    except (ValueError, KeyError, TypeError):
+        return str(answer.status)

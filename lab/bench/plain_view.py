@@ -1,0 +1,14 @@
+"""What `lab.bench.parts` compares with: a view that reads the body of a relay call and answers a hash."""
+
+import json
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import path
+
+
+def execute(request: HttpRequest) -> JsonResponse:
+    """Answer the body's signature as if it were a hash."""
+    return JsonResponse({"transactionHash": json.loads(request.body)["transaction"]["signature"][:66]})
+
+
+urlpatterns = [path("api/relay/execute", execute)]

@@ -1,0 +1,129 @@
+"""What a stack's database and chain say after a round: how much is settled, and whether everything adds up."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from lab.bench.stack import Stack
+
+_SETTLED = "SELECT count(*) FROM relay_relaytransaction WHERE id > %s AND settled_at IS NOT NULL"
+_NEWEST = "SELECT coalesce(max(id), 0) FROM relay_relaytransaction"
+_OF_ROUND = """
+SELECT count(*), count(*) FILTER (WHERE status = 'Success'), count(*) FILTER (WHERE settled_at IS NULL),
+       coalesce(sum(real_cost), 0), extract(epoch FROM max(settled_at) - min(created_at))
+FROM relay_relaytransaction WHERE id > %s
+"""
+_CHARGED = """
+SELECT count(*), coalesce(-sum(entry.amount), 0), count(DISTINCT hold.id)
+FROM relay_relaytransaction AS call
+JOIN credits_hold AS hold ON hold.id = call.hold_id AND hold.status = 'CAPTURED'
+JOIN credits_entry AS entry ON entry.id = hold.entry_id AND entry.source = 'RELAY_TRANSACTION'
+WHERE call.id > %s
+"""
+_WRONG_ACCOUNTS = """
+SELECT count(*) FROM credits_account AS account
+LEFT JOIN (SELECT account_id, sum(amount) AS total, count(*) AS entries FROM credits_entry GROUP BY 1) AS posted
+       ON posted.account_id = account.id
+LEFT JOIN (SELECT account_id, sum(amount) AS total FROM credits_hold WHERE status = 'HELD' GROUP BY 1) AS held
+       ON held.account_id = account.id
+WHERE account.balance <> coalesce(posted.total, 0) OR account.version <> coalesce(posted.entries, 0)
+   OR account.held <> coalesce(held.total, 0)
+"""
+_HASHES = "SELECT transaction_hash FROM relay_relaytransaction WHERE id > %s AND status = 'Success'"
+_SETTLED_HASHES = """
+SELECT transaction_hash FROM relay_relaytransaction WHERE status = 'Success' AND profile_address = %s
+ORDER BY id LIMIT %s
+"""
+_CALLS_SINCE = """
+SELECT transaction_hash, profile_address FROM relay_relaytransaction WHERE id > %s ORDER BY id LIMIT %s
+"""
+_BATCH = 200
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a round's calls; `wrong` names everything that does not add up."""
+
+    calls: int
+    seconds: float
+    wrong: list[str]
+
+
+class Records:
+    """One connection to a stack's database, whose own cost is kept out of the figures, and its chain."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._connection = psycopg.connect(stack.database_url, autocommit=True)
+        stack.meter.ignored.add(self._connection.info.backend_pid)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def analyze(self) -> None:
+        """
+        Have PostgreSQL count the rows, as it does of itself once a minute where many have come.
+
+        Until then a session goes on with plans for the few rows of before: a round after a short warm-up would measure
+        these, and one round others than the next.
+        """
+        self._connection.execute("ANALYZE")
+
+    def newest(self) -> int:
+        """Return the id of the newest call."""
+        return int(self._row(_NEWEST)[0])
+
+    def settled_since(self, newest: int) -> int:
+        """Count the calls after `newest` that have ended; it reads the primary key alone."""
+        return int(self._row(_SETTLED, newest)[0])
+
+    def settled_hashes(self, profile: str, number: int) -> list[str]:
+        """Return the transaction hashes of some settled calls of a profile."""
+        rows = self._connection.execute(_SETTLED_HASHES, (profile, number)).fetchall()
+        return [row[0] for row in rows]
+
+    def calls_since(self, newest: int, number: int) -> list[tuple[str, str]]:
+        """Return hash and profile of the first calls after `newest`."""
+        return self._connection.execute(_CALLS_SINCE, (newest, number)).fetchall()
+
+    def outcome_since(self, newest: int, *, accepted: int) -> Outcome:
+        """Compare answers, rows, ledger and chain, by SQL and by the service's own commands."""
+        calls, successes, unsettled, cost, seconds = self._row(_OF_ROUND, newest)
+        entries, charged, holds = self._row(_CHARGED, newest)
+        differences = {
+            "accepted calls without a row, or rows without an accepted call": calls - accepted,
+            "calls that did not succeed": calls - successes,
+            "calls that are not settled": unsettled,
+            "calls without exactly one entry": max(abs(calls - entries), abs(calls - holds)),
+            "credits between costs and entries": int(cost - charged),
+            "accounts whose balance is not their entries": self._row(_WRONG_ACCOUNTS)[0],
+            "calls without a successful receipt": self._without_receipt(newest),
+        }
+        wrong = [f"{name}: {number}" for name, number in differences.items() if number]
+        wrong += self._findings()
+        return Outcome(int(calls), float(seconds or 0), wrong)
+
+    def _without_receipt(self, newest: int) -> int:
+        hashes = [row[0] for row in self._connection.execute(_HASHES, (newest,)).fetchall()]
+        missing = len(hashes) - len(set(hashes))
+        for start in range(0, len(hashes), _BATCH):
+            calls = [("eth_getTransactionReceipt", name) for name in hashes[start : start + _BATCH]]
+            receipts = self._stack.rpc.batch(calls)
+            missing += sum(receipt is None or receipt["status"] != "0x1" for receipt in receipts)
+        return missing
+
+    def _findings(self) -> list[str]:
+        outcomes = {name: self._stack.manage(name) for name in ("reconcile_credits", "reconcile_relay")}
+        return [
+            f"{name}: {(outcome.stdout + outcome.stderr).strip()[-400:]}"
+            for name, outcome in outcomes.items()
+            if outcome.returncode != 0
+        ]
+
+    def _row(self, question: str, *values: Any) -> tuple[Any, ...]:
+        row = self._connection.execute(question, values or None).fetchone()
+        if row is None:
+            raise RuntimeError("the database answered no row")
+        return row

@@ -1,0 +1,277 @@
+"""
+`python -m lab soak`: everything that wallets ask, for half an hour, and no fault.
+
+The load of `chaos` goes on, and wallets look at their account meanwhile. Memory and connections at 20 % of the time
+and at its end are compared: what still grows then would not stop growing. Every periodic task is done again and again,
+those of the night too, so that the memory that a task takes once, the first time, is taken before the comparison. For
+the same reason many clients ask at once now and then, early.
+"""
+
+import gc
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from devstack.console import say
+from devstack.files import read_json, write_json
+from lab.bench.meter import SERVICE, Meter, megabytes
+from lab.chaos.arena import Arena
+from lab.chaos.faults import Fault
+from lab.chaos.links import Links
+from lab.chaos.periodic import Periodic
+from lab.chaos.results import Row
+from lab.chaos.results import table as outcome_table
+from lab.chaos.stack import Stack, running_stack
+from lab.chaos.visits import Answers, Visits, counted
+
+_SAMPLES = 120
+_EARLY, _LATE = (0.15, 0.25), (0.9, 1.0)
+_MOST_GROWTH = 0.05
+_MORE_LINKS = 5
+# For the server to notice that clients have gone.
+_CLOSED_WITHIN_SECONDS = 5
+_ALSO_SHOWN = ("PostgreSQL", "Redis")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How long to go on, and the file that the figures are added to."""
+
+    minutes: float
+    results: Path
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of the stack, its megabytes, and its open files and connections but for those of living clients."""
+
+    component: str
+    rss_mb: float
+    pss_mb: float
+    files: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What runs at a moment, by process id; the service's connections to each server, and those of living clients."""
+
+    share: float
+    processes: Mapping[int, Process]
+    connections: Mapping[str, int]
+    clients: int
+
+
+@dataclass
+class Soak:
+    """What was measured while the load went on, and before and after it."""
+
+    samples: list[Sample] = field(default_factory=list)
+    answers: Answers = field(default_factory=Counter)
+    without_load: list[Sample] = field(default_factory=list)
+
+    @contextmanager
+    def caused(self, minutes: float, visits: Visits, stack: Stack) -> Iterator[None]:
+        """Let so many minutes pass, in the place of a fault, and look at the stack meanwhile."""
+        began, seconds = time.monotonic(), minutes * 60
+        with visits.running():
+            while (share := (time.monotonic() - began) / seconds) < 1:
+                if share < _EARLY[0]:
+                    visits.rush()
+                self.samples.append(_sample(stack, share))
+                time.sleep(max(0.5, seconds / _SAMPLES))
+            self.samples.append(_sample(stack, 1.0))
+        yield
+
+    def growth(self) -> list[dict[str, Any]]:
+        """Return each process that lived all the time, early and late; those of PostgreSQL and Redis are added up."""
+        early, late = self._during(_EARLY), self._during(_LATE)
+        lasting = set.intersection(*(set(sample.processes) for sample in [*early, *late]))
+        kinds = {pid: late[-1].processes[pid].component for pid in sorted(lasting)}
+        return [
+            *(
+                _compared(kind, [[s.processes[pid]] for s in early], [[s.processes[pid]] for s in late])
+                for pid, kind in kinds.items()
+                if kind in SERVICE
+            ),
+            *(
+                _compared(kind, [_all_of(kind, s) for s in early], [_all_of(kind, s) for s in late])
+                for kind in _ALSO_SHOWN
+            ),
+        ]
+
+    def connections(self) -> dict[str, list[int]]:
+        """Return how many connections the service has to each server, early and late."""
+        early, late = self._during(_EARLY), self._during(_LATE)
+        return {
+            server: [round(median(s.connections[server] for s in part)) for part in (early, late)]
+            for server in late[-1].connections
+        }
+
+    def clients(self) -> dict[str, int]:
+        """Return how many connections living clients have: before the load, at most, and after it."""
+        before, after = self.without_load
+        return {
+            "before": before.clients,
+            "most": max(sample.clients for sample in self.samples),
+            "after": after.clients,
+        }
+
+    def _during(self, part: tuple[float, float]) -> list[Sample]:
+        first, last = part
+        return [sample for sample in self.samples if first <= sample.share <= last]
+
+
+def run(options: Options) -> int:
+    """Keep the stack busy, print the figures and add them to the file; return 1 if anything is wrong."""
+    soak = Soak()
+    with (
+        tempfile.TemporaryDirectory(prefix="soak-") as folder,
+        running_stack(Path(folder)) as stack,
+        counted(stack.prepared.port, soak.answers),
+    ):
+        soak.without_load.append(_sample(stack, 0.0))
+        outcome = _outcome(soak, stack, options.minutes)
+        # The wallets' connections end with them.
+        gc.collect()
+        time.sleep(_CLOSED_WITHIN_SECONDS)
+        soak.without_load.append(_sample(stack, 1.0))
+    wrong = [*outcome.wrong, *complaints(soak)]
+    figures = {
+        "at": datetime.now(UTC).isoformat(timespec="minutes"),
+        "minutes": options.minutes,
+        "answers": {path: dict(counts) for path, counts in sorted(_by_path(soak.answers).items())},
+        "processes": soak.growth(),
+        "connections": soak.connections(),
+        "clients": soak.clients(),
+        "outcome": asdict(outcome),
+        "wrong": wrong,
+    }
+    earlier: dict[str, Any] = read_json(options.results)
+    write_json(options.results, {"runs": [*earlier.get("runs", []), figures]})
+    options.results.chmod(0o644)
+    say("\n\n".join([_answers_table(soak.answers), _memory_table(soak), outcome_table({"none": outcome})]))
+    say("\n".join(f"✗ {one}" for one in wrong) or "✓ nothing grows, nothing is wrong")
+    return int(bool(wrong))
+
+
+def _outcome(soak: Soak, stack: Stack, minutes: float) -> Row:
+    arena = Arena(stack)
+    visits = Visits(arena.wallets, arena.recent_hash)
+    logs, environment = stack.prepared.directory / "log", stack.prepared.environment
+    with Periodic(logs, environment, quick_seconds=minutes * 60 * _EARLY[0]).running():
+        return arena.try_out({"none": Fault(partial(soak.caused, minutes, visits))})["none"]
+
+
+def _sample(stack: Stack, share: float) -> Sample:
+    links = Links.now()
+    processes = {
+        process.pid: Process(component, rss, pss, links.files(process.pid, stack.prepared.port))
+        for component, process in Meter(psutil.Process().pid).members()
+        for rss, pss in [megabytes(process.pid)]
+        if rss
+    }
+    service = {pid for pid, process in processes.items() if process.component in SERVICE}
+    servers = {
+        "PostgreSQL": {stack.proxies.postgres.port},
+        "Redis": {stack.proxies.redis.port},
+        "node": {node.port for node in stack.proxies.nodes},
+        "Stripe": {stack.proxies.stripe.port},
+    }
+    return Sample(
+        share,
+        processes,
+        {name: links.number_to(ports, service) for name, ports in servers.items()},
+        sum(links.clients_of(pid, stack.prepared.port) for pid in service),
+    )
+
+
+def _all_of(component: str, sample: Sample) -> list[Process]:
+    return [process for process in sample.processes.values() if process.component == component]
+
+
+def _compared(
+    component: str, early: Sequence[Sequence[Process]], late: Sequence[Sequence[Process]]
+) -> dict[str, Any]:
+    """Return medians over the samples of a part, each of one process or of several added up."""
+
+    def middle(samples: Sequence[Sequence[Process]], name: str) -> float:
+        sums: list[float] = [sum(getattr(process, name) for process in sample) for sample in samples]
+        return round(median(sums), 1)
+
+    return {
+        "component": component,
+        **{name: [middle(early, name), middle(late, name)] for name in ("pss_mb", "rss_mb", "files")},
+    }
+
+
+def complaints(soak: Soak) -> list[str]:
+    """Return what a service that can run for ever would not show."""
+    rows = [row for row in soak.growth() if row["component"] in SERVICE]
+    memory = [
+        f"{row['component']} grows from {row['pss_mb'][0]} to {row['pss_mb'][1]} MB"
+        for row in rows
+        if row["pss_mb"][1] > row["pss_mb"][0] * (1 + _MOST_GROWTH)
+    ]
+    files = [
+        f"{row['component']} has {row['files'][1]:.0f} open files, {row['files'][0]:.0f} early"
+        for row in rows
+        if row["files"][1] > row["files"][0] + _MORE_LINKS
+    ]
+    connections = [
+        f"the service has {late} connections to {name}, {early} early"
+        for name, (early, late) in soak.connections().items()
+        if late > early + _MORE_LINKS
+    ]
+    clients = soak.clients()
+    if clients["after"] > clients["before"] + _MORE_LINKS:
+        connections.append(f"{clients['after']} connections of clients are left, {clients['before']} before")
+    failures = [
+        f"{count} × {status or 'no answer'} from {path}"
+        for (path, status), count in sorted(soak.answers.items())
+        if status == 0 or status >= 500
+    ]
+    missing = [] if {row["component"] for row in rows} == set(SERVICE) else ["a process of the service ended"]
+    return [*memory, *files, *connections, *failures, *missing]
+
+
+def _by_path(answers: Answers) -> dict[str, Counter[int]]:
+    by_path: dict[str, Counter[int]] = {}
+    for (path, status), count in answers.items():
+        by_path.setdefault(path, Counter())[status] += count
+    return by_path
+
+
+def _answers_table(answers: Answers) -> str:
+    rows = [
+        f"| `{path}` | {counts.total()} | "
+        + ", ".join(f"{count} × {status or 'none'}" for status, count in sorted(counts.items()))
+        + " |"
+        for path, counts in sorted(_by_path(answers).items())
+    ]
+    return "\n".join(["| path | requests | answers |", "|---|---:|---|", *rows])
+
+
+def _memory_table(soak: Soak) -> str:
+    def growth(pair: Sequence[float]) -> str:
+        return f"{pair[0]} → {pair[1]} ({pair[1] / max(pair[0], 0.1) - 1:+.1%})"
+
+    rows = [
+        f"| {row['component']} | {growth(row['pss_mb'])} | {growth(row['rss_mb'])} "
+        f"| {row['files'][0]:.0f} → {row['files'][1]:.0f} |"
+        for row in soak.growth()
+    ]
+    links = [f"| to {name} | | | {early} → {late} |" for name, (early, late) in soak.connections().items()]
+    clients = " → ".join(map(str, soak.clients().values()))
+    links.append(f"| of clients, before, at most and after | | | {clients} |")
+    head = ["| process | PSS in MB, at 20 % and at the end | RSS in MB | open files or connections |"]
+    return "\n".join([*head, "|---|---|---|---|", *rows, *links])

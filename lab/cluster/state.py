@@ -1,0 +1,97 @@
+"""What a cluster is like at the moment: who is the primary, and whether everything is whole again."""
+
+import time
+from collections.abc import Callable
+
+import redis as redis_client
+
+from lab.cluster import network, settings
+from lab.cluster.network import Host
+from lab.cluster.servers import is_reachable
+from lab.cluster.stack import Cluster
+
+_POLL_SECONDS, _WHOLE_SECONDS = 0.2, 180
+
+
+class NotWhole(RuntimeError):
+    """Something has not come back in time."""
+
+
+def until(is_so: Callable[[], bool], *, seconds: float, otherwise: str) -> None:
+    """
+    Wait for a condition.
+
+    Raises:
+        NotWhole: it did not come in time.
+    """
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise NotWhole(otherwise)
+        time.sleep(_POLL_SECONDS)
+
+
+def primary_of(cluster: Cluster) -> Host:
+    """Return the host of the primary; wait where there is none at the moment."""
+    until(lambda: bool(_primaries(cluster)), seconds=60, otherwise="There is no primary.")
+    return _primaries(cluster)[0]
+
+
+def master_of(cluster: Cluster) -> Host:
+    """Return the host of the Redis that takes writes, as the Sentinels say."""
+    for host in network.DATABASES:
+        try:
+            with redis_client.Redis(host.address, settings.SENTINEL_PORT, socket_timeout=2) as client:
+                answer = client.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", settings.REDIS_SERVICE)
+        except redis_client.RedisError:
+            continue
+        address = answer[0].decode()
+        return next(each for each in network.DATABASES if each.address == address)
+    raise NotWhole("No Sentinel answers.")
+
+
+def takes_writes(cluster: Cluster) -> bool:
+    """Say whether somebody is the primary and HAProxy leads there."""
+    return is_reachable(cluster.outside.database_url)
+
+
+def wait_until_whole(cluster: Cluster) -> None:
+    """
+    Wait until every server answers, the primary has both standbys, and the Redis that takes writes has both copies.
+
+    Raises:
+        NotWhole: it is not so in time; the text has what is missing.
+    """
+    deadline = time.monotonic() + _WHOLE_SECONDS
+    while missing := _missing(cluster):
+        if time.monotonic() > deadline:
+            raise NotWhole(f"after {_WHOLE_SECONDS} s: {', '.join(missing)}")
+        time.sleep(1)
+
+
+def _missing(cluster: Cluster) -> list[str]:
+    missing = [name for name, server in cluster.servers.items() if server.has_ended or not server.answers()]
+    standbys = [host for host in network.DATABASES if _stands_by(cluster, host)]
+    if len(_primaries(cluster)) != 1 or len(standbys) != len(network.DATABASES) - 1:
+        missing.append("a primary with two standbys")
+    elif not takes_writes(cluster):
+        missing.append("the way to the primary")
+    if not missing and _copies(cluster) != len(network.DATABASES) - 1:
+        missing.append("a Redis with two copies")
+    return missing
+
+
+def _primaries(cluster: Cluster) -> list[Host]:
+    return [host for host in network.DATABASES if cluster.patroni(host).is_primary]
+
+
+def _stands_by(cluster: Cluster, host: Host) -> bool:
+    patroni = cluster.patroni(host)
+    return patroni.is_synchronous if cluster.synchronous else patroni.is_standby
+
+
+def _copies(cluster: Cluster) -> int:
+    try:
+        return cluster.redis(master_of(cluster)).copies
+    except redis_client.RedisError:
+        return 0

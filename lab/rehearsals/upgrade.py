@@ -1,0 +1,209 @@
+"""
+`make upgrade-rehearsal`: a new version under load, step by step, and what the callers notice of it.
+
+Columns are added to the busiest tables while the old processes go on with them. Then `migrate` runs, and each process
+is replaced by a new one: web processes in turn, taken out of the balancer first. Every answer is counted.
+"""
+
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+from psycopg.errors import LockNotAvailable
+
+from devstack.console import say, step
+from devstack.processes import Web
+from devstack.services.server import Server, free_port, wait_until
+from devstack.services.stack import Services, start_services
+from lab.chaos.proxies import Loop
+from lab.chaos.visits import Answers, Visits, counted
+from lab.rehearsals.balancer import Balancer
+from lab.rehearsals.stack import BLOCK_SECONDS, Rehearsal
+
+_TABLES = (
+    "credits_account",
+    "credits_entry",
+    "credits_hold",
+    "relay_attempt",
+    "relay_relayer",
+    "relay_relaytransaction",
+    "users_user",
+)
+# What Django writes for a field without a default, and for one with `db_default`.
+_COLUMNS = ("rehearsed_at timestamptz NULL", "rehearsed boolean DEFAULT false NOT NULL")
+_LOCK_SECONDS, _TRIES, _START_SECONDS = 1, 24, 180
+# PostgreSQL reports waits for a lock that are longer than this.
+_REPORTED_MILLISECONDS = 50
+_SETTINGS = ("log_lock_waits=on", f"deadlock_timeout={_REPORTED_MILLISECONDS}ms")
+_WAIT = re.compile(r"process \d+ acquired (\w+) on .* after ([\d.]+) ms")
+# What a client repeats, as docs/clients.md says; anything else that is no success is a failed request.
+_REPEATED = {429, 503}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Seconds of load before the upgrade, after it, and between its steps."""
+
+    seconds: float
+
+
+def run(options: Options) -> int:
+    """Make the upgrade and print what came of it; return 1 if anything is wrong."""
+    with (
+        tempfile.TemporaryDirectory(prefix="upgrade-") as folder,
+        start_services(Path(folder), block_time=BLOCK_SECONDS, postgres_settings=_SETTINGS) as services,
+    ):
+        return _rehearse(services, options)
+
+
+def _rehearse(services: Services, options: Options) -> int:
+    loop = Loop()
+    balancer = Balancer(loop)
+    rehearsal = Rehearsal.prepare(services, port=balancer.port)
+    webs = [_NamedWeb(rehearsal, name) for name in ("web-1", "web-2")]
+    workers = rehearsal.workers()
+    answers: Answers = Counter()
+    since = time.time()
+    stages = Stages(answers)
+    with (
+        rehearsal.running([*webs, *workers]),
+        ExitStack() as replaced,
+        counted(balancer.port, answers),
+    ):
+        for web in webs:
+            balancer.put_in(web.port)
+        traffic = rehearsal.traffic()
+        visits = Visits(traffic.wallets, lambda _: None)
+        with traffic.running(), visits.running():
+            time.sleep(options.seconds)
+            before = Counter(answers)
+            with step("columns on the busiest tables, while the old code goes on"), stages.of("columns"):
+                tries = sum(_add_column(services, table, column) for table in _TABLES for column in _COLUMNS)
+            time.sleep(options.seconds)
+            with step("migrate"), stages.of("migrate"):
+                status, printed = rehearsal.manage("migrate", owns=True)
+            for web in webs:
+                with step(f"replacing {web.log_path.stem}"), stages.of(web.log_path.stem):
+                    _replace_web(balancer, web)
+                time.sleep(options.seconds)
+            for old, new in zip(workers, rehearsal.workers("new"), strict=True):
+                with step(f"replacing {old.name}"), stages.of(old.name):
+                    replaced.enter_context(rehearsal.running([new]))
+                    old.stop(patience=_START_SECONDS)
+            time.sleep(options.seconds)
+        rehearsal.settle()
+        result = rehearsal.result(traffic.calls, since=since)
+    balancer.close()
+    loop.stop()
+    wrong = result.wrong + [f"{len(traffic.unanswered)} calls have no answer"] * bool(traffic.unanswered)
+    wrong += [f"migrate exits {status}: {printed[-500:]}"] if status else []
+    say(f"{tries} tries for {len(_TABLES) * len(_COLUMNS)} columns; {len(traffic.calls)} calls in all.")
+    say(f"Answers to be repeated, by step: {stages}.")
+    return _judge(services, before, Counter(answers) - before, wrong)
+
+
+class Stages:
+    """Counts during which steps clients were asked to repeat something."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers, self._counts = answers, dict[str, int]()
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Count for the length of the block."""
+        before = self._repeated()
+        yield
+        self._counts[name] = self._repeated() - before
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {count}" for name, count in self._counts.items())
+
+    def _repeated(self) -> int:
+        return sum(count for (_, status), count in list(self._answers.items()) if status in _REPEATED)
+
+
+class _NamedWeb(Web):
+    """One of several, with a log of its own."""
+
+    def __init__(self, rehearsal: Rehearsal, name: str) -> None:
+        self.port = free_port()
+        directory, environment = rehearsal.prepared.directory / "log", rehearsal.prepared.environment
+        super().__init__(directory, environment, port=self.port, processes=1)
+        self.log_path = directory / f"{name}.log"
+
+
+def _add_column(services: Services, table: str, column: str) -> int:
+    """Add it as a migration does, giving way to sessions that have the table; return how many tries that took."""
+    statement = sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(sql.Identifier(table), sql.SQL(column))
+    with psycopg.connect(services.database_url, autocommit=True) as connection:
+        connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
+        for number in range(1, _TRIES):
+            try:
+                connection.execute(statement)
+            except LockNotAvailable:
+                time.sleep(_LOCK_SECONDS)
+            else:
+                return number
+        connection.execute(statement)
+    return _TRIES
+
+
+def _replace_web(balancer: Balancer, web: _NamedWeb) -> None:
+    balancer.take_out(web.port)
+    wait_until(lambda: balancer.is_idle(web.port), f"{web.name} does not end its requests")
+    _replace(web)
+    balancer.put_in(web.port)
+
+
+def _replace(server: Server) -> None:
+    server.stop(patience=_START_SECONDS)
+    server.start()
+    server.wait(_START_SECONDS)
+
+
+def _judge(services: Services, before: Answers, answers: Answers, wrong: Sequence[str]) -> int:
+    """Print what was answered before the first step and from then on; return 1 if anything is wrong."""
+    waits = _lock_waits(services.postgres.log_path)
+    longest = max(waits.values(), default=0.0)
+    failed = {key: count for key, count in answers.items() if key[1] not in _REPEATED}
+    failed = {key: count for key, count in failed.items() if key[1] == 0 or key[1] >= 500}
+    errors = [
+        *wrong,
+        *(f"{count} × {status or 'no answer'} from {path}" for (path, status), count in failed.items()),
+        *([f"a lock was waited for {longest:.0f} ms"] if longest > 1000 * _LOCK_SECONDS else []),
+    ]
+    say(f"Before it: {_answered(before)}.\nFrom its first step on: {_answered(answers)}.")
+    say(f"Waits for locks of more than {_REPORTED_MILLISECONDS} ms: {_waited(waits)}.")
+    say("\n".join(f"✗ {one}" for one in errors) or "✓ nobody noticed but by waiting, and nothing is wrong")
+    return int(bool(errors))
+
+
+def _answered(answers: Answers) -> str:
+    """Return how many requests there were, and what of it clients repeat."""
+    repeated = [
+        f"{count} × {status} from {path}"
+        for (path, status), count in answers.most_common()
+        if status in _REPEATED
+    ]
+    failed = sum(count for (_, status), count in answers.items() if status == 0 or status >= 500)
+    failed -= sum(count for (_, status), count in answers.items() if status in _REPEATED and status >= 500)
+    return f"{answers.total()} requests, {failed} failed, to be repeated: {', '.join(repeated) or 'none'}"
+
+
+def _lock_waits(log: Path) -> dict[str, float]:
+    """Return the longest reported wait in milliseconds by the kind of lock."""
+    waits: dict[str, float] = {}
+    for kind, milliseconds in _WAIT.findall(log.read_text(errors="replace")):
+        waits[kind] = max(waits.get(kind, 0.0), float(milliseconds))
+    return waits
+
+
+def _waited(waits: dict[str, float]) -> str:
+    return ", ".join(f"{kind} at most {wait:.0f} ms" for kind, wait in sorted(waits.items())) or "none"

@@ -1,0 +1,1 @@
+"""Tests of what measures the product, breaks it and rehearses its operation."""

@@ -28,7 +28,7 @@ from gateway.staff import approvals, pauses
 from payments import queries as payments_queries
 from relay import queries as relay_queries
 from relay.models import RelayTransaction
-from relay.services import losses as relay_losses
+from relay.services.fleet import losses as relay_losses
 
 logger = logging.getLogger(__name__)
 # Sums reveal rows: only those who may look at all of these are shown the figures.

@@ -8,13 +8,13 @@ from typing import Any
 from devstack.environment import Staff
 from devstack.files import read_json, write_json
 from devstack.services.stack import Services
-from devstack.stripe.account import publishable_key
 from devstack.world.cards import card
 from devstack.world.deployer import ETHER
 from devstack.world.keys import address_of
 from devstack.world.permissions import Permission, allow_transfers_to
 from devstack.world.profiles import Controller, ControllerPlan, Profile, ProfilePlan
 from devstack.world.world import World
+from stripe_double.account import publishable_key
 
 _ACT = Permission.CALL | Permission.TRANSFERVALUE
 _BALANCE = 10 * ETHER

@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 import urllib3
 
-from devstack.stripe.account import publishable_key
-from devstack.stripe.client import ControlClient
+from stripe_double.account import publishable_key
+from stripe_double.client import ControlClient
 
 StripeObject = dict[str, Any]
 _RETURN_URL = "https://wallet.example/card"

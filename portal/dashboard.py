@@ -18,7 +18,7 @@ from credits.models import CreditAccount, CreditEntry
 from payments.queries import changed_amount_from, monthly_amount_of, subscription_status_of
 from relay import queries as relay_queries
 from relay.queries import ListedTransaction
-from relay.services.quota import Quota, quota_of
+from relay.services.accepting.quota import Quota, quota_of
 from rewards import queries as rewards_queries
 from rewards.queries import CurrentRewards
 from users.models import User

@@ -11,7 +11,10 @@ from gateway.chain.config import get_chain
 from gateway.common.metrics import gauge, gauges, register
 from relay import queries
 from relay.models import RelayTransaction
-from relay.services import loops, losses, reorganisations, unsigned
+from relay.services.accepting import unsigned
+from relay.services.fleet import losses
+from relay.services.sending import loops
+from relay.services.settling import reorganisations
 
 _Status = RelayTransaction.Status
 

@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from credits.services.reconciliation import require_no_findings
-from relay.services import reconciliation
+from relay.services.settling import reconciliation
 
 
 # It reads everything and so takes longer than the two minutes of other tasks.

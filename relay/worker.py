@@ -29,8 +29,10 @@ from gateway.chain.config import get_chain
 from gateway.common import durations, tasks, tracing
 from gateway.common.db import LeaseLost, Listener
 from gateway.common.errors import DomainError
-from relay.services import broadcasting, funding, tracking, unsigned
-from relay.services.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, LoopLease, Stall, stalls
+from relay.services.accepting import unsigned
+from relay.services.sending import broadcasting, funding
+from relay.services.sending.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, LoopLease, Stall, stalls
+from relay.services.settling import tracking
 
 logger = logging.getLogger(__name__)
 

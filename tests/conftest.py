@@ -103,7 +103,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """
     terminalreporter.write_line(f"Chosen at random with TEST_SEED={_SEED}.")
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    if any("/devstack/stripe/contract/" in getattr(report, "nodeid", "") for report in reports):
+    if any("/stripe_double/contract/" in getattr(report, "nodeid", "") for report in reports):
         alone = f"the double alone; {STRIPE_TEST_KEY} is not set"
         ran = "the double and Stripe itself" if STRIPE_TEST_KEY in os.environ else alone
         terminalreporter.write_line(f"Stripe contract: ran on {ran}.")

@@ -10,7 +10,9 @@ from devstack.world.deployer import ETHER
 from devstack.world.keys import address_of, sign_digest
 from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall, relay_digest
-from relay.services import acceptance, broadcasting, submission, tracking
+from relay.services.accepting import acceptance, submission
+from relay.services.sending import broadcasting
+from relay.services.settling import tracking
 from users.models import User
 
 _OVERSPENT_WEI = 6 * ETHER // 10  # of the one that a profile is made with

@@ -29,7 +29,7 @@ def seed(plan: dict[str, Any]) -> None:
     With a file `seeded`, all ad networks are opened, each role gets a login, and the file describes both.
     With a `population`, its `people` follow from its `seed`; those who relay calls are its `callers`.
     """
-    from relay.services import relayers
+    from relay.services.fleet import relayers
 
     _trust(plan["implementations"])
     relayers.sync(now=timezone.now())

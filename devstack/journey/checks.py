@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from devstack.stripe.billing.renewals import add_months
+from stripe_double.billing.renewals import add_months
 
 _PAUSE_SECONDS = 0.1
 

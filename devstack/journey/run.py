@@ -18,9 +18,9 @@ from devstack.journey.relay_calls import check_wrong_signature, send_money, writ
 from devstack.journey.subscriber import Subscriber
 from devstack.journey.subscriptions import catch_up, set_clock_back, subscribe_today, subscribe_two_months_ago
 from devstack.rpc import Rpc, RpcFailed
-from devstack.stripe.client import ControlError
 from devstack.stripe_account import StripeAccount, StripeRefused
 from devstack.wallet import Wallet
+from stripe_double.client import ControlError
 
 _LEAD_SECONDS, _PATIENCE_SECONDS = 20, 300
 _FAILURES = (Mismatch, RelayProblem, RpcFailed, StripeRefused, ControlError, LookupError, OSError, HTTPError)

@@ -14,9 +14,9 @@ from credit_relay_client import RelayProblem
 from devstack.console import say
 from devstack.journey.checks import Mismatch, expect, months_before, some_amount, text_of, until
 from devstack.journey.subscriber import Subscriber
-from devstack.stripe.client import ControlError
 from devstack.stripe_account import StripeAccount
 from devstack.wallet import Wallet
+from stripe_double.client import ControlError
 
 _MONTHS = 2
 # Stripe leaves a renewal's invoice open to changes for an hour before it collects it.

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from devstack.files import PROJECT, read_json, write_json
 from devstack.services.server import Server, free_port, status_of
-from devstack.stripe.account import publishable_key
-from devstack.stripe.client import ControlClient
+from stripe_double.account import publishable_key
+from stripe_double.client import ControlClient
 
 
 class StripeDouble(Server):
@@ -27,7 +27,7 @@ class StripeDouble(Server):
         """Return the foreground server."""
         place = ["--host", self._host, "--port", str(self._port), "--data", str(self.directory)]
         keys = ["--secret-key", self.secret_key]
-        return [sys.executable, "-m", "devstack.stripe", *place, *keys]
+        return [sys.executable, "-m", "stripe_double", *place, *keys]
 
     def answers(self) -> bool:
         """Say whether it takes requests."""

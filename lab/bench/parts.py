@@ -37,7 +37,7 @@ from lab.bench.calls import signed_call
 
 if TYPE_CHECKING:
     from gateway.chain.lsp25 import RelayCall
-    from relay.services.acceptance import CallRequest
+    from relay.services.accepting.acceptance import CallRequest
     from users.models import User
 
 BATCHES = (1, 4, 8)
@@ -91,7 +91,7 @@ def measure(folder: Path, rpc_url: str) -> dict[str, Any]:
     """Accept calls in every way, and return what each part took."""
     from django.utils import timezone
 
-    from relay.services import relayers
+    from relay.services.fleet import relayers
 
     relayers.sync(now=timezone.now(), trusts_single_node=True)
     calls = Calls(read_json(folder / "profiles-of-calls.json")["profiles"], rpc_url)
@@ -114,7 +114,7 @@ def _add(parts: Costs, size: str, rounds: Sequence[dict[str, float]]) -> None:
 def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
     """Accept these calls together; return the milliseconds of each part, and of the least after it."""
     from gateway.chain.signing import get_signer
-    from relay.services import acceptance, submission
+    from relay.services.accepting import acceptance, submission
 
     users = [_user(profile) for profile, _ in bodies]
     calls = [_relay_call(body) for _, body in bodies]
@@ -165,8 +165,8 @@ def _relay_call(body: dict[str, Any]) -> "RelayCall":
 def _request(user: "User", call: "RelayCall") -> "CallRequest":
     from django.utils import timezone
 
-    from relay.services.acceptance import Caller, CallRequest
-    from relay.services.submission import identify
+    from relay.services.accepting.acceptance import Caller, CallRequest
+    from relay.services.accepting.submission import identify
 
     caller = Caller(user.pk, str(user.profile_address))
     return CallRequest(caller, *identify(call=call), timezone.now())

@@ -40,7 +40,7 @@ from lab.mutation.tests_of import Likeness, TestMap, sql_functions, users_of, wo
 
 AREAS = {
     "ledger": ("credits/services/*.py", "credits/queries.py", "credits/functions.sql"),
-    "relay": ("relay/services/*.py", "relay/queries.py", "relay/pricing.py", "relay/api/[lv]*.py"),
+    "relay": ("relay/services/*/*.py", "relay/queries.py", "relay/pricing.py", "relay/api/[lv]*.py"),
     "relay in the database": ("relay/functions.sql",),
     "sign-in": (
         "users/services/*.py",

@@ -24,7 +24,7 @@ from lab.rehearsals.stack import BLOCK_SECONDS, Rehearsal
 _ARCHIVED_EVERY_SECONDS, _MOST_SHOWN = 10, 3
 _RESUME = """
 from relay.models import Relayer
-from relay.services.relayers import set_active
+from relay.services.fleet.relayers import set_active
 [set_active(relayer_id=row.pk, is_active=True) for row in Relayer.objects.filter(quarantined_at__isnull=False)]
 """
 _BOOKS = ("reconcile_credits", "reconcile_relay", "audit_ledger")

@@ -16,9 +16,9 @@ from gateway.admin.search import MOST, people_like
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallRefused
 from relay.models import HASH_PART, PREDECESSOR_FAILED, Attempt, RelayTransaction, ReversedSettlement
-from relay.services import cancellation
-from relay.services.broadcasting import broadcast_again
-from relay.services.reorganisations import OVERTAKEN
+from relay.services.sending import cancellation
+from relay.services.sending.broadcasting import broadcast_again
+from relay.services.settling.reorganisations import OVERTAKEN
 
 # One index has these.
 _UNSUCCESSFUL = (

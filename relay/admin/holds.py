@@ -6,7 +6,7 @@ from django.utils import timezone
 from credits.admin import CreditHoldAdmin
 from credits.models import CreditHold
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
-from relay.services import cancellation
+from relay.services.sending import cancellation
 
 
 def _release(row: CreditHold, decision: Decision) -> str:

@@ -13,7 +13,7 @@ from gateway.admin.base import OwnedRows
 from gateway.admin.search import people_like
 from gateway.chain.config import get_chain
 from relay.models import Loss
-from relay.services import losses
+from relay.services.fleet import losses
 
 
 @admin.register(Loss)

@@ -8,7 +8,7 @@ from gateway.admin.base import ReadOnlyAdmin
 from gateway.chain.config import get_chain
 from gateway.staff import approvals
 from relay.models import Relayer, TopUp
-from relay.services import relayers
+from relay.services.fleet import relayers
 
 
 def _set_active(row: Relayer, *, is_active: bool) -> str:

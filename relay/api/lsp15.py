@@ -27,7 +27,7 @@ from relay.api.serializers import (
     TransactionHashSerializer,
     relay_call,
 )
-from relay.services import lsp15
+from relay.services.accepting import lsp15
 
 _GWEI = 10**9
 

@@ -23,7 +23,7 @@ from gateway.common.serializers import (
 from relay import queries
 from relay.models import RelayTransaction
 from relay.queries import TransactionReport
-from relay.services.preparation import Draft, PreparedCall
+from relay.services.accepting.preparation import Draft, PreparedCall
 
 SIGNATURE_BYTES = {"min_bytes": 64, "max_bytes": 65}
 

@@ -37,9 +37,9 @@ from relay.api.serializers import (
     relay_call,
     status_answer,
 )
-from relay.services import preparation, quota, submission
-from relay.services.acceptance import Caller
-from relay.services.preflight import check_own
+from relay.services.accepting import preparation, quota, submission
+from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.preflight import check_own
 from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
 from users.tokens import TokenHolder
 

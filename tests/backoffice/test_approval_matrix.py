@@ -33,7 +33,7 @@ from gateway.staff.models import ApprovalRequest
 from payments.models import Payout, PayoutRate, Refund
 from payments.services import refunds
 from relay.models import Relayer
-from relay.services import relayers
+from relay.services.fleet import relayers
 from rewards.models import Badge, Modifier, ModifierType
 from rewards.services import modifiers
 from tests.docs.pages import DOCS, code_spans, rows

@@ -24,7 +24,7 @@ from payments.models import Payout, PayoutRate
 from payments.services import reconciliation as stripe_reconcile
 from payments.stripe import set_billing_client
 from relay.models import RelayTransaction
-from relay.services import reconciliation as relay_reconcile
+from relay.services.settling import reconciliation as relay_reconcile
 from rewards.models import ModifierType
 from rewards.services import modifiers
 from tests.browser.admin_client import AdminClient, Person, Scheme, employ

@@ -24,7 +24,7 @@ from payments.models import Payout, PayoutRate, StripeEvent
 from payments.services import events
 from payments.stripe import set_billing_client
 from relay.models import RelayTransaction
-from relay.services import relayers
+from relay.services.fleet import relayers
 from tests.browser.admin_client import (
     AdminClient,
     AdminClientIn,

@@ -24,7 +24,8 @@ from devstack.toolchain import TYPESCRIPT_CLIENT, install_node_packages
 from devstack.world.profiles import Profile, ProfilePlan
 from gateway.chain.signing import get_signer
 from relay.models import Relayer, RelayTransaction
-from relay.services import broadcasting, relayers
+from relay.services.fleet import relayers
+from relay.services.sending import broadcasting
 from tests.factories import UserFactory
 from tests.relay.workers import track
 from tests.users.trusted import trust_code

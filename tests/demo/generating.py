@@ -10,7 +10,7 @@ from devstack.demo.relay_calls import Caller
 from devstack.services.stack import Services
 from devstack.world.profiles import ProfilePlan
 from gateway.chain.signing import get_signer
-from relay.services import relayers
+from relay.services.fleet import relayers
 from tests.users.trusted import trust_code
 from users.models import User
 

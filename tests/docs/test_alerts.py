@@ -14,7 +14,7 @@ from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services
 from gateway.common import durations
 from gateway.metrics import exposition
-from relay.services import submission
+from relay.services.accepting import submission
 from tests.docs.pages import DOCS, ROOT, code_spans
 from tests.docs.test_links import anchors
 

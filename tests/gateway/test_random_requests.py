@@ -40,7 +40,7 @@ from devstack.world.profiles import Profile, ProfilePlan
 from gateway.chain.signing import get_signer
 from payments.stripe import set_billing_client
 from relay.models import RelayTransaction
-from relay.services import relayers
+from relay.services.fleet import relayers
 from tests.credits.rows import query
 from tests.docs.pages import DOCS
 from tests.earnings.ad_networks import SLUGS, set_up

@@ -12,8 +12,8 @@ from urllib3.exceptions import HTTPError
 
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
 from devstack.services.stripe_double import StripeDouble
-from devstack.stripe.client import LoggedRequest
 from devstack.stripe_account import StripeAccount
+from stripe_double.client import LoggedRequest
 from tests.journeys.api import Answer, until_served
 from tests.journeys.billing_records import BillingRecords
 from tests.journeys.people import Person

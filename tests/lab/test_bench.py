@@ -146,7 +146,7 @@ def test_a_process_is_read_whatever_its_name() -> None:
         ("python -m celery -A gateway beat", "other workers"),
         ("/x/bin/postgres -D cluster", "PostgreSQL"),
         ("/x/bin/anvil --port 1", "node"),
-        ("python -m devstack.stripe", "other"),
+        ("python -m stripe_double", "other"),
     ],
 )
 def test_a_process_belongs_to_a_component(command: str, kind: str) -> None:

@@ -8,7 +8,7 @@ from credits.models import CreditEntry
 from payments.models import Customer, Payout, Subscription
 from payments.services import customers, subscriptions
 from payments.services.subscriptions import SubscriptionRequest
-from relay.services.quota import Quota, quota_of
+from relay.services.accepting.quota import Quota, quota_of
 from tests.payments.stripe_accounts import VISA, StripeAccount
 from users.models import User
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.batching import Together
 from relay import queries
-from relay.services import submission
-from relay.services.acceptance import Caller
+from relay.services.accepting import submission
+from relay.services.accepting.acceptance import Caller
 from users.models import User
 
 

@@ -23,7 +23,7 @@ from gateway.chain.nodes import Node
 from gateway.chain.signing import get_signer
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction
-from relay.services import relayers as relay_relayers
+from relay.services.fleet import relayers as relay_relayers
 from rewards.models import Badge
 from signer.client import SignerClient
 from tests.factories import UserFactory

@@ -23,7 +23,8 @@ from gateway.staff.models import Pause
 from gateway.staff.pauses import is_paused
 from relay.models import Loss, Relayer, RelayTransaction
 from relay.queries import RELAY
-from relay.services import losses, replacement
+from relay.services.fleet import losses
+from relay.services.sending import replacement
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later

@@ -19,8 +19,9 @@ from relay import queries
 from relay.errors import TransactionNotFound
 from relay.models import Attempt, RelayTransaction
 from relay.queries import CallKey, Identity
-from relay.services import lsp15, replacement
-from relay.services.submission import identify
+from relay.services.accepting import lsp15
+from relay.services.accepting.submission import identify
+from relay.services.sending import replacement
 from tests.factories import UserFactory, random_address
 from tests.relay.callers import report_of
 from tests.relay.chain import GWEI, Chain, FaultyClient

@@ -22,8 +22,9 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.common.models import Lease
 from relay import worker
 from relay.models import RelayTransaction, WorkerLoop
-from relay.services import loops, tracking
-from relay.services.loops import LoopLease
+from relay.services.sending import loops
+from relay.services.sending.loops import LoopLease
+from relay.services.settling import tracking
 from relay.worker import Broadcasting, Loop, RelayLoops, Tracking, Watchdog
 from tests.credits.rows import query
 from tests.fakes.chain import FakeChain

@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from gateway.chain.fees import Fees, bump
 from relay.models import Attempt, Relayer
-from relay.services import broadcasting, tracking
+from relay.services.sending import broadcasting
+from relay.services.settling import tracking
 
 
 def later(seconds: float) -> datetime:

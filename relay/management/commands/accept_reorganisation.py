@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from relay.services import reorganisations
+from relay.services.settling import reorganisations
 
 
 class Command(BaseCommand):

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from gateway.chain.errors import NodeUnavailable
-from relay.services import unrecorded
+from relay.services.settling import unrecorded
 
 
 class Command(BaseCommand):

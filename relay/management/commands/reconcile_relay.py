@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from credits.management.commands.reconcile_credits import ReconciliationCommand
-from relay.services import reconciliation
+from relay.services.settling import reconciliation
 
 
 class Command(ReconciliationCommand):

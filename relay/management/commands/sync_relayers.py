@@ -8,7 +8,7 @@ from django.utils import timezone
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import NoSigner
 from relay.models import Relayer
-from relay.services import relayers
+from relay.services.fleet import relayers
 
 
 class Command(BaseCommand):

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 from django.conf import settings
 
-from devstack.stripe.client import ControlClient
 from payments.models import BillingOperation, Customer, Subscription
 from payments.services import operations
+from stripe_double.client import ControlClient
 from tests.payments.api.conftest import NothingHappens, upsert
 from tests.payments.api.spec import SETUP_INTENT, UPSERT, as_specified
 from tests.payments.payers import Payer

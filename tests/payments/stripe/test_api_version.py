@@ -6,8 +6,8 @@ import pytest
 import stripe
 from stripe._api_version import _ApiVersion
 
-from devstack.stripe import account
 from payments.stripe import get_billing_client, lookups, set_billing_client
+from stripe_double import account
 from tests.payments.stripe_accounts import DoubleAccount
 
 

@@ -14,7 +14,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import CallFailedBefore
 from relay.models import RelayTransaction
-from relay.services import lsp15
+from relay.services.accepting import lsp15
 from tests.relay.api.conftest import Answer, Wallet, execute_body, network_address
 from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
 from tests.relay.api.test_execute import EXECUTE, assert_problem

@@ -22,7 +22,8 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
 from relay.errors import RelayShareUsed, TooManyCancelledCalls
 from relay.models import Loss, Relayer, RelayTransaction
-from relay.services import broadcasting, cancellation, losses
+from relay.services.fleet import losses
+from relay.services.sending import broadcasting, cancellation
 from tests.relay.attacks import LossMeter
 from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient

@@ -25,7 +25,7 @@ from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import GasLimitExceeded, TooManyCancelledCalls
 from relay.models import RelayTransaction
-from relay.services import broadcasting
+from relay.services.sending import broadcasting
 from rewards.models import Badge, ExperienceEntry
 from tests.relay.attacks import (
     LossMeter,

@@ -22,9 +22,9 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import LocalSigner, get_signer
 from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken, SignerNotController
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import acceptance, submission
-from relay.services.acceptance import ApprovedCall, Caller, CallRequest
-from relay.services.submission import ReadCall
+from relay.services.accepting import acceptance, submission
+from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest
+from relay.services.accepting.submission import ReadCall
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
 from tests.relay.chain import FaultyClient, node_away

@@ -12,8 +12,8 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.types import SendKind
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import broadcasting
-from relay.services.broadcasting import sweep
+from relay.services.sending import broadcasting
+from relay.services.sending.broadcasting import sweep
 from signer.transactions import PolicyViolation
 from tests.relay.chain import Chain, FaultyClient, node_away
 from tests.relay.workers import broadcast_all, later, track

@@ -18,7 +18,7 @@ from gateway.chain.fees import Fees
 from gateway.chain.types import SendKind
 from relay.errors import AlreadyBroadcast
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import broadcasting, cancellation
+from relay.services.sending import broadcasting, cancellation
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import LYX
 from tests.relay.rows import everything

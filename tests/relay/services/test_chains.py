@@ -10,7 +10,8 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import broadcasting, relayers
+from relay.services.fleet import relayers
+from relay.services.sending import broadcasting
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused

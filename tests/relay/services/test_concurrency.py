@@ -17,7 +17,7 @@ from devstack.world.profiles import ProfilePlan
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy, RelayNonceTaken
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services.broadcasting import sweep
+from relay.services.sending.broadcasting import sweep
 from tests.relay.callers import execute, execute_elsewhere
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.signing import execute_payload, set_data_payload, sign_call

@@ -15,7 +15,7 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
 from relay.errors import RelayersBusy
 from relay.models import Relayer, RelayTransaction
-from relay.services import relayers as relay_relayers
+from relay.services.fleet import relayers as relay_relayers
 from tests.credits.rows import query
 from tests.database import tamper
 from tests.relay.callers import execute

@@ -14,8 +14,8 @@ from pytest_django import Settings
 from gateway.chain.signing import get_signer
 from gateway.chain.treasury import TRANSFER_GAS, forget_treasury
 from relay.models import Relayer, TopUp, Treasury
-from relay.services import funding
-from relay.services import relayers as relay_relayers
+from relay.services.fleet import relayers as relay_relayers
+from relay.services.sending import funding
 from tests.relay.chain import GWEI, Chain
 from tests.relay.conftest import LYX
 from tests.relay.workers import later

@@ -12,8 +12,9 @@ from eth_account import Account
 from gateway.chain.client import get_chain_client
 from gateway.chain.types import SendKind
 from relay.models import GapFiller, Relayer, RelayTransaction
-from relay.services import gaps, losses
-from relay.services.gaps import GapWatch
+from relay.services.fleet import losses
+from relay.services.sending import gaps
+from relay.services.sending.gaps import GapWatch
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.workers import broadcast_all, later, track
 

@@ -15,7 +15,7 @@ from gateway.chain.errors import RelayNonceRefused
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, RelayState, Trial
 from relay.models import Relayer, RelayTransaction
-from relay.services import gas_limits
+from relay.services.accepting import gas_limits
 from tests.relay.callers import execute
 from tests.relay.chain import FaultyClient
 from tests.relay.signing import execute_payload, set_data_payload, sign_call

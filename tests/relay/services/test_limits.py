@@ -18,7 +18,8 @@ from relay import queries
 from relay.errors import RelayShareUsed, TooManyCancelledCalls
 from relay.models import Relayer, RelayTransaction
 from relay.queries import CallKey, Identity
-from relay.services import limits, replacement
+from relay.services.accepting import limits
+from relay.services.sending import replacement
 from tests.fakes.profiles import random_address
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient

@@ -18,7 +18,8 @@ from devstack.world.profiles import Profile
 from gateway.chain.types import SendKind
 from relay.errors import LossLimitReached, RelayPaused
 from relay.models import Loss, RelayTransaction
-from relay.services import cancellation, losses
+from relay.services.fleet import losses
+from relay.services.sending import cancellation
 from rewards.models import Badge
 from tests.factories import UserFactory
 from tests.relay.callers import execute

@@ -22,8 +22,8 @@ from lab.chaos.node_faults import changed, refusing
 from lab.chaos.proxies import Loop, tcp
 from relay.models import Relayer, RelayTransaction
 from relay.pricing import cost_in_credits
-from relay.services import broadcasting
-from relay.services.reconciliation import find_differences
+from relay.services.sending import broadcasting
+from relay.services.settling.reconciliation import find_differences
 from tests.relay.chain import Chain
 from tests.relay.workers import later, track
 

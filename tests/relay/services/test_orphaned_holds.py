@@ -17,7 +17,7 @@ from credits.services.reconciliation import find_differences
 from gateway.common.errors import ReasonRequired
 from relay.errors import HoldNotOrphaned
 from relay.models import RelayTransaction
-from relay.services import cancellation
+from relay.services.sending import cancellation
 from tests.credits.holding import place_hold
 from tests.factories import UserFactory
 from tests.relay.rows import everything

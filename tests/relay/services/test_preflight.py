@@ -17,7 +17,7 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.errors import GasLimitExceeded, ValidityTooShort
 from relay.models import Attempt, RelayTransaction
-from relay.services.preflight import check_validity
+from relay.services.accepting.preflight import check_validity
 from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import Refused

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from gateway.chain.lsp25 import RelayCall
 from relay.models import Relayer, RelayTransaction
-from relay.services import broadcasting
+from relay.services.sending import broadcasting
 from rewards.models import Badge
 from tests.relay.callers import execute, report_of
 from tests.relay.chain import Chain

@@ -14,8 +14,8 @@ from devstack.world.profiles import ControllerPlan, Profile
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from relay.errors import NotYourProfile, QuotaSignatureInvalid, TimestampOutOfWindow
 from relay.models import RelayTransaction
-from relay.services.acceptance import Caller
-from relay.services.quota import Quota, check_timestamp, quota_of, read_quota
+from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.quota import Quota, check_timestamp, quota_of, read_quota
 from tests.credits.allowances import set_allowance
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import FaultyClient, node_away

@@ -28,7 +28,9 @@ from relay.errors import (
     RelayPaused,
 )
 from relay.models import Attempt, Loss, Quote, RelayTransaction
-from relay.services import broadcasting, losses, reconciliation
+from relay.services.fleet import losses
+from relay.services.sending import broadcasting
+from relay.services.settling import reconciliation
 from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Refused

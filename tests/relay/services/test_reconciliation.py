@@ -20,7 +20,8 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
 from gateway.common.leases import try_lease
 from relay.models import Attempt, FinalBlock, Relayer, RelayTransaction
-from relay.services import cancellation, reconciliation
+from relay.services.sending import cancellation
+from relay.services.settling import reconciliation
 from relay.tasks import reconcile_with_chain
 from tests.credits.holding import place_hold
 from tests.credits.rows import query

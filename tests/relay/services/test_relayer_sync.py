@@ -20,7 +20,7 @@ from gateway.chain.types import ChainView
 from gateway.staff import approvals
 from relay.errors import NoSpareRelayer
 from relay.models import Relayer
-from relay.services import relayers as relay_relayers
+from relay.services.fleet import relayers as relay_relayers
 from tests.relay.chain import Chain, node_away
 from tests.relay.conftest import LYX
 from tests.staff import member

@@ -17,7 +17,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import replacement
+from relay.services.sending import replacement
 from tests.factories import random_address
 from tests.relay.callers import execute
 from tests.relay.chain import Chain

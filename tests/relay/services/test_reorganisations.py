@@ -13,7 +13,7 @@ from devstack.services.stack import Services
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from relay.models import RelayTransaction
-from relay.services import broadcasting
+from relay.services.sending import broadcasting
 from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.signing import execute_payload

@@ -32,9 +32,10 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.models import Attempt, Relayer, RelayTransaction, ReversedSettlement
-from relay.services import broadcasting, cancellation, reconciliation, replacement
-from relay.services.gaps import GapWatch
-from relay.services.reorganisations import OVERTAKEN
+from relay.services.sending import broadcasting, cancellation, replacement
+from relay.services.sending.gaps import GapWatch
+from relay.services.settling import reconciliation
+from relay.services.settling.reorganisations import OVERTAKEN
 from rewards.models import Badge, ExperienceEntry
 from tests.relay.callers import execute
 from tests.relay.chain import Chain

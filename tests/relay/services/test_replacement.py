@@ -17,8 +17,8 @@ from gateway.chain.fees import Fees, FeesTooHigh
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import Head, SendKind
 from relay.models import Attempt, Loss, RelayTransaction
-from relay.services import broadcasting, replacement
-from relay.services.replacement import current_fees
+from relay.services.sending import broadcasting, replacement
+from relay.services.sending.replacement import current_fees
 from tests.relay.callers import execute, report_of
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Refused

@@ -21,16 +21,10 @@ from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall
 from relay import queries
 from relay.models import FinalBlock, Relayer, RelayTransaction, ReversedSettlement
-from relay.services import (
-    broadcasting,
-    cancellation,
-    losses,
-    reconciliation,
-    relayers,
-    reorganisations,
-    replacement,
-)
-from relay.services.reorganisations import FinalBlockReplaced
+from relay.services.fleet import losses, relayers
+from relay.services.sending import broadcasting, cancellation, replacement
+from relay.services.settling import reconciliation, reorganisations
+from relay.services.settling.reorganisations import FinalBlockReplaced
 from rewards.models import Badge
 from tests.relay.callers import execute
 from tests.relay.chain import Chain

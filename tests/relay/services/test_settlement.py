@@ -27,8 +27,8 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.rpc import RpcError
 from gateway.chain.types import Receipt
 from relay.models import Attempt, RelayTransaction
-from relay.services import settlement
-from relay.services.settlement import Confirmed
+from relay.services.settling import settlement
+from relay.services.settling.settlement import Confirmed
 from rewards.models import Badge, BadgeTrack
 from tests.relay.callers import execute, report_of
 from tests.relay.chain import Chain, FaultyClient

@@ -22,9 +22,10 @@ from gateway.chain.treasury import get_treasury
 from gateway.common import db
 from relay.errors import RelayNonceTaken
 from relay.models import Attempt, GapFiller, Relayer, RelayTransaction, UnsignedCall
-from relay.services import cancellation, funding, replacement, unsigned
-from relay.services import relayers as relay_relayers
-from relay.services.gaps import GapWatch
+from relay.services.accepting import unsigned
+from relay.services.fleet import relayers as relay_relayers
+from relay.services.sending import cancellation, funding, replacement
+from relay.services.sending.gaps import GapWatch
 from signer.client import SignerAway, SignerClient
 from signer.keys import Keyring, MemoryKey
 from tests.relay.callers import execute, execute_elsewhere

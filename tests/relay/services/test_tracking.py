@@ -19,8 +19,8 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.types import ChainView
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services import relayers as relay_relayers
-from relay.services import replacement
+from relay.services.fleet import relayers as relay_relayers
+from relay.services.sending import replacement
 from signer.transactions import PolicyViolation
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import LYX

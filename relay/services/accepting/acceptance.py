@@ -1,0 +1,412 @@
+"""
+Accept relay calls that the chain would execute now: hold their credits, take account nonces, sign, store.
+
+`relay_take_slots` and `relay_store_calls` do it for many calls in one transaction; `relay/functions.sql` has their
+rules. Inside the transaction nothing leaves the process: hold, account nonce, signed bytes and rows commit together
+or not at all, so an answered hash is a hash that will be broadcast. With a signer elsewhere, each function has a
+transaction of its own, and the calls wait for their signatures in between (`relay.services.accepting.unsigned`).
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from credits.errors import InsufficientCredits, KeyConflict
+from credits.services.entries import open_account
+from gateway.chain.config import get_chain
+from gateway.chain.errors import SignerUnavailable
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signing import Signer, get_signer
+from gateway.chain.types import RelayQuery
+from gateway.common import db, tracing
+from gateway.common.errors import DomainError
+from relay.errors import (
+    ChannelBusy,
+    QuoteUsed,
+    RelayersBusy,
+    RelayNonceGap,
+    RelayNonceTaken,
+    RelayPaused,
+    RelayShareUsed,
+)
+from relay.models import Loss
+from relay.pricing import cost_in_credits
+from relay.queries import CallRows, Identity
+from relay.services.accepting import unsigned
+from relay.services.accepting.preflight import Approval
+from relay.services.accepting.unsigned import STORE_CALLS, Unsigned
+from relay.services.fleet import losses
+from relay.services.fleet.relayers import seconds_until_next_block
+from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a request: the owner of a profile, with a session whose end has yet to be ruled out, or without."""
+
+    user_id: int
+    profile_address: str
+    session_id: UUID | None = None
+    # Without a token the signature of the call is its only authorisation.
+    is_signed_in: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """A relay call as it was handed in."""
+
+    caller: Caller
+    call: RelayCall
+    identity: Identity
+    now: datetime
+    # Of the quote that was sent along, whosever it is.
+    quote_id: UUID | None = None
+    # Of the HTTP request, for the log and for support.
+    request_id: str = ""
+    # Where somebody traces calls.
+    trace: tracing.Request | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedCall:
+    """A request that the chain would execute now."""
+
+    request: CallRequest
+    rows: CallRows
+    query: RelayQuery
+    approval: Approval
+
+    @property
+    def hold_key(self) -> str:
+        """Names the try of this call, so that of many equal requests only one is charged."""
+        identity = self.request.identity
+        return f"relay:{identity.digest}:{identity.controller}:{self.rows.generation}"
+
+    @property
+    def channel(self) -> tuple[str, str, int]:
+        """The queue that the key manager keeps for this call."""
+        return self.query.key_manager, self.query.controller, self.query.channel
+
+    @property
+    def gas_limit(self) -> int:
+        return self.approval.gas.limit
+
+    @property
+    def worst_cost_wei(self) -> int:
+        return self.gas_limit * self.approval.fees.max_fee_per_gas_wei
+
+    @property
+    def hold_credits(self) -> int:
+        """What is held: the most that the call can cost its user, which a quote bounds."""
+        worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=settings.CREDIT_WEI)
+        return worst if self.quoted_cost is None else min(worst, self.quoted_cost)
+
+    @property
+    def quoted_cost(self) -> int | None:
+        """The credits of the quote that it was handed in with, if it was."""
+        return None if self.rows.quote is None else self.rows.quote.credits
+
+    @property
+    def debt_limit(self) -> int:
+        """How many credits the user may owe for it. Unvetted code decides itself how much gas it burns."""
+        return self.rows.debt_limit if self.approval.is_trusted else 0
+
+    @property
+    def risk_wei(self) -> int:
+        """The most that the service loses if unvetted code makes the call impossible before it is sent."""
+        return 0 if self.approval.is_trusted else SELF_TRANSFER_GAS * get_chain().fees.cap_wei
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """What `relay_take_slots` answered for one call; `relay/functions.sql` says what each outcome means."""
+
+    place: int
+    outcome: str
+    hold_id: int | None
+    balance: int | None
+    user_id: int | None
+    number: int | None
+    relayer_id: int | None
+    relayer: str | None
+    account_nonce: int | None
+    transaction_hash: str | None
+
+
+class _WaitsForSignature(Exception):
+    """An equal call was taken before, and has no hash yet."""
+
+    def __init__(self, hold_id: int) -> None:
+        super().__init__("the call waits for its signature")
+        self.hold_id = hold_id
+
+
+class _AccountMissing(Exception):
+    """One of the users has no credit account yet."""
+
+
+def accept_together(batch: Sequence[ApprovedCall], signer: Signer) -> list[str | ApprovedCall | Exception]:
+    """
+    Accept calls in one transaction; return for each its hash, why it was refused, or the call itself.
+
+    Of several calls of one channel only the first is tried: the next one comes again, when it sees that one.
+
+    Raises:
+        IntegrityError, _AccountMissing: of several calls, one needs what only a call alone is given.
+    """
+    first_of = {approved.channel: place for place, approved in reversed(list(enumerate(batch)))}
+    places = sorted(first_of.values())
+    outcomes: dict[int, str | ApprovedCall | Exception] = dict(enumerate(batch))
+    outcomes |= zip(places, _accept([batch[place] for place in places], signer), strict=True)
+    return [outcomes[place] for place in range(len(batch))]
+
+
+def _accept(batch: Sequence[ApprovedCall], signer: Signer) -> list[str | Exception]:
+    try:
+        policy = _policy(batch, signer)
+    except SignerUnavailable as away:
+        return [away] * len(batch)
+    try:
+        with transaction.atomic(durable=True):
+            taken, outcomes = _take(batch, policy)
+            if signer.is_remote:
+                calls = {
+                    place: Unsigned(_row_of(batch[place], slot), str(slot.relayer))
+                    for place, slot in taken.items()
+                }
+                unsigned.keep(list(calls.values()))
+            else:
+                outcomes |= _sign_and_store(batch, taken, signer)
+    except _AccountMissing:
+        if len(batch) > 1:
+            raise
+        open_account(user_id=batch[0].request.caller.user_id)
+        return _accept(batch, signer)
+    except IntegrityError as error:
+        if len(batch) > 1 or db.violated_constraint(error) not in _NONCE_TAKEN:
+            raise
+        # An active call through another account has this nonce, or one that waits for its signature.
+        return [RelayNonceTaken(nonce=batch[0].request.call.relay_nonce)]
+    if signer.is_remote:
+        outcomes |= _finish(calls, outcomes)
+    return [outcomes[place] for place in range(len(batch))]
+
+
+_NONCE_TAKEN = {"relaytransaction_active_nonce", "unsignedcall_relay_nonce"}
+
+
+def refusal_of(approved: ApprovedCall) -> DomainError | None:
+    """Return why the call would not be accepted now, or None; what finding out takes is rolled back."""
+    policy = _policy([approved], get_signer())
+    with transaction.atomic(durable=True):
+        (slot,) = _take_slots([approved], policy)
+        transaction.set_rollback(True)
+    if slot.outcome in {"taken", "repeated"}:
+        return None
+    refusal = _hash_or_refusal(approved, slot)
+    if not isinstance(refusal, DomainError):
+        raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
+    return refusal
+
+
+def _take(
+    batch: Sequence[ApprovedCall], policy: dict[str, Any]
+) -> tuple[dict[int, _Slot], dict[int, str | Exception]]:
+    """Take a slot for each call; return the slots that were taken, and what became of the others, by place."""
+    taken: dict[int, _Slot] = {}
+    outcomes: dict[int, str | Exception] = {}
+    for slot in _take_slots(batch, policy):
+        approved = batch[slot.place]
+        if slot.outcome == "taken":
+            taken[slot.place] = slot
+        elif slot.outcome == "no-account":
+            raise _AccountMissing
+        else:
+            outcomes[slot.place] = _hash_or_refusal(approved, slot)
+    return taken, outcomes
+
+
+def _sign_and_store(
+    batch: Sequence[ApprovedCall], taken: dict[int, _Slot], signer: Signer
+) -> dict[int, str | Exception]:
+    """Sign with a key of this process, and store, in the transaction that took the slots."""
+    rows = {}
+    for place, slot in taken.items():
+        row = _row_of(batch[place], slot)
+        signed = _sign(signer, batch[place], relayer=str(slot.relayer), account_nonce=row["account_nonce"])
+        rows[place] = row | {"transaction_hash": signed.transaction_hash, "raw": signed.raw.hex()}
+    if rows:
+        db.first_row(STORE_CALLS, {"calls": json.dumps(list(rows.values())), "chain": get_chain().id})
+    return {place: row["transaction_hash"] for place, row in rows.items()}
+
+
+def _finish(calls: dict[int, Unsigned], outcomes: dict[int, str | Exception]) -> dict[int, str | Exception]:
+    """Have the calls signed elsewhere and stored, also those that an equal request has taken before."""
+    finished = dict(zip(calls, unsigned.complete(list(calls.values())), strict=True)) if calls else {}
+    for place, outcome in outcomes.items():
+        if isinstance(outcome, _WaitsForSignature):
+            finished[place] = unsigned.finish_repeated(outcome.hold_id)
+    return finished
+
+
+_TAKE_SLOTS = "SELECT * FROM relay_take_slots(%(calls)s::jsonb, %(policy)s::jsonb)"
+
+
+def _take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_Slot]:
+    calls = [
+        {
+            "place": place,
+            "user_id": approved.request.caller.user_id,
+            "key": approved.hold_key,
+            "credits": approved.hold_credits,
+            "debt_limit": approved.debt_limit,
+            "key_manager": approved.request.call.key_manager,
+            "controller": approved.request.identity.controller,
+            "channel": approved.query.channel,
+            "relay_nonce": approved.request.call.relay_nonce,
+            "chain_nonce": approved.approval.chain_nonce,
+            "worst_cost_wei": approved.worst_cost_wei,
+            "risk_wei": approved.risk_wei,
+            "quote": approved.request.quote_id and str(approved.request.quote_id),
+            "now": approved.request.now.isoformat(),
+        }
+        for place, approved in enumerate(batch)
+    ]
+    params = {"calls": json.dumps(calls), "policy": json.dumps(policy)}
+    return [_Slot(*row) for row in db.all_rows(_TAKE_SLOTS, params)]
+
+
+def _policy(batch: Sequence[ApprovedCall], signer: Signer) -> dict[str, Any]:
+    """
+    Return the limits by which slots are given to these calls.
+
+    A remote signer may be asked, so this comes before a transaction.
+
+    Raises:
+        SignerUnavailable: it does not answer, so that nothing should be taken.
+    """
+    if signer.is_remote:
+        signer.require_answers()
+    has_risk = any(approved.risk_wei for approved in batch)
+    limits = losses.limits_for(Loss.Kind.UNTRUSTED) if has_risk else losses.NO_LOSS
+    return {
+        "chain": get_chain().id,
+        "addresses": signer.addresses(),
+        "in_flight": settings.RELAY_MAX_IN_FLIGHT,
+        "followers": settings.RELAY_MAX_FOLLOWERS,
+        "share_percent": settings.RELAY_USER_SHARE_PERCENT,
+        "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
+        "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
+        "user_loss_wei": limits.of_user,
+        "service_loss_wei": limits.of_service,
+    }
+
+
+def _sign(signer: Signer, approved: ApprovedCall, *, relayer: str, account_nonce: int) -> SignedTransaction:
+    return signer.sign(
+        relayer=relayer,
+        transaction=UnsignedTransaction(
+            chain_id=get_chain().id,
+            account_nonce=account_nonce,
+            max_priority_fee_per_gas_wei=approved.approval.fees.max_priority_fee_per_gas_wei,
+            max_fee_per_gas_wei=approved.approval.fees.max_fee_per_gas_wei,
+            gas_limit=approved.gas_limit,
+            to=approved.request.call.key_manager,
+            data=approved.query.calldata,
+        ),
+    )
+
+
+def _row_of(approved: ApprovedCall, slot: _Slot) -> dict[str, Any]:
+    """Return the call as `relay_store_calls` takes it, without the signed bytes."""
+    request, approval = approved.request, approved.approval
+    return {
+        "user_id": request.caller.user_id,
+        "profile": request.caller.profile_address,
+        "key_manager": request.call.key_manager,
+        "controller": request.identity.controller,
+        "digest": request.identity.digest,
+        "generation": approved.rows.generation,
+        "channel": approved.query.channel,
+        "relay_nonce": request.call.relay_nonce,
+        "validity": request.call.validity,
+        "payload": request.call.payload.hex(),
+        "signature": request.call.signature.hex(),
+        "is_follower": request.call.relay_nonce > approval.chain_nonce,
+        "relayer_id": slot.relayer_id,
+        "account_nonce": slot.account_nonce,
+        "hold_id": slot.hold_id,
+        "gas_limit": approval.gas.limit,
+        "max_fee_wei": approval.fees.max_fee_per_gas_wei,
+        "max_tip_wei": approval.fees.max_priority_fee_per_gas_wei,
+        "expected_cost": cost_in_credits(
+            gas=approval.gas.expected,
+            price_wei=approval.fees.expected_price_wei,
+            credit_wei=settings.CREDIT_WEI,
+        ),
+        "quoted_cost": approved.quoted_cost,
+        "credits_before": slot.balance,
+        "request_id": request.request_id,
+        "accepted_at": request.now.isoformat(),
+    }
+
+
+def _hash_or_refusal(approved: ApprovedCall, slot: _Slot) -> str | Exception:
+    call = approved.request.call
+    number = int(slot.number or 0)
+    match slot.outcome:
+        case "repeated":
+            return _hash_of_repeat(approved, slot)
+        case "insufficient":
+            return InsufficientCredits(
+                required=approved.hold_credits, available=number, debt_limit=approved.debt_limit
+            )
+        case "nonce-taken":
+            return RelayNonceTaken(nonce=call.relay_nonce)
+        case "nonce-gap":
+            return RelayNonceGap(
+                f"Nonce {number} of channel {call.channel} has no living call here.",
+                expectedNonce=str(number),
+            )
+        case "channel-full":
+            return ChannelBusy(
+                f"{settings.RELAY_MAX_FOLLOWERS} calls of channel {call.channel} wait already.",
+                retry_after=get_chain().block_seconds,
+                maximumFollowers=settings.RELAY_MAX_FOLLOWERS,
+            )
+        case "share-used":
+            return RelayShareUsed(
+                f"{number} calls of the profile wait to be mined.",
+                retry_after=seconds_until_next_block(),
+                maximum=number,
+            )
+        case "channel-busy":
+            return RelayersBusy(
+                "The relayer of this channel is full. Repeat the call.",
+                retry_after=seconds_until_next_block(),
+            )
+        case "relayers-busy":
+            return RelayersBusy(
+                "Every relayer is full. Repeat the call.", retry_after=seconds_until_next_block()
+            )
+        case "quote-used":
+            return QuoteUsed("A call was accepted with this quote before. Prepare the call again.")
+        case "loss-limit":
+            return RelayPaused("Calls of unvetted code are not accepted for now. Repeat later.")
+    return RuntimeError(f"relay_take_slots answered {slot.outcome}")
+
+
+def _hash_of_repeat(approved: ApprovedCall, slot: _Slot) -> str | Exception:
+    if slot.user_id != approved.request.caller.user_id:
+        return KeyConflict(key=approved.hold_key)
+    if slot.transaction_hash is None:
+        if get_signer().is_remote:
+            return _WaitsForSignature(int(slot.hold_id or 0))
+        return RuntimeError("a hold of the relay has no relay transaction")
+    return slot.transaction_hash

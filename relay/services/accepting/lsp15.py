@@ -1,0 +1,107 @@
+"""
+Requests without a token (LSP-15): everything that needs no node comes before the node is asked.
+
+Such a request costs its sender nothing, so its form is checked first, then it is counted
+by its signer, and only then is the node asked. The relay nonces of a profile are public, and
+so are the signed calls that were mined: a repeat of an accepted call returns its hash uncounted,
+and a repeat of a failed call is refused uncounted, so that repeats by third parties do not
+use up the rate of the signer.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from gateway.chain.config import get_chain
+from gateway.chain.lsp15 import quota_digests
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signatures import recover_signers
+from relay import queries
+from relay.errors import KeyManagerNotFound, KeyManagerNotOwner
+from relay.models import RelayTransaction
+from relay.queries import CallKey
+from relay.services.accepting import limits, preflight, quota, submission
+from relay.services.accepting.acceptance import Caller
+from users.models import User
+
+# Counts a request of this signer, or with None of one who is new to the profile; raises where there are too many.
+Admit = Callable[[str | None], None]
+
+
+def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
+    """
+    Relay a call for the user's profile, whose key manager is looked up, and return the transaction's hash.
+
+    Raises:
+        DomainError: the call was refused, or `admit` refused the signer; nothing is stored, held or sent.
+    """
+    submission.identify(call=call)
+    preflight.check_validity(call=call, now=int(now.timestamp()))
+    key_manager = last_key_manager(user=user)
+    if key_manager is None:
+        admit(None)
+        return _execute(user, _addressed(user, call), now)
+    call, identity = submission.identify(call=replace(call, key_manager=key_manager))
+    (rows,) = queries.rows_of_calls([CallKey(identity, user.pk, None, now)])
+    if rows.transaction_hash is not None:
+        return rows.transaction_hash
+    # Before it is counted: repeats of a failed call use up nobody's rate.
+    limits.check_failures(rows=rows)
+    admit(accepted_signer(key_manager=key_manager, signers=[identity.controller]))
+    try:
+        return _execute(user, call, now)
+    except (KeyManagerNotFound, KeyManagerNotOwner):
+        # The profile may have moved to another key manager since its last call here.
+        moved = _addressed(user, call)
+        if moved.key_manager == key_manager:
+            raise
+        return _execute(user, moved, now)
+
+
+def _execute(user: User, call: RelayCall, now: datetime) -> str:
+    return submission.execute(caller=_caller(user), call=call, now=now)
+
+
+def _caller(user: User) -> Caller:
+    return Caller(user.pk, str(user.profile_address), is_signed_in=False)
+
+
+def _addressed(user: User, call: RelayCall) -> RelayCall:
+    return replace(call, key_manager=preflight.owner_of(profile=str(user.profile_address)))
+
+
+def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, admit: Admit) -> quota.Quota:
+    """
+    Return the quota of the user's profile, if a controller with SIGN signed the request within the time window.
+
+    Raises:
+        TimestampOutOfWindow, UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
+        NodeUnavailable: no node answered.
+        DomainError: `admit` refused the signer.
+    """
+    quota.check_timestamp(timestamp=timestamp, now=now)
+    digests = quota_digests(address=str(user.profile_address), timestamp=timestamp)
+    _, signers = recover_signers(signature, *digests)
+    key_manager = last_key_manager(user=user)
+    admit(key_manager and accepted_signer(key_manager=key_manager, signers=signers))
+    return quota.signed_quota(caller=_caller(user), timestamp=timestamp, signature=signature, now=now)
+
+
+def last_key_manager(*, user: User) -> str | None:
+    """Return the key manager of the user's newest relay call, which was proven to be the profile's, if any."""
+    newest = (
+        RelayTransaction.objects.filter(user_id=user.pk, chain_id=get_chain().id)
+        .order_by("-id")
+        .only("key_manager_address")
+        .first()
+    )
+    return None if newest is None else newest.key_manager_address
+
+
+def accepted_signer(*, key_manager: str, signers: list[str]) -> str | None:
+    """Return one of the signers who made a relay call that was accepted through this key manager, if any."""
+    accepted = RelayTransaction.objects.filter(
+        chain_id=get_chain().id, key_manager_address=key_manager, controller_address__in=signers
+    )
+    # Any of them: an order would keep PostgreSQL from reading one row of the index.
+    return next(iter(accepted.values_list("controller_address", flat=True)[:1]), None)

@@ -1,0 +1,239 @@
+"""
+Check everything about a relay call that can be checked before a credit is held.
+
+The chain was read before, for several calls together. Here a call is judged by what the rows and the node
+said. The node is asked again only for a call ahead of its channel, where the gas limit that was tried does not
+do, and where the signer is unknown, for a known signing mistake. No row is written and no transaction is open.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.contracts import refusal_from_revert
+from gateway.chain.errors import CallReverted, RelayCallExpired, RelayCallNotYetValid
+from gateway.chain.fees import Fees
+from gateway.chain.lsp6 import Permission
+from gateway.chain.lsp25 import RelayCall, wrong_hashes
+from gateway.chain.signatures import recover_address
+from gateway.chain.types import RelayQuery, RelayState
+from gateway.common.errors import DomainError
+from relay.errors import (
+    ForeignKeyManager,
+    GasLimitExceeded,
+    KeyManagerNotFound,
+    KeyManagerNotOwner,
+    NotYourProfile,
+    RelayNonceUsed,
+    RelayPermissionMissing,
+    SignerNotController,
+    ValidityTooShort,
+)
+from relay.services.accepting import gas_limits
+from relay.services.accepting.gas_limits import Gas
+from users.errors import UntrustedCode
+from users.queries import are_trusted
+from users.services.trusted_code import trusts_any_code
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A relay call that the chain would execute now. Gas in units, fees in wei."""
+
+    gas: Gas
+    fees: Fees
+    # The key manager's next nonce of the call's channel, as read from the chain.
+    chain_nonce: int
+    # Profile and key manager run vetted code.
+    is_trusted: bool
+
+
+def approve(
+    *, call: RelayCall, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str], may_ask: bool
+) -> Approval | None:
+    """
+    Check that the call is the profile's, signed correctly, permitted, within its validity, in order and executable.
+
+    `state` is what the node answered to `query`; `call.signature` must be normalised. Returns None where that does
+    not tell and the node may not be asked again.
+
+    Raises:
+        DomainError: the call cannot be relayed; see `relay.errors` and `gateway.chain.errors`.
+        NodeUnavailable: no node answered.
+    """
+    is_trusted = check_ownership(query=query, state=state, trusted_codes=trusted_codes)
+    if state.permissions == 0:
+        if not may_ask:
+            return None
+        raise _explain_unknown_signer(profile=query.profile, call=call, controller=query.controller)
+    check_relay_permission(query=query, state=state)
+    chain_nonce = _check_nonce(call=call, state=state)
+    check_validity(call=call, now=state.head.timestamp)
+    fees = fees_of(state)
+    is_next = call.relay_nonce == chain_nonce
+    with explained_reverts():
+        gas = gas_limits.of_trial(call=call, query=query, trial=state.trial) if is_next else None
+        if gas is None:
+            if not may_ask:
+                return None
+            of_call = gas_limits.of_estimate if is_next else gas_limits.of_follower
+            gas = of_call(call=call, query=query)
+    check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
+    return Approval(gas, fees, chain_nonce, is_trusted)
+
+
+def fees_of(state: RelayState) -> Fees:
+    """
+    Return what a new call offers now.
+
+    Raises:
+        FeesTooHigh: the chain asks for more than the service pays.
+    """
+    return get_chain().fees.quote_new_call(
+        base_fee_wei=state.head.base_fee_wei, market_tip_wei=state.market_tip_wei
+    )
+
+
+@contextmanager
+def explained_reverts() -> Iterator[None]:
+    """Turn a revert into the error that tells the caller why."""
+    try:
+        yield
+    except CallReverted as reverted:
+        raise refusal_from_revert(reverted.data) from reverted
+
+
+def check_validity(*, call: RelayCall, now: int) -> None:
+    """
+    Refuse a call outside its validity window, or too close to its end to be mined.
+
+    Raises:
+        RelayCallNotYetValid, RelayCallExpired, ValidityTooShort.
+    """
+    if not call.validity:
+        return
+    if now < call.valid_from:
+        raise RelayCallNotYetValid(
+            f"The call is valid from {call.valid_from} and it is {now}.",
+            validFrom=call.valid_from,
+            serverTime=now,
+        )
+    if call.valid_until is None:
+        return
+    if now > call.valid_until:
+        raise RelayCallExpired(
+            f"The call was valid until {call.valid_until} and it is {now}.",
+            validUntil=call.valid_until,
+            serverTime=now,
+        )
+    if call.valid_until - now < settings.RELAY_MIN_VALIDITY_SECONDS:
+        raise ValidityTooShort(
+            f"The call is valid for {call.valid_until - now} s more, too short to be mined.",
+            minimumSeconds=settings.RELAY_MIN_VALIDITY_SECONDS,
+            validUntil=call.valid_until,
+            serverTime=now,
+        )
+
+
+def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str]) -> bool:
+    """Check in both directions that the key manager is the profile's; return whether their code is trusted."""
+    if not state.key_manager_code_name or state.target is None:
+        raise KeyManagerNotFound(f"{query.key_manager} is no key manager on chain {get_chain().id}.")
+    if state.target != query.profile:
+        raise ForeignKeyManager(
+            f"{query.key_manager} controls {state.target}; you are signed in as {query.profile}.",
+            target=state.target,
+        )
+    if state.owner != query.key_manager:
+        raise KeyManagerNotOwner(f"{query.profile} is owned by {state.owner}.", owner=state.owner)
+    is_trusted = are_trusted(
+        trusted_codes, profile_code=state.profile_code_name, key_manager_code=state.key_manager_code_name
+    )
+    if not is_trusted and not trusts_any_code():
+        raise UntrustedCode(
+            "The service relays only for contract implementations that were vetted.",
+            profileCode=state.profile_code_name,
+            keyManagerCode=state.key_manager_code_name,
+        )
+    return is_trusted
+
+
+def check_relay_permission(*, query: RelayQuery, state: RelayState) -> None:
+    """Refuse a controller who may not use relayers."""
+    if not state.permissions & Permission.EXECUTE_RELAY_CALL:
+        raise RelayPermissionMissing(
+            f"The controller {query.controller} lacks EXECUTE_RELAY_CALL on {query.profile}.",
+            controller=query.controller,
+        )
+
+
+def _explain_unknown_signer(*, profile: str, call: RelayCall, controller: str) -> DomainError:
+    """Return the error of the signing mistake that makes the signature a controller's, if there is one."""
+    candidates = [
+        (mistake, recover_address(mistake.digest, call.signature))
+        for mistake in wrong_hashes(chain_id=get_chain().id, call=call, profile=profile)
+    ]
+    permissions_of_each = get_chain_client().read_permissions(
+        profile=profile, controllers=[address for _, address in candidates]
+    )
+    for (mistake, address), permissions in zip(candidates, permissions_of_each, strict=True):
+        if permissions:
+            return mistake.refusal(controller=address)
+    return SignerNotController(
+        f"The signature recovers {controller}, which holds no permission on {profile}.",
+        recovered=controller,
+    )
+
+
+def _check_nonce(*, call: RelayCall, state: RelayState) -> int:
+    """Return the chain's next nonce of the channel; the call's may be equal or ahead."""
+    if state.relay_nonce is None:
+        raise KeyManagerNotFound(f"{call.key_manager} does not answer getNonce of LSP-25.")
+    if call.relay_nonce < state.relay_nonce:
+        raise RelayNonceUsed(
+            f"The key manager expects nonce {state.relay_nonce} on channel {call.channel}.",
+            expectedNonce=str(state.relay_nonce),
+        )
+    return state.relay_nonce
+
+
+def check_gas(*, gas_limit: int, is_trusted: bool) -> None:
+    """Refuse a call that needs more gas than the service relays at once."""
+    cap = settings.RELAY_MAX_GAS if is_trusted else settings.RELAY_MAX_GAS_UNTRUSTED
+    if gas_limit > cap:
+        raise GasLimitExceeded(
+            f"The call needs a gas limit of {gas_limit} and {cap} are relayed.",
+            gasLimit=gas_limit,
+            maximum=cap,
+        )
+
+
+def check_own(*, profile_address: str | None, address: str) -> None:
+    """
+    Refuse an address that is not the profile of the signed-in user.
+
+    Raises:
+        NotYourProfile: it is another one.
+    """
+    if address != profile_address:
+        raise NotYourProfile(f"You are signed in as {profile_address}.", profile=profile_address)
+
+
+def owner_of(*, profile: str) -> str:
+    """
+    Return the address of the profile's owner; the preflight checks whether it is a key manager.
+
+    Raises:
+        KeyManagerNotFound: the profile does not answer `owner()`.
+        NodeUnavailable: no node answered.
+    """
+    state = get_chain_client().read_profile(
+        profile=profile, controller=profile, digest=bytes(32), signature=b""
+    )
+    if state.owner is None:
+        raise KeyManagerNotFound(f"{profile} has no owner on this chain.")
+    return state.owner

@@ -1,0 +1,168 @@
+"""
+Prepare a relay call: everything that its controller needs in order to sign it, and what it would come to.
+
+Nothing is signed yet, so the node tries the call by its parts, as it does for followers. What would refuse the call
+is found by the very checks that accept calls; what those take is rolled back.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+
+from django.conf import settings
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signing import get_signer
+from gateway.chain.types import RelayQuery, RelayState
+from gateway.common.errors import DomainError, InvalidRequest
+from relay import queries
+from relay.errors import KeyManagerNotFound, RelayPaused, SignerNotController
+from relay.models import Quote
+from relay.pricing import cost_in_credits
+from relay.queries import CallKey, Identity
+from relay.services.accepting import acceptance, gas_limits, limits, preflight, quotes
+from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest
+from relay.services.accepting.preflight import Approval
+from relay.services.accepting.quotes import Offer
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the caller's profile is to do. Without a controller, the one who signed in is to sign it."""
+
+    payload: bytes
+    channel: int = 0
+    validity: int = 0
+    controller: str | None = None
+    wants_quote: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall:
+    """
+    A relay call that lacks its signature by `identity.controller` over `identity.digest`.
+
+    The costs are in credits, None where the call cannot be executed; `refusals` say why it would be refused now.
+    Without a quote, `quote_refusal` says why there is none, unless nobody asked for one or the call would be refused.
+    """
+
+    call: RelayCall
+    identity: Identity
+    refusals: tuple[DomainError, ...]
+    gas_limit: int | None = None
+    expected_cost: int | None = None
+    highest_cost: int | None = None
+    quote: Quote | None = None
+    quote_refusal: DomainError | None = None
+
+
+class _Refusals(list[DomainError]):
+    """Collects, as a context, what refuses the call; that something is away is no answer about the call."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if isinstance(error, DomainError) and not error.is_outage:
+            self.append(error)
+            return True
+        return False
+
+
+def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
+    """
+    Return the call with its nonce and costs, with every reason for which it would be refused now, or with a quote.
+
+    Raises:
+        NotAuthenticated: the session or the account has ended.
+        InvalidRequest: the draft names no controller, and nor does the session.
+        KeyManagerNotFound: the profile has no key manager, so there is nothing to sign.
+        NodeUnavailable: no node answered.
+    """
+    controller = queries.controller_of_session(user_id=caller.user_id, session_id=caller.session_id, now=now)
+    controller = draft.controller or controller
+    if controller is None:
+        fault = {"pointer": "/controller", "code": "required", "detail": "The token names no controller."}
+        raise InvalidRequest("Say which controller will sign.", errors=[fault])
+    query = _query(caller, draft, controller)
+    (state,) = get_chain_client().read_relay_states([query])
+    if state.relay_nonce is None:
+        raise KeyManagerNotFound(f"{query.key_manager} does not answer getNonce of LSP-25.")
+    nonce = queries.next_relay_nonce(
+        key_manager=query.key_manager, controller=controller, chain_nonce=state.relay_nonce
+    )
+    call = RelayCall(query.key_manager, draft.payload, b"", nonce, draft.validity)
+    identity = Identity("0x" + call.digest(get_chain().id).hex(), controller)
+    request = CallRequest(caller, call, identity, now)
+    return _assess(request, query, state, wants_quote=draft.wants_quote)
+
+
+def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
+    return RelayQuery(
+        profile=caller.profile_address,
+        key_manager=preflight.owner_of(profile=caller.profile_address),
+        controller=controller,
+        channel=draft.channel,
+        sender=get_signer().addresses()[0],
+        # There is no signature yet that the node could try.
+        calldata=b"",
+        gas_limit=None,
+        gas_cap=settings.RELAY_MAX_GAS,
+    )
+
+
+def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants_quote: bool) -> PreparedCall:
+    """Return what the call would cost, each reason for which it would be refused, and a quote if there is none."""
+    key = CallKey(request.identity, request.caller.user_id, request.caller.session_id, request.now)
+    (rows,) = queries.rows_of_calls([key])
+    refusals = _Refusals()
+    if rows.is_paused:
+        refusals.append(RelayPaused())
+    with refusals:
+        limits.check_cancelled_calls(rows=rows, now=request.now)
+    with refusals:
+        preflight.check_validity(
+            call=request.call, now=max(int(request.now.timestamp()), state.head.timestamp)
+        )
+    is_trusted, fees, gas = False, None, None
+    with refusals:
+        is_trusted = preflight.check_ownership(query=query, state=state, trusted_codes=rows.trusted_codes)
+    with refusals:
+        if state.permissions == 0:
+            raise SignerNotController(
+                f"{query.controller} holds no permission on {query.profile}.", recovered=query.controller
+            )
+        preflight.check_relay_permission(query=query, state=state)
+        with preflight.explained_reverts():
+            gas = gas_limits.before_signing(call=request.call, query=query)
+        preflight.check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
+    with refusals:
+        fees = preflight.fees_of(state)
+    if gas is None or fees is None:
+        return PreparedCall(request.call, request.identity, tuple(refusals), gas and gas.limit)
+    approval = Approval(gas, fees, state.relay_nonce or 0, is_trusted)
+    refusal = acceptance.refusal_of(ApprovedCall(request, rows, query, approval))
+    if refusal is not None:
+        refusals.append(refusal)
+    quote = None
+    if wants_quote and not refusals:
+        offer = Offer(request.caller.user_id, request.identity, approval, state.head.base_fee_wei)
+        quote = quotes.issue(offer, now=request.now)
+    return PreparedCall(
+        request.call,
+        request.identity,
+        tuple(refusals),
+        gas.limit,
+        expected_cost=_credits(gas.expected, fees.expected_price_wei),
+        highest_cost=_credits(gas.limit, fees.max_fee_per_gas_wei),
+        quote=quote if isinstance(quote, Quote) else None,
+        quote_refusal=quote if isinstance(quote, DomainError) else None,
+    )
+
+
+def _credits(gas: int, price_wei: int) -> int:
+    return cost_in_credits(gas=gas, price_wei=price_wei, credit_wei=settings.CREDIT_WEI)

@@ -1,0 +1,116 @@
+"""
+Reading a quota with a signature (LSP-15).
+
+What rows say is read in one statement, before the node is asked: an ended session costs no trip.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from django.conf import settings
+
+from credits.queries import allowance_at
+from gateway.chain.client import get_chain_client
+from gateway.chain.lsp6 import Permission
+from gateway.chain.lsp15 import quota_digests
+from gateway.chain.signatures import recover_signers
+from relay.errors import QuotaSignatureInvalid, TimestampOutOfWindow
+from relay.queries import rows_of_quota
+from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.preflight import check_own
+from users.errors import SignPermissionMissing
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PER_SECOND = 10**6
+# In seconds this is the year 5138; in milliseconds, 1973.
+_MILLISECONDS_FROM = 10**11
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """Available credits; the credits of the running paid period and its end in unix seconds (0 and -1 without one)."""
+
+    available: int
+    total: int
+    reset_date: int
+
+
+def read_quota(*, caller: Caller, address: str, timestamp: int, signature: bytes, now: datetime) -> Quota:
+    """
+    Return the caller's quota, if a controller with SIGN signed the request within the time window.
+
+    Raises:
+        TimestampOutOfWindow, NotYourProfile, UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
+        SessionEnded, AccountInactive: the session or the account has ended.
+        NodeUnavailable: no node answered.
+    """
+    check_timestamp(timestamp=timestamp, now=now)
+    check_own(profile_address=caller.profile_address, address=address)
+    return signed_quota(caller=caller, timestamp=timestamp, signature=signature, now=now)
+
+
+def signed_quota(*, caller: Caller, timestamp: int, signature: bytes, now: datetime) -> Quota:
+    """
+    Return the caller's quota, if a controller with SIGN signed the request; the caller has checked the timestamp.
+
+    Raises:
+        UnusableSignature, QuotaSignatureInvalid, SignPermissionMissing.
+        SessionEnded, AccountInactive: the session or the account has ended.
+        NodeUnavailable: no node answered.
+    """
+    reading = quota_of(user_id=caller.user_id, session_id=caller.session_id, now=now)
+    _check_signature(address=caller.profile_address, timestamp=timestamp, signature=signature)
+    return reading
+
+
+def check_timestamp(*, timestamp: int, now: datetime) -> None:
+    """
+    Refuse a request that was made too long ago, or in the future; `timestamp` is in unix seconds.
+
+    It is compared with the clock and its fraction, so a second that has begun counts as its beginning.
+
+    Raises:
+        TimestampOutOfWindow: it is outside the window.
+    """
+    clock = (now - _EPOCH) // _MICROSECOND
+    difference = timestamp * _PER_SECOND - clock
+    if abs(difference) <= settings.QUOTA_WINDOW_SECONDS * _PER_SECOND:
+        return
+    hint = " Send seconds, not milliseconds." if timestamp >= _MILLISECONDS_FROM else ""
+    raise TimestampOutOfWindow(
+        f"The timestamp is {Decimal(difference).scaleb(-6):+f} s from the service's clock.{hint}",
+        serverTime=clock // _PER_SECOND,
+    )
+
+
+def quota_of(*, user_id: int, session_id: UUID | None = None, now: datetime) -> Quota:
+    """
+    Return the user's quota.
+
+    Raises:
+        SessionEnded, AccountInactive: the session or the account has ended.
+    """
+    rows = rows_of_quota(user_id=user_id, session_id=session_id, now=now)
+    allowance = allowance_at(rows.period, now=now)
+    return Quota(
+        available=rows.available,
+        total=allowance.credits if allowance else 0,
+        reset_date=int(allowance.ends_at.timestamp()) if allowance else -1,
+    )
+
+
+def _check_signature(*, address: str, timestamp: int, signature: bytes) -> None:
+    """Accept every form of the message that recovers a controller with SIGN, in one node round trip."""
+    _, controllers = recover_signers(signature, *quota_digests(address=address, timestamp=timestamp))
+    permissions = get_chain_client().read_permissions(profile=address, controllers=controllers)
+    if any(bits & Permission.SIGN for bits in permissions):
+        return
+    for controller, bits in zip(controllers, permissions, strict=True):
+        if bits:
+            raise SignPermissionMissing(
+                f"The controller {controller} lacks SIGN on {address}.", controller=controller
+            )
+    raise QuotaSignatureInvalid("The signature recovers no controller of the profile in any accepted form.")

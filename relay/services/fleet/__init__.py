@@ -1,0 +1,1 @@
+"""The relayers, and what the service may lose through them."""

@@ -1,0 +1,353 @@
+"""
+Send stored bytes to the node, in the order of account nonces.
+
+Sending the same bytes twice does no harm, so no lock is held and any number of
+workers may run. The rows say what is left to send.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from django.conf import settings
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.fees import Fees
+from gateway.chain.lsp25 import valid_until_of
+from gateway.chain.types import SendKind, SendOutcome
+from gateway.common import db, durations
+from gateway.common.db import isolated
+from relay.models import ACTIVE_SQL, IN_PROGRESS_SQL, PREDECESSOR_FAILED, Attempt, RelayTransaction
+from relay.services.sending import cancellation, replacement
+from relay.services.sending.replacement import current_fees
+
+_Status = RelayTransaction.Status
+
+
+class _Signed(NamedTuple):
+    """An attempt with signed bytes, and what of its call decides whether they may be sent."""
+
+    id: int
+    relay_transaction_id: int
+    relayer_id: int
+    kind: str
+    transaction_hash: str
+    raw: bytes
+    node_message: str
+    channel: tuple[str, str, int]
+    valid_until: int | None
+    is_follower: bool
+
+
+class _CurrentChain:
+    """The chain's time and fees; the nodes are asked when one of them is first needed."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = int(now.timestamp())
+
+    @cached_property
+    def time(self) -> int:
+        """
+        The chain's time or ours, the later one.
+
+        A node alone could end calls by a time in the future, so the quorum is asked; without one, our clock goes.
+        """
+        client, confirmations = get_chain_client(), get_chain().confirmations
+        try:
+            view = client.read_chain(transaction_hashes=[], accounts=[], confirmations=confirmations)
+        except NodeUnavailable:
+            return self._now
+        return max(self._now, view.head.timestamp)
+
+    @cached_property
+    def fees(self) -> Fees:
+        return current_fees(head=get_chain_client().head())
+
+
+def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
+    """
+    Send the unsent attempts of one relayer, or of all; return how many the node took.
+
+    Validity and predecessors are checked once more before the first broadcast: a
+    call that could only burn gas is cancelled instead.
+
+    Raises:
+        NodeUnavailable: no node answered; the bytes stay for the next try.
+    """
+    attempts = _read(_UNSENT, {"relayer": relayer_id})
+    if not attempts:
+        return 0
+    chain = _CurrentChain(now)
+    sent = 0
+    blocked_relayers: set[int] = set()
+    for batch in _batches(attempts):
+        # Of a blocked relayer, lower account nonces have not reached the node.
+        free = [attempt for attempt in batch if attempt.relayer_id not in blocked_relayers]
+        accepted, unreachable = _send(_still_wanted(free, chain, now), chain, now)
+        sent += accepted
+        blocked_relayers |= unreachable
+    if blocked_relayers and not sent:
+        get_chain_client().head()  # Raises where no node answers at all.
+    return sent
+
+
+def resend(*, now: datetime) -> int:
+    """
+    Send again what was broadcast a while ago and is not mined, since nodes drop transactions; return how many.
+
+    Raises:
+        NodeUnavailable: no node answered.
+    """
+    overdue = _read(_OVERDUE, {"before": now - timedelta(seconds=settings.RELAY_RESEND_SECONDS)})
+    return _send_again(overdue, now)
+
+
+def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
+    """
+    Send the transaction's stored bytes now, for staff; return how many attempts the node took.
+
+    An attempt that was never sent is sent together with all that its relayer has signed,
+    in the order of account nonces; one that was sent before is sent alone.
+
+    Raises:
+        NodeUnavailable: no node answered; the bytes stay for the next try.
+    """
+    unsent = Attempt.objects.filter(relay_transaction_id=relay_transaction_id).unsent().first()
+    if unsent is not None:
+        return broadcast(relayer_id=unsent.relayer_id, now=now)
+    return _send_again(_read(_UNMINED, {"transaction": relay_transaction_id}), now)
+
+
+def _send_again(attempts: Sequence[_Signed], now: datetime) -> int:
+    accepted, unreachable = _send(attempts, _CurrentChain(now), now)
+    if unreachable and not accepted:
+        get_chain_client().head()  # Raises where no node answers at all.
+    return accepted
+
+
+def sweep(*, now: datetime) -> int:
+    """
+    Broadcast what waits, relayer by relayer, and again what was sent long ago; return how many the node took.
+
+    An error of one relayer's attempts is logged and holds up no other relayer.
+
+    Raises:
+        NodeUnavailable: no node answered.
+    """
+    relayer_ids = db.all_rows(_RELAYERS_WITH_UNSENT, {"chain": get_chain().id})
+    sent = 0
+    for (relayer_id,) in relayer_ids:
+        with isolated(f"broadcasting for relayer {relayer_id}"):
+            sent += broadcast(relayer_id=relayer_id, now=now)
+    return sent + resend(now=now)
+
+
+def _read(statement: str, params: Mapping[str, Any]) -> list[_Signed]:
+    rows = db.all_rows(statement, {"chain": get_chain().id, **params})
+    return [
+        _Signed._make(
+            (*columns, (key_manager, controller, channel), valid_until_of(int(validity)), is_follower)
+        )
+        for *columns, key_manager, controller, channel, validity, is_follower in rows
+    ]
+
+
+def _batches(attempts: Iterable[_Signed]) -> list[list[_Signed]]:
+    """
+    Split into batches, each with at most one call per channel, in each relayer's order.
+
+    If the node refuses a call, those behind it in its channel must not have been sent with it.
+    """
+    batches: list[list[_Signed]] = []
+    numbers: dict[int, int] = {}
+    channels: dict[int, set[tuple[str, str, int]]] = {}
+    for attempt in attempts:
+        relayer_id = attempt.relayer_id
+        if attempt.channel in channels.setdefault(relayer_id, set()):
+            numbers[relayer_id] += 1
+            channels[relayer_id].clear()
+        channels[relayer_id].add(attempt.channel)
+        number = numbers.setdefault(relayer_id, 0)
+        if number == len(batches):
+            batches.append([])
+        batches[number].append(attempt)
+    return batches
+
+
+def _still_wanted(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> list[_Signed]:
+    """Return the attempts without calls that could only burn gas; the cancellation of these is begun."""
+    calls = [attempt for attempt in attempts if attempt.kind == Attempt.Kind.CALL]
+    followers = [call.relay_transaction_id for call in calls if call.is_follower]
+    lost = {row_id for (row_id,) in db.all_rows(_LOST_FOLLOWERS, {"ids": followers})} if followers else set()
+    dropped = set()
+    for call in calls:
+        if _expires(call, chain):
+            reason = (_Status.EXPIRED, "relay-call-expired", "Its validity ended before it was sent.")
+        elif call.relay_transaction_id in lost:
+            detail = "A call before it in its channel failed."
+            reason = (_Status.CANCELLED, PREDECESSOR_FAILED, detail)
+        else:
+            continue
+        dropped.add(call.id)
+        with isolated(f"cancelling {call.transaction_hash}"):
+            _cancel(call, *reason, chain.fees, now)
+    return [attempt for attempt in attempts if attempt.id not in dropped]
+
+
+def _expires(call: _Signed, chain: _CurrentChain) -> bool:
+    """Return whether the call's validity ends before a block could take it; an open end never does."""
+    if call.valid_until is None:
+        return False
+    return call.valid_until < chain.time + get_chain().block_seconds
+
+
+def _cancel(call: _Signed, status: _Status, code: str, detail: str, fees: Fees, now: datetime) -> None:
+    attempt = Attempt.objects.get(pk=call.id)
+    cancellation.begin(attempt=attempt, terminal_status=status, code=code, detail=detail, fees=fees, now=now)
+
+
+def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> tuple[int, set[int]]:
+    """Return how many the node took, and the relayers of those it did not answer; these are sent again later."""
+    if not attempts:
+        return 0, set()
+    outcomes = get_chain_client().send_raw_transactions([attempt.raw for attempt in attempts])
+    accepted = [attempt for attempt, outcome in zip(attempts, outcomes, strict=True) if _is_accepted(outcome)]
+    _mark_sent(accepted, now)
+    unreachable = set()
+    for attempt, outcome in zip(attempts, outcomes, strict=True):
+        if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
+            with isolated(f"the send error of {attempt.transaction_hash}"):
+                row = Attempt.objects.get(pk=attempt.id)
+                handle_send_error(attempt=row, outcome=outcome, fees=chain.fees, now=now)
+        elif outcome.kind == SendKind.UNREACHABLE:
+            unreachable.add(attempt.relayer_id)
+            if outcome.message[:_MESSAGE_LENGTH] != attempt.node_message:
+                _store_message(attempt_id=attempt.id, outcome=outcome)
+    return len(accepted), unreachable
+
+
+def _is_accepted(outcome: SendOutcome) -> bool:
+    """A nonce that is too low was used by these bytes or by others; the tracker finds out which."""
+    return outcome.kind in {SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW}
+
+
+def _mark_sent(attempts: Sequence[_Signed], now: datetime) -> None:
+    if attempts:
+        params = {
+            "attempts": [attempt.id for attempt in attempts],
+            "transactions": [attempt.relay_transaction_id for attempt in attempts],
+            "now": now,
+        }
+        for (waited_seconds,) in db.all_rows(_MARK_SENT, params):
+            if waited_seconds is not None:
+                durations.BROADCAST.observe(waited_seconds)
+
+
+_MESSAGE_LENGTH = 500
+
+
+def _store_message(*, attempt_id: int, outcome: SendOutcome) -> None:
+    """Store the node's error message for staff."""
+    Attempt.objects.filter(pk=attempt_id).update(node_message=outcome.message[:_MESSAGE_LENGTH])
+
+
+def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now: datetime) -> None:
+    """
+    Bump the fees where they were the reason; cancel a call that the node refuses for good.
+
+    A call whose fees may not be bumped waits for a cheaper chain, until it is overdue.
+    A self-transfer that is refused stays and is sent again by the sweep: the account
+    nonce must be used up, and the reason (a relayer without funds, high gas prices) passes.
+    """
+    _store_message(attempt_id=attempt.pk, outcome=outcome)
+    if outcome.kind == SendKind.UNDERPRICED:
+        if not replacement.replace(attempt_id=attempt.pk, fees=fees, now=now):
+            cancellation.begin_if_overdue(attempt=attempt, fees=fees, now=now)
+    elif attempt.kind == Attempt.Kind.CALL:
+        cancellation.begin(
+            attempt=attempt,
+            terminal_status=RelayTransaction.Status.CANCELLED,
+            code="refused-by-node",
+            detail=f"The node refused the transaction: {outcome.message[:300]}",
+            fees=fees,
+            now=now,
+        )
+
+
+_SIGNED, _SENT = Attempt.Status.SIGNED.value, Attempt.Status.SENT.value
+
+_COLUMNS = """
+SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.kind, attempt.transaction_hash,
+       attempt.raw, attempt.node_message, call.key_manager_address, call.controller_address, call.channel,
+       call.validity, call.is_follower
+"""
+_IN_NONCE_ORDER = "ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence"
+
+# What is signed and waits is a few of all that is in flight, and is found by an index of its own; its calls by their
+# keys. A call is in progress until `settled_at`. By its status, PostgreSQL might read everything in progress for each
+# attempt: its statistics may be of a moment when nothing was.
+_WAITING = f"""
+FROM relay_attempt AS attempt
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id AND call.settled_at IS NULL
+WHERE attempt.chain_id = %(chain)s AND attempt.status = '{_SIGNED}'
+"""
+
+# What waits for its first broadcast, of one relayer or of all.
+_UNSENT = f"""{_COLUMNS} {_WAITING}
+  AND (%(relayer)s::bigint IS NULL OR attempt.relayer_id = %(relayer)s::bigint)
+{_IN_NONCE_ORDER}
+"""
+_RELAYERS_WITH_UNSENT = f"SELECT DISTINCT attempt.relayer_id {_WAITING} ORDER BY attempt.relayer_id"
+
+# What was last broadcast before that moment and is not mined, or was in a block that disappeared. The calls are
+# listed first, for the same reason.
+_OVERDUE = f"""
+WITH call AS MATERIALIZED (
+    SELECT id, key_manager_address, controller_address, channel, validity, is_follower
+    FROM relay_relaytransaction WHERE chain_id = %(chain)s AND status IN {IN_PROGRESS_SQL}
+)
+{_COLUMNS} FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+WHERE attempt.status = '{_SENT}' AND (attempt.sent_at < %(before)s OR attempt.sent_at IS NULL)
+{_IN_NONCE_ORDER} LIMIT 200
+"""  # noqa: S608 - constants of our own
+
+# What was broadcast of one call, and is not mined.
+_UNMINED = f"""
+{_COLUMNS} FROM relay_relaytransaction AS call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+WHERE call.id = %(transaction)s AND call.chain_id = %(chain)s AND call.settled_at IS NULL
+  AND attempt.status = '{_SENT}'
+{_IN_NONCE_ORDER}
+"""
+
+# Of these calls, the followers whose predecessor in the channel cannot be executed any more: it is over without
+# success, or will be. A repeat of a failed predecessor was accepted later and is none, since its account nonce
+# comes later too.
+_LOST_FOLLOWERS = f"""
+SELECT call.id FROM relay_relaytransaction AS call
+WHERE call.id = ANY(%(ids)s::bigint[]) AND call.is_follower AND NOT EXISTS (
+    SELECT FROM relay_relaytransaction AS before
+    WHERE before.chain_id = call.chain_id AND before.key_manager_address = call.key_manager_address
+      AND before.controller_address = call.controller_address AND before.channel = call.channel
+      AND before.relay_nonce = call.relay_nonce - 1 AND before.id < call.id
+      AND before.status IN {ACTIVE_SQL} AND (before.terminal_status = '' OR before.status NOT IN {IN_PROGRESS_SQL})
+)
+"""  # noqa: S608 - constants of our own
+
+# Update conditionally: what the tracker or a newer attempt has written meanwhile stays. The count is read first, so
+# calls are locked before attempts, as everywhere. Returns how long attempts had waited that were never sent before.
+_MARK_SENT = f"""
+WITH submitted AS (
+    UPDATE relay_relaytransaction SET status = '{_Status.SUBMITTED}'
+    WHERE id = ANY(%(transactions)s::bigint[]) AND status = '{_Status.PENDING}'
+    RETURNING id
+)
+UPDATE relay_attempt AS attempt
+SET status = '{_SENT}', sent_at = %(now)s, first_sent_at = coalesce(first_sent_at, %(now)s)
+FROM (SELECT count(*) FROM submitted) AS done
+WHERE attempt.id = ANY(%(attempts)s::bigint[]) AND attempt.status IN ('{_SIGNED}', '{_SENT}')
+RETURNING CASE WHEN attempt.first_sent_at = %(now)s
+          THEN extract(epoch FROM attempt.first_sent_at - attempt.created_at)::float END
+"""  # noqa: S608 - constants of our own

@@ -1,0 +1,218 @@
+"""
+Top up relayers from the treasury before they run dry.
+
+One transfer at a time is on the way. It is stored before it is sent and sent again until it is mined, with the
+chain's own account nonce: so neither a crash nor a second worker can pay an amount twice.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.fees import Fees
+from gateway.chain.remote_signing import signed_outside
+from gateway.chain.signing import get_signer
+from gateway.chain.treasury import TRANSFER_GAS, get_treasury
+from gateway.chain.types import AccountState, ChainView, Head, Receipt
+from gateway.common.fields import checksum
+from relay import queries
+from relay.models import Relayer, TopUp, Treasury
+from relay.services.sending.replacement import bump_fees, current_fees
+
+logger = logging.getLogger(__name__)
+
+_Status = TopUp.Status
+_DAY = timedelta(days=1)
+
+
+def treasury_address() -> str:
+    """Return the address of the account that funds relayers; empty where there is none."""
+    treasury = get_treasury()
+    if treasury is not None:
+        return treasury.address
+    return checksum(settings.RELAY_TREASURY_ADDRESS) if settings.RELAY_TREASURY_ADDRESS else ""
+
+
+def top_up(*, now: datetime) -> TopUp | None:
+    """
+    Read the treasury and take the next step: follow the transfer on the way, or begin one for the poorest relayer.
+
+    Returns the transfer that was sent, for the first time or again. Without the key, the balance is read and
+    nothing is sent.
+
+    Raises:
+        NodeUnavailable: no node answered; the next run goes on.
+    """
+    address = treasury_address()
+    if not address:
+        return None
+    slot = _slot_on_the_way(address)
+    view = get_chain_client().read_chain(
+        transaction_hashes=[row.transaction_hash for row in slot],
+        accounts=[address],
+        confirmations=get_chain().confirmations,
+    )
+    account = view.accounts[address]
+    Treasury.objects.update_or_create(
+        chain_id=get_chain().id,
+        address=address,
+        defaults={"balance_wei": account.balance_wei, "synced_at": now},
+    )
+    if get_treasury() is None:
+        return None
+    if slot:
+        return _follow(slot, view, account, now=now)
+    return _begin(address, account, view.head, now=now)
+
+
+def _slot_on_the_way(address: str) -> list[TopUp]:
+    """Return the transfer on the way, preceded by those that it replaced."""
+    sent = TopUp.objects.filter(
+        chain_id=get_chain().id, treasury_address=address, status=_Status.SENT
+    ).first()
+    if sent is None:
+        return []
+    same_nonce = TopUp.objects.filter(
+        chain_id=sent.chain_id, treasury_address=address, account_nonce=sent.account_nonce
+    )
+    return list(same_nonce.select_related("relayer").order_by("sequence"))
+
+
+def _begin(address: str, account: AccountState, head: Head, *, now: datetime) -> TopUp | None:
+    relayer = _poorest()
+    if relayer is None:
+        return None
+    fees = current_fees(head=head)
+    amount = min(
+        settings.RELAY_TOP_UP_TO_WEI - int(relayer.balance_wei),
+        account.balance_wei - TRANSFER_GAS * fees.max_fee_per_gas_wei,
+        settings.RELAY_TOP_UP_DAILY_WEI - queries.top_ups(since=now - _DAY)[0],
+    )
+    if amount < settings.RELAY_TOP_UP_BELOW_WEI:
+        logger.warning(
+            "relayer %s is not topped up: the treasury or its daily limit is used up", relayer.address
+        )
+        return None
+    row = _signed(relayer, address, account.latest_nonce, 0, amount, fees, now=now)
+    # Another worker may have begun one, or the node may lag behind the transfer before: then this one is dropped.
+    stored = TopUp.objects.bulk_create([row], ignore_conflicts=True)
+    if not TopUp.objects.filter(transaction_hash=stored[0].transaction_hash, status=_Status.SENT).exists():
+        return None
+    logger.info("relayer %s gets %d wei from the treasury", relayer.address, amount)
+    return _send(row)
+
+
+def _poorest() -> Relayer | None:
+    poor = Relayer.objects.filter(
+        chain_id=get_chain().id,
+        address__in=get_signer().addresses(),
+        retired_at__isnull=True,
+        quarantined_at__isnull=True,
+        balance_wei__lt=settings.RELAY_TOP_UP_BELOW_WEI,
+    )
+    # The tracker has to see a transfer arrive before there is another one.
+    unseen = TopUp.objects.filter(
+        relayer=OuterRef("pk"),
+        status__in=(_Status.MINED, _Status.LOST),
+        ended_at__gte=OuterRef("synced_at"),
+    )
+    return poor.exclude(Exists(unseen)).order_by("balance_wei", "pk").first()
+
+
+def _follow(slot: list[TopUp], view: ChainView, account: AccountState, *, now: datetime) -> TopUp | None:
+    newest = slot[-1]
+    for row in slot:
+        receipt = view.receipts.get(row.transaction_hash)
+        if receipt and receipt.block_number <= view.head.number - get_chain().confirmations + 1:
+            _end(slot, row, receipt, now=now)
+            return None
+        # In a block that is not confirmed yet, or of which the nodes say different things.
+        if receipt or row.transaction_hash in view.undecided:
+            return None
+    if account.confirmed_nonce > newest.account_nonce:
+        logger.error("the treasury's account nonce %d was used elsewhere", newest.account_nonce)
+        TopUp.objects.filter(pk=newest.pk, status=_Status.SENT).update(status=_Status.LOST, ended_at=now)
+        return None
+    return _send(_replaced(newest, view.head, now=now) or newest)
+
+
+@transaction.atomic(durable=True)
+def _end(slot: list[TopUp], mined: TopUp, receipt: Receipt, *, now: datetime) -> None:
+    TopUp.objects.filter(pk__in=[row.pk for row in slot]).update(status=_Status.REPLACED)
+    TopUp.objects.filter(pk=mined.pk).update(
+        status=_Status.MINED,
+        fee_wei=receipt.gas_used * receipt.effective_gas_price_wei,
+        block_number=receipt.block_number,
+        ended_at=now,
+    )
+
+
+@signed_outside
+def _replaced(newest: TopUp, head: Head, *, now: datetime) -> TopUp | None:
+    """Sign the transfer again where it waits for long and pays too little for today's chain."""
+    fees = current_fees(head=head)
+    price = head.base_fee_wei + fees.max_priority_fee_per_gas_wei
+    waits_since = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+    if newest.created_at > waits_since or newest.max_fee_per_gas_wei >= price:
+        return None
+    bumped = bump_fees(signed=newest, fees=fees)
+    if bumped is None:
+        return None
+    if not TopUp.objects.filter(pk=newest.pk, status=_Status.SENT).update(status=_Status.REPLACED):
+        return None
+    row = _signed(
+        newest.relayer,
+        newest.treasury_address,
+        newest.account_nonce,
+        newest.sequence + 1,
+        int(newest.amount_wei),
+        bumped,
+        now=now,
+    )
+    row.save(force_insert=True)
+    return row
+
+
+def _signed(
+    relayer: Relayer,
+    address: str,
+    account_nonce: int,
+    sequence: int,
+    amount_wei: int,
+    fees: Fees,
+    *,
+    now: datetime,
+) -> TopUp:
+    treasury = get_treasury()
+    assert treasury is not None, "only a process with the key begins a transfer"  # noqa: S101
+    signed = treasury.sign_transfer(
+        to=relayer.address,
+        value_wei=amount_wei,
+        account_nonce=account_nonce,
+        fees=fees,
+        relayers=get_signer().addresses(),
+    )
+    return TopUp(
+        chain_id=get_chain().id,
+        relayer=relayer,
+        treasury_address=address,
+        account_nonce=account_nonce,
+        sequence=sequence,
+        amount_wei=amount_wei,
+        max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
+        max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
+        transaction_hash=signed.transaction_hash,
+        raw=signed.raw,
+        created_at=now,
+    )
+
+
+def _send(row: TopUp) -> TopUp:
+    """Hand the bytes to the node; whatever it says, they are sent again until the account nonce is used."""
+    get_chain_client().send_raw_transactions([bytes(row.raw)])
+    return row

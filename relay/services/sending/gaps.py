@@ -1,0 +1,205 @@
+"""
+Fill gaps: account nonces between the chain's and ours that no attempt of a call in progress will use up.
+
+They do not come about in normal operation: a transaction from outside the service took an account nonce and a
+reorganisation removed it, or rows were changed by hand. Nodes keep everything behind a gap waiting, so one would
+stop its relayer for good. A gap is filled by a self-transfer. It is stored before it is sent, once for each
+account nonce.
+"""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db.models import F
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.fees import Fees
+from gateway.chain.remote_signing import signed_outside
+from gateway.chain.signing import get_signer
+from gateway.chain.types import Head, SendKind, SendOutcome
+from gateway.common import db
+from gateway.common.db import isolated
+from relay.models import IN_PROGRESS_SQL, GapFiller, Loss
+from relay.services.fleet import losses
+from relay.services.sending.replacement import bump_fees, current_fees
+from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
+
+logger = logging.getLogger(__name__)
+
+# A node that lags behind another shows a gap for a moment.
+_GRACE_SECONDS = 10
+_MESSAGE_LENGTH = 500
+
+
+class Gap(NamedTuple):
+    """An account nonce that nothing will use up, and whose."""
+
+    relayer_id: int
+    address: str
+    account_nonce: int
+
+
+class GapWatch:
+    """Remembers since when there is which gap, for one that looks at every new block."""
+
+    def __init__(self) -> None:
+        self._seen_at: dict[Gap, datetime] = {}
+
+    def fill(self, *, head: Head, now: datetime) -> int:
+        """
+        Fill the gaps that have been there for a while, and send again what fills earlier ones; return how many are new.
+
+        Raises:
+            NodeUnavailable: no node answered; what is stored is sent with the next call.
+        """
+        self._seen_at = {gap: self._seen_at.get(gap, now) for gap in find_gaps(head=head)}
+        due = now - timedelta(seconds=_GRACE_SECONDS)
+        fees = current_fees(head=head)
+        filled = _store((gap for gap, seen_at in self._seen_at.items() if seen_at <= due), fees, now)
+        _send(head=head, fees=fees, now=now)
+        return filled
+
+
+def find_gaps(*, head: Head) -> list[Gap]:
+    """
+    Return the gaps without a filler that a node at this block shows, of relayers whose keys we have.
+
+    A node that has not reached the block of a mined attempt knows too little about its account nonce.
+    """
+    params = {
+        "chain": get_chain().id,
+        "addresses": list(get_signer().addresses()),
+        "most": settings.RELAY_MAX_IN_FLIGHT,
+        "head": head.number,
+    }
+    return [Gap._make(row) for row in db.all_rows(_GAPS, params)]
+
+
+def _store(gaps: Iterable[Gap], fees: Fees, now: datetime) -> int:
+    stored = 0
+    for gap in gaps:
+        with isolated(f"filling account nonce {gap.account_nonce} of relayer {gap.address}"):
+            stored += _store_filler(gap, fees, now)
+    return stored
+
+
+@signed_outside
+def _store_filler(gap: Gap, fees: Fees, now: datetime) -> bool:
+    """Store a self-transfer; False where another worker has done it, or the service may lose no more gas now."""
+    signed = _sign(gap.address, gap.account_nonce, fees)
+    filler, is_new = GapFiller.objects.get_or_create(
+        relayer_id=gap.relayer_id,
+        account_nonce=gap.account_nonce,
+        defaults={**_columns(signed, fees), "created_at": now},
+    )
+    if not is_new:
+        return False
+    key, cost_wei = f"gap:{gap.relayer_id}:{gap.account_nonce}", SELF_TRANSFER_GAS * fees.max_fee_per_gas_wei
+    if not losses.reserve(key=key, user_id=None, amount_wei=cost_wei, kind=Loss.Kind.GAP, now=now):
+        filler.delete()
+        return False
+    # So little gas is counted at its highest price.
+    losses.settle(key=key, lost_wei=cost_wei, now=now)
+    logger.error(
+        "account nonce %s of relayer %s was in no transaction; %s fills it",
+        gap.account_nonce,
+        gap.address,
+        filler.transaction_hash,
+    )
+    return True
+
+
+def _sign(address: str, account_nonce: int, fees: Fees) -> SignedTransaction:
+    return get_signer().sign(
+        relayer=address,
+        transaction=UnsignedTransaction(
+            chain_id=get_chain().id,
+            account_nonce=account_nonce,
+            max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
+            max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
+            gas_limit=SELF_TRANSFER_GAS,
+            to=address,
+            data=b"",
+        ),
+    )
+
+
+def _columns(signed: SignedTransaction, fees: Fees) -> dict[str, object]:
+    return {
+        "transaction_hash": signed.transaction_hash,
+        "raw": signed.raw,
+        "max_fee_per_gas_wei": fees.max_fee_per_gas_wei,
+        "max_priority_fee_per_gas_wei": fees.max_priority_fee_per_gas_wei,
+    }
+
+
+def _send(*, head: Head, fees: Fees, now: datetime) -> None:
+    """Send what was never sent, and again what the chain has not taken for a while, at higher fees where it must be."""
+    addresses = list(get_signer().addresses())
+    open_fillers = GapFiller.objects.filter(
+        relayer__chain_id=get_chain().id,
+        relayer__address__in=addresses,
+        account_nonce__gte=F("relayer__mined_account_nonce"),
+    ).exclude(sent_at__gt=now - timedelta(seconds=settings.RELAY_RESEND_SECONDS))
+    fillers = list(open_fillers.select_related("relayer").order_by("relayer_id", "account_nonce"))
+    if not fillers:
+        return
+    for filler in fillers:
+        if filler.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei:
+            _raise_fees(filler, fees)
+    outcomes = get_chain_client().send_raw_transactions([bytes(filler.raw) for filler in fillers])
+    for filler, outcome in zip(fillers, outcomes, strict=True):
+        with isolated(f"filling account nonce {filler.account_nonce}"):
+            _note(filler, outcome, fees, now)
+
+
+def _note(filler: GapFiller, outcome: SendOutcome, fees: Fees, now: datetime) -> None:
+    filler.node_message = outcome.message[:_MESSAGE_LENGTH]
+    if outcome.kind in {SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW}:
+        filler.sent_at = now
+    filler.save(update_fields=["node_message", "sent_at"])
+    if outcome.kind == SendKind.UNDERPRICED:
+        _raise_fees(filler, fees)
+
+
+def _raise_fees(filler: GapFiller, fees: Fees) -> None:
+    """Sign again at higher fees if the cap allows it; whichever of the two is mined, the gap is filled."""
+    bumped = bump_fees(signed=filler, fees=fees)
+    if bumped is None:
+        return
+    columns = _columns(_sign(filler.relayer.address, filler.account_nonce, bumped), bumped)
+    for name, value in columns.items():
+        setattr(filler, name, value)
+    filler.save(update_fields=list(columns))
+
+
+# Nodes keep no more of one account in their pools than may be in flight.
+_GAPS = f"""
+SELECT relayer.id, relayer.address, taken.account_nonce
+FROM relay_relayer AS relayer
+CROSS JOIN LATERAL generate_series(
+    relayer.mined_account_nonce, least(relayer.next_account_nonce, relayer.mined_account_nonce + %(most)s) - 1
+) AS taken (account_nonce)
+WHERE relayer.chain_id = %(chain)s AND relayer.address = ANY(%(addresses)s)
+  AND NOT EXISTS (
+    SELECT FROM relay_gapfiller AS filler
+    WHERE filler.relayer_id = relayer.id AND filler.account_nonce = taken.account_nonce
+  )
+  AND NOT EXISTS (
+    SELECT FROM relay_unsignedcall AS unsigned
+    WHERE unsigned.relayer_id = relayer.id AND unsigned.account_nonce = taken.account_nonce
+  )
+  -- Not EXISTS: few account nonces are looked up, of which PostgreSQL expects thousands and would read all attempts.
+  AND (
+    SELECT true FROM relay_attempt AS attempt
+    JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+    WHERE attempt.relayer_id = relayer.id AND attempt.account_nonce = taken.account_nonce
+      AND (call.status IN {IN_PROGRESS_SQL} OR attempt.block_number > %(head)s)
+    LIMIT 1
+  ) IS NULL
+ORDER BY relayer.id, taken.account_nonce
+"""  # noqa: S608 - constants of our own

@@ -1,0 +1,191 @@
+"""
+Sign one more transaction on an account nonce that is taken, at higher fees. The chain takes one of them.
+
+It replaces an attempt that is too cheap for today's chain, or it is the self-transfer that
+cancels a call.
+"""
+
+from datetime import datetime
+
+from django.conf import settings
+
+from credits.services import holds
+from gateway.chain.config import get_chain
+from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
+from gateway.chain.remote_signing import signed_outside
+from gateway.chain.signing import get_signer
+from gateway.chain.types import Head
+from relay.models import Attempt, GapFiller, Loss, RelayTransaction, TopUp
+from relay.pricing import cost_in_credits
+from relay.services.fleet import losses
+from relay.services.sending import loops
+from rewards.queries import debt_limit_of
+from signer.transactions import SELF_TRANSFER_GAS, UnsignedTransaction
+
+
+def current_fees(*, head: Head) -> Fees:
+    """Return today's fees in wei, or the cap where they exceed it: a cancellation cannot wait for cheaper gas."""
+    policy = get_chain().fees
+    try:
+        return quote_fees(
+            base_fee_wei=head.base_fee_wei,
+            tip_wei=policy.tip_wei,
+            floor_wei=policy.floor_wei,
+            cap_wei=policy.cap_wei,
+        )
+    except FeesTooHigh:
+        return Fees(
+            max_fee_per_gas_wei=policy.cap_wei,
+            max_priority_fee_per_gas_wei=policy.tip_wei,
+            expected_price_wei=policy.cap_wei,
+        )
+
+
+def replacement_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
+    """
+    Return `fees`, bumped where needed to replace `attempt` in the nodes' pools; None if that exceeds the cap.
+
+    An attempt that was never sent is in no pool and needs no bump.
+    """
+    return fees if attempt.first_sent_at is None else bump_fees(signed=attempt, fees=fees)
+
+
+def higher_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
+    """
+    Return fees above those of `attempt`: `fees`, or an eighth more than its own; None above the cap.
+
+    Today's fees do not suffice at a node that wants a larger tip, or that holds
+    another transaction on the account nonce.
+    """
+    replacing = replacement_fees(attempt=attempt, fees=fees)
+    if replacing is None or replacing.max_fee_per_gas_wei > attempt.max_fee_per_gas_wei:
+        return replacing
+    return bump_fees(signed=attempt, fees=fees)
+
+
+def bump_fees(*, signed: Attempt | GapFiller | TopUp, fees: Fees) -> Fees | None:
+    """Return the fees of what was signed, bumped, and at least `fees`; None if that exceeds the cap."""
+    bumped = bump(
+        Fees(signed.max_fee_per_gas_wei, signed.max_priority_fee_per_gas_wei, signed.max_fee_per_gas_wei),
+        cap_wei=get_chain().fees.cap_wei,
+    )
+    if bumped is None:
+        return None
+    return Fees(
+        max(bumped.max_fee_per_gas_wei, fees.max_fee_per_gas_wei),
+        max(bumped.max_priority_fee_per_gas_wei, fees.max_priority_fee_per_gas_wei),
+        max(bumped.expected_price_wei, fees.expected_price_wei),
+    )
+
+
+def store_cancellation(*, call: RelayTransaction, newest: Attempt, fees: Fees, now: datetime) -> bool:
+    """
+    Store a self-transfer that takes over `newest`'s account nonce. The call's row must be locked.
+
+    Returns False where the service may lose no more gas; it is tried again later.
+    """
+    cost_wei = SELF_TRANSFER_GAS * fees.max_fee_per_gas_wei
+    if not _reserve_loss(call=call, kind=Loss.Kind.CANCELLATION, amount_wei=cost_wei, now=now):
+        return False
+    _store_replacement(
+        newest=newest,
+        kind=Attempt.Kind.CANCELLATION,
+        to=newest.relayer.address,
+        data=b"",
+        gas_limit=SELF_TRANSFER_GAS,
+        fees=fees,
+        now=now,
+    )
+    return True
+
+
+def _store_replacement(
+    *, newest: Attempt, kind: Attempt.Kind, to: str, data: bytes, gas_limit: int, fees: Fees, now: datetime
+) -> None:
+    signed = get_signer().sign(
+        relayer=newest.relayer.address,
+        transaction=UnsignedTransaction(
+            chain_id=newest.chain_id,
+            account_nonce=newest.account_nonce,
+            max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
+            max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
+            gas_limit=gas_limit,
+            to=to,
+            data=data,
+        ),
+    )
+    same_nonce = Attempt.objects.filter(relayer=newest.relayer, account_nonce=newest.account_nonce)
+    same_nonce.filter(status=Attempt.Status.SENT).update(status=Attempt.Status.REPLACED)
+    same_nonce.filter(status=Attempt.Status.SIGNED).update(status=Attempt.Status.WITHDRAWN)
+    Attempt.objects.create(
+        relay_transaction_id=newest.relay_transaction_id,
+        chain_id=newest.chain_id,
+        relayer=newest.relayer,
+        account_nonce=newest.account_nonce,
+        sequence=newest.sequence + 1,
+        kind=kind,
+        transaction_hash=signed.transaction_hash,
+        raw=signed.raw,
+        gas_limit=gas_limit,
+        max_fee_per_gas_wei=fees.max_fee_per_gas_wei,
+        max_priority_fee_per_gas_wei=fees.max_priority_fee_per_gas_wei,
+        created_at=now,
+    )
+    loops.notify_signed()
+
+
+@signed_outside
+def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
+    """
+    Sign the attempt's transaction again at `fees` (wei per gas, today's) or above them, and store it.
+
+    The hold is raised first where the call may now cost more. Where the account cannot
+    afford that, the service may lose the excess, within its limits; beyond them the call
+    waits for a cheaper chain.
+
+    Returns False where nothing was signed: the limits forbid it, the attempt is not the
+    newest of its account nonce, or higher fees would exceed the cap.
+    """
+    call_id = Attempt.objects.values_list("relay_transaction_id", flat=True).get(pk=attempt_id)
+    call = RelayTransaction.objects.select_for_update(no_key=True).select_related("hold").get(pk=call_id)
+    newest = call.attempts.select_related("relayer").latest("sequence")
+    bumped = higher_fees(attempt=newest, fees=fees)
+    if not call.is_in_progress or newest.pk != attempt_id or bumped is None:
+        return False
+    if newest.kind == Attempt.Kind.CANCELLATION:
+        return store_cancellation(call=call, newest=newest, fees=bumped, now=now)
+    worst_cost_wei = newest.gas_limit * bumped.max_fee_per_gas_wei
+    if not _cover(call=call, cost_wei=worst_cost_wei, now=now):
+        return False
+    _store_replacement(
+        newest=newest,
+        kind=Attempt.Kind.CALL,
+        to=call.key_manager_address,
+        data=call.calldata,
+        gas_limit=newest.gas_limit,
+        fees=bumped,
+        now=now,
+    )
+    return True
+
+
+def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
+    """
+    Raise the hold to this cost, and never above the call's quote.
+
+    What the hold then lacks, also where the account cannot afford that, is reserved as the service's loss.
+    """
+    cost = cost_in_credits(gas=1, price_wei=cost_wei, credit_wei=settings.CREDIT_WEI)
+    most = cost if call.quoted_cost is None else min(cost, call.quoted_cost)
+    is_raised = holds.raise_hold(
+        hold_id=call.hold_id, credits=most, debt_limit=debt_limit_of(user=call.user, now=now)
+    )
+    excess_wei = cost_wei - (most if is_raised else call.hold.amount) * settings.CREDIT_WEI
+    return excess_wei <= 0 or _reserve_loss(
+        call=call, kind=Loss.Kind.REPLACEMENT, amount_wei=excess_wei, now=now
+    )
+
+
+def _reserve_loss(*, call: RelayTransaction, kind: Loss.Kind, amount_wei: int, now: datetime) -> bool:
+    """Reserve it for the call as a whole: of all its attempts, the chain takes one."""
+    return losses.reserve(key=call.hold.key, user_id=call.user_id, amount_wei=amount_wei, kind=kind, now=now)

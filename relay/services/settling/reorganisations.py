@@ -1,0 +1,298 @@
+"""
+Undo settlements whose blocks a reorganisation has removed.
+
+A call that is settled is watched until its block is final: the hash that the chain has at that height is compared
+with the one it was settled in, at each new block. Where they differ, the settlement is undone by new entries, and
+the call is in progress again. The tracker then does with it what it does with every call in progress, so how it
+ends follows from the new chain alone. What is compared, and up to where, follows from rows: a worker that was
+away compares everything since.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db import transaction
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.fees import Fees
+from gateway.chain.types import BlockId, ChainView
+from gateway.common import db
+from gateway.common.db import isolated
+from relay.models import IN_PROGRESS_SQL, Attempt, FinalBlock, RelayTransaction, ReversedSettlement
+from relay.services.fleet import losses, relayers
+from relay.services.sending import cancellation
+from rewards.services import cashback
+
+logger = logging.getLogger(__name__)
+_Status = RelayTransaction.Status
+
+# Failure codes. Of a reopened call whose self-transfer was mined after all:
+REORGANISED = "reorganised"
+# of a reopened call that gave way to the newer one with its relay nonce:
+SUPERSEDED = "superseded"
+# and of that newer one, if the reopened one was executed all the same.
+OVERTAKEN = "overtaken-by-reopened-call"
+
+
+class FinalBlockReplaced(Exception):
+    """The node's chain has another block where ours was final. Nothing is settled or undone on its word."""
+
+
+class Watch(NamedTuple):
+    """
+    The newest final block, and the blocks above it in which calls were settled.
+
+    `is_replaced`: when last compared, the chain had another block in place of the final one.
+    """
+
+    final: BlockId | None
+    is_replaced: bool
+    settled: Sequence[BlockId]
+
+    @property
+    def heights(self) -> list[int]:
+        """The heights whose hashes are to be read, in ascending order."""
+        final = [self.final] if self.final else []
+        return sorted({block.number for block in [*final, *self.settled]})
+
+
+def watch() -> Watch:
+    """Return what is to be compared with the chain now."""
+    rows = db.all_rows(_WATCH, {"chain": get_chain().id})
+    if not rows:
+        return Watch(None, False, [])
+    number, block_hash, is_replaced = rows[0][:3]
+    settled = [BlockId(*row[3:]) for row in rows if row[3] is not None]
+    return Watch(BlockId(number, block_hash), is_replaced, settled)
+
+
+def reopen_vanished(*, watch: Watch, view: ChainView, now: datetime) -> int:
+    """
+    Reopen the calls that were settled in blocks which the chain does not have any more; return how many.
+
+    A height that the chain has not reached (again) says nothing yet. Where nothing has vanished,
+    the final block moves up.
+
+    Raises:
+        FinalBlockReplaced: not even the final block is in that chain; nothing changes.
+    """
+    _require_final_block(watch, view, now)
+    vanished = [block for block in watch.settled if _replaced(block, view)]
+    if not vanished:
+        _move_final_block(watch, view)
+        return 0
+    logger.warning("a reorganisation removed %s blocks with settled calls", len(vanished))
+    params = {
+        "chain": get_chain().id,
+        "numbers": [block.number for block in vanished],
+        "hashes": [block.block_hash for block in vanished],
+    }
+    reopened = 0
+    # The newest first: of several tries of the same call it is the one to be executed.
+    for (row_id,) in db.all_rows(_SETTLED_CALLS, params):
+        with isolated(f"reopening relay transaction {row_id}"):
+            reopened += _reopen(relay_transaction_id=row_id, vanished=vanished, now=now)
+    return reopened
+
+
+def _replaced(block: BlockId, view: ChainView) -> bool:
+    return view.block_hashes.get(block.number, block.block_hash) != block.block_hash
+
+
+def _require_final_block(watch: Watch, view: ChainView, now: datetime) -> None:
+    final, rows = watch.final, FinalBlock.objects.filter(chain_id=get_chain().id)
+    if final is not None and _replaced(final, view):
+        rows.filter(replaced_at=None).update(replaced_at=now)
+        raise FinalBlockReplaced(f"block {final.number} was {final.block_hash}")
+    if watch.is_replaced and final is not None and final.number in view.block_hashes:
+        rows.update(replaced_at=None)
+
+
+def _move_final_block(watch: Watch, view: ChainView) -> None:
+    """Move up to the newest final block if everything below it was compared just now."""
+    final = view.final
+    if final is None or any(
+        block.number <= final.number and block.number not in view.block_hashes for block in watch.settled
+    ):
+        return
+    if watch.final is None or final.number > watch.final.number:
+        params = {"chain": get_chain().id, "number": final.number, "hash": final.block_hash}
+        db.all_rows(_MOVE_FINAL_BLOCK, params)
+
+
+@transaction.atomic(durable=True)
+def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: datetime) -> bool:
+    """Undo the call's settlement in one of these blocks; False where another worker has done it."""
+    call = RelayTransaction.objects.select_for_update(no_key=True).get(pk=relay_transaction_id)
+    carrier = call.attempts.filter(status=Attempt.Status.MINED).first()
+    if call.settled_at is None or carrier is None or carrier.block_number is None:
+        return False
+    block = BlockId(carrier.block_number, carrier.block_hash)
+    if block not in vanished:
+        return False
+    ReversedSettlement.objects.create(
+        relay_transaction=call,
+        number=call.reversed_settlements.count(),
+        status=call.status,
+        failure_code=call.failure_code,
+        real_cost=call.real_cost,
+        transaction_hash=carrier.transaction_hash,
+        block_number=block.number,
+        block_hash=block.block_hash,
+        settled_at=call.settled_at,
+        reversed_at=now,
+    )
+    # This locks the account; what is read of the channel afterwards stays.
+    cashback.reverse(hold_ids=[call.hold_id])
+    logger.warning("%s is undone: %s was in block %s", call.status, carrier.transaction_hash, block.number)
+    call.terminal_status, call.failure_code, call.failure_detail = _cancellation_of(call, now)
+    call.is_superseded = _is_superseded(call)
+    call.status, call.settled_at, call.real_cost = _Status.SUBMITTED, None, 0
+    call.save(
+        update_fields=[
+            "status",
+            "settled_at",
+            "real_cost",
+            "terminal_status",
+            "failure_code",
+            "failure_detail",
+            "is_superseded",
+        ]
+    )
+    relayers.bring_back(relayer_id=call.relayer_id)
+    losses.reopen(key=call.hold.key)
+    return True
+
+
+def _cancellation_of(call: RelayTransaction, now: datetime) -> tuple[str, str, str]:
+    """Return the terminal status, its code and its detail that the call gets if a self-transfer of it is mined."""
+    if call.attempts.latest("sequence").kind != Attempt.Kind.CANCELLATION:
+        return "", "", ""
+    if call.status in {_Status.EXPIRED, _Status.CANCELLED}:
+        return call.status, call.failure_code, call.failure_detail
+    if call.expires_before(int(now.timestamp())):
+        return _Status.EXPIRED, "relay-call-expired", "Its validity ended before it was mined again."
+    return (
+        _Status.CANCELLED,
+        REORGANISED,
+        "A reorganisation removed its block, and its self-transfer was mined.",
+    )
+
+
+def _is_superseded(call: RelayTransaction) -> bool:
+    same_nonce = RelayTransaction.objects.active().filter(
+        chain_id=call.chain_id,
+        key_manager_address=call.key_manager_address,
+        controller_address=call.controller_address,
+        relay_nonce=call.relay_nonce,
+        is_superseded=False,
+    )
+    return same_nonce.exclude(pk=call.pk).exists()
+
+
+def cancel_superseded(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
+    """Begin to cancel a reopened call in favour of the newer one; the chain may still take either of the two."""
+    return cancellation.begin(
+        attempt=Attempt.objects.get(pk=attempt_id),
+        terminal_status=_Status.CANCELLED,
+        code=SUPERSEDED,
+        detail="A reorganisation reopened it after a newer call had taken its relay nonce.",
+        fees=fees,
+        now=now,
+    )
+
+
+def was_overtaken(call: RelayTransaction) -> bool:
+    """
+    Return whether a reopened call was executed with this call's relay nonce.
+
+    The gas that this one burned is then the service's: nobody asked for both.
+    """
+    return Attempt.objects.filter(
+        relay_transaction__chain_id=call.chain_id,
+        relay_transaction__key_manager_address=call.key_manager_address,
+        relay_transaction__controller_address=call.controller_address,
+        relay_transaction__relay_nonce=call.relay_nonce,
+        relay_transaction__is_superseded=True,
+        kind=Attempt.Kind.CALL,
+        succeeded=True,
+    ).exists()
+
+
+def accept_chain(*, from_height: int) -> BlockId:
+    """
+    Compare everything settled above this height with the chain anew, however final it was; return the block there.
+
+    For an operator, after a reorganisation that went deeper than finality.
+
+    Raises:
+        NodeUnavailable: no node answered.
+        ValueError: the chain has not reached that height.
+    """
+    view = get_chain_client().read_chain(
+        transaction_hashes=[], accounts=[], confirmations=get_chain().confirmations, heights=[from_height]
+    )
+    if from_height not in view.block_hashes:
+        raise ValueError(f"the chain ends at block {view.head.number}")
+    block = BlockId(from_height, view.block_hashes[from_height])
+    FinalBlock.objects.update_or_create(
+        chain_id=get_chain().id,
+        defaults={"number": block.number, "block_hash": block.block_hash, "replaced_at": None},
+    )
+    return block
+
+
+class Figures(NamedTuple):
+    """What reorganisations have done lately, and how far the relay is sure of the chain."""
+
+    reversed_settlements: int
+    filled_gaps: int
+    # 0 before the relay worker has read the chain for the first time.
+    final_block: int
+    is_replaced: bool
+
+
+def figures(*, since: datetime) -> Figures:
+    """Return what has happened since then, in one statement."""
+    return Figures(*db.only_row(_FIGURES, {"chain": get_chain().id, "since": since}))
+
+
+_FIGURES = """
+SELECT (SELECT count(*) FROM relay_reversedsettlement WHERE reversed_at >= %(since)s),
+       (SELECT count(*) FROM relay_gapfiller WHERE created_at >= %(since)s),
+       coalesce(final.number, 0), final.replaced_at IS NOT NULL
+FROM (SELECT) AS always LEFT JOIN relay_finalblock AS final ON final.chain_id = %(chain)s
+"""
+
+_WATCH = f"""
+SELECT final.number, final.block_hash, final.replaced_at IS NOT NULL, settled.block_number, settled.block_hash
+FROM relay_finalblock AS final
+LEFT JOIN LATERAL (
+    SELECT DISTINCT attempt.block_number, attempt.block_hash
+    FROM relay_attempt AS attempt
+    JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+    WHERE attempt.chain_id = final.chain_id AND attempt.block_number > final.number
+      AND call.status NOT IN {IN_PROGRESS_SQL}
+) AS settled ON true
+WHERE final.chain_id = %(chain)s
+"""  # noqa: S608 - constants of our own
+
+# A worker that has read less of the chain does not move it back.
+_MOVE_FINAL_BLOCK = """
+INSERT INTO relay_finalblock AS final (chain_id, number, block_hash) VALUES (%(chain)s, %(number)s, %(hash)s)
+ON CONFLICT (chain_id) DO UPDATE SET number = excluded.number, block_hash = excluded.block_hash
+WHERE final.number < excluded.number AND final.replaced_at IS NULL
+RETURNING id
+"""
+
+_SETTLED_CALLS = f"""
+SELECT DISTINCT call.id
+FROM unnest(%(numbers)s::bigint[], %(hashes)s::text[]) AS vanished (number, hash)
+JOIN relay_attempt AS attempt ON attempt.block_number = vanished.number AND attempt.block_hash = vanished.hash
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+WHERE attempt.chain_id = %(chain)s AND call.status NOT IN {IN_PROGRESS_SQL}
+ORDER BY call.id DESC
+"""  # noqa: S608 - constants of our own

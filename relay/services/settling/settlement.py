@@ -1,0 +1,259 @@
+"""
+Settle calls that the chain has confirmed: capture or release their credits, once.
+
+The outcome of each call follows from its receipt; for a revert, the node is asked why.
+Then one transaction locks the rows of many calls, keeps those that are still in progress,
+moves their credits and writes their final status, in as many statements as it takes for
+one. Where that fails, each call is settled on its own, so that one which cannot be settled
+holds back no other.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
+from gateway.chain.errors import CallReverted, NodeUnavailable
+from gateway.chain.types import ExternalExecution, Receipt
+from gateway.common import db, durations, tracing
+from gateway.common.db import isolated
+from relay.models import IN_PROGRESS_SQL, Attempt, RelayTransaction
+from relay.pricing import cost_in_credits
+from relay.services.settling import reorganisations, traces
+from rewards.services import cashback
+
+logger = logging.getLogger(__name__)
+_Status = RelayTransaction.Status
+
+
+# How many blocks a revert waits for a node that can explain it.
+_EXPLAINED_WITHIN_BLOCKS = 50
+# About half an hour on mainnet: longer than an attempt waits for its block.
+_LOOK_BACK_BLOCKS = 150
+# Calls in one transaction: what accepting may have to wait for. More take little less time for each call.
+_BATCH_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The final status of a relay transaction, its cost in credits, and why it failed."""
+
+    status: RelayTransaction.Status
+    cost: int
+    code: str = ""
+    detail: str = ""
+
+
+_LOST = Outcome(_Status.CANCELLED, 0, "account-nonce-lost", "Another transaction used the account nonce.")
+
+
+class Confirmed(NamedTuple):
+    """An attempt and its confirmed receipt."""
+
+    attempt_id: int
+    relay_transaction_id: int
+    kind: str
+    receipt: Receipt
+
+
+class _Settlement(NamedTuple):
+    relay_transaction_id: int
+    outcome: Outcome
+    # Of the attempt that carried the call into the chain; without one, the row keeps the hash that was answered.
+    mined_hash: str | None
+
+
+def outcome_of(*, confirmed: Confirmed, now: datetime) -> Outcome:
+    """
+    Return the outcome of the call whose attempt the chain has confirmed.
+
+    A success and a revert cost their gas; a self-transfer costs the user nothing. A
+    revert that no node explains ends as failed after a while: a key manager of untrusted
+    code can emit more logs than nodes return, and would keep its hold open for ever.
+
+    Raises:
+        NodeUnavailable: a revert could not be explained yet; try again.
+    """
+    receipt = confirmed.receipt
+    cost = cost_in_credits(
+        gas=receipt.gas_used, price_wei=receipt.effective_gas_price_wei, credit_wei=settings.CREDIT_WEI
+    )
+    if confirmed.kind == Attempt.Kind.CALL and receipt.succeeded:
+        return Outcome(_Status.SUCCESS, cost)
+    attempt = Attempt.objects.select_related("relay_transaction__relayer").get(pk=confirmed.attempt_id)
+    transaction = attempt.relay_transaction
+    if attempt.kind == Attempt.Kind.CANCELLATION:
+        status = _Status(transaction.terminal_status)
+        return Outcome(status, 0, transaction.failure_code, transaction.failure_detail)
+    try:
+        return _outcome_of_revert(transaction=transaction, receipt=receipt, cost=cost)
+    except NodeUnavailable:
+        timeout = timedelta(seconds=_EXPLAINED_WITHIN_BLOCKS * get_chain().block_seconds)
+        if attempt.mined_at is None or attempt.mined_at > now - timeout:
+            raise
+        logger.warning("no node explains the revert of %s; it is settled as failed", receipt.transaction_hash)
+        return Outcome(_Status.FAILED, cost, "reverted", "The call reverted, and the chain did not say why.")
+
+
+def _outcome_of_revert(*, transaction: RelayTransaction, receipt: Receipt, cost: int) -> Outcome:
+    """Distinguish a call that somebody else executed first from one that failed by itself, and say why it failed."""
+    client = get_chain_client()
+    next_nonce = client.read_relay_nonce(
+        key_manager=transaction.key_manager_address,
+        controller=transaction.controller_address,
+        channel=transaction.channel,
+    )
+    # A key manager that no longer returns a nonce has executed nothing that we could find.
+    if next_nonce is not None and next_nonce > transaction.relay_nonce:
+        if reorganisations.was_overtaken(transaction):
+            return Outcome(
+                _Status.FAILED, 0, reorganisations.OVERTAKEN, "A reorganisation let an earlier call in."
+            )
+        executions = client.read_external_executions(
+            key_manager=transaction.key_manager_address,
+            controller=transaction.controller_address,
+            from_block=max(0, receipt.block_number - _LOOK_BACK_BLOCKS),
+            to_block=receipt.block_number,
+        )
+        if any(_is_same_call(transaction, execution) for execution in executions):
+            return Outcome(
+                _Status.EXECUTED_EXTERNALLY, cost, "executed-externally", "Somebody else executed it first."
+            )
+        return Outcome(_Status.FAILED, cost, "relay-nonce-used", "Another call used the nonce first.")
+    return Outcome(_Status.FAILED, cost, *_reason_of(transaction))
+
+
+def _is_same_call(transaction: RelayTransaction, execution: ExternalExecution) -> bool:
+    """Return whether that execution is this call; inside another contract's call, its parts appear unchanged."""
+    payload = bytes(transaction.payload)
+    if execution.selector != payload[:4] or _is_ours(execution):
+        return False
+    decoded = decode_execute_relay_call(execution.calldata)
+    if decoded is None:
+        parts = (transaction.relay_nonce.to_bytes(32, "big"), payload)
+        return all(part in execution.calldata for part in parts)
+    return decoded[1:] == (transaction.relay_nonce, transaction.validity, payload)
+
+
+def _is_ours(execution: ExternalExecution) -> bool:
+    return Attempt.objects.with_hash(execution.transaction_hash).exists()
+
+
+def _reason_of(transaction: RelayTransaction) -> tuple[str, str]:
+    """Return the code and the detail of why the call reverts now; it may also pass now."""
+    try:
+        get_chain_client().simulate_relay_call(
+            sender=transaction.relayer.address,
+            key_manager=transaction.key_manager_address,
+            calldata=transaction.calldata,
+            gas_cap=settings.RELAY_MAX_GAS,
+        )
+    except CallReverted as reverted:
+        refusal = refusal_from_revert(reverted.data)
+        return refusal.code, refusal.detail
+    return "reverted", "The call reverted in its block; the same call would pass now."
+
+
+def settle(*, confirmed: Sequence[Confirmed], now: datetime) -> int:
+    """
+    Settle the relay transactions of these attempts; return how many were not settled before.
+
+    A success and a revert are charged their gas, never more than was held; a
+    self-transfer costs the user nothing. What cannot be settled is logged and left
+    to the next run.
+    """
+    settlements = [_settlement_of(one, now) for one in confirmed]
+    return _settle_all([settlement for settlement in settlements if settlement is not None], now)
+
+
+def settle_lost(*, relay_transaction_ids: Iterable[int], now: datetime) -> int:
+    """Settle calls that can never be mined, because transactions unknown to us have used their account nonces."""
+    return _settle_all([_Settlement(row_id, _LOST, None) for row_id in relay_transaction_ids], now)
+
+
+def _settlement_of(confirmed: Confirmed, now: datetime) -> _Settlement | None:
+    settlement = None
+    mined_hash = confirmed.receipt.transaction_hash
+    try:
+        with isolated(f"the outcome of {mined_hash}"):
+            outcome = outcome_of(confirmed=confirmed, now=now)
+            is_call = confirmed.kind == Attempt.Kind.CALL
+            settlement = _Settlement(confirmed.relay_transaction_id, outcome, mined_hash if is_call else None)
+    except NodeUnavailable:
+        logger.warning("settlement of %s waits for the node", mined_hash)
+    return settlement
+
+
+def _settle_all(settlements: Sequence[_Settlement], now: datetime) -> int:
+    each_once = list({settlement.relay_transaction_id: settlement for settlement in settlements}.values())
+    batches = [each_once[start : start + _BATCH_SIZE] for start in range(0, len(each_once), _BATCH_SIZE)]
+    return sum(_settle_batch(batch, now) for batch in batches)
+
+
+def _settle_batch(settlements: Sequence[_Settlement], now: datetime) -> int:
+    if len(settlements) > 1:
+        with isolated(f"settlement of {len(settlements)} calls together"):
+            return _settle(settlements, now)
+    # The joint transaction was rolled back; settle them one by one.
+    settled = 0
+    for settlement in settlements:
+        with isolated(f"settlement of relay transaction {settlement.relay_transaction_id}"):
+            settled += _settle([settlement], now)
+    return settled
+
+
+@transaction.atomic(durable=True)
+def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
+    outcomes = [settlement.outcome for settlement in settlements]
+    params = {
+        "ids": [settlement.relay_transaction_id for settlement in settlements],
+        "statuses": [outcome.status for outcome in outcomes],
+        "costs": [outcome.cost for outcome in outcomes],
+        "codes": [outcome.code for outcome in outcomes],
+        "details": [outcome.detail for outcome in outcomes],
+        "hashes": [settlement.mined_hash for settlement in settlements],
+        "now": now,
+    }
+    settled = db.all_rows(_SETTLE_CALLS, params)
+    # Last, because accounts are what requests wait for.
+    if settled:
+        cashback.settle(
+            costs={hold_id: cost for hold_id, cost, *_ in settled},
+            now=now,
+            unrewarded={hold_id for hold_id, _, status, _ in settled if status != _Status.SUCCESS},
+        )
+    for *_, seconds in settled:
+        durations.SETTLED.observe(seconds)
+    if settled and tracing.is_on():
+        hold_ids = [hold_id for hold_id, *_ in settled]
+        transaction.on_commit(lambda: traces.send_settled(hold_ids), robust=True)
+    return len(settled)
+
+
+# Lock the calls in the order of rows and write how those in progress ended. Returns their holds,
+# with the costs, and how long they took.
+_SETTLE_CALLS = f"""
+WITH due AS (
+    SELECT call.id
+    FROM relay_relaytransaction AS call
+    WHERE call.id = ANY(%(ids)s::bigint[]) AND call.status IN {IN_PROGRESS_SQL}
+    ORDER BY call.id FOR NO KEY UPDATE
+)
+UPDATE relay_relaytransaction AS call
+SET status = outcome.status, real_cost = outcome.cost, settled_at = %(now)s, terminal_status = '',
+    failure_code = outcome.code, failure_detail = outcome.detail,
+    transaction_hash = coalesce(outcome.hash, call.transaction_hash)
+FROM due JOIN unnest(
+    %(ids)s::bigint[], %(statuses)s::text[], %(costs)s::bigint[], %(codes)s::text[], %(details)s::text[],
+    %(hashes)s::text[]
+) AS outcome (id, status, cost, code, detail, hash) ON outcome.id = due.id
+WHERE call.id = due.id
+RETURNING call.hold_id, outcome.cost, outcome.status, extract(epoch FROM call.settled_at - call.created_at)::float
+"""  # noqa: S608 - constants of our own

@@ -1,0 +1,315 @@
+"""
+Every block, read from the chain what became of everything in progress, in few batches.
+
+The tracker may be killed at any point: the next run derives each step from the chain and
+the rows again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.fees import Fees
+from gateway.chain.lsp25 import valid_until_of
+from gateway.chain.types import ChainView, Head
+from gateway.common import db, durations
+from gateway.common.db import isolated
+from relay.models import IN_PROGRESS_SQL, Attempt, Relayer, RelayTransaction
+from relay.services.fleet import losses, relayers
+from relay.services.sending import cancellation, gaps, replacement
+from relay.services.sending.replacement import current_fees
+from relay.services.settling import reorganisations, settlement
+
+_Status = RelayTransaction.Status
+
+# A used account nonce without a receipt counts as lost this many blocks beyond the confirmations.
+_LOST_DEPTH = 20
+# For how many blocks nodes may disagree about a transaction before that is reported.
+_CONTRADICTION_BLOCKS = 10
+
+
+class _InFlight(NamedTuple):
+    """An attempt of a call in progress, and what of its row the chain may change or overtake."""
+
+    id: int
+    relay_transaction_id: int
+    user_id: int
+    relayer_id: int
+    account_nonce: int
+    kind: str
+    status: str
+    transaction_hash: str
+    block_hash: str
+    first_sent_at: datetime | None
+    max_fee_per_gas_wei: int
+    is_superseded: bool
+    valid_until: int | None
+
+
+class Tracker:
+    """Tracks once per block, for one that is asked more often than blocks come."""
+
+    def __init__(self) -> None:
+        self._newest: Head | None = None
+        # Since when the nodes have contradicted each other about a transaction.
+        self._undecided_since: dict[str, datetime] = {}
+        self._gaps = gaps.GapWatch()
+
+    def track_new_block(self, *, now: datetime) -> int:
+        """
+        Track if there is a block that was not tracked yet; return how many relay transactions were settled.
+
+        Raises:
+            NodeUnavailable: no node answered; the next call tries again. Or the nodes have contradicted each other
+                about a transaction for ten blocks; the other ones were tracked.
+        """
+        if get_chain_client().head() == self._newest:
+            return 0
+        settled, view = _track(now=now)
+        self._note_undecided(view.undecided, now)
+        self._gaps.fill(head=view.head, now=now)
+        self._newest = view.head
+        return settled
+
+    def _note_undecided(self, undecided: Iterable[str], now: datetime) -> None:
+        # One node is often a block behind the others, so only what lasts is worth a word.
+        self._undecided_since = {name: self._undecided_since.get(name, now) for name in undecided}
+        patience = timedelta(seconds=_CONTRADICTION_BLOCKS * get_chain().block_seconds)
+        lasting = [name for name, since in self._undecided_since.items() if since < now - patience]
+        if lasting:
+            raise NodeUnavailable(
+                f"The chain nodes contradict each other about {lasting[0]}, {len(lasting)} transactions in all."
+            )
+
+
+def _track(*, now: datetime) -> tuple[int, ChainView]:
+    """
+    Bring rows up to what the chain says; return how many relay transactions were settled, and what it says.
+
+    Raises:
+        NodeUnavailable: no node answered; nothing is lost, the next run repeats.
+    """
+    accounts = relayers.in_service(now=now)
+    relayers.catch_up(relayers=relayers.without_timeline(accounts), now=now)
+    attempts = _attempts_in_flight()
+    watch = reorganisations.watch()
+    view = get_chain_client().read_chain(
+        transaction_hashes=[attempt.transaction_hash for attempt in attempts],
+        accounts=[relayer.address for relayer in accounts],
+        confirmations=get_chain().confirmations,
+        heights=watch.heights,
+        finality=get_chain().finality,
+    )
+    if reorganisations.reopen_vanished(watch=watch, view=view, now=now):
+        # What was reopened is in progress again, and read with the rest.
+        return _track(now=now)
+    relayers.update_accounts(relayers=accounts, accounts=view.accounts, now=now)
+    # What the nodes disagree about stays as it is.
+    attempts = [attempt for attempt in attempts if attempt.transaction_hash not in view.undecided]
+    attempts = _update_receipts(attempts=attempts, view=view, now=now)
+    settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
+    unmined = _unmined(attempts, view)
+    settled += _settle_lost(attempts=unmined, relayers=accounts, view=view, now=now)
+    losses.settle_ended(now=now)
+    _cancel_or_replace_stuck(attempts=unmined, view=view, now=now)
+    return settled, view
+
+
+def _attempts_in_flight() -> list[_InFlight]:
+    return [
+        _InFlight._make((*columns, int(max_fee), is_superseded, valid_until_of(int(validity))))
+        for *columns, max_fee, is_superseded, validity in db.all_rows(_IN_FLIGHT, {"chain": get_chain().id})
+    ]
+
+
+def _confirmed(attempts: Sequence[_InFlight], view: ChainView) -> list[settlement.Confirmed]:
+    """Keep the attempts whose block is confirmed, with their receipts, by user: so a batch locks few accounts."""
+    deepest = view.head.number - get_chain().confirmations + 1
+    return [
+        settlement.Confirmed(attempt.id, attempt.relay_transaction_id, attempt.kind, receipt)
+        for attempt in sorted(attempts, key=lambda attempt: attempt.user_id)
+        if (receipt := view.receipts.get(attempt.transaction_hash)) and receipt.block_number <= deepest
+    ]
+
+
+def _unmined(attempts: Sequence[_InFlight], view: ChainView) -> list[_InFlight]:
+    """Keep attempts on account nonces that no transaction of ours has used; the chain takes one of several."""
+    used = {
+        (attempt.relayer_id, attempt.account_nonce)
+        for attempt in attempts
+        if attempt.transaction_hash in view.receipts
+    }
+    return [attempt for attempt in attempts if (attempt.relayer_id, attempt.account_nonce) not in used]
+
+
+def _settle_lost(
+    *, attempts: Sequence[_InFlight], relayers: Sequence[Relayer], view: ChainView, now: datetime
+) -> int:
+    """Settle calls whose account nonce is used deep in the chain, though none of their attempts has a receipt."""
+    addresses = {relayer.pk: relayer.address for relayer in relayers}
+    lost = _passed_over(attempts, addresses, view)
+    if not lost:
+        return 0
+    # The chain is read once more: the first answers may have come from both sides of a new block, or a worker
+    # may have replaced an attempt after the rows were read.
+    # A node behind a balancer may lag and know no receipt yet, so only what lies much deeper counts as lost.
+    candidates = Attempt.objects.filter(
+        relay_transaction__in={attempt.relay_transaction_id for attempt in lost}
+    )
+    owners = dict(candidates.values_list("transaction_hash", "relay_transaction_id"))
+    # No block of ours can be watched for such a call, so it waits until what overtook it is final.
+    final_depth = view.head.number - view.final.number + 1 if view.final else get_chain().finality.blocks
+    again = get_chain_client().read_chain(
+        transaction_hashes=list(owners),
+        accounts=sorted({addresses[attempt.relayer_id] for attempt in lost}),
+        confirmations=max(get_chain().confirmations + _LOST_DEPTH, final_depth),
+    )
+    if again.head.number < view.head.number:
+        return 0
+    mined = {owners[transaction_hash] for transaction_hash in (*again.receipts, *again.undecided)}
+    confirmed_lost = {
+        attempt.relay_transaction_id for attempt in _passed_over(lost, addresses, again)
+    } - mined
+    return settlement.settle_lost(relay_transaction_ids=confirmed_lost, now=now)
+
+
+def _passed_over(
+    attempts: Sequence[_InFlight], addresses: Mapping[int, str], view: ChainView
+) -> list[_InFlight]:
+    """Keep attempts whose account nonce is below the confirmed one of their relayer."""
+    return [
+        attempt
+        for attempt in attempts
+        if attempt.account_nonce < view.accounts[addresses[attempt.relayer_id]].confirmed_nonce
+    ]
+
+
+def _cancel_or_replace_stuck(*, attempts: Sequence[_InFlight], view: ChainView, now: datetime) -> None:
+    """Bump the fees of what was sent long ago and pays no full tip now; cancel calls that expired in the pool."""
+    fees = current_fees(head=view.head)
+    for attempt in attempts:
+        if attempt.status != Attempt.Status.SENT:
+            continue
+        with isolated(f"cancelling or replacing {attempt.transaction_hash}"):
+            _cancel_or_replace(attempt=attempt, head=view.head, fees=fees, now=now)
+
+
+def _cancel_or_replace(*, attempt: _InFlight, head: Head, fees: Fees, now: datetime) -> None:
+    newest_time = max(head.timestamp, int(now.timestamp()))
+    is_call = attempt.kind == Attempt.Kind.CALL
+    if is_call and attempt.is_superseded:
+        reorganisations.cancel_superseded(attempt_id=attempt.id, fees=fees, now=now)
+    elif is_call and attempt.valid_until is not None and attempt.valid_until < newest_time:
+        cancellation.begin(
+            attempt=Attempt.objects.get(pk=attempt.id),
+            terminal_status=_Status.EXPIRED,
+            code="relay-call-expired",
+            detail="Its validity ended before it was mined.",
+            fees=fees,
+            now=now,
+        )
+    elif (
+        attempt.first_sent_at is not None
+        and attempt.first_sent_at < now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
+        and attempt.max_fee_per_gas_wei < head.base_fee_wei + fees.max_priority_fee_per_gas_wei
+    ) and not replacement.replace(attempt_id=attempt.id, fees=fees, now=now):
+        row = Attempt.objects.get(pk=attempt.id)
+        cancellation.begin_if_overdue(attempt=row, fees=fees, now=now)
+
+
+def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetime) -> list[_InFlight]:
+    """
+    Write receipts to attempts whose block changed: first mined, moved by a reorganisation, or gone again.
+
+    A reverted call gets its terminal status, so that no follower is accepted behind it, though it is not final
+    yet. Returns all attempts with the statuses that their rows have now.
+    """
+    changed = {
+        attempt.id: attempt._replace(status=_status_of(attempt, view))
+        for attempt in attempts
+        if _block_of(attempt, view) != attempt.block_hash
+    }
+    if not changed:
+        return attempts
+    receipts = [view.receipts.get(attempt.transaction_hash) for attempt in changed.values()]
+    params = {
+        "ids": list(changed),
+        "transactions": [attempt.relay_transaction_id for attempt in changed.values()],
+        "calls": [attempt.kind == Attempt.Kind.CALL for attempt in changed.values()],
+        "statuses": [attempt.status for attempt in changed.values()],
+        "numbers": [receipt and receipt.block_number for receipt in receipts],
+        "hashes": [receipt.block_hash if receipt else "" for receipt in receipts],
+        "successes": [receipt and receipt.succeeded for receipt in receipts],
+        "gas": [receipt and receipt.gas_used for receipt in receipts],
+        "prices": [receipt and receipt.effective_gas_price_wei for receipt in receipts],
+        "now": now,
+    }
+    db.all_rows(_UPDATE_RECEIPTS, params)
+    for attempt in changed.values():
+        if attempt.status == Attempt.Status.MINED and not attempt.block_hash and attempt.first_sent_at:
+            durations.MINED.observe((now - attempt.first_sent_at).total_seconds())
+    return [changed.get(attempt.id, attempt) for attempt in attempts]
+
+
+def _status_of(attempt: _InFlight, view: ChainView) -> str:
+    is_mined = attempt.transaction_hash in view.receipts
+    return Attempt.Status.MINED.value if is_mined else Attempt.Status.SENT.value
+
+
+def _block_of(attempt: _InFlight, view: ChainView) -> str:
+    receipt = view.receipts.get(attempt.transaction_hash)
+    return receipt.block_hash if receipt else ""
+
+
+# The calls are listed first: PostgreSQL might list them for each attempt, by statistics of when none was in progress.
+_IN_FLIGHT = f"""
+WITH call AS MATERIALIZED (
+    SELECT id, user_id, is_superseded, validity FROM relay_relaytransaction
+    WHERE chain_id = %(chain)s AND status IN {IN_PROGRESS_SQL}
+)
+SELECT attempt.id, attempt.relay_transaction_id, call.user_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
+       attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
+       attempt.max_fee_per_gas_wei, call.is_superseded, call.validity
+FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
+ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
+"""  # noqa: S608 - constants of our own
+
+# What the newest block says of attempts: null for one that is in no block any more, which is then sent again at
+# once; and of their calls. The count is read first, so calls are locked before attempts, as everywhere.
+_UPDATE_RECEIPTS = f"""
+WITH receipt AS (
+    SELECT * FROM unnest(
+        %(ids)s::bigint[], %(transactions)s::bigint[], %(calls)s::boolean[], %(statuses)s::text[],
+        %(numbers)s::bigint[], %(hashes)s::text[], %(successes)s::boolean[], %(gas)s::bigint[], %(prices)s::numeric[]
+    ) AS receipt (id, transaction_id, is_call, status, number, hash, succeeded, gas, price)
+), outcome AS (
+    SELECT transaction_id, coalesce(bool_or(NOT succeeded) FILTER (WHERE is_call), false) AS reverted,
+           bool_or(is_call) AS is_call
+    FROM receipt GROUP BY transaction_id
+), moved AS (
+    UPDATE relay_relaytransaction AS call
+    SET status = '{_Status.SUBMITTED}', terminal_status = CASE
+        WHEN outcome.reverted AND terminal_status = '' THEN '{_Status.FAILED}'
+        WHEN outcome.is_call AND NOT outcome.reverted AND terminal_status = '{_Status.FAILED}' THEN ''
+        ELSE terminal_status END
+    FROM outcome
+    WHERE call.id = outcome.transaction_id AND call.status IN {IN_PROGRESS_SQL} AND (
+        call.status = '{_Status.PENDING}' OR outcome.reverted AND terminal_status = ''
+        OR outcome.is_call AND NOT outcome.reverted AND terminal_status = '{_Status.FAILED}'
+    )
+    RETURNING call.id
+)
+UPDATE relay_attempt AS attempt
+SET status = receipt.status, block_number = receipt.number, block_hash = receipt.hash,
+    succeeded = receipt.succeeded, gas_used = receipt.gas, effective_gas_price_wei = receipt.price,
+    mined_at = CASE WHEN receipt.number IS NOT NULL THEN %(now)s::timestamptz END,
+    sent_at = CASE WHEN receipt.number IS NOT NULL THEN sent_at END
+FROM receipt, (SELECT count(*) FROM moved) AS done
+WHERE attempt.id = receipt.id
+RETURNING attempt.id
+"""  # noqa: S608 - constants of our own

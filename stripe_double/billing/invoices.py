@@ -1,0 +1,80 @@
+"""Invoices: the routes."""
+
+from typing import Any
+
+from stripe_double.account import Account, find, find_customer_card
+from stripe_double.billing.collection import (
+    collect_invoice,
+    mark_paid,
+    payment_method_for,
+    void_and_update_subscription,
+)
+from stripe_double.billing.invoicing import finalize_invoice
+from stripe_double.billing.payments import payment_intent_of
+from stripe_double.errors import InvalidRequest, RecordedCardError
+from stripe_double.parameters import Boolean, Enum, String, takes
+from stripe_double.routing import Route, list_route, retrieve_route
+from stripe_double.store import Resource, public
+
+_PATH = "/v1/invoices"
+
+
+def pay(account: Account, params: dict[str, Any], identifier: str) -> Resource:
+    """Collect an invoice now, or mark it as paid outside of Stripe."""
+    invoice = find(account, "invoice", identifier)
+    if invoice["status"] == "draft":
+        finalize_invoice(account, invoice)
+    if invoice["status"] == "paid":
+        raise InvalidRequest("Invoice is already paid")
+    if invoice["status"] != "open":
+        raise InvalidRequest(f"You can only pay an open invoice; this one is {invoice['status']}.")
+    if params.get("paid_out_of_band"):
+        mark_paid(account, invoice, off_stripe=invoice["amount_remaining"])
+        return invoice
+    if "payment_method" in params:
+        find_customer_card(account, params["payment_method"], invoice["customer"], "payment_method")
+    payment_method = params.get("payment_method") or payment_method_for(account, invoice)
+    if payment_method is None and payment_intent_of(account, invoice) is not None:
+        message = "This customer has no attached payment source or default payment method."
+        raise InvalidRequest(message, code="resource_missing")
+    off_session = params.get("off_session", True)
+    status = collect_invoice(account, invoice, off_session=off_session, payment_method=payment_method)
+    if status != "succeeded":
+        raise _card_error(payment_intent_of(account, invoice) or {}, status)
+    return invoice
+
+
+def void(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
+    """Void an invoice."""
+    invoice = find(account, "invoice", identifier)
+    void_and_update_subscription(account, invoice)
+    return invoice
+
+
+def _bills(invoice: Resource, subscription: str) -> bool:
+    details = (invoice["parent"] or {}).get("subscription_details") or {}
+    return bool(details.get("subscription") == subscription)
+
+
+def _card_error(intent: Resource, status: str) -> RecordedCardError:
+    error = intent["last_payment_error"]
+    if status == "requires_action":
+        message = "This payment requires additional user action before it can be completed successfully."
+        error = {"code": "invoice_payment_intent_requires_action", "message": message}
+    return RecordedCardError({**error, "payment_intent": public(intent)})
+
+
+_PAY = takes(off_session=Boolean(), paid_out_of_band=Boolean(), payment_method=String())
+ROUTES = (
+    list_route(
+        _PATH,
+        "invoice",
+        filters={"subscription": _bills},
+        customer=String(),
+        status=Enum(("draft", "open", "paid", "uncollectible", "void")),
+        subscription=String(),
+    ),
+    retrieve_route(_PATH, "invoice"),
+    Route("POST", f"{_PATH}/{{id}}/pay", pay, _PAY),
+    Route("POST", f"{_PATH}/{{id}}/void", void, takes()),
+)

@@ -1,0 +1,161 @@
+"""The life of an invoice: created as a draft, finalized, voided."""
+
+from stripe_double.account import Account, find_param
+from stripe_double.billing.invoice_lines import Period
+from stripe_double.billing.payments import cancel_payment, create_payment
+from stripe_double.billing.taxes import add_taxes
+from stripe_double.errors import InvalidRequest
+from stripe_double.events import emit, emit_changes, undelivered
+from stripe_double.resources.prices import MINIMUM_CHARGES
+from stripe_double.store import Resource, list_object, new_id
+
+_DRAFT_SECONDS = 3600
+_MAX_DRAFT_SECONDS = 72 * 3600
+_NULL = (
+    "account_name", "account_tax_ids", "application", "automatically_finalizes_at", "custom_fields", "customer_address",
+    "customer_email", "customer_name", "customer_phone", "customer_shipping", "default_payment_method",
+    "default_source", "description", "due_date", "effective_at", "ending_balance", "footer", "from_invoice",
+    "hosted_invoice_url", "invoice_pdf", "last_finalization_error", "latest_revision", "next_payment_attempt",
+    "number", "on_behalf_of", "parent", "receipt_number", "rendering", "shipping_cost", "shipping_details",
+    "statement_descriptor", "status_details", "test_clock", "webhooks_delivered_at",
+)  # fmt: skip
+_ZERO = (
+    "amount_due", "amount_overpaid", "amount_paid", "amount_paid_off_stripe", "amount_remaining", "amount_shipping",
+    "attempt_count", "post_payment_credit_notes_amount", "pre_payment_credit_notes_amount", "starting_balance",
+)  # fmt: skip
+_EMPTY = (
+    "customer_tax_ids", "default_tax_rates", "discounts", "total_discount_amounts", "total_pretax_credit_amounts",
+    "total_taxes",
+)  # fmt: skip
+
+
+def create_invoice(
+    account: Account,
+    customer: Resource,
+    *,
+    reason: str,
+    lines: list[Resource],
+    currency: str,
+    period: Period,
+    subscription: Resource | None = None,
+    auto_advance: bool = True,
+) -> Resource:
+    """Create a draft."""
+    invoice = _new_invoice(account.now, customer, currency, reason, period)
+    invoice["test_clock"] = customer["test_clock"]
+    identifier = invoice["id"]
+    for line in lines:
+        line["invoice"] = identifier
+    invoice["lines"] = list_object(lines, f"/v1/invoices/{identifier}/lines")
+    if subscription is not None:
+        invoice["parent"] = {
+            "quote_details": None,
+            "subscription_details": {
+                "metadata": dict(subscription["metadata"]),
+                "subscription": subscription["id"],
+            },
+            "type": "subscription_details",
+        }
+        subscription["latest_invoice"] = identifier
+    total = sum(line["amount"] for line in lines)
+    totals = ("subtotal", "subtotal_excluding_tax", "total", "total_excluding_tax")
+    invoice.update(dict.fromkeys(totals, total))
+    invoice.update(auto_advance=auto_advance, starting_balance=customer["balance"])
+    invoice["amount_due"] = invoice["amount_remaining"] = max(0, total + customer["balance"])
+    if auto_advance and reason != "subscription_create":
+        invoice["automatically_finalizes_at"] = account.now + _DRAFT_SECONDS
+    if subscription is not None and subscription["automatic_tax"]["enabled"]:
+        add_taxes(invoice, subscription["items"]["data"])
+    emit(account, "invoice.created", account.add(invoice))
+    return invoice
+
+
+def finalization_due_at(account: Account, invoice: Resource) -> int | None:
+    """Return when a draft is finalized: an hour after its webhook was delivered, at the latest after 72 hours."""
+    if invoice["status"] != "draft" or not invoice["auto_advance"]:
+        return None
+    for delivery in undelivered(account):
+        if delivery["event_type"] == "invoice.created" and delivery["resource"] == invoice["id"]:
+            return int(invoice["created"]) + _MAX_DRAFT_SECONDS
+    return int(invoice["webhooks_delivered_at"] or invoice["created"]) + _DRAFT_SECONDS
+
+
+def finalize_invoice(account: Account, invoice: Resource) -> None:
+    """Finalize a draft: it gets its number, applies the customer's balance, and can be paid."""
+    if invoice["status"] != "draft":
+        message = "This invoice is already finalized, you can't re-finalize a non-draft invoice."
+        raise InvalidRequest(message)
+    customer = find_param(account, "customer", invoice["customer"], "customer")
+    invoice.update(status="open", automatically_finalizes_at=None, effective_at=account.now)
+    invoice["status_transitions"]["finalized_at"] = account.now
+    invoice["number"] = f"{customer['invoice_prefix']}-{customer['next_invoice_sequence']:04d}"
+    invoice["_secret"] = new_id("test", 40)
+    invoice["hosted_invoice_url"] = f"{account.url}/_pages/invoice/{invoice['_secret']}"
+    invoice["invoice_pdf"] = f"{invoice['hosted_invoice_url']}.pdf"
+    if invoice["parent"]:
+        details = invoice["parent"]["subscription_details"]
+        subscription = account.store.get("subscription", details["subscription"])
+        details["metadata"] = dict(subscription["metadata"]) if subscription else {}
+    with emit_changes(account, "customer.updated", customer):
+        customer["next_invoice_sequence"] += 1
+        _apply_balance(invoice, customer)
+    if invoice["amount_due"]:
+        create_payment(account, invoice)
+    emit(account, "invoice.finalized", invoice)
+
+
+def void_invoice(account: Account, invoice: Resource) -> None:
+    """Void an invoice, which is owed no longer."""
+    if invoice["status"] not in ("open", "uncollectible"):
+        message = f"You can only pass in open invoices. This invoice isn't open: it is {invoice['status']}."
+        raise InvalidRequest(message)
+    invoice.update(status="void", auto_advance=False, next_payment_attempt=None)
+    invoice["status_transitions"]["voided_at"] = account.now
+    cancel_payment(account, invoice, "void_invoice")
+    emit(account, "invoice.voided", invoice)
+
+
+def _apply_balance(invoice: Resource, customer: Resource) -> None:
+    owed = invoice["total"] + customer["balance"]
+    invoice["starting_balance"] = customer["balance"]
+    below_minimum = 0 < owed < MINIMUM_CHARGES[invoice["currency"]]
+    due = 0 if below_minimum else max(0, owed)
+    # What is below the minimum charge stays owed; what exceeds the total stays the customer's credit.
+    customer["balance"] = invoice["ending_balance"] = owed - due
+    invoice["amount_due"] = invoice["amount_remaining"] = due
+
+
+def _new_invoice(now: int, customer: Resource, currency: str, reason: str, period: Period) -> Resource:
+    return {
+        "object": "invoice",
+        "id": new_id("in"),
+        **dict.fromkeys(_NULL),
+        **dict.fromkeys(_ZERO, 0),
+        **{name: [] for name in _EMPTY},
+        "account_country": "US",
+        "attempted": False,
+        "automatic_tax": {
+            **dict.fromkeys(("disabled_reason", "liability", "provider", "status")),
+            "enabled": False,
+        },
+        "billing_reason": reason,
+        "collection_method": "charge_automatically",
+        "created": now,
+        "currency": currency,
+        "customer": customer["id"],
+        "customer_email": customer["email"],
+        "customer_name": customer["name"],
+        "customer_tax_exempt": customer["tax_exempt"],
+        "issuer": {"type": "self"},
+        "livemode": False,
+        "metadata": {},
+        "payment_settings": dict.fromkeys(
+            ("default_mandate", "payment_method_options", "payment_method_types")
+        ),
+        "period_start": period[0],
+        "period_end": period[1],
+        "status": "draft",
+        "status_transitions": dict.fromkeys(
+            ("finalized_at", "marked_uncollectible_at", "paid_at", "voided_at")
+        ),
+    }

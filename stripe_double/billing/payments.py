@@ -1,0 +1,165 @@
+"""How an invoice is paid: its invoice payment, and the payment intent behind that."""
+
+from stripe_double.account import Account
+from stripe_double.events import emit
+from stripe_double.resources.cards import card_of, decline_error, next_action, requires_authentication
+from stripe_double.resources.charges import record_charge
+from stripe_double.resources.disputes import open_dispute
+from stripe_double.store import Resource, new_id, public
+
+OPEN_STATUSES = ("requires_payment_method", "requires_confirmation", "requires_action")
+_NULL = (
+    "application", "application_fee_amount", "automatic_payment_methods", "canceled_at", "cancellation_reason",
+    "last_payment_error", "latest_charge", "next_action", "on_behalf_of", "payment_method",
+    "payment_method_configuration_details", "processing", "receipt_email", "review", "shipping",
+    "statement_descriptor", "statement_descriptor_suffix", "transfer_data", "transfer_group",
+)  # fmt: skip
+
+
+def create_payment(account: Account, invoice: Resource) -> None:
+    """Create the payment of an invoice, which waits for a payment method."""
+    intent = account.add(_new_payment_intent(account, invoice))
+    emit(account, "payment_intent.created", intent)
+    payment = account.add(
+        {
+            "object": "invoice_payment",
+            "id": new_id("inpay"),
+            "amount_paid": None,
+            "amount_requested": invoice["amount_due"],
+            "created": account.now,
+            "currency": invoice["currency"],
+            "invoice": invoice["id"],
+            "is_default": True,
+            "livemode": False,
+            "payment": {"payment_intent": intent["id"], "type": "payment_intent"},
+            "status": "open",
+            "status_transitions": {"canceled_at": None, "paid_at": None},
+        }
+    )
+    invoice["_payment"] = payment["id"]
+
+
+def invoice_of(account: Account, intent: Resource) -> Resource | None:
+    """Return the invoice that the intent collects."""
+    return account.store.get("invoice", intent["_invoice"])
+
+
+def payment_intent_of(account: Account, invoice: Resource) -> Resource | None:
+    """Return the intent that collects the invoice; None where nothing is to be collected."""
+    payment = _payment_of(account, invoice)
+    return payment and account.store.get("payment_intent", payment["payment"]["payment_intent"])
+
+
+def change_amount(account: Account, invoice: Resource, amount: int) -> None:
+    """Collect this amount instead."""
+    payment, intent = _payment_of(account, invoice), payment_intent_of(account, invoice)
+    if payment is not None and intent is not None:
+        payment["amount_requested"] = intent["amount"] = amount
+
+
+def mark_payment_paid(account: Account, invoice: Resource, amount: int) -> None:
+    """Mark the payment of the invoice as paid."""
+    payment = _payment_of(account, invoice)
+    if payment is not None:
+        payment.update(status="paid", amount_paid=amount)
+        payment["status_transitions"]["paid_at"] = account.now
+        emit(account, "invoice_payment.paid", payment)
+
+
+def cancel_payment(account: Account, invoice: Resource, reason: str) -> None:
+    """Cancel the payment of the invoice and its intent; what has ended stays as it is."""
+    payment, intent = _payment_of(account, invoice), payment_intent_of(account, invoice)
+    if payment is not None and payment["status"] == "open":
+        payment["status"] = "canceled"
+        payment["status_transitions"]["canceled_at"] = account.now
+    if intent is not None and intent["status"] in OPEN_STATUSES:
+        intent.update(
+            status="canceled", canceled_at=account.now, cancellation_reason=reason, next_action=None
+        )
+        emit(account, "payment_intent.canceled", intent)
+
+
+def attempt_payment(
+    account: Account, intent: Resource, method: Resource, *, off_session: bool, return_url: str | None = None
+) -> str:
+    """Try to collect with the card; return the intent's status after it."""
+    intent["payment_method"] = method["id"]
+    if requires_authentication(method, off_session=off_session):
+        if off_session and account.setting("off_session", "action") == "decline":
+            error = decline_error("authentication_required") | {"payment_method": public(method)}
+            return _fail(account, intent, error)
+        intent.update(status="requires_action", next_action=next_action(account, intent, return_url))
+        emit(account, "payment_intent.requires_action", intent)
+        return "requires_action"
+    return _charge(account, intent, method)
+
+
+def complete_challenge(account: Account, intent: Resource, *, succeeds: bool) -> str:
+    """Go on after the 3-D Secure challenge; return the intent's status after it."""
+    intent["next_action"] = None
+    method = account.store.get("payment_method", intent["payment_method"])
+    if succeeds and method is not None:
+        return _charge(account, intent, method)
+    message = (
+        "The provided PaymentMethod has failed authentication. Provide payment_method_data or a new one."
+    )
+    error: Resource = {
+        "code": "payment_intent_authentication_failure",
+        "message": message,
+        "payment_method": public(method),
+        "type": "invalid_request_error",
+    }
+    return _fail(account, intent, error)
+
+
+def _charge(account: Account, intent: Resource, method: Resource) -> str:
+    card = card_of(method)
+    charge = record_charge(account, intent, method, card.charge_decline)
+    intent["latest_charge"] = charge["id"]
+    if card.charge_decline:
+        error = decline_error(card.charge_decline)
+        return _fail(account, intent, error | {"charge": charge["id"], "payment_method": public(method)})
+    intent.update(
+        status="succeeded", amount_received=intent["amount"], last_payment_error=None, next_action=None
+    )
+    emit(account, "payment_intent.succeeded", intent)
+    if card.dispute_reason:
+        open_dispute(account, charge, reason=card.dispute_reason)
+    return "succeeded"
+
+
+def _fail(account: Account, intent: Resource, error: Resource) -> str:
+    intent.update(status="requires_payment_method", payment_method=None, last_payment_error=error)
+    emit(account, "payment_intent.payment_failed", intent)
+    return "requires_payment_method"
+
+
+def _payment_of(account: Account, invoice: Resource) -> Resource | None:
+    return account.store.get("invoice_payment", invoice.get("_payment", ""))
+
+
+def _new_payment_intent(account: Account, invoice: Resource) -> Resource:
+    identifier = new_id("pi")
+    first = invoice["billing_reason"] == "subscription_create"
+    return {
+        "object": "payment_intent",
+        "id": identifier,
+        **dict.fromkeys(_NULL),
+        "amount": invoice["amount_due"],
+        "amount_capturable": 0,
+        "amount_received": 0,
+        "capture_method": "automatic",
+        "client_secret": f"{identifier}_{new_id('secret')}",
+        "confirmation_method": "automatic",
+        "created": account.now,
+        "currency": invoice["currency"],
+        "customer": invoice["customer"],
+        "description": "Subscription creation" if first else "Subscription update",
+        "livemode": False,
+        "metadata": {},
+        "payment_method_options": {},
+        "payment_method_types": ["card"],
+        "setup_future_usage": "off_session",
+        "status": "requires_payment_method",
+        "_invoice": invoice["id"],
+    }

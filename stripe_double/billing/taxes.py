@@ -1,0 +1,52 @@
+"""Automatic tax: one rate for every place, on the lines of an invoice and on the invoice."""
+
+from stripe_double.errors import InvalidRequest
+from stripe_double.store import Resource
+
+_PERCENT = 20
+_TAX_RATE = "txr_1DoubleStandardRate"
+
+
+def require_location(customer: Resource) -> None:
+    """Refuse a customer who may live anywhere."""
+    if not (customer["address"] or {}).get("country"):
+        raise InvalidRequest(
+            "The customer's location isn't recognized. Set a valid customer address in order to automatically "
+            "calculate tax.",
+            code="customer_tax_location_invalid",
+        )
+
+
+def add_taxes(invoice: Resource, items: list[Resource]) -> None:
+    """Tax the lines by the behaviour of their prices; what is not decided there comes on top."""
+    behaviours = {item["id"]: item["price"]["tax_behavior"] for item in items}
+    totals = {"inclusive": 0, "exclusive": 0}
+    for line in invoice["lines"]["data"]:
+        details = line["parent"]["subscription_item_details"] or {}
+        behaviour = behaviours.get(details.get("subscription_item"), "unspecified")
+        behaviour = "exclusive" if behaviour == "unspecified" else behaviour
+        taxable = (
+            round(line["amount"] * 100 / (100 + _PERCENT)) if behaviour == "inclusive" else line["amount"]
+        )
+        tax = line["amount"] - taxable if behaviour == "inclusive" else round(taxable * _PERCENT / 100)
+        line["taxes"] = [_tax(tax, taxable, behaviour)]
+        totals[behaviour] += tax
+    total = invoice["subtotal"] + totals["exclusive"]
+    without = total - sum(totals.values())
+    invoice.update(total=total, total_excluding_tax=without, subtotal_excluding_tax=without)
+    invoice["amount_due"] = invoice["amount_remaining"] = max(0, total + invoice["starting_balance"])
+    invoice["total_taxes"] = [_tax(tax, without, behaviour) for behaviour, tax in totals.items() if tax]
+    invoice["automatic_tax"].update(
+        enabled=True, status="complete", provider="stripe", liability={"type": "self"}
+    )
+
+
+def _tax(amount: int, taxable: int, behaviour: str) -> Resource:
+    return {
+        "amount": amount,
+        "tax_behavior": behaviour,
+        "tax_rate_details": {"tax_rate": _TAX_RATE},
+        "taxability_reason": "standard_rated",
+        "taxable_amount": taxable,
+        "type": "tax_rate_details",
+    }

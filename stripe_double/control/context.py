@@ -1,0 +1,43 @@
+"""What a control works on, and how it reads its JSON body."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from stripe_double.account import Account
+from stripe_double.api import RequestLog
+from stripe_double.errors import InvalidParameters, ResourceMissing
+from stripe_double.faults import Faults
+from stripe_double.scheduler import Scheduler
+from stripe_double.store import Resource
+
+
+@dataclass(frozen=True)
+class Context:
+    """Everything that a control may change."""
+
+    account: Account
+    scheduler: Scheduler
+    faults: Faults
+    log: RequestLog
+
+
+Body = dict[str, Any]
+Control = Callable[[Context, Body], Any]
+Controls = dict[tuple[str, str], Control]
+
+
+def find_in_body(context: Context, kind: str, body: Body) -> Resource:
+    """Return the resource that the body names by its kind."""
+    identifier = required(body, kind)
+    resource = context.account.store.get(kind, identifier)
+    if resource is None:
+        raise ResourceMissing(kind, identifier, param=kind)
+    return resource
+
+
+def required(body: Body, name: str) -> Any:
+    """Return a value that the body must have."""
+    if name not in body:
+        raise InvalidParameters(f"Missing: {name}", code="parameter_missing", param=name)
+    return body[name]

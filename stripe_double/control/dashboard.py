@@ -1,0 +1,154 @@
+"""Controls of what happens outside of the API: at the dashboard, at banks, and with cards."""
+
+from typing import Any
+
+from stripe_double.billing.collection import collect_invoice, mark_paid
+from stripe_double.billing.credit_notes import create_credit_note
+from stripe_double.billing.invoice_lines import invoice_item_line
+from stripe_double.billing.invoicing import create_invoice, finalize_invoice
+from stripe_double.control.authentication import authenticate, find_intent
+from stripe_double.control.context import Body, Context, Controls, find_in_body, required
+from stripe_double.errors import InvalidRequest, ResourceMissing
+from stripe_double.events import emit_changes
+from stripe_double.resources import disputes, refunds
+from stripe_double.resources.prices import parse_currency
+from stripe_double.store import public
+
+_SETTINGS = {"after_retries": ("cancel", "unpaid", "leave"), "off_session": ("action", "decline")}
+
+
+def authenticate_intent(context: Context, body: Body) -> Any:
+    """Complete the 3-D Secure challenge of a setup or payment intent; with `succeeds` false, fail it."""
+    intent = find_intent(context.account, required(body, "intent"))
+    if intent is None:
+        raise ResourceMissing("intent", body["intent"], param="intent")
+    authenticate(context.account, intent, succeeds=body.get("succeeds", True))
+    return public(intent)
+
+
+def change_card(context: Context, body: Body) -> Any:
+    """Decline the card's charges with `decline_code` from now on; None accepts them."""
+    method = find_in_body(context, "payment_method", body)
+    method["_card"]["changes"]["charge_decline"] = required(body, "decline_code")
+    return public(method)
+
+
+def change_settings(context: Context, body: Body) -> Any:
+    """
+    Change the account's settings.
+
+    `after_retries` is cancel, unpaid or leave; `off_session` is action or decline: what becomes of a payment
+    without its card holder that wants a confirmation.
+    """
+    for name, value in body.items():
+        if value not in _SETTINGS.get(name, ()):
+            raise InvalidRequest(f"{name} must be one of {_SETTINGS.get(name, ())}.")
+    context.account.change_settings(**body)
+    return {}
+
+
+def set_status(context: Context, body: Body) -> Any:
+    """Give a subscription a trial up to the end of its period, or pause it, as staff do by hand."""
+    subscription = find_in_body(context, "subscription", body)
+    status = required(body, "status")
+    if status not in ("trialing", "paused"):
+        raise InvalidRequest("Only trialing and paused are set by hand.")
+    with emit_changes(context.account, "customer.subscription.updated", subscription):
+        end = subscription["items"]["data"][0]["current_period_end"]
+        subscription["status"] = status
+        subscription.update(trial_start=context.account.now, trial_end=end if status == "trialing" else None)
+    return public(subscription)
+
+
+def pay_out_of_band(context: Context, body: Body) -> Any:
+    """Mark an invoice as paid outside of Stripe."""
+    invoice = find_in_body(context, "invoice", body)
+    if invoice["status"] == "draft":
+        finalize_invoice(context.account, invoice)
+    if invoice["status"] != "open":
+        raise InvalidRequest(f"This invoice is {invoice['status']}.")
+    mark_paid(context.account, invoice, off_stripe=invoice["amount_remaining"])
+    return public(invoice)
+
+
+def invoice_item(context: Context, body: Body) -> Any:
+    """Invoice a customer for one item outside of subscriptions, and collect it at once."""
+    account, customer = context.account, find_in_body(context, "customer", body)
+    currency = parse_currency(body.get("currency") or customer["currency"] or "usd", "currency")
+    line = invoice_item_line(account, int(required(body, "amount")), currency)
+    period = (account.now, account.now)
+    invoice = create_invoice(
+        account, customer, reason="manual", lines=[line], currency=currency, period=period
+    )
+    finalize_invoice(account, invoice)
+    collect_invoice(account, invoice, off_session=True)
+    return public(invoice)
+
+
+def credit_invoice(context: Context, body: Body) -> Any:
+    """Issue a credit note for an invoice, over all that is left unless an amount is given."""
+    invoice = find_in_body(context, "invoice", body)
+    return public(create_credit_note(context.account, invoice, body.get("amount")))
+
+
+def open_dispute(context: Context, body: Body) -> Any:
+    """Dispute the charge that paid an intent."""
+    charge = refunds.find_paid_charge(context.account, body)
+    reason, withdraw = body.get("reason", "fraudulent"), body.get("withdraw", True)
+    dispute = disputes.open_dispute(
+        context.account, charge, reason=reason, amount=body.get("amount"), withdraw=withdraw
+    )
+    return public(dispute)
+
+
+def withdraw_funds(context: Context, body: Body) -> Any:
+    """Withdraw the disputed amount."""
+    dispute = find_in_body(context, "dispute", body)
+    disputes.withdraw_funds(context.account, dispute)
+    return public(dispute)
+
+
+def reinstate_funds(context: Context, body: Body) -> Any:
+    """Return the disputed amount."""
+    dispute = find_in_body(context, "dispute", body)
+    disputes.reinstate_funds(context.account, dispute)
+    return public(dispute)
+
+
+def close_dispute(context: Context, body: Body) -> Any:
+    """Decide a dispute: `won` or lost; a won one returns the amount unless `reinstate` is false."""
+    dispute = find_in_body(context, "dispute", body)
+    won, reinstate = bool(required(body, "won")), body.get("reinstate", True)
+    disputes.close_dispute(context.account, dispute, won=won, reinstate=reinstate)
+    return public(dispute)
+
+
+def create_refund(context: Context, body: Body) -> Any:
+    """Refund the charge that paid an intent."""
+    charge = refunds.find_paid_charge(context.account, body)
+    return public(refunds.create_refund(context.account, charge, amount=body.get("amount")))
+
+
+def fail_refund(context: Context, body: Body) -> Any:
+    """Let a refund fail after all."""
+    refund = find_in_body(context, "refund", body)
+    reason = body.get("reason", "lost_or_stolen_card")
+    refunds.fail_refund(context.account, refund, reason=reason)
+    return public(refund)
+
+
+DASHBOARD_CONTROLS: Controls = {
+    ("POST", "intents/authenticate"): authenticate_intent,
+    ("POST", "cards"): change_card,
+    ("POST", "settings"): change_settings,
+    ("POST", "subscriptions/set_status"): set_status,
+    ("POST", "invoices/pay_out_of_band"): pay_out_of_band,
+    ("POST", "invoices/create"): invoice_item,
+    ("POST", "credit_notes/create"): credit_invoice,
+    ("POST", "disputes/open"): open_dispute,
+    ("POST", "disputes/withdraw"): withdraw_funds,
+    ("POST", "disputes/reinstate"): reinstate_funds,
+    ("POST", "disputes/close"): close_dispute,
+    ("POST", "refunds/create"): create_refund,
+    ("POST", "refunds/fail"): fail_refund,
+}

@@ -1,0 +1,71 @@
+"""Stripe's error responses."""
+
+from typing import Any
+
+from stripe_double.store import CommittingError, Resource
+
+_DOCS = "https://stripe.com/docs/error-codes/"
+_SERVER_ERRORS = {
+    409: ("invalid_request_error", "This object cannot be accessed right now; try again.", "lock_timeout"),
+    429: ("invalid_request_error", "Request rate limit exceeded.", "rate_limit"),
+    500: ("api_error", "An unknown error occurred", None),
+}
+
+
+class StripeError(Exception):
+    """A request that is answered with Stripe's error body."""
+
+    def __init__(self, status: int, type: str, message: str, **members: Any) -> None:
+        super().__init__(message)
+        self.status = status
+        self.error: Resource = {"message": message, "type": type}
+        self.error.update({name: value for name, value in members.items() if value is not None})
+        code = self.error.get("code")
+        if code:
+            self.error["doc_url"] = _DOCS + str(code).replace("_", "-")
+
+
+class InvalidRequest(StripeError):
+    """The request is wrong, or cannot be done in the resource's present state."""
+
+    def __init__(
+        self, message: str, *, code: str | None = None, param: str | None = None, status: int = 400
+    ) -> None:
+        super().__init__(status, "invalid_request_error", message, code=code, param=param)
+
+
+class InvalidParameters(InvalidRequest):
+    """The parameters do not have the shape of the operation, which therefore never began."""
+
+
+class ResourceMissing(InvalidRequest):
+    """The request names a resource that does not exist."""
+
+    def __init__(self, noun: str, identifier: str, *, param: str = "id", status: int = 404) -> None:
+        message = f"No such {noun}: '{identifier}'"
+        super().__init__(message, code="resource_missing", param=param, status=status)
+
+
+class CardError(StripeError):
+    """The card was declined or needs authentication; nothing was done."""
+
+    def __init__(self, error: Resource) -> None:
+        members = {name: value for name, value in error.items() if name not in ("type", "message")}
+        super().__init__(402, "card_error", str(error["message"]), **members)
+
+
+class RecordedCardError(CardError, CommittingError):
+    """Like `CardError`, but the failed attempt stays on record."""
+
+
+class IdempotencyError(StripeError):
+    """The idempotency key was first used for another request."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(400, "idempotency_error", message)
+
+
+def server_error(status: int) -> StripeError:
+    """Return the error of Stripe's that has this status: 409, 429 or 500."""
+    kind, message, code = _SERVER_ERRORS.get(status, _SERVER_ERRORS[500])
+    return StripeError(status, kind, message, code=code)

@@ -1,0 +1,27 @@
+"""The accounts that the contract holds for: the double's, and one at Stripe where a test key is given."""
+
+import os
+
+import pytest
+import stripe
+
+from tests.conftest import STRIPE_TEST_BASE, STRIPE_TEST_KEY
+from tests.stripe_double.accounts import DoubleAccount, RealAccount, StripeAccount
+
+_BOTH = ["double", "stripe"] if STRIPE_TEST_KEY in os.environ else ["double"]
+# `verify_stripe` names one.
+_ACCOUNTS = os.environ.get("STRIPE_CONTRACT_ACCOUNTS", " ".join(_BOTH)).split()
+
+
+@pytest.fixture(params=_ACCOUNTS)
+def account(request: pytest.FixtureRequest) -> StripeAccount:
+    """Return each account that the contract holds for."""
+    if request.param == "stripe":
+        return RealAccount(os.environ[STRIPE_TEST_KEY], os.environ.get(STRIPE_TEST_BASE))
+    return DoubleAccount(request.getfixturevalue("double"))
+
+
+@pytest.fixture
+def stripe_client(account: StripeAccount) -> stripe.StripeClient:
+    """Return the SDK's client of the account."""
+    return account.client

@@ -16,8 +16,9 @@ class BackofficeConfig(AppConfig):
 
     def ready(self) -> None:
         from backoffice import roles
-        from gateway.common import privileges
+        from gateway.common import privileges, sql_functions
 
         # Every other app comes before this one, so that its permissions are there by now.
         post_migrate.connect(roles.synchronise, sender=self)
         post_migrate.connect(privileges.grant_to_application, sender=self)
+        post_migrate.connect(sql_functions.replace, sender=self)

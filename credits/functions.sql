@@ -10,7 +10,7 @@
 --   repeated     the key was taken before: the hold it names, its user, and the balance of that user's account
 --   insufficient the account affords less: `available` is what a hold could take
 --   no-account   the user has no account yet
-CREATE FUNCTION credits_place_holds(wanted jsonb) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION credits_place_holds(wanted jsonb) RETURNS TABLE (
     place integer, outcome text, hold_id bigint, user_id bigint, balance bigint, available bigint, open_holds integer
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -63,7 +63,7 @@ BEGIN
 END $$;
 
 -- Takes back holds of which nobody was told, where what they pay for was refused after all.
-CREATE FUNCTION credits_withdraw_holds(holds bigint[]) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION credits_withdraw_holds(holds bigint[]) RETURNS void LANGUAGE sql AS $$
     WITH withdrawn AS (
         DELETE FROM credits_hold WHERE id = ANY(holds) RETURNING account_id, amount
     ), totals AS (

@@ -1,7 +1,7 @@
 -- What relayers can still take: how many account nonces, and wei for their gas. A caller that relies on it has locked
 -- them in a statement before. Attempts that were withdrawn or mined cost nothing any more. After a fail-over of PostgreSQL
 -- a relayer has no room until the nodes were asked which account nonces they know.
-CREATE FUNCTION relay_room_of(relayers bigint[], cap integer) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION relay_room_of(relayers bigint[], cap integer) RETURNS TABLE (
     id bigint, address text, is_active boolean, next_account_nonce bigint, room bigint, free_wei numeric
 ) LANGUAGE sql STABLE AS $$
     SELECT relayer.id, relayer.address, relayer.is_active, relayer.next_account_nonce,
@@ -20,7 +20,7 @@ $$;
 -- Sets aside wei that the service may lose, under a key, and says whether the limits of an hour allow it: what is set
 -- aside, and what was lost within 60 minutes, by one user (without a limit where that is null) and by all. A repeat
 -- raises the amount. Transactions that want the same wait for each other, so this is the last lock that any takes.
-CREATE FUNCTION relay_reserve_loss(
+CREATE OR REPLACE FUNCTION relay_reserve_loss(
     on_chain bigint, cause text, of_user bigint, what text, wei numeric, now timestamptz, user_limit numeric,
     service_limit numeric
 ) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -77,7 +77,7 @@ END $$;
 --   relayers-busy  no relayer can
 --   loss-limit     the call may cost the service `risk_wei`, which may lose no more
 --   quote-used     the quote is used already; whether it is the call's and still good was seen before
-CREATE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS TABLE (
     place integer, outcome text, hold_id bigint, balance bigint, user_id bigint, number numeric,
     relayer_id bigint, relayer_address text, account_nonce bigint, transaction_hash text
 ) LANGUAGE plpgsql AS $$
@@ -335,7 +335,7 @@ BEGIN
 END $$;
 
 -- Stores calls and the signed bytes that carry them, and wakes the workers once this transaction commits.
-CREATE FUNCTION relay_store_calls(calls jsonb, chain bigint) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION relay_store_calls(calls jsonb, chain bigint) RETURNS void LANGUAGE sql AS $$
     WITH request AS MATERIALIZED (
         SELECT * FROM jsonb_to_recordset(calls) AS request (
             user_id bigint, profile text, key_manager text, controller text, digest text, generation smallint,

@@ -17,11 +17,11 @@ from django.db import models
 from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
+from gateway.common import sql_functions
 from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
 
-# Installed by the first migration.
-FUNCTIONS = Path(__file__).with_name("functions.sql").read_text()
+FUNCTIONS = sql_functions.register(Path(__file__).parent)
 LARGEST_BONUS = Decimal(10)
 LARGEST_EXPERIENCE = SAFE_INTEGER_MAX
 # Cashback is counted in ten-thousandths of a credit: a fraction has four decimals, so nothing is smaller.
@@ -35,14 +35,15 @@ class BadgeTrack(models.TextChoices):
     SUBSCRIBER = "SUBSCRIBER"
 
 
-class _ExperienceRange(Func):
-    function = "int8range"
-    output_field = BigIntegerRangeField()
-
-
 def _no_overlap(track: BadgeTrack) -> ExclusionConstraint:
     # One per track: a constraint over (track, range) would need the extension btree_gist.
-    bounds = _ExperienceRange("exp_lower_bound", "exp_upper_bound", RangeBoundary())
+    bounds = Func(
+        "exp_lower_bound",
+        "exp_upper_bound",
+        RangeBoundary(),
+        function="int8range",
+        output_field=BigIntegerRangeField(),
+    )
     return ExclusionConstraint(
         name=f"rewards_badge_{track.lower()}_no_overlap",
         expressions=[(bounds, RangeOperators.OVERLAPS)],

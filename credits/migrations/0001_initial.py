@@ -8,8 +8,6 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
-from credits.models import FUNCTIONS
-
 
 class Migration(migrations.Migration):
     initial = True
@@ -685,5 +683,4 @@ class Migration(migrations.Migration):
                 ),
             ),
         ),
-        migrations.RunSQL(FUNCTIONS, "DROP FUNCTION credits_place_holds, credits_withdraw_holds"),
     ]

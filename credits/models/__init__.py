@@ -16,6 +16,7 @@ from credits.models.ledger import (
     ReconciliationRun,
 )
 from credits.models.roots import AccountSalt, ErasedEntry, LedgerRoot, RootTree
+from gateway.common import sql_functions
 
 __all__ = [
     "DISPROOFS",
@@ -37,4 +38,4 @@ __all__ = [
 ]
 
 # Placing holds, set-based.
-FUNCTIONS = Path(__file__).parents[1].joinpath("functions.sql").read_text()
+FUNCTIONS = sql_functions.register(Path(__file__).parents[1])

@@ -343,4 +343,4 @@ def _execute_as_owner(functions: str) -> None:
     with psycopg.connect(
         host=database["HOST"], port=database["PORT"] or None, dbname=database["NAME"], user=_OWNER
     ) as owner:
-        owner.execute(functions.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION").encode())
+        owner.execute(functions.encode())

@@ -18,7 +18,7 @@ from devstack.files import DATA, PROJECT, read_json, write_json
 
 _FILE = DATA / "mutation.json"
 _PREFIX = f"{PROJECT}/"
-_NAMES_FUNCTION = re.compile(r"CREATE FUNCTION (\w+)")
+_NAMES_FUNCTION = re.compile(r"CREATE OR REPLACE FUNCTION (\w+)")
 
 
 class TestMap:

@@ -8,8 +8,6 @@ from django.conf import settings
 from django.db import migrations, models
 
 import gateway.common.fields
-import relay.models.calls
-from relay.models import FUNCTIONS
 
 
 class Migration(migrations.Migration):
@@ -32,7 +30,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "chain_id",
-                    models.BigIntegerField(default=relay.models.calls.current_chain_id, unique=True),
+                    models.BigIntegerField(unique=True),
                 ),
                 ("number", models.BigIntegerField()),
                 ("block_hash", models.CharField(max_length=66)),
@@ -53,7 +51,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("chain_id", models.BigIntegerField()),
                 ("address", gateway.common.fields.AddressField()),
                 ("next_account_nonce", models.BigIntegerField()),
                 ("mined_account_nonce", models.BigIntegerField()),
@@ -107,7 +105,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("chain_id", models.BigIntegerField()),
                 ("profile_address", gateway.common.fields.AddressField()),
                 ("key_manager_address", gateway.common.fields.AddressField()),
                 ("controller_address", gateway.common.fields.AddressField()),
@@ -209,7 +207,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("chain_id", models.BigIntegerField()),
                 ("account_nonce", models.BigIntegerField()),
                 ("sequence", models.PositiveSmallIntegerField(default=0)),
                 (
@@ -325,7 +323,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("chain_id", models.BigIntegerField()),
                 ("treasury_address", gateway.common.fields.AddressField()),
                 ("account_nonce", models.BigIntegerField()),
                 ("sequence", models.PositiveSmallIntegerField(default=0)),
@@ -370,7 +368,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("chain_id", models.BigIntegerField()),
                 ("address", gateway.common.fields.AddressField()),
                 ("balance_wei", gateway.common.fields.Uint256Field(default=0)),
                 ("synced_at", models.DateTimeField()),
@@ -391,7 +389,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("chain_id", models.BigIntegerField()),
                 ("account_nonce", models.BigIntegerField()),
                 ("key_manager_address", gateway.common.fields.AddressField()),
                 ("controller_address", gateway.common.fields.AddressField()),
@@ -430,7 +428,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("chain_id", models.BigIntegerField()),
                 ("name", models.CharField(max_length=32)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("succeeded_at", models.DateTimeField(null=True)),
@@ -449,7 +447,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("chain_id", models.BigIntegerField()),
                 (
                     "key",
                     models.CharField(
@@ -513,7 +511,7 @@ class Migration(migrations.Migration):
                     "id",
                     models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False),
                 ),
-                ("chain_id", models.BigIntegerField(default=relay.models.calls.current_chain_id)),
+                ("chain_id", models.BigIntegerField()),
                 ("digest", gateway.common.fields.HashField()),
                 ("credits", models.BigIntegerField()),
                 ("gas_limit", models.BigIntegerField(help_text="What the call is signed with, at most.")),
@@ -759,8 +757,5 @@ class Migration(migrations.Migration):
                 fields=("chain_id", "key_manager_address", "controller_address", "relay_nonce"),
                 name="unsignedcall_relay_nonce",
             ),
-        ),
-        migrations.RunSQL(
-            FUNCTIONS, "DROP FUNCTION relay_take_slots, relay_reserve_loss, relay_store_calls, relay_room_of"
         ),
     ]

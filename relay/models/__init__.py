@@ -6,6 +6,7 @@ Every row names its chain, so that the rows of a second chain never collide with
 
 from pathlib import Path
 
+from gateway.common import sql_functions
 from relay.models.attempts import HASH_PART, Attempt, AttemptStatus, UnsignedCall
 from relay.models.calls import (
     ACTIVE_SQL,
@@ -67,10 +68,7 @@ def _functions() -> str:
         "timeline": TIMELINE,
         "untrusted": f"'{Loss.Kind.UNTRUSTED}'",
     }
-    text = (Path(__file__).parents[1] / "functions.sql").read_text()
-    for name, sql in names.items():
-        text = text.replace(f"@{name}@", sql)
-    return text
+    return sql_functions.register(Path(__file__).parents[1], names)
 
 
 # Accepting calls, set-based.

@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Q
 
 from gateway.common.fields import AddressField, HashField, Uint256Field
-from relay.models.calls import RelayTransaction, current_chain_id
+from relay.models.calls import ChainIdField, RelayTransaction, current_chain_id
 
 # What a hash begins with, and also how it ends where a list shortens it: 0x12ab34…5678
 HASH_PART = re.compile(r"(?P<begin>0x[0-9a-f]{6,64})(?:(?:…|\.{2,3})(?P<end>[0-9a-f]+))?", re.IGNORECASE)
@@ -79,7 +79,7 @@ class Attempt(models.Model):
     # These take nothing from the relayer's balance any more.
     COSTLESS = (AttemptStatus.WITHDRAWN, AttemptStatus.MINED)
 
-    chain_id = models.BigIntegerField(default=current_chain_id)
+    chain_id = ChainIdField()
     relay_transaction = models.ForeignKey(RelayTransaction, models.PROTECT, related_name="attempts")
     # `attempt_slot` begins with the relayer.
     relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="attempts", db_index=False)
@@ -148,7 +148,7 @@ class UnsignedCall(models.Model):
     the signature again gets the same one; or it is given up, and its account nonce used up otherwise.
     """
 
-    chain_id = models.BigIntegerField(default=current_chain_id)
+    chain_id = ChainIdField()
     # `unsignedcall_account_nonce` begins with the relayer.
     relayer = models.ForeignKey(
         "relay.Relayer", models.PROTECT, related_name="unsigned_calls", db_index=False

@@ -1,6 +1,6 @@
 """Relay transactions: relay calls that were accepted, with their outcome, and how a reorganisation undid it."""
 
-from typing import ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import pgtrigger
 from django.conf import settings
@@ -18,6 +18,19 @@ from gateway.common.fields import AddressField, HashField, Uint256Field
 def current_chain_id() -> int:
     """Return the id of the chain that this process serves: the chain of every new row."""
     return get_chain().id
+
+
+class ChainIdField(models.BigIntegerField[int, int]):
+    """The chain of a row. New rows get the chain of the process; a migration sees an integer without a default."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs | {"default": current_chain_id})
+
+    def deconstruct(self) -> Any:
+        """Describe the field as Django's own, so that no migration imports this module."""
+        name, _, args, kwargs = super().deconstruct()
+        del kwargs["default"]
+        return name, "django.db.models.BigIntegerField", args, kwargs
 
 
 class RelayStatus(models.TextChoices):
@@ -92,7 +105,7 @@ class RelayTransaction(models.Model):
     ACTIVE = _ACTIVE
     UNSUCCESSFUL = _UNSUCCESSFUL
 
-    chain_id = models.BigIntegerField(default=current_chain_id)
+    chain_id = ChainIdField()
     # The indexes below begin with the user; by relayer, only attempts are ever looked up.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions", db_index=False

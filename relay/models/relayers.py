@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 from gateway.common.fields import AddressField, HashField, Uint256Field
-from relay.models.calls import current_chain_id
+from relay.models.calls import ChainIdField
 
 
 class Relayer(models.Model):
@@ -17,7 +17,7 @@ class Relayer(models.Model):
     one is used up on chain, by the call it was taken for or by a self-transfer.
     """
 
-    chain_id = models.BigIntegerField(default=current_chain_id)
+    chain_id = ChainIdField()
     address = AddressField()
     next_account_nonce = models.BigIntegerField()
     # The account's transaction count at the newest block the tracker saw.
@@ -92,7 +92,7 @@ class GapFiller(models.Model):
 class Treasury(models.Model):
     """The account that funds relayers, as the relay worker last read it from the chain."""
 
-    chain_id = models.BigIntegerField(default=current_chain_id)
+    chain_id = ChainIdField()
     address = AddressField()
     balance_wei = Uint256Field(default=0)
     synced_at = models.DateTimeField()
@@ -126,7 +126,7 @@ class TopUp(models.Model):
 
     Status: TypeAlias = TopUpStatus
 
-    chain_id = models.BigIntegerField(default=current_chain_id)
+    chain_id = ChainIdField()
     relayer = models.ForeignKey("relay.Relayer", models.PROTECT, related_name="top_ups")
     treasury_address = AddressField()
     account_nonce = models.BigIntegerField()

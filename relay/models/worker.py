@@ -7,13 +7,13 @@ from django.db import models
 from django.db.models import Q
 
 from gateway.common.fields import HashField, Uint256Field
-from relay.models.calls import current_chain_id
+from relay.models.calls import ChainIdField
 
 
 class WorkerLoop(models.Model):
     """A loop of the relay worker: when its work last ended, succeeded and moved a call."""
 
-    chain_id = models.BigIntegerField(default=current_chain_id)
+    chain_id = ChainIdField()
     name = models.CharField(max_length=32)
     ended_at = models.DateTimeField(null=True)
     succeeded_at = models.DateTimeField(null=True)
@@ -34,7 +34,7 @@ class FinalBlock(models.Model):
     it disappears itself, the tracker stops until an operator decides.
     """
 
-    chain_id = models.BigIntegerField(default=current_chain_id, unique=True)
+    chain_id = ChainIdField(unique=True)
     number = models.BigIntegerField()
     block_hash = models.CharField(max_length=66)
     replaced_at = models.DateTimeField(
@@ -53,7 +53,7 @@ class Quote(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    chain_id = models.BigIntegerField(default=current_chain_id)
+    chain_id = ChainIdField()
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
     digest = HashField()
     credits = models.BigIntegerField()
@@ -90,7 +90,7 @@ class Loss(models.Model):
         GAP = "gap", "self-transfer that fills a gap"
         QUOTE = "quote", "price that was promised"
 
-    chain_id = models.BigIntegerField(default=current_chain_id)
+    chain_id = ChainIdField()
     # Of a call the key of its hold.
     key = models.CharField(max_length=255, help_text="Names the cause; the same key is counted once.")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="losses", null=True)

@@ -10,9 +10,6 @@ import pgtrigger.migrations
 from django.conf import settings
 from django.db import migrations, models
 
-import rewards.models
-from rewards.models import FUNCTIONS
-
 
 class Migration(migrations.Migration):
     initial = True
@@ -307,10 +304,12 @@ class Migration(migrations.Migration):
                         deferrable=django.db.models.constraints.Deferrable["DEFERRED"],
                         expressions=[
                             (
-                                rewards.models._ExperienceRange(
+                                models.Func(
                                     "exp_lower_bound",
                                     "exp_upper_bound",
                                     django.contrib.postgres.fields.ranges.RangeBoundary(),
+                                    function="int8range",
+                                    output_field=django.contrib.postgres.fields.ranges.BigIntegerRangeField(),
                                 ),
                                 "&&",
                             )
@@ -323,10 +322,12 @@ class Migration(migrations.Migration):
                         deferrable=django.db.models.constraints.Deferrable["DEFERRED"],
                         expressions=[
                             (
-                                rewards.models._ExperienceRange(
+                                models.Func(
                                     "exp_lower_bound",
                                     "exp_upper_bound",
                                     django.contrib.postgres.fields.ranges.RangeBoundary(),
+                                    function="int8range",
+                                    output_field=django.contrib.postgres.fields.ranges.BigIntegerRangeField(),
                                 ),
                                 "&&",
                             )
@@ -535,5 +536,4 @@ class Migration(migrations.Migration):
                 ),
             ),
         ),
-        migrations.RunSQL(FUNCTIONS, "DROP FUNCTION rewards_badge_at"),
     ]

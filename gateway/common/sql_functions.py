@@ -1,0 +1,150 @@
+"""
+The functions of the database. Their text belongs to the code; `migrate` puts it into the database.
+
+An app registers its `functions.sql`. After the last migration, `replace` puts in every function that differs, in one
+transaction. Processes of the version before go on calling these functions during an upgrade, so a signature never
+changes: a function with other arguments or another result gets a new name, and the old one moves to `retired.sql` for
+one release.
+
+Each function has a comment in the database: a hash of the registered text and of the definition as PostgreSQL has it.
+`differing` compares both, so it finds a function that another version put in and one that was edited by hand.
+"""
+
+import hashlib
+import logging
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags
+from django.core.checks import register as register_check
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, ProgrammingError, connections, transaction
+from django.db.migrations.loader import MigrationLoader
+from psycopg import sql
+from psycopg.errors import AmbiguousFunction, InvalidFunctionDefinition
+
+logger = logging.getLogger(__name__)
+
+_FUNCTION = re.compile(r"^CREATE OR REPLACE FUNCTION (\w+)\(.*?\$\$.*?\$\$;$", re.DOTALL | re.MULTILINE)
+_COMMENT = re.compile(r"^--.*$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"@(\w+)@")
+# By name, in the order in which they are created.
+_functions: dict[str, str] = {}
+
+_DIFFERING = """
+SELECT DISTINCT wanted.name
+FROM unnest(%(names)s::text[], %(hashes)s::text[]) AS wanted (name, hash)
+LEFT JOIN pg_proc AS made ON made.proname = wanted.name AND made.pronamespace = 'public'::regnamespace
+WHERE obj_description(made.oid, 'pg_proc') IS DISTINCT FROM md5(wanted.hash || pg_get_functiondef(made.oid))
+"""
+_STAMP = "SELECT md5(%s || pg_get_functiondef(%s::regproc))"
+# Two runs of `migrate` must not replace the same function at once.
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('gateway.sql_functions', 0))"
+
+
+def register(folder: Path, values: Mapping[str, str] | None = None) -> str:
+    """
+    Register the functions of an app's `functions.sql`, and of its `retired.sql` if it has one; return their text.
+
+    `values` replaces each `@name@` in the text.
+
+    Raises:
+        KeyError: the text has an `@name@` without a value.
+        ValueError: the text has something besides functions and comments.
+    """
+    files = [folder / name for name in ("functions.sql", "retired.sql")]
+    text = "\n".join(file.read_text() for file in files if file.exists())
+    text = _PLACEHOLDER.sub(lambda match: (values or {})[match[1]], text)
+    if rest := _COMMENT.sub("", _FUNCTION.sub("", text)).strip():
+        raise ValueError(f"{folder.name}: not a function: {rest[:60]}")
+    _functions.update((match[1], match[0]) for match in _FUNCTION.finditer(text))
+    return text
+
+
+def differing(using: str = DEFAULT_DB_ALIAS) -> list[str]:
+    """Return the names of functions that the database lacks, or has with another definition than the code."""
+    hashes = {name: _hash(text) for name, text in _functions.items()}
+    with connections[using].cursor() as cursor:
+        cursor.execute(_DIFFERING, {"names": list(hashes), "hashes": list(hashes.values())})
+        names = {name for (name,) in cursor.fetchall()}
+    return [name for name in _functions if name in names]
+
+
+def replace(*, using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
+    """
+    Put the registered functions into a database to which every migration was applied; otherwise do nothing.
+
+    All are replaced in one transaction. A function that is replaced keeps its privileges, and
+    `DATABASE_APPLICATION_ROLE` may execute each of them.
+
+    Raises:
+        ImproperlyConfigured: a function has the name of one with another signature.
+    """
+    loader = MigrationLoader(connections[using])
+    if not set(loader.graph.leaf_nodes()) <= set(loader.applied_migrations):
+        return
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        cursor.execute(_LOCK)
+        for name in differing(using):
+            try:
+                _replace(cursor, name)
+            except ProgrammingError as error:
+                if not isinstance(error.__cause__, AmbiguousFunction | InvalidFunctionDefinition):
+                    raise
+                raise ImproperlyConfigured(
+                    f"{name}: a function with another signature needs another name."
+                ) from error
+
+
+def _replace(cursor: Any, name: str) -> None:
+    text, function = _functions[name], sql.Identifier(name)
+    cursor.execute(text)
+    cursor.execute(_STAMP, [_hash(text), name])
+    (stamp,) = cursor.fetchone()
+    _execute(cursor, sql.SQL("COMMENT ON FUNCTION {} IS {}").format(function, sql.Literal(stamp)))
+    if role := settings.DATABASE_APPLICATION_ROLE:
+        _execute(cursor, sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}").format(function, sql.Identifier(role)))
+
+
+def _execute(cursor: Any, statement: sql.Composed) -> None:
+    cursor.execute(statement.as_string(cursor.connection))
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@register_check(Tags.database)
+def functions_are_those_of_the_code(*, databases: list[str] | None, **_: Any) -> list[CheckMessage]:
+    """Refuse a database whose functions are not those of the code; runs only with `--database`."""
+    return [
+        Error(
+            f"The database lacks {name} or has another one than the code.",
+            hint="Run migrate.",
+            id="gateway.E001",
+        )
+        for using in databases or []
+        if using == DEFAULT_DB_ALIAS
+        for name in differing(using)
+    ]
+
+
+def log_differing() -> None:
+    """Log, from a thread of its own, which functions differ. A process starts nevertheless: an upgrade is under way."""
+    threading.Thread(target=_log_differing, name="sql-functions", daemon=True).start()
+
+
+def _log_differing() -> None:
+    try:
+        names = differing()
+    except DatabaseError as error:
+        logger.warning("The functions of the database cannot be compared: %s", type(error).__name__)
+    else:
+        if names:
+            logger.error("These functions of the database differ from the code: %s", ", ".join(names))
+    finally:
+        connections.close_all()

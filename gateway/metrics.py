@@ -20,12 +20,22 @@ from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from gateway.common import metrics, tasks
+from gateway.common import metrics, sql_functions, tasks
 from gateway.common.errors import NotAuthenticated, NotFound
 from gateway.common.metrics import gauge, gauges, register
 
 _QUEUES = ("relay", "default")
 _DAY = 86_400.0
+
+
+@register
+def differing_functions() -> Iterator[Metric]:
+    """Yield how the database compares with the code of this process, in one statement."""
+    yield gauge(
+        "sql_functions_differing",
+        "Functions that the database lacks, or has with another definition than the code.",
+        len(sql_functions.differing()),
+    )
 
 
 @register

@@ -32,7 +32,7 @@ from django.http import StreamingHttpResponse
 from django.urls import get_resolver
 
 from gateway.chain.client import node_checks
-from gateway.common import durations, errors, tracing
+from gateway.common import durations, errors, sql_functions, tracing
 from gateway.common.logging import log_uncaught
 from gateway.common.waiting import Limits, Wait, Waiters
 
@@ -140,6 +140,7 @@ class Application:
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Import what the first request would import, and keep the garbage collector from looking at it again."""
         _ = get_resolver().url_patterns
+        sql_functions.log_differing()
         node_checks().start()
         durations.reporter().start()
         tracing.start()

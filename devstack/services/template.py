@@ -16,6 +16,15 @@ from devstack.files import DATA, PROJECT
 from devstack.services.postgres import APPLICATION_ROLE, Postgres
 
 TEMPLATE = "gateway_template"
+_SOURCES = (
+    "*/migrations/*.py",
+    "*/*/migrations/*.py",
+    "*/*.sql",
+    "*/models.py",
+    "*/models/*.py",
+    "gateway/common/privileges.py",
+    "gateway/common/sql_functions.py",
+)
 
 
 def copy_template(cluster: Path) -> None:
@@ -31,10 +40,13 @@ def make_template() -> None:
 
 
 def template_key() -> str:
-    """Return what the template depends on, as a hash: every migration with its SQL, the grants, and the packages."""
+    """
+    Return what the template depends on, as a hash: migrations, SQL functions, grants, and packages.
+
+    The models are part of it, because the SQL functions are rendered with names and lists of theirs.
+    """
     digest = hashlib.sha256((PROJECT / "requirements" / "dev.txt").read_bytes())
-    patterns = ("*/migrations/*.py", "*/*/migrations/*.py", "*/*.sql", "gateway/common/privileges.py")
-    for path in sorted(path for pattern in patterns for path in PROJECT.glob(pattern)):
+    for path in sorted({path for pattern in _SOURCES for path in PROJECT.glob(pattern)}):
         digest.update(f"\0{path.relative_to(PROJECT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -32,14 +32,15 @@ logger = logging.getLogger(__name__)
 _FUNCTION = re.compile(r"^CREATE OR REPLACE FUNCTION (\w+)\(.*?\$\$.*?\$\$;$", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"^--.*$", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"@(\w+)@")
-# By name, in the order in which they are created.
-_functions: dict[str, str] = {}
+# What was registered, by name, in the order in which it is created.
+FUNCTIONS: dict[str, str] = {}
 
 _DIFFERING = """
 SELECT DISTINCT wanted.name
 FROM unnest(%(names)s::text[], %(hashes)s::text[]) AS wanted (name, hash)
 LEFT JOIN pg_proc AS made ON made.proname = wanted.name AND made.pronamespace = 'public'::regnamespace
-WHERE obj_description(made.oid, 'pg_proc') IS DISTINCT FROM md5(wanted.hash || pg_get_functiondef(made.oid))
+WHERE made.oid IS NULL
+   OR obj_description(made.oid, 'pg_proc') IS DISTINCT FROM md5(wanted.hash || pg_get_functiondef(made.oid))
 """
 _STAMP = "SELECT md5(%s || pg_get_functiondef(%s::regproc))"
 # Two runs of `migrate` must not replace the same function at once.
@@ -61,17 +62,17 @@ def register(folder: Path, values: Mapping[str, str] | None = None) -> str:
     text = _PLACEHOLDER.sub(lambda match: (values or {})[match[1]], text)
     if rest := _COMMENT.sub("", _FUNCTION.sub("", text)).strip():
         raise ValueError(f"{folder.name}: not a function: {rest[:60]}")
-    _functions.update((match[1], match[0]) for match in _FUNCTION.finditer(text))
+    FUNCTIONS.update((match[1], match[0]) for match in _FUNCTION.finditer(text))
     return text
 
 
 def differing(using: str = DEFAULT_DB_ALIAS) -> list[str]:
     """Return the names of functions that the database lacks, or has with another definition than the code."""
-    hashes = {name: _hash(text) for name, text in _functions.items()}
+    hashes = {name: _hash(text) for name, text in FUNCTIONS.items()}
     with connections[using].cursor() as cursor:
         cursor.execute(_DIFFERING, {"names": list(hashes), "hashes": list(hashes.values())})
         names = {name for (name,) in cursor.fetchall()}
-    return [name for name in _functions if name in names]
+    return [name for name in FUNCTIONS if name in names]
 
 
 def replace(*, using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
@@ -101,7 +102,7 @@ def replace(*, using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
 
 
 def _replace(cursor: Any, name: str) -> None:
-    text, function = _functions[name], sql.Identifier(name)
+    text, function = FUNCTIONS[name], sql.Identifier(name)
     cursor.execute(text)
     cursor.execute(_STAMP, [_hash(text), name])
     (stamp,) = cursor.fetchone()
@@ -133,9 +134,15 @@ def functions_are_those_of_the_code(*, databases: list[str] | None, **_: Any) ->
     ]
 
 
-def log_differing() -> None:
-    """Log, from a thread of its own, which functions differ. A process starts nevertheless: an upgrade is under way."""
-    threading.Thread(target=_log_differing, name="sql-functions", daemon=True).start()
+def log_differing() -> threading.Thread:
+    """
+    Log which functions differ, from a thread of its own, which is returned.
+
+    The process starts nevertheless: during an upgrade the functions are those of another version.
+    """
+    thread = threading.Thread(target=_log_differing, name="sql-functions", daemon=True)
+    thread.start()
+    return thread
 
 
 def _log_differing() -> None:

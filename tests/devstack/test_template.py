@@ -25,7 +25,7 @@ def test_a_new_and_an_emptied_database_have_all_tables_without_a_migration(servi
     assert tables(services.database_url) == made
 
 
-def test_another_migration_or_package_makes_another_template(
+def test_another_migration_rendered_function_or_package_makes_another_template(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(template, "PROJECT", tmp_path)
@@ -39,9 +39,11 @@ def test_another_migration_or_package_makes_another_template(
         ("requirements/dev.txt", "django==6"),
         ("project/app/migrations/0001_initial.py", "operations = []"),
         ("app/functions.sql", "SELECT 1"),
+        ("app/models.py", "STATUS = 'Pending'"),
+        ("app/models.py", "STATUS = 'Waiting'"),
     ):
         (tmp_path / file).write_text(content)
         keys.add(template.template_key())
-    assert len(keys) == 6
-    (tmp_path / "app" / "models.py").write_text("")
+    assert len(keys) == 8
+    (tmp_path / "app" / "queries.py").write_text("")
     assert template.template_key() in keys

@@ -37,7 +37,7 @@ from relay.models import (
     WorkerLoop,
 )
 from tests.credits.holding import place_hold
-from tests.database import tamper
+from tests.database import as_owner, tamper
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory, random_address
 from tests.gateway.metrics.test_figures import ago, attempt, calls, run_of, stripe_event
@@ -298,6 +298,11 @@ def answered(count: int, seconds: float, outcome: str) -> None:
 @fault("GatewayAway", "GatewayRelayWorkerStopped")
 def _(patch: pytest.MonkeyPatch) -> None:
     """Have the test scrape nothing."""
+
+
+@fault("GatewayFunctionsDiffer")
+def _(_patch: pytest.MonkeyPatch) -> None:
+    as_owner("ALTER FUNCTION relay_reserve_loss COST 1000")
 
 
 @fault("GatewayRedisAway")

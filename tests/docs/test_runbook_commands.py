@@ -133,9 +133,9 @@ def _(operator: Operator) -> None:
         assert "relay.E003" in operator.run(exits=1)
 
 
-@case("check --deploy")
+@case("check --deploy --database default")
 def _(operator: Operator) -> None:
-    """It asks the node."""
+    """It asks the node and the database."""
     assert "relay.W001" not in operator.run()
     with node_away():
         assert "relay.W001" in operator.run()

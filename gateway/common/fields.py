@@ -1,4 +1,8 @@
-"""Model fields for values of a chain (addresses, 32-byte hashes, 256-bit numbers), and references to staff."""
+"""
+Model fields for values of a chain (addresses, 32-byte hashes, 256-bit numbers), and references to staff.
+
+Migrations import the fields, and no other module of ours: a field keeps its name, its arguments and its column's type.
+"""
 
 from decimal import Decimal
 from functools import lru_cache

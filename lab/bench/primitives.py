@@ -229,7 +229,7 @@ def _access_token(address: str) -> Comparison:
     """Compare verifying a good access token; the library is simplejwt with our keys."""
     settings.configure(
         SECRET_KEY=secrets.token_urlsafe(50),
-        INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "users"],
+        INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "pgtrigger", "users"],
         AUTH_USER_MODEL="users.User",
         AUTH_SIGNING_KEYS=generate_private_key(SECP256R1())
         .private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

@@ -1,19 +1,18 @@
 """
-Traces of relay calls for OpenTelemetry: what became of one call, in every process that had to do with it.
+Traces of relay calls for OpenTelemetry: one trace for each call, joined from every process that worked on it.
 
-Nothing is stored for them. The ids of a call's trace and of its outermost span are parts of the call's digest, which
-every process knows, and a span is sent when it is over, with the times that it had. Without TRACING_OTLP_URL nothing
-of OpenTelemetry is imported.
+No process stores anything for a trace. The trace's id and the id of its root span are parts of the call's digest,
+which every process knows. A process notes when a step began and ended, and hands the span to OpenTelemetry's tracer
+afterwards. Without TRACING_OTLP_URL no part of OpenTelemetry is imported.
 """
 
-import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
@@ -21,14 +20,16 @@ from django.core.exceptions import ImproperlyConfigured
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
 
-_processor: "SpanProcessor | None" = None
+    from gateway.common.call_tracer import CallTracer
+
+_tracer: "CallTracer | None" = None
 _request: ContextVar["Request | None"] = ContextVar("traced_request", default=None)
 Attributes = dict[str, str | int | bool]
 
 
 def start() -> None:
     """
-    Send spans from now on, where the settings say so.
+    Export spans from now on, if TRACING_OTLP_URL is set.
 
     Raises:
         ImproperlyConfigured: the packages of requirements/watching.txt are not installed.
@@ -46,31 +47,35 @@ def start() -> None:
 
 
 def use(processor: "SpanProcessor | None") -> None:
-    """Hand spans to this processor, or with None to nobody."""
-    global _processor  # noqa: PLW0603
-    _processor = processor
+    """Hand finished spans to this processor; with None, stop tracing."""
+    global _tracer  # noqa: PLW0603
+    if processor is None:
+        _tracer = None
+        return
+    from gateway.common.call_tracer import CallTracer
+
+    _tracer = CallTracer(processor, percent=settings.TRACING_PERCENT)
 
 
 def is_on() -> bool:
-    return _processor is not None
+    return _tracer is not None
 
 
 @dataclass
 class Span:
-    """Something that took its time; in unix seconds."""
+    """A step and its duration, in Unix seconds."""
 
     name: str
     started: float
     ended: float
     attributes: Attributes = field(default_factory=dict)
     failed: bool = False
-    id: int = field(default_factory=lambda: secrets.randbits(64) or 1)
     children: list["Span"] = field(default_factory=list)
 
 
 @dataclass
 class Request:
-    """A request under way, and the relay call that it turned out to be about."""
+    """A request in progress, and the relay call that it carries, once that is known."""
 
     span: Span
     digest: str = ""
@@ -79,14 +84,14 @@ class Request:
     stepped: float = 0.0
 
     def passed(self, step: str, *, is_last: bool = False) -> None:
-        """Say that a step of accepting the call is over; with the last one the call is accepted. For any thread."""
+        """Note that a step of accepting the call has ended; after the last one the call is accepted. Thread-safe."""
         started, self.stepped, self.is_accepted = self.stepped, time.time(), is_last
         self.span.children.append(Span(step, started, self.stepped))
 
 
 @contextmanager
 def request(name: str) -> Iterator[Span]:
-    """Send a span of the request when the block ends, if it was about a relay call."""
+    """Export a span of the request when the block ends, if the request carried a relay call."""
     traced = Request(Span(name, time.time(), 0.0))
     token = _request.set(traced)
     try:
@@ -94,60 +99,24 @@ def request(name: str) -> Iterator[Span]:
     finally:
         _request.reset(token)
         traced.span.ended, traced.span.failed = time.time(), not traced.is_accepted
-        if traced.digest:
-            send(traced.digest, [traced.span], within_call=traced.is_accepted)
+        if traced.digest and _tracer is not None:
+            _tracer.send_request(traced.digest, traced.span, is_accepted=traced.is_accepted)
 
 
 def identified(digest: str) -> Request | None:
-    """Say which relay call the request is about, and return it if it is traced; its first step begins."""
+    """Name the relay call that the request carries; return the request if it is traced. Its first step begins."""
     traced = _request.get()
     if traced is not None:
         traced.digest, traced.stepped = digest, time.time()
     return traced
 
 
-def send(digest: str, spans: list[Span], *, within_call: bool = True) -> None:
-    """Send spans of the call with this digest, below its outermost one or beside it."""
-    if _processor is not None and int(digest[-8:], 16) % 100 < settings.TRACING_PERCENT:
-        for span in spans:
-            _send(_trace_id(digest), call_span_id(digest) if within_call else None, span)
-
-
-def call_span_id(digest: str) -> int:
-    """Return the id of the outermost span of a call."""
-    return int(digest[34:50], 16) or 1
-
-
-def _trace_id(digest: str) -> int:
-    return int(digest[2:34], 16) or 1
-
-
-def _send(trace_id: int, parent_id: int | None, span: Span) -> None:
-    from opentelemetry.sdk.resources import Resource
-    from opentelemetry.sdk.trace import ReadableSpan
-    from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
-
-    def context(span_id: int) -> Any:
-        flags = TraceFlags(TraceFlags.SAMPLED)
-        return SpanContext(trace_id, span_id, is_remote=False, trace_flags=flags)
-
-    is_outermost = parent_id is None or span.id == parent_id
-    finished = ReadableSpan(
-        span.name,
-        context=context(span.id),
-        parent=None if is_outermost else context(parent_id or 0),
-        resource=Resource.create({"service.name": "credit-relay-gateway"}),
-        attributes=span.attributes,
-        status=Status(StatusCode.ERROR if span.failed else StatusCode.UNSET),
-        start_time=int(span.started * 1e9),
-        end_time=int(span.ended * 1e9),
-    )
-    if _processor is not None:
-        _processor.on_end(finished)
-    for child in span.children:
-        _send(trace_id, span.id, child)
+def send_call(digest: str, span: Span) -> None:
+    """Export the root span of the call with this digest, and the spans below it."""
+    if _tracer is not None:
+        _tracer.send_call(digest, span)
 
 
 def between(name: str, started: datetime, ended: datetime, **attributes: str | int | bool) -> Span:
-    """Return a span between two moments of rows."""
+    """Return a span between two times from rows."""
     return Span(name, started.timestamp(), ended.timestamp(), attributes)

@@ -1,7 +1,7 @@
 """
-The trace of a relay call (`gateway.common.tracing`), sent when it is settled: its rows say when each stage was over.
+The trace of a relay call (`gateway.common.tracing`), exported when it is settled: its rows hold the time of each stage.
 
-The web process has sent a span of the request before, which joins it by the call's digest.
+The web process has already exported a span of the request. The call's digest joins the two.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,10 +12,10 @@ from relay.models import Attempt, RelayTransaction
 
 
 def send_settled(hold_ids: Sequence[int]) -> None:
-    """Send the spans of the calls with these holds."""
+    """Export the spans of the calls with these holds."""
     settled = RelayTransaction.objects.filter(hold__in=hold_ids, settled_at__isnull=False)
     for call in settled.prefetch_related("attempts").defer("payload", "signature"):
-        tracing.send(call.digest, [_span(call)])
+        tracing.send_call(call.digest, _span(call))
 
 
 def _span(call: RelayTransaction) -> Span:
@@ -23,7 +23,6 @@ def _span(call: RelayTransaction) -> Span:
     settled_at = call.settled_at or call.created_at
     mined_at = max((attempt.mined_at for attempt in attempts if attempt.mined_at), default=None)
     span = between("relay call", call.created_at, settled_at)
-    span.id = tracing.call_span_id(call.digest)
     span.failed = call.status != RelayTransaction.Status.SUCCESS
     span.attributes = {
         "relay.transaction_hash": call.transaction_hash,

@@ -1,5 +1,6 @@
 """The spans of one relay call, from its request to its settlement, make one trace."""
 
+import secrets
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -87,17 +88,20 @@ def test_other_requests_are_not_traced(exporter: InMemorySpanExporter, rf: Reque
     assert exporter.get_finished_spans() == ()
 
 
-def test_all_processes_choose_the_same_calls(
-    exporter: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_all_processes_choose_the_same_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "TRACING_PERCENT", 25)
-    digests = [f"0x{number:064x}" for number in range(1, 201)]
+    digests = [f"0x{secrets.token_hex(32)}" for _ in range(400)]
+    chosen = []
     for _ in range(2):
+        spans = InMemorySpanExporter()
+        tracing.use(SimpleSpanProcessor(spans))
         for digest in digests:
-            tracing.send(digest, [tracing.Span("one", 1.0, 2.0)])
-    traces = [span.context.trace_id for span in exporter.get_finished_spans()]
-    assert len(traces) == 100
-    assert traces[:50] == traces[50:]
+            tracing.send_call(digest, tracing.Span("one", 1.0, 2.0))
+        chosen.append([span.context.trace_id for span in spans.get_finished_spans()])
+    tracing.use(None)
+    assert chosen[0] == chosen[1]
+    # Of 400, a quarter: further away than six standard deviations is no chance.
+    assert 48 < len(chosen[0]) < 152
 
 
 def test_it_costs_nothing_while_it_is_off() -> None:

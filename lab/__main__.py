@@ -154,6 +154,9 @@ def _parser() -> argparse.ArgumentParser:
     machine.add_argument("--steps", type=int, default=50, help="moves of each run")
     machine.add_argument("--seed", type=int, help="of the run to repeat (default: another each time)")
     machine.set_defaults(action=_ledger_machine)
+    inventory = commands.add_parser("inventory", help="count files, lines, settings and words")
+    inventory.add_argument("--against", metavar="COMMIT", default="", help="print its figures beside these")
+    inventory.set_defaults(action=_inventory)
     structure = commands.add_parser("structure", help="measure the structure of the code")
     structure.add_argument("arguments", nargs=argparse.REMAINDER)
     structure.set_defaults(action=_structure)
@@ -269,6 +272,12 @@ def _ledger_machine(options: argparse.Namespace) -> int:
 
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     return run_machine(runs=options.runs, steps=options.steps, seed=seed)
+
+
+def _inventory(options: argparse.Namespace) -> int:
+    from lab.inventory import run
+
+    return run(options.against)
 
 
 def _structure(options: argparse.Namespace) -> int:

@@ -1,0 +1,35 @@
+"""What is counted, and under which part of the project."""
+
+from lab.inventory import count, group_of
+
+_PAGE = b"| setting | meaning |\n| `ONE_NAME`, `OTHER_NAME` | two |\n"
+_MODULE = b'"""Nobody says so."""\n\n\ndef long() -> None:\n' + b"    pass\n" * 60
+_TEST = b'monkeypatch.setattr(module, "_private", 1)\nmonkeypatch.setattr(module, "public", 1)\n'
+
+
+def test_a_part_is_counted_under_one_name_wherever_it_was_kept_before() -> None:
+    """A commit from before a move is comparable with one from after it."""
+    assert group_of("devstack/bench/run.py") == group_of("lab/bench/run.py") == "lab"
+    assert group_of("devstack/stripe/api.py") == group_of("stripe_double/api.py") == "stripe_double"
+    assert group_of("tests/devstack/stripe/openapi.py") == "tests"
+    assert group_of("requirements/base.txt") == "generated"
+    assert group_of("requirements/base.in") == "other"
+
+
+def test_lines_functions_settings_targets_patches_and_phrases_are_counted() -> None:
+    """Each figure comes from the files alone."""
+    rows = count(
+        {
+            "docs/configuration.md": _PAGE,
+            "Makefile": b"run: ready ## Start\nclean:\n",
+            "relay/one.py": _MODULE,
+            "relay/other.py": b"A = 1\nB = 2\n",
+            "tests/test_one.py": _TEST,
+        }
+    )
+    assert rows["tracked lines"] == 2 + 2 + 64 + 2 + 2
+    assert rows["product: functions over 60 lines"] == 1
+    assert rows["product: lines of a file, max"] == 64
+    assert (rows["settings"], rows["make targets"]) == (2, 1)
+    assert rows["tests: patches of private names"] == 1
+    assert rows["phrases: nobody, somebody"] == rows["phrases: say, says"] == rows["phrases: all"] - 1 == 1

@@ -17,7 +17,7 @@ from devstack.environment import Secrets, process_environment, without_keys
 from devstack.files import PROJECT, write_json
 from devstack.services.outside import Outside
 from devstack.services.server import Server, free_port, status_of
-from gateway.chain.mnemonics import derive_keys
+from gateway.chain.signing import derive_keys
 from signer.client import Certificates, SignerAway, SignerClient
 from signer.keys import RELAYERS, SPARE, TREASURY, write_keystore
 

@@ -64,7 +64,7 @@ class SignerClient:
             SignerAway: it did not answer in time, or with something else.
         """
         try:
-            return read_keys(self._ask("GET", "/keys"))
+            return read_keys(self.request("GET", "/keys"))
         except ValueError as error:
             raise SignerAway(str(error)) from error
 
@@ -76,7 +76,7 @@ class SignerClient:
             SignerAway: it did not answer in time, or with something else; some may be signed all the same.
         """
         try:
-            return read_outcomes(self._ask("POST", "/sign", write_requests(requests)), len(requests))
+            return read_outcomes(self.request("POST", "/sign", write_requests(requests)), len(requests))
         except ValueError as error:
             raise SignerAway(str(error)) from error
 
@@ -87,9 +87,15 @@ class SignerClient:
         Raises:
             SignerAway: it did not answer in time, or not with 200.
         """
-        return self._ask("GET", path).decode()
+        return self.request("GET", path).decode()
 
-    def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+    def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        """
+        Return the body of the answer.
+
+        Raises:
+            SignerAway: the signer did not answer in time, or not with 200.
+        """
         connection = getattr(self._kept, "connection", None)
         was_open = connection is not None and connection.sock is not None
         if connection is None:

@@ -184,12 +184,6 @@ def decode_relay_answers(
     )
 
 
-def decode_bytes(returned: bytes) -> bytes:
-    """Return the bytes that a contract returned; empty if it returned something else."""
-    values = _decoded(["bytes"], returned)
-    return b"" if values is None else values[0]
-
-
 def is_accepted_signature(returned: bytes) -> bool:
     """Return whether `isValidSignature` returned the value that ERC-1271 asks for."""
     return len(returned) == _WORD and returned.startswith(IS_VALID_SIGNATURE)

@@ -1,13 +1,12 @@
 """
-The nodes of the chain: which of them are fit to be asked, and who is asked what.
+The nodes of the chain: which of them take requests, and which of them gets a request.
 
 Every request is safe to repeat (reads, and transactions that are the same bytes), so after any fault of a node
-the next one is asked. A node of another chain, one that has stopped and one that lags leave the rotation by a
-check and return by one. URLs may hold access keys, so no log and no error shows them.
+the next one gets it. `node_checks` takes nodes out of the rotation that are on another chain, have stopped or lag
+behind, and puts them back. URLs may hold access keys, so no log and no error shows them.
 """
 
 import logging
-import statistics
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from gateway.chain.errors import NodeUnavailable, no_answer
-from gateway.chain.rpc import Call, HttpFault, NodeConnection, NodeFault, RpcError, head_of
+from gateway.chain.rpc import Call, HttpFault, NodeConnection, NodeFault, RpcError
 from gateway.chain.types import Head, NodeHealth
 from gateway.common import durations
 from gateway.common.guards import Guard, NotLetThrough
@@ -26,26 +25,23 @@ from gateway.common.guards import Guard, NotLetThrough
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
-_CONNECT_SECONDS = 2.0
-_CHECKED_EVERY_SECONDS = 3.0
-# How long a node may take to answer a check.
-_CHECK_SECONDS = 2.0
-# A node that failed is asked last for this long, so that not every request waits for its timeout again.
-_REST_SECONDS = 10.0
-_BATCH_LIMIT = 200
-# How long nodes are waited for once enough others have answered.
-_PATIENCE_SECONDS = 1.0
-# How many questions to one node run beside each other where several nodes are asked together.
-_SIDE_BY_SIDE = 3
-# How many threads may glance at the nodes at a time.
-_GLANCES = 2
-_WRONG_CHAIN = "it is of another chain"
+CONNECT_SECONDS, CHECK_SECONDS = 2.0, 2.0
+# A node that failed is tried last for this long, so that not every request waits for its timeout again.
+_BACKOFF_SECONDS = 10.0
+_MAX_BATCH = 200
+# How long the other nodes may still take once enough have answered.
+_GRACE_SECONDS = 1.0
+# Requests to one node at a time where several nodes are read together.
+_THREADS_PER_NODE = 3
+# Threads that may probe at a time.
+_MAX_PROBES = 2
+WRONG_CHAIN = "it is of another chain"
 
 NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
 _CHAIN_ID: Call = ("eth_chainId", [])
 
 
-class Limits(NamedTuple):
+class NodeLimits(NamedTuple):
     """What a node must keep to: the chain's id, and how old or far behind its newest block may be (0: any age)."""
 
     chain_id: int | None = None
@@ -53,47 +49,55 @@ class Limits(NamedTuple):
     max_lag_blocks: int = 5
 
 
-ANY_CHAIN = Limits()
+ANY_CHAIN = NodeLimits()
 
 
 class Node:
     """One node. Safe to share between threads, each of which has a connection of its own."""
 
     def __init__(
-        self, url: str, name: str, *, chain_id: int | None, timeout_seconds: float, places: int
+        self,
+        url: str,
+        name: str,
+        *,
+        chain_id: int | None,
+        timeout_seconds: float,
+        check_seconds: float,
+        places: int,
     ) -> None:
         self.name = name
+        self.timeout_seconds, self.check_seconds = timeout_seconds, check_seconds
         self.guard = Guard(places=places)
         self.head: Head | None = None
-        # Why it is not asked at all, as the last check found; empty where it is.
+        # Why it is out of the rotation, by its last check; empty where it is in.
         self.fault = ""
-        # A node that failed just now is asked after the others.
-        self.rests_until = 0.0
-        self._url, self._chain_id, self._timeout_seconds = url, chain_id, timeout_seconds
+        # It failed just now: until then it is tried after the others.
+        self.backs_off_until = 0.0
+        self._url, self._chain_id = url, chain_id
         self._thread = threading.local()
         self._is_failing = False
 
     @cached_property
     def threads(self) -> ThreadPoolExecutor:
-        """Threads for questions to several nodes at once."""
-        return ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="node")
+        """Threads for requests to several nodes at once."""
+        return ThreadPoolExecutor(_THREADS_PER_NODE, thread_name_prefix="node")
 
-    def ask(
-        self, calls: Sequence[Call], accepts: Callable[[RpcError], bool], *, checked: bool = False
+    def batch(
+        self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool], checked: bool = False
     ) -> list[Any]:
         """
         Return each call's result or accepted error; with `checked` only if the node is still of our chain.
 
         Raises:
-            NodeFault: it did not answer, or not so; it is asked last for a while.
+            NodeFault: the node did not answer, or not correctly; for a while it is tried last.
         """
         try:
             answers: list[Any] = []
-            for start in range(0, len(calls), _BATCH_LIMIT):
-                piece = calls[start : start + _BATCH_LIMIT]
-                answers += self._checked(piece, accepts) if checked else self._ask(piece, accepts)
+            for start in range(0, len(calls), _MAX_BATCH):
+                piece = calls[start : start + _MAX_BATCH]
+                answers += self._checked(piece, accepts) if checked else self._guarded(piece, accepts)
         except NodeFault as fault:
-            self.rests_until = time.monotonic() + _REST_SECONDS
+            self.backs_off_until = time.monotonic() + _BACKOFF_SECONDS
             if not self._is_failing:
                 logger.warning("chain node %s failed: %s", self.name, fault)
             self._is_failing = True
@@ -103,43 +107,29 @@ class Node:
             logger.warning("chain node %s answers again", self.name)
         return answers
 
-    def glance(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
+    def probe(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
         """
-        Return each call's result if the node answers within so short a time, counted for connecting and for reading.
+        Return each call's result if the node answers within this timeout, which holds for connecting and for reading.
 
         Raises:
-            NodeFault: it did not. That says nothing about the node: it stays where it is in the rotation.
+            NodeFault: it did not. The node's place in the rotation stays as it is.
         """
-        return self._timed_batch(calls, _never, timeout_seconds)
+        return self._timed(calls, _never, timeout_seconds)
 
-    def _checked(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
-        if self._chain_id is None or not calls:
-            return self._ask(calls, accepts)
-        *answers, chain_id = self._ask([*calls, _CHAIN_ID], accepts)
-        if chain_id != hex(self._chain_id):
-            raise NodeFault(_WRONG_CHAIN)
-        return answers
-
-    def check(self) -> Head:
+    def check(self, calls: Sequence[Call]) -> list[Any]:
         """
-        Ask for chain and newest block, whether or not the node is in the rotation.
+        Return each call's result, whether or not the node is in the rotation or its circuit is open.
 
         Raises:
-            NodeFault: it does not answer, or is of another chain.
+            NodeFault: it did not answer, or by an error.
         """
         with self._failures_reported():
-            chain_id, block = self._timed_batch([_CHAIN_ID, NEWEST_BLOCK], _never, _CHECK_SECONDS)
+            answers = self._timed(calls, _never, self.check_seconds)
         self.guard.answered()
-        if self._chain_id is not None and chain_id != hex(self._chain_id):
-            self.set_fault(_WRONG_CHAIN)
-            raise NodeFault(_WRONG_CHAIN)
-        try:
-            return head_of(block)
-        except NodeUnavailable as error:
-            raise NodeFault("no newest block") from error
+        return answers
 
     def set_fault(self, fault: str) -> None:
-        """Leave the rotation for this reason, or with none return; each change is logged once."""
+        """Take the node out of the rotation for this reason, or with none put it back; each change is logged once."""
         if (fault == "") != (self.fault == ""):
             if fault:
                 logger.warning("chain node %s leaves the rotation: %s", self.name, fault)
@@ -148,25 +138,31 @@ class Node:
         self.fault = fault
 
     def health(self) -> NodeHealth:
-        """Return what is known of the node."""
+        """Return what this process knows of the node."""
         fault = self.fault or ("no answer" if self.guard.is_tripped else "")
-        head = self.head
-        if head is None:
-            return NodeHealth(self.name, fault)
-        return NodeHealth(self.name, fault, max(0.0, time.time() - head.timestamp))
+        age = None if self.head is None else max(0.0, time.time() - self.head.timestamp)
+        return NodeHealth(self.name, fault, age)
 
-    def _ask(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
+    def _checked(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
+        if self._chain_id is None or not calls:
+            return self._guarded(calls, accepts)
+        *answers, chain_id = self._guarded([*calls, _CHAIN_ID], accepts)
+        if chain_id != hex(self._chain_id):
+            raise NodeFault(WRONG_CHAIN)
+        return answers
+
+    def _guarded(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
         if not calls:
             return []
         try:
             with self.guard.place(), self._failures_reported():
-                return self._timed_batch(calls, accepts, self._timeout_seconds)
+                return self._timed(calls, accepts, self.timeout_seconds)
         except NotLetThrough as error:
             raise NodeFault("no answer lately") from error
 
     @contextmanager
     def _failures_reported(self) -> Iterator[None]:
-        """Tell the guard what an error says: that the node did not answer, or that it answered by a fault."""
+        """Report to the circuit breaker whether the node failed to answer, or answered by an error."""
         try:
             yield
         except HttpFault:
@@ -176,7 +172,7 @@ class Node:
             self.guard.answered()
             raise
 
-    def _timed_batch(
+    def _timed(
         self, calls: Sequence[Call], accepts: Callable[[RpcError], bool], timeout_seconds: float
     ) -> list[Any]:
         started = time.perf_counter()
@@ -192,7 +188,7 @@ class Node:
         if connection is None:
             connection = connections[timeout_seconds] = NodeConnection(
                 self._url,
-                connect_seconds=min(_CONNECT_SECONDS, timeout_seconds),
+                connect_seconds=min(CONNECT_SECONDS, timeout_seconds),
                 read_seconds=timeout_seconds,
             )
         return connection
@@ -206,18 +202,20 @@ class Nodes:
         urls: Sequence[str],
         *,
         timeout_seconds: float,
-        limits: Limits = ANY_CHAIN,
+        check_seconds: float = CHECK_SECONDS,
+        limits: NodeLimits = ANY_CHAIN,
         places: int = 8,
     ) -> None:
-        """`places` is how many threads may wait for all nodes together."""
-        self._limits, self._timeout_seconds = limits, timeout_seconds
-        self._glances = Guard(places=_GLANCES, patience_seconds=0)
+        """`places` is how many threads may wait for all nodes together; `check_seconds` is the timeout of checks."""
+        self.limits, self._timeout_seconds = limits, timeout_seconds
+        self._probes = Guard(places=_MAX_PROBES, patience_seconds=0)
         self._nodes = [
             Node(
                 url,
                 name,
                 chain_id=limits.chain_id,
                 timeout_seconds=timeout_seconds,
+                check_seconds=check_seconds,
                 places=max(2, places // max(1, len(urls))),
             )
             for url, name in zip(urls, _names(urls), strict=True)
@@ -226,130 +224,85 @@ class Nodes:
     def __len__(self) -> int:
         return len(self._nodes)
 
+    def health(self) -> list[NodeHealth]:
+        """Return what this process knows of each node."""
+        return [node.health() for node in self._nodes]
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self._nodes)
+
     def batch(
         self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool], checked: bool = False
     ) -> list[Any]:
         """
         Return each call's result, or the `RpcError` that `accepts` lets pass, in the order of `calls`.
 
-        One fit node answers all. Any other error is a fault of the node, and the next one is asked. With `checked`
-        the node says in the same request that it is of our chain. More than 200 calls go in several requests.
+        One node of the rotation answers all. Any other error is a fault of the node, and the next one gets the calls.
+        With `checked` the node confirms in the same request that it is of our chain. More than 200 calls go in
+        several requests.
 
         Raises:
             NodeUnavailable: no node answered.
         """
         for node in self._in_rotation():
             try:
-                return node.ask(calls, accepts, checked=checked)
+                return node.batch(calls, accepts=accepts, checked=checked)
             except NodeFault:
                 continue
         raise no_answer()
 
-    def glance(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
+    def probe(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
         """
-        Return each call's result, from the first node alone and only if it is well and answers at once.
+        Return each call's result from the first node; a best-effort read that fails fast.
 
-        For what is good to know and can wait. At most `_GLANCES` threads do so at a time, and after three failures
-        in a row nobody does for ten seconds: who asks waits rarely, and never longer than twice the timeout.
+        At most `_MAX_PROBES` threads probe at a time, and after three failures in a row no thread does for ten
+        seconds. So a caller rarely waits, and never longer than twice the timeout.
 
         Raises:
-            NodeUnavailable: there is no answer at once.
+            NodeUnavailable: the node did not answer in time, is failing, or too many threads probe.
         """
         node = next(iter(self._in_rotation()), None)
-        if node is None or node.guard.is_tripped or node.rests_until > time.monotonic():
+        if node is None or node.guard.is_tripped or node.backs_off_until > time.monotonic():
             raise no_answer()
         try:
-            with self._glances.place():
+            with self._probes.place():
                 try:
-                    return node.glance(calls, timeout_seconds=timeout_seconds)
+                    return node.probe(calls, timeout_seconds=timeout_seconds)
                 except NodeFault:
-                    self._glances.failed()
+                    self._probes.failed()
                     raise
         except (NodeFault, NotLetThrough) as error:
             raise no_answer() from error
 
-    def ask_each(self, question: Callable[[Node], Answer], *, enough: int) -> list[Answer]:
+    def read_each(self, read: Callable[[Node], Answer], *, enough: int) -> list[Answer]:
         """
-        Ask every node in the rotation at once; return the answers of those that gave one in time.
+        Read from every node of the rotation at once; return the answers of those that gave one in time.
 
         Once `enough` of them have answered, the others have another second.
         """
-        pending = {node.threads.submit(_answer_of, question, node) for node in self._in_rotation()}
+        nodes = self._in_rotation()
+        if len(self._nodes) == 1:
+            return [answer for node in nodes if (answer := _answer_of(read, node)) is not None]
+        pending = {node.threads.submit(_answer_of, read, node) for node in nodes}
         answers: list[Answer] = []
-        ends_at = time.monotonic() + 2 * self._timeout_seconds + _CONNECT_SECONDS
+        ends_at = time.monotonic() + 2 * self._timeout_seconds + CONNECT_SECONDS
         while pending and (left := ends_at - time.monotonic()) > 0:
             done, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
             answers += [answer for future in done if (answer := future.result()) is not None]
             if len(answers) >= enough:
-                ends_at = min(ends_at, time.monotonic() + _PATIENCE_SECONDS)
+                ends_at = min(ends_at, time.monotonic() + _GRACE_SECONDS)
         return answers
-
-    def check(self) -> None:
-        """Look at each node's chain and newest block, and let those that are unfit leave the rotation."""
-        if len(self._nodes) == 1:
-            heads = [_checked_head(self._nodes[0])]
-        else:
-            futures = [node.threads.submit(_checked_head, node) for node in self._nodes]
-            wait(futures, timeout=_CHECK_SECONDS + _CONNECT_SECONDS)
-            heads = [future.result() if future.done() else None for future in futures]
-        numbers = [head.number for head in heads if head is not None]
-        now = time.time()
-        for node, head in zip(self._nodes, heads, strict=True):
-            if head is not None:
-                node.head = head
-                node.set_fault(self._fault_of(head, statistics.median_high(numbers), now))
-
-    def health(self) -> list[NodeHealth]:
-        """Return what is known of each node."""
-        return [node.health() for node in self._nodes]
-
-    def _fault_of(self, head: Head, usual_number: int, now: float) -> str:
-        """Of two nodes the higher is the usual one, of three the one in the middle."""
-        oldest = self._limits.max_head_age_seconds
-        if oldest and head.timestamp < now - oldest:
-            return "its newest block is too old"
-        if head.number < usual_number - self._limits.max_lag_blocks:
-            return f"it is {usual_number - head.number} blocks behind"
-        return ""
 
     def _in_rotation(self) -> list[Node]:
         now = time.monotonic()
         fit = [node for node in self._nodes if not node.fault]
-        return sorted(fit, key=lambda node: node.rests_until > now)
+        return sorted(fit, key=lambda node: node.backs_off_until > now)
 
 
-class NodeChecks(threading.Thread):
-    """Checks the nodes every few seconds, from `start` until `stop` or the end of the process."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        super().__init__(name="node-checks", daemon=True)
-        self._nodes, self._stopping = nodes, threading.Event()
-
-    def run(self) -> None:
-        while not self._stopping.is_set():
-            try:
-                self._nodes.check()
-            except Exception:
-                logger.exception("the nodes could not be checked; the next check comes")
-            self._stopping.wait(_CHECKED_EVERY_SECONDS)
-
-    def stop(self) -> None:
-        """End after the check that is under way."""
-        self._stopping.set()
-        self.join()
-
-
-def _answer_of(question: Callable[[Node], Answer], node: Node) -> Answer | None:
+def _answer_of(read: Callable[[Node], Answer], node: Node) -> Answer | None:
     try:
-        return question(node)
+        return read(node)
     except (NodeFault, NodeUnavailable):
-        return None
-
-
-def _checked_head(node: Node) -> Head | None:
-    try:
-        return node.check()
-    except NodeFault:
         return None
 
 

@@ -12,9 +12,10 @@ from typing import NoReturn, Protocol
 from coincurve import PrivateKey
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from eth_account.hdaccount.deterministic import HDPath
+from mnemonic import Mnemonic
 
 from gateway.chain.config import get_chain
-from gateway.chain.mnemonics import derive_keys
 from gateway.chain.remote_signing import remote_signer
 from signer.messages import SigningRequest
 from signer.policy import Limits, check_relayed
@@ -154,6 +155,22 @@ def read_key(text: str, name: str) -> tuple[str, PrivateKey]:
 def _refuse_key(name: str) -> NoReturn:
     # Show neither the text nor the library's error, which may quote it.
     raise ImproperlyConfigured(f"{name} is not a private key of 32 bytes in hex.") from None
+
+
+def derive_keys(mnemonic: str, *, count: int) -> list[str]:
+    """
+    Return the first private keys of a BIP-39 mnemonic, in hex, along `m/44'/60'/0'/0/i` as wallets derive them.
+
+    The words may be of any language of BIP-39; there is no passphrase.
+
+    Raises:
+        ImproperlyConfigured: the words are not a mnemonic. The error does not show them.
+    """
+    # Tried in each language, because some words belong to several; the keys do not depend on it.
+    if not any(Mnemonic(language).check(mnemonic) for language in Mnemonic.list_languages()):
+        raise ImproperlyConfigured("RELAY_RELAYER_MNEMONIC is not a mnemonic of BIP-39.")
+    seed = Mnemonic.to_seed(mnemonic)
+    return ["0x" + HDPath(f"m/44'/60'/0'/0/{index}").derive(seed).hex() for index in range(count)]
 
 
 _installed: Signer | None = None

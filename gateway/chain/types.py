@@ -288,7 +288,7 @@ class ChainClient(Protocol):
         """Return the profile and whether it accepts the signature over the 32-byte digest (ERC-1271)."""
         ...
 
-    def glance_at_code(self, *, address: str) -> bytes:
+    def probe_code(self, *, address: str) -> bytes:
         """Return the code at the address if a node says it at once; no answer says nothing about the nodes."""
         ...
 

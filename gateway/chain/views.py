@@ -1,4 +1,4 @@
-"""One node's view of the chain: its newest block, receipts, accounts and final block, and what is in its blocks."""
+"""One node's view of the chain: its newest block, receipts, accounts and final block."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,13 +13,11 @@ from gateway.chain.types import (
     Finality,
     Head,
     Receipt,
-    SentTransaction,
 )
-from gateway.common.fields import checksum
 
 _LATEST = "latest"
 # Sends a batch of calls to one node and returns what it answered.
-Read = Callable[..., list[Any]]
+Read = Callable[[Sequence[Call]], list[Any]]
 
 
 def is_answer(error: RpcError) -> bool:
@@ -44,15 +42,17 @@ def view_of(
     """
     # The head is read first: a block that arrives meanwhile can only add to what is read afterwards.
     block, *replies = read(
-        NEWEST_BLOCK,
-        *(_block(hex(height)) for height in heights),
-        *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes),
+        [
+            NEWEST_BLOCK,
+            *(_block(hex(height)) for height in heights),
+            *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes),
+        ]
     )
     newest = rpc.head_of(block)
     blocks, replies = replies[: len(heights)], replies[len(heights) :]
     receipts = [receipt for receipt in map(_receipt, replies) if receipt is not None]
     account_calls = _account_calls(accounts, _height(newest, confirmations))
-    replies = read(*account_calls, *_final_calls(newest, finality))
+    replies = read([*account_calls, *_final_calls(newest, finality)])
     return ChainView(
         head=newest,
         receipts={receipt.transaction_hash: receipt for receipt in receipts},
@@ -61,36 +61,6 @@ def view_of(
             block_id.number: block_id.block_hash for block_id in map(_block_id, blocks) if block_id
         },
         final=next(filter(None, map(_block_id, replies[len(account_calls) :])), None),
-    )
-
-
-def sent_by(read: Read, *, senders: Sequence[str], blocks: Sequence[int]) -> list[SentTransaction]:
-    """
-    Return the transactions of these accounts in the blocks, in their order.
-
-    Raises:
-        NodeUnavailable: it gave no usable answer, or does not have one of the blocks.
-    """
-    lower = {sender.lower() for sender in senders}
-    bodies = read(*(("eth_getBlockByNumber", [hex(number), True]) for number in blocks))
-    ours = [one for body in bodies for one in rpc.member(body, "transactions") if _text(one, "from") in lower]
-    receipts = read(*(("eth_getTransactionReceipt", [_text(one, "hash")]) for one in ours)) if ours else []
-    return [
-        _sent(one, receipt)
-        for one, receipt in zip(ours, map(_receipt, receipts), strict=True)
-        if receipt is not None
-    ]
-
-
-def _sent(body: Any, receipt: Receipt) -> SentTransaction:
-    to = rpc.member(body, "to")
-    return SentTransaction(
-        transaction_hash=_text(body, "hash"),
-        sender=checksum(_text(body, "from")),
-        account_nonce=rpc.quantity(rpc.member(body, "nonce")),
-        to=None if to is None else checksum(str(to)),
-        calldata=rpc.octets(rpc.member(body, "input")),
-        receipt=receipt,
     )
 
 

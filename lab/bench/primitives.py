@@ -28,7 +28,6 @@ from gateway.chain.contracts import (
     encode_get_nonce,
     encode_lsp20_verify_call,
 )
-from gateway.chain.events import NodesProvider
 from gateway.chain.lsp6 import permissions_key
 from gateway.chain.lsp25 import relay_digest
 from gateway.chain.nodes import Nodes
@@ -37,6 +36,7 @@ from gateway.chain.rpc import Call, RpcError
 from gateway.chain.signatures import recover_address
 from gateway.chain.signing import LocalSigner
 from gateway.chain.types import RelayQuery
+from gateway.chain.web3_reads import web3_over
 from signer.transactions import UnsignedTransaction
 
 _ROUNDS, _REPEATS = 9, 40
@@ -203,7 +203,7 @@ def _relay_state(controller: str, key_manager: str) -> Comparison:
         gas_limit=150_000,
         gas_cap=3_000_000,
     )
-    eth = Web3(NodesProvider(_CannedNodes()), middleware=[]).eth
+    eth = web3_over(lambda calls: [_canned(method, params) for method, params in calls]).eth
     address = Web3.to_checksum_address(key_manager)
     contract = eth.contract(address=address, abi=CONTRACT_ABI)
 

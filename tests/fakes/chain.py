@@ -89,8 +89,8 @@ class FakeChain(FakeWorld):
             contract.code, contract.owner, contract.permissions_of(controller), contract.accepts(signer)
         )
 
-    def glance_at_code(self, *, address: str) -> bytes:
-        self._ask("glance_at_code")
+    def probe_code(self, *, address: str) -> bytes:
+        self._ask("probe_code")
         return self._code(address)
 
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:

@@ -43,18 +43,18 @@ LYX = 10**18
 @pytest.fixture(autouse=True)
 def _no_node_request_in_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail every request to the node or a signer that is made while a transaction of ours is open."""
-    ask, ask_signer = Node.ask, SignerClient._ask
+    batch, request = Node.batch, SignerClient.request
 
     def checked(node: Node, *args: Any, **options: Any) -> list[Any]:
         assert_none_is_open()
-        return ask(node, *args, **options)
+        return batch(node, *args, **options)
 
     def checked_signer(client: SignerClient, *args: Any) -> bytes:
         assert_none_is_open()
-        return ask_signer(client, *args)
+        return request(client, *args)
 
-    monkeypatch.setattr(Node, "ask", checked)
-    monkeypatch.setattr(SignerClient, "_ask", checked_signer)
+    monkeypatch.setattr(Node, "batch", checked)
+    monkeypatch.setattr(SignerClient, "request", checked_signer)
 
 
 @pytest.fixture(autouse=bool(os.environ.get("TEST_SIGNER_ELSEWHERE")))

@@ -48,7 +48,7 @@ def recover_controller(*, profile_address: str, message: str, signature: bytes) 
     return controller
 
 
-# Profiles that a glance has found, in this process. What became of them since, the signature's check sees.
+# Profiles that a probe has found, in this process. Changes since then are seen when the signature is checked.
 _seen_profiles: set[str] = set()
 _MOST_SEEN = 10_000
 
@@ -66,7 +66,7 @@ def require_profile_code(*, profile_address: str) -> None:
     if profile_address in _seen_profiles or User.objects.filter(profile_address=profile_address).exists():
         return
     try:
-        code = get_chain_client().glance_at_code(address=profile_address)
+        code = get_chain_client().probe_code(address=profile_address)
     except NodeUnavailable:
         return
     if not code:

@@ -47,10 +47,10 @@ class TestReading:
         assert state.permissions == ALL_PERMISSIONS
         assert state.signature_valid is True
 
-    def test_a_glance_sees_the_code_at_an_address(self, chain: Setting) -> None:
+    def test_a_probe_reads_the_code_at_an_address(self, chain: Setting) -> None:
         profile = chain.world.create_profile().profile_address
-        assert implementation_of(chain.client.glance_at_code(address=profile))
-        assert chain.client.glance_at_code(address=random_address()) == b""
+        assert implementation_of(chain.client.probe_code(address=profile))
+        assert chain.client.probe_code(address=random_address()) == b""
 
     @pytest.mark.parametrize(("permissions", "accepted"), [(Permission.SIGN, True), (RELAY, False)])
     def test_a_signature_counts_only_with_the_permission_to_sign(

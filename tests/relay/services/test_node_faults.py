@@ -12,10 +12,9 @@ from django.utils import timezone
 from credits.models import CreditEntry
 from credits.services.reconciliation import find_differences as ledger_differences
 from devstack.services.stack import Services
-from gateway.chain import nodes as chain_nodes
 from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.nodes import Limits
+from gateway.chain.nodes import NodeLimits
 from lab.chaos import node_faults
 from lab.chaos.http_proxy import NodeProxy, Rule
 from lab.chaos.node_faults import changed, refusing
@@ -36,30 +35,28 @@ _PATIENCE_SECONDS = 60.0
 class Nodes:
     """Proxies in front of the node, and the service's client over them."""
 
-    def __init__(
-        self, services: Services, loop: Loop, count: int, patch: pytest.MonkeyPatch, *, hang: bool
-    ) -> None:
+    def __init__(self, services: Services, loop: Loop, count: int, *, hang: bool) -> None:
         port = urlsplit(services.rpc_url).port or 0
         self.proxies = [NodeProxy(loop, tcp(lambda: port)) for _ in range(count)]
         self.client = JsonRpcChainClient(
             [f"http://127.0.0.1:{proxy.port}" for proxy in self.proxies],
             # One that hangs is not waited for.
             timeout_seconds=1 if hang else _PATIENCE_SECONDS,
-            limits=Limits(services.chain_id, max_lag_blocks=5),
+            check_seconds=0.5 if hang else _PATIENCE_SECONDS,
+            limits=NodeLimits(services.chain_id, max_lag_blocks=5),
         )
-        self._seconds, self._patch = 0, patch
-        patch.setattr(chain_nodes, "_CHECK_SECONDS", 0.5 if hang else _PATIENCE_SECONDS)
+        self._seconds = 0
 
     def tick(self, chain: Chain, times: int = 1) -> None:
         """Check the nodes, send, mine and track, as the worker does block after block; an outage waits."""
         for _ in range(times):
-            self.client.check_nodes()
+            self.client.node_checks().check()
             # What was sent is overdue each time, and sent again.
             self._seconds += settings.RELAY_RESEND_SECONDS + 1
             with suppress(NodeUnavailable):
                 broadcasting.sweep(now=later(self._seconds))
             chain.mine()
-            self.client.check_nodes()
+            self.client.node_checks().check()
             with suppress(NodeUnavailable):
                 track()
 
@@ -68,11 +65,10 @@ class Nodes:
         for proxy in self.proxies:
             proxy.rule = None
             proxy.heal()
-        for node in self.client._nodes._nodes:
-            node._timeout_seconds = _PATIENCE_SECONDS
-        self._patch.setattr(chain_nodes, "_CHECK_SECONDS", _PATIENCE_SECONDS)
+        for node in self.client.pool:
+            node.timeout_seconds = node.check_seconds = _PATIENCE_SECONDS
         for _ in range(2):
-            self.client.check_nodes()
+            self.client.node_checks().check()
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +82,12 @@ def loop(services: Services) -> Iterator[Loop]:
 
 
 @pytest.fixture
-def make(
-    services: Services, chain: Chain, loop: Loop, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Nodes]]:
+def make(services: Services, chain: Chain, loop: Loop) -> Iterator[Callable[..., Nodes]]:
     """Return a function that puts so many nodes in place of the one."""
     made: list[Nodes] = []
 
     def run(count: int, fault: str = "") -> Nodes:
-        made.append(Nodes(services, loop, count, monkeypatch, hang=fault == "hung"))
+        made.append(Nodes(services, loop, count, hang=fault == "hung"))
         set_chain_client(made[-1].client)
         return made[-1]
 
@@ -240,7 +234,7 @@ def test_with_one_of_two_nodes_unfit_calls_are_accepted_and_sent_and_settlement_
     nodes = make(2, fault)
     EVERY[fault](nodes)
     for _ in range(3):
-        nodes.client.check_nodes()
+        nodes.client.node_checks().check()
     row = accept()
     nodes.tick(chain, 4)
     row.refresh_from_db()

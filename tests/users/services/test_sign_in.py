@@ -377,12 +377,12 @@ def test_any_code_gets_a_challenge_where_any_is_served(profile: Profile, setting
 def test_whoever_was_found_once_is_not_looked_at_again(chain: FakeChain, profile: Profile) -> None:
     for _ in range(3):
         _request(profile.profile_address)
-    assert chain.request_counts["glance_at_code"] == 1
+    assert chain.request_counts["probe_code"] == 1
 
     other = chain.create_profile()
     signed_in(other)
     _request(other.profile_address)
-    assert chain.request_counts["glance_at_code"] == 1
+    assert chain.request_counts["probe_code"] == 1
 
 
 def test_while_no_node_answers_at_once_everybody_gets_a_challenge(chain: FakeChain, trusted: None) -> None:

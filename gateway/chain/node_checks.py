@@ -1,0 +1,78 @@
+"""Checks of the nodes every few seconds: which of them stay in the rotation."""
+
+import logging
+import statistics
+import threading
+import time
+from concurrent.futures import wait
+from typing import Any
+
+from web3 import Web3
+
+from gateway.chain.errors import NodeUnavailable
+from gateway.chain.nodes import CONNECT_SECONDS, WRONG_CHAIN, Node, Nodes
+from gateway.chain.rpc import NodeFault
+from gateway.chain.types import Head
+from gateway.chain.web3_reads import head_of, web3_errors, web3_over
+
+logger = logging.getLogger(__name__)
+_INTERVAL_SECONDS = 3.0
+
+
+class NodeChecks(threading.Thread):
+    """Checks the nodes every few seconds, from `start` until `stop` or the end of the process."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        super().__init__(name="node-checks", daemon=True)
+        self._nodes, self._stopping = nodes, threading.Event()
+        self._web3 = [(node, web3_over(node.check)) for node in nodes]
+
+    def run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self.check()
+            except Exception:
+                logger.exception("the nodes could not be checked; the next check follows")
+            self._stopping.wait(_INTERVAL_SECONDS)
+
+    def stop(self) -> None:
+        """End after the current check."""
+        self._stopping.set()
+        self.join()
+
+    def check(self) -> None:
+        """Read each node's chain and newest block, and take nodes out of the rotation or put them back."""
+        futures = [node.threads.submit(self._head, node, web3) for node, web3 in self._web3]
+        wait(futures, timeout=max(node.check_seconds for node in self._nodes) + CONNECT_SECONDS)
+        heads = [future.result() if future.done() else None for future in futures]
+        numbers = [head.number for head in heads if head is not None]
+        now = time.time()
+        for node, head in zip(self._nodes, heads, strict=True):
+            if head is not None:
+                node.head = head
+                node.set_fault(self._fault_of(head, statistics.median_high(numbers), now))
+
+    def _head(self, node: Node, web3: Web3) -> Head | None:
+        """Return the node's newest block; None where it does not answer, or is of another chain."""
+        expected = self._nodes.limits.chain_id
+        try:
+            with web3_errors(), web3.batch_requests() as batch:
+                batch.add(web3.eth.chain_id)
+                batch.add(web3.eth.get_block("latest"))
+                answers: list[Any] = batch.execute()
+                chain_id, block = answers
+                if expected in (None, chain_id):
+                    return head_of(block)
+        except (NodeFault, NodeUnavailable):
+            return None
+        node.set_fault(WRONG_CHAIN)
+        return None
+
+    def _fault_of(self, head: Head, usual_number: int, now: float) -> str:
+        """Of two nodes the higher number is the usual one, of three the one in the middle."""
+        limits = self._nodes.limits
+        if limits.max_head_age_seconds and head.timestamp < now - limits.max_head_age_seconds:
+            return "its newest block is too old"
+        if head.number < usual_number - limits.max_lag_blocks:
+            return f"it is {usual_number - head.number} blocks behind"
+        return ""

@@ -1,4 +1,5 @@
-# Every command of the project. Python 3.11 or newer is all a fresh machine needs.
+# The everyday commands; `.venv/bin/python -m lab --help` and `-m devstack --help` list the others.
+# A fresh machine needs only Python 3.11 or newer.
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 VENV := .venv
@@ -11,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks read settings and models, never a server; the test settings carry an environment for that.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint bench chaos cluster cluster-test cluster-throughput signers restore-drill upgrade-rehearsal soak fuzz mutation manage clean lock chart schema format structure bundle packages generators release
+.PHONY: help run test lint format bench schema lock manage chart packages release clean
 
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -59,14 +60,8 @@ schema: $(INSTALLED) ## Write docs/openapi.yaml, and what the clients take from 
 	$(BIN)/python clients/python/generate.py
 	$(NPM) run generate
 
-bundle: $(INSTALLED) ## Bundle the TypeScript client for the pages of the service
-	$(NPM) run bundle
-
 packages: $(INSTALLED) ## Build the client packages and try them in empty folders (STACK= a running stack's file, to relay)
 	@clients/try-packages.sh
-
-generators: $(INSTALLED) ## Make calls of the running stack with clients generated from the OpenAPI document (STACK=)
-	@clients/try-generators.sh
 
 format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .
@@ -74,40 +69,6 @@ format: $(INSTALLED) ## Format the code
 
 bench: $(PREPARED) ## Measure relaying under load (ARGS=, such as ARGS="--against COMMIT"; ARGS=--help)
 	@$(BIN)/python -m lab bench $(ARGS)
-
-chaos: $(PREPARED) ## Cause faults under load and compare what was promised (MINUTES=60, FAULTS= their first words, TIMES= of each)
-	@$(BIN)/python -m lab chaos $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES))
-
-signers: $(PREPARED) ## Kill and stall what signs, with keys in each place (CALLS=2000, KEYS=local,keystore,pkcs11,kms)
-	@$(BIN)/python -m lab signers $(if $(CALLS),--calls $(CALLS)) $(if $(KEYS),--keys $(KEYS))
-
-cluster: $(PREPARED) ## Start the service on many hosts, with network namespaces as hosts; takes root (ONCE=1)
-	@$(BIN)/python -m lab cluster $(if $(ONCE),--once)
-
-restore-drill: $(PREPARED) ## Lose PostgreSQL under load, restore it, compare the books with the chain (ARGS=--help)
-	@$(BIN)/python -m lab restore-drill $(ARGS)
-
-cluster-test: $(PREPARED) ## Kill, stop and cut off hosts and processes of a cluster (MINUTES=60, FAULTS= their first words, TIMES= of each, ASYNCHRONOUS=1)
-	@$(BIN)/python -m lab cluster-test $(if $(MINUTES),--minutes $(MINUTES)) $(if $(FAULTS),--faults "$(FAULTS)") $(if $(TIMES),--times $(TIMES)) $(if $(ASYNCHRONOUS),--asynchronous)
-
-cluster-throughput: $(PREPARED) ## Measure relaying in a cluster of one to three web hosts and one or two workers (ARGS=--help)
-	@$(BIN)/python -m lab cluster-throughput $(ARGS)
-
-upgrade-rehearsal: $(PREPARED) ## Add columns and replace every process under load; no request may fail (ARGS=--help)
-	@$(BIN)/python -m lab upgrade-rehearsal $(ARGS)
-
-soak: $(PREPARED) ## Keep the stack busy without any fault; nothing may grow or fail (MINUTES=30)
-	@$(BIN)/python -m lab soak $(if $(MINUTES),--minutes $(MINUTES))
-
-CASES ?= 5000
-fuzz: $(PREPARED) ## Send requests made at random from the API's description (CASES=50000)
-	@FUZZ_CASES=$(CASES) LOG_LEVEL=CRITICAL $(BIN)/python -m pytest -n0 -q -s tests/gateway/test_random_requests.py
-
-mutation: $(PREPARED) ## Change the code that moves money, bit by bit; each change must fail a test (ARGS=--help)
-	@$(BIN)/python -m lab mutation $(ARGS)
-
-structure: $(INSTALLED) ## Measure the code's structure (CHECKOUT= for another one)
-	@$(BIN)/python -m lab structure $(CHECKOUT)
 
 manage: $(INSTALLED) ## Run a management command against the running stack (CMD="…")
 	@$(BIN)/python -m devstack manage $(CMD)

@@ -1,4 +1,4 @@
-// Made from clients/typescript/browser/extension.ts by `make bundle`; change it there.
+// Made from clients/typescript/browser/extension.ts by `python -m devstack npm run bundle`; change it there.
 "use strict";
 (() => {
   // clients/typescript/node_modules/@noble/hashes/_u64.js

@@ -1,5 +1,5 @@
 """
-`make restore-drill`: PostgreSQL is lost under load, and restored from its base backup and archive.
+`python -m lab restore-drill`: PostgreSQL is lost under load, and restored from its base backup and archive.
 
 The wallets know which calls were answered with a hash, so what the backup has lost is known from outside, and so is
 whether the service's own report of it is whole.

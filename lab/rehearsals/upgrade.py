@@ -1,5 +1,5 @@
 """
-`make upgrade-rehearsal`: a new version under load, step by step, and what the callers notice of it.
+`python -m lab upgrade-rehearsal`: a new version under load, step by step, and what the callers notice of it.
 
 Columns are added to the busiest tables while the old processes go on with them. Then `migrate` runs, and each process
 is replaced by a new one: web processes in turn, taken out of the balancer first. Every answer is counted.

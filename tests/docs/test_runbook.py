@@ -11,16 +11,24 @@ from tests.docs.pages import DOCS, PAGES, ROOT, code_spans, prose, rows
 
 _CHECK_ID = re.compile(r'\bid="([a-z]+\.[EW]\d{3})"')
 _TARGET = re.compile(r"^([a-z-]+):.*##", re.MULTILINE)
+_ADDED = re.compile(r'\.add_parser\(\s*"([a-z-]+)"')
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_command_exists(page: Path) -> None:
     text = page.read_text()
-    make = re.findall(r"\bmake ([a-z-]+)\b", "\n".join([*code_spans(text), *_fenced(text)]))
+    code = "\n".join([*code_spans(text), *_fenced(text)])
+    make = re.findall(r"\bmake ([a-z-]+)\b", code)
+    modules = re.findall(r"python -m (lab|devstack) ([a-z-]+)", code)
     manage = re.findall(r'(?:manage\.py |make manage CMD=")([a-z_]+)', text)
 
     assert set(make) <= set(_TARGET.findall((ROOT / "Makefile").read_text()))
+    assert set(modules) <= {(name, command) for name in ("lab", "devstack") for command in _commands_of(name)}
     assert set(manage) <= set(get_commands())
+
+
+def _commands_of(package: str) -> list[str]:
+    return _ADDED.findall((ROOT / package / "__main__.py").read_text())
 
 
 def _fenced(text: str) -> list[str]:

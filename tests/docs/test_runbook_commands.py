@@ -65,7 +65,7 @@ LYX = 10**18
 ELSEWHERE = {
     "docker compose": "it takes a Docker daemon",
     "docker image ls credit-relay-gateway": "it takes a Docker daemon",
-    "make restore-drill": "it takes minutes and a stack of its own",
+    "python -m lab restore-drill": "it takes minutes and a stack of its own",
     "make manage CMD=…": "it takes a running stack; it passes on commands that have cases here",
     "install -d -m 700 backup backup/wal": "the test of backups makes its own folders",
     "sudo chown -R 999 backup": "the same; 999 is PostgreSQL in its image",

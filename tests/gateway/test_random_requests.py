@@ -2,7 +2,7 @@
 Requests made at random from the API's description, valid and invalid, with every kind of token.
 
 Whatever is sent: no 5xx, nothing that the description does not name, nothing of another user's, and nothing of
-another user's changes. The suite makes some hundred requests; `make fuzz CASES=50000` makes many.
+another user's changes. The suite makes some hundred requests; FUZZ_CASES=50000 makes more.
 """
 
 import json

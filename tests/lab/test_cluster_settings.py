@@ -1,4 +1,4 @@
-"""What the servers of `make cluster` are configured with; the cluster itself takes root, and minutes."""
+"""What the servers of `python -m lab cluster` are configured with; the cluster itself takes root, and minutes."""
 
 import json
 from configparser import ConfigParser

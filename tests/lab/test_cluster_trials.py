@@ -1,4 +1,4 @@
-"""How `make cluster-test` counts what came of a fault."""
+"""How `python -m lab cluster-test` counts what came of a fault."""
 
 from pathlib import Path
 

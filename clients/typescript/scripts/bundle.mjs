@@ -18,10 +18,10 @@ for (const { entry, file, format } of bundles) {
     target: "es2022",
     charset: "utf8",
     legalComments: "inline",
-    banner: { js: `// Made from ${entry} by \`make bundle\`; change it there.` },
+    banner: { js: `// Made from ${entry} by \`python -m devstack npm run bundle\`; change it there.` },
     write: false,
   });
   const text = outputFiles[0].text;
   if (!process.argv.includes("--check")) writeFileSync(root + file, text);
-  else if (readFileSync(root + file, "utf8") !== text) throw new Error(`${file} differs from its sources: run make bundle.`);
+  else if (readFileSync(root + file, "utf8") !== text) throw new Error(`${file} differs from its sources: run python -m devstack npm run bundle.`);
 }

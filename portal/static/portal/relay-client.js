@@ -1,4 +1,4 @@
-// Made from clients/typescript/src/index.ts by `make bundle`; change it there.
+// Made from clients/typescript/src/index.ts by `python -m devstack npm run bundle`; change it there.
 
 // clients/typescript/node_modules/@noble/hashes/_u64.js
 var U32_MASK64 = /* @__PURE__ */ (() => BigInt(2 ** 32 - 1))();

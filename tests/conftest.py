@@ -31,10 +31,6 @@ from gateway.chain.config import get_chain
 from tests import staff
 from tests.database import OWNER, connect_as, keep_first_rows, pooled
 
-# Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
-STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
-# Names another address than Stripe's to hold the contract against with that key.
-STRIPE_TEST_BASE = "STRIPE_TEST_API_BASE"
 _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 # No test is about speed: on a busy machine any example may take its time, and so may thinking of one.
 hypothesis_settings.register_profile(
@@ -96,17 +92,8 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """
-    Say how to choose the same values again, and which Stripes the contract was held against.
-
-    Here, because the process that tells loads no other file.
-    """
+    """Print the seed that chooses the same values again."""
     terminalreporter.write_line(f"Chosen at random with TEST_SEED={_SEED}.")
-    reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    if any("/stripe_double/contract/" in getattr(report, "nodeid", "") for report in reports):
-        alone = f"the double alone; {STRIPE_TEST_KEY} is not set"
-        ran = "the double and Stripe itself" if STRIPE_TEST_KEY in os.environ else alone
-        terminalreporter.write_line(f"Stripe contract: ran on {ran}.")
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from devstack.services.server import ServerFailed, free_port
 from devstack.services.stack import Services, start_services
+from devstack.services.stripe_double import StripeDouble
 from devstack.stripe_account import StripeAccount, StripeRefused
 from devstack.world.deployer import Call
 from devstack.world.profiles import ProfilePlan
@@ -125,3 +126,12 @@ def test_a_killed_parent_takes_its_servers_along(tmp_path: Path) -> None:
     # With PgBouncer there is one more.
     assert len(servers) >= 4
     assert (len(gone), alive) == (len(servers), [])
+
+
+def test_stripe_keys_are_random_per_folder_and_kept_in_it(tmp_path: Path) -> None:
+    one, again, other = (StripeDouble(tmp_path / name, tmp_path) for name in ("a", "a", "b"))
+    assert one.secret_key == again.secret_key != other.secret_key
+    assert one.webhook_secret == again.webhook_secret != other.webhook_secret
+    assert one.secret_key.startswith("sk_test_")
+    assert one.publishable_key.startswith("pk_test_")
+    assert (tmp_path / "a" / "keys.json").stat().st_mode & 0o077 == 0

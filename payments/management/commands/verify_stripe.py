@@ -2,7 +2,7 @@
 `manage.py verify_stripe`: hold the contract of the Stripe double against a Stripe account in test mode.
 
 The account is that of STRIPE_TEST_SECRET_KEY where this is set, else that of the settings. The contract is the
-suite in `tests/stripe_double/contract`, so this runs from a checkout. It makes customers on test clocks of their
+suite in `stripe_double/tests/contract`, so this runs from a checkout. It makes customers on test clocks of their
 own, and some without, and products; delete the clocks at Stripe's dashboard afterwards.
 """
 
@@ -19,7 +19,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from payments.stripe.client import TEST_PREFIXES
 
-_SUITE = "tests/stripe_double/contract"
+_SUITE = "stripe_double/tests/contract"
 _STRIPE = "https://api.stripe.com"
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 import stripe
 
-from tests.stripe_double.accounts import StripeAccount
+from stripe_double.tests.accounts import StripeAccount
 
 
 def refusal(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import stripe
 
-from tests.stripe_double.accounts import DAY, HOUR, StripeAccount
+from stripe_double.tests.accounts import DAY, HOUR, StripeAccount
 
 
 def price_data(account: StripeAccount, amount: int, currency: str = "usd") -> Any:

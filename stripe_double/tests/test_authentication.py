@@ -5,7 +5,7 @@ import stripe
 import urllib3
 
 from stripe_double.client import ControlClient, ControlError
-from tests.stripe_double.accounts import DoubleAccount
+from stripe_double.tests.accounts import DoubleAccount
 
 
 def test_a_completed_challenge_completes_the_setup(account: DoubleAccount, controls: ControlClient) -> None:

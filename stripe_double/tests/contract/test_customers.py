@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import stripe
 
-from tests.stripe_double.accounts import StripeAccount
+from stripe_double.tests.accounts import StripeAccount
 
 
 def test_a_customer_is_retrieved_as_it_was_created(account: StripeAccount) -> None:

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import stripe
 
-from devstack.services.stripe_double import StripeDouble
-from tests.stripe_double.openapi import OpenApi, response_checks
+from stripe_double.tests.openapi import OpenApi, response_checks
+from stripe_double.tests.process import DoubleProcess
 
 HOUR = 3600
 DAY = 24 * HOUR
@@ -118,7 +118,7 @@ def latest_invoice(subscription: stripe.Subscription) -> stripe.Invoice:
 class DoubleAccount(StripeAccount):
     """The double."""
 
-    def __init__(self, double: StripeDouble) -> None:
+    def __init__(self, double: DoubleProcess) -> None:
         self.double = double
         http = CheckingClient(response_checks(strict=True))
         self.client = stripe.StripeClient(

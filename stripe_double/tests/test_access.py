@@ -9,28 +9,19 @@ import pytest
 import stripe
 
 import stripe_double
-from devstack.services.stripe_double import StripeDouble
 from stripe_double.client import ControlClient, ControlError
-from tests.stripe_double.accounts import DoubleAccount
+from stripe_double.tests.accounts import DoubleAccount
+from stripe_double.tests.process import DoubleProcess
 
 
-def test_keys_are_random_per_folder_and_kept_in_it(tmp_path: Path) -> None:
-    one, again, other = (StripeDouble(tmp_path / name, tmp_path) for name in ("a", "a", "b"))
-    assert one.secret_key == again.secret_key != other.secret_key
-    assert one.webhook_secret == again.webhook_secret != other.webhook_secret
-    assert one.secret_key.startswith("sk_test_")
-    assert one.publishable_key.startswith("pk_test_")
-    assert (tmp_path / "a" / "keys.json").stat().st_mode & 0o077 == 0
-
-
-def test_the_control_api_needs_the_secret_key(double: StripeDouble) -> None:
+def test_the_control_api_needs_the_secret_key(double: DoubleProcess) -> None:
     for key in ("sk_test_other", double.publishable_key):
         with pytest.raises(ControlError):
             ControlClient(double.url, key).advance(1)
 
 
 def test_a_browser_may_confirm_with_the_publishable_key_and_the_client_secret(
-    double: StripeDouble, account: DoubleAccount
+    double: DoubleProcess, account: DoubleAccount
 ) -> None:
     intent = account.v1.setup_intents.create({"customer": account.create_customer().id})
     browser = stripe.StripeClient(double.publishable_key, base_addresses={"api": double.url}).v1
@@ -47,7 +38,7 @@ def test_a_browser_may_confirm_with_the_publishable_key_and_the_client_secret(
         browser.customers.list()
 
 
-def test_another_api_version_is_refused(double: StripeDouble) -> None:
+def test_another_api_version_is_refused(double: DoubleProcess) -> None:
     client = stripe.StripeClient(
         double.secret_key, base_addresses={"api": double.url}, stripe_version="2026-08-26.dahlia"
     )
@@ -57,7 +48,8 @@ def test_another_api_version_is_refused(double: StripeDouble) -> None:
 
 def test_the_double_imports_only_itself_the_standard_library_and_urllib3() -> None:
     package = Path(stripe_double.__file__).parent
-    imported = {name for path in package.rglob("*.py") for name in imports(path)}
+    sources = set(package.rglob("*.py")) - set((package / "tests").rglob("*.py"))
+    imported = {name for path in sources for name in imports(path)}
     outside = {name for name in imported if not name.startswith("stripe_double.")}
     assert {name.split(".")[0] for name in outside} - sys.stdlib_module_names == {"urllib3"}
 

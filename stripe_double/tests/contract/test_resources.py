@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import stripe
 
-from tests.stripe_double.accounts import StripeAccount
+from stripe_double.tests.accounts import StripeAccount
 
 
 def test_a_product_may_have_an_id_of_the_callers_choice(stripe_client: stripe.StripeClient) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import stripe
 
-from tests.stripe_double.accounts import DAY, StripeAccount, latest_invoice
+from stripe_double.tests.accounts import DAY, StripeAccount, latest_invoice
 
 
 def test_a_finalized_invoice_has_a_page_and_a_pdf(account: StripeAccount, amount: int) -> None:

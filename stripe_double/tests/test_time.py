@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from stripe_double.billing.renewals import period_start
 from stripe_double.client import ControlClient, ControlError
-from tests.stripe_double.accounts import DAY, HOUR, DoubleAccount
-from tests.stripe_double.webhook_receiver import WebhookReceiver
+from stripe_double.tests.accounts import DAY, HOUR, DoubleAccount
+from stripe_double.tests.webhook_receiver import WebhookReceiver
 
 
 def timestamp(text: str) -> int:

@@ -8,7 +8,7 @@ import pytest
 import stripe
 
 from stripe_double.client import ControlClient, ControlError
-from tests.stripe_double.accounts import DAY, DoubleAccount
+from stripe_double.tests.accounts import DAY, DoubleAccount
 
 _CARDS = (
     "pm_card_visa",

@@ -5,8 +5,8 @@ import os
 import pytest
 import stripe
 
-from tests.conftest import STRIPE_TEST_BASE, STRIPE_TEST_KEY
-from tests.stripe_double.accounts import DoubleAccount, RealAccount, StripeAccount
+from stripe_double.tests.accounts import DoubleAccount, RealAccount, StripeAccount
+from stripe_double.tests.conftest import STRIPE_TEST_BASE, STRIPE_TEST_KEY
 
 _BOTH = ["double", "stripe"] if STRIPE_TEST_KEY in os.environ else ["double"]
 # `verify_stripe` names one.

@@ -8,9 +8,9 @@ import pytest
 import stripe
 
 from stripe_double.client import ControlClient, ControlError
-from tests.stripe_double.accounts import DAY, HOUR, DoubleAccount
-from tests.stripe_double.openapi import response_checks
-from tests.stripe_double.webhook_receiver import WebhookReceiver
+from stripe_double.tests.accounts import DAY, HOUR, DoubleAccount
+from stripe_double.tests.openapi import response_checks
+from stripe_double.tests.webhook_receiver import WebhookReceiver
 
 
 def pay_first_invoice(

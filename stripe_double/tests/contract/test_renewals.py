@@ -3,7 +3,7 @@
 import pytest
 import stripe
 
-from tests.stripe_double.accounts import DAY, HOUR, StripeAccount
+from stripe_double.tests.accounts import DAY, HOUR, StripeAccount
 
 
 def renew(account: StripeAccount, customer: stripe.Customer, subscription: stripe.Subscription) -> None:

@@ -5,7 +5,7 @@ import secrets
 import pytest
 import stripe
 
-from tests.stripe_double.accounts import DAY, HOUR, StripeAccount, latest_invoice
+from stripe_double.tests.accounts import DAY, HOUR, StripeAccount, latest_invoice
 
 
 def test_a_good_card_makes_the_subscription_active_and_the_first_invoice_paid(

@@ -1,16 +1,14 @@
 """What is stored: transactions, and an account that goes on after a restart."""
 
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from devstack.services.stripe_double import StripeDouble
 from stripe_double.store import CommittingError, Store
-from tests.stripe_double.accounts import DAY, HOUR, DoubleAccount
-from tests.stripe_double.webhook_receiver import WebhookReceiver
+from stripe_double.tests.accounts import DAY, HOUR, DoubleAccount
+from stripe_double.tests.process import DoubleProcess
+from stripe_double.tests.webhook_receiver import WebhookReceiver
 
 
 def names(store: Store) -> list[str]:
@@ -79,7 +77,7 @@ def test_a_killed_double_continues_after_a_restart(
     tmp_path: Path, webhook_server: WebhookReceiver, amount: int
 ) -> None:
     webhook_server.clear()
-    double = StripeDouble(tmp_path / "data", tmp_path)
+    double = DoubleProcess(tmp_path / "data")
     with double.running():
         account = DoubleAccount(double)
         double.controls.advance(100 * DAY)
@@ -87,7 +85,7 @@ def test_a_killed_double_continues_after_a_restart(
         key: Any = {"idempotency_key": "once"}
         customer = account.v1.customers.create({"name": "Once"}, key)
         before = double.controls.now
-        os.kill(double.pid, signal.SIGKILL)
+        double.kill()
     with double.running():
         account = DoubleAccount(double)
         assert before <= double.controls.now < before + HOUR
@@ -101,7 +99,7 @@ def test_what_was_not_delivered_before_a_restart_is_delivered_after_it(
 ) -> None:
     webhook_server.clear()
     webhook_server.status_for = lambda post: 500
-    double = StripeDouble(tmp_path / "data", tmp_path)
+    double = DoubleProcess(tmp_path / "data")
     with double.running():
         double.controls.set_webhook_endpoint(webhook_server.url, webhook_server.secret)
         DoubleAccount(double).v1.customers.create()

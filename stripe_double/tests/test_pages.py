@@ -9,7 +9,7 @@ import stripe
 import urllib3
 
 from stripe_double.client import ControlClient
-from tests.stripe_double.accounts import DAY, DoubleAccount, latest_invoice
+from stripe_double.tests.accounts import DAY, DoubleAccount, latest_invoice
 
 BACK = "https://wallet.example/back"
 GOOD, DECLINED, AUTHENTICATION_REQUIRED = (

@@ -6,8 +6,8 @@ import pytest
 
 from stripe_double.operations import OPERATIONS
 from stripe_double.parameters import Array, Hash, Parameter, ValueOrHash
-from tests.stripe_double.accounts import DoubleAccount
-from tests.stripe_double.openapi import SchemaMismatch, operation_of, published, response_checks
+from stripe_double.tests.accounts import DoubleAccount
+from stripe_double.tests.openapi import SchemaMismatch, operation_of, published, response_checks
 
 # Stripe has these operations, but the reduced description does not.
 _NOT_DESCRIBED = {

@@ -1,0 +1,80 @@
+"""One double for the package, without any resource at the start of each test."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from stripe_double.client import ControlClient
+from stripe_double.tests.accounts import DoubleAccount
+from stripe_double.tests.process import DoubleProcess
+from stripe_double.tests.webhook_receiver import WebhookReceiver, receive_webhooks
+
+# Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
+STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
+# Names another address than Stripe's to hold the contract against with that key.
+STRIPE_TEST_BASE = "STRIPE_TEST_API_BASE"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Report against which Stripes the contract was held."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    if any("stripe_double/tests/contract/" in getattr(report, "nodeid", "") for report in reports):
+        alone = f"the double alone; {STRIPE_TEST_KEY} is not set"
+        ran = "the double and Stripe itself" if STRIPE_TEST_KEY in os.environ else alone
+        terminalreporter.write_line(f"Stripe contract: ran on {ran}.")
+
+
+@pytest.fixture(scope="package")
+def webhook_server() -> Iterator[WebhookReceiver]:
+    """Yield an endpoint for webhooks."""
+    with receive_webhooks(f"whsec_{secrets.token_hex(24)}") as webhooks:
+        yield webhooks
+
+
+@pytest.fixture(scope="session")
+def running_double(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DoubleProcess]:
+    """Yield the process that the tests share."""
+    with DoubleProcess(tmp_path_factory.mktemp("stripe")).running() as double:
+        yield double
+
+
+@pytest.fixture
+def double(running_double: DoubleProcess) -> DoubleProcess:
+    """Return the double without any resource, sending no webhooks."""
+    running_double.controls.set_webhook_endpoint(None, "")
+    running_double.controls.reset()
+    return running_double
+
+
+@pytest.fixture
+def controls(double: DoubleProcess) -> ControlClient:
+    """Return the client of the double's control API."""
+    return double.controls
+
+
+@pytest.fixture
+def webhooks(double: DoubleProcess, webhook_server: WebhookReceiver) -> WebhookReceiver:
+    """Return an endpoint that the double sends every event to."""
+    webhook_server.clear()
+    double.controls.set_webhook_endpoint(webhook_server.url, webhook_server.secret)
+    return webhook_server
+
+
+@pytest.fixture
+def account(double: DoubleProcess) -> DoubleAccount:
+    """Return the double's account."""
+    return DoubleAccount(double)
+
+
+@pytest.fixture
+def amount() -> int:
+    """Return an amount that no test can know beforehand."""
+    return 500 + secrets.randbelow(20_000)
+
+
+@pytest.fixture
+def key() -> Callable[[], str]:
+    """Return a maker of idempotency keys."""
+    return lambda: secrets.token_hex(16)

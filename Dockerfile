@@ -20,6 +20,7 @@ COPY manage.py ./
 COPY gateway gateway
 COPY users users
 COPY credits credits
+COPY proofs proofs
 COPY rewards rewards
 COPY earnings earnings
 COPY relay relay

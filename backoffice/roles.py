@@ -16,6 +16,7 @@ from django.db import transaction
 OURS = (
     "users",
     "credits",
+    "proofs",
     "rewards",
     "earnings",
     "relay",

@@ -21,12 +21,6 @@ class CreditsConfig(AppConfig):
 
     def ready(self) -> None:
         from credits import checks, metrics  # noqa: F401 - register on import, and need the loaded models
-        from credits.services import erasure
         from users.models import user_created
-        from users.services import deletion
 
-        deletion.register(
-            "credits",
-            deletion.AppDeletion(waits_for=erasure.what_is_open, erase=lambda user: erasure.erase(user=user)),
-        )
         user_created.connect(_open_account, dispatch_uid="credits.open_account")

@@ -23,11 +23,6 @@ def ledger() -> Iterator[Metric]:
     yield gauge(
         "credit_holds_oldest_age_seconds", "Since the oldest open hold was made.", figures.oldest_hold_age
     )
-    yield gauge(
-        "ledger_root_closed_timestamp_seconds",
-        "When the newest signed root over the entries was closed, in unix seconds; 0 without one.",
-        figures.last_root_at,
-    )
 
 
 @register

@@ -157,8 +157,6 @@ class Figures(NamedTuple):
     open_holds: int
     open_hold_credits: int
     oldest_hold_age: float
-    # Unix seconds; 0 without a root.
-    last_root_at: float
 
 
 def figures() -> Figures:
@@ -167,15 +165,13 @@ def figures() -> Figures:
 
 
 _FIGURES = """
-SELECT account.*, hold.*, root.*
+SELECT account.*, hold.*
 FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::bigint,
              coalesce(-sum(balance) FILTER (WHERE balance < 0), 0)::bigint, coalesce(sum(held), 0)::bigint
       FROM credits_account) AS account,
      (SELECT count(*), coalesce(sum(amount), 0)::bigint,
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(created_at))), 0)::float
-      FROM credits_hold WHERE status = 'HELD') AS hold,
-     (SELECT coalesce(extract(epoch FROM (SELECT closed_at FROM credits_root ORDER BY number DESC LIMIT 1)), 0)::float)
-         AS root
+      FROM credits_hold WHERE status = 'HELD') AS hold
 """
 
 

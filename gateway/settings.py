@@ -83,6 +83,7 @@ INSTALLED_APPS = [
     "backoffice.apps.SecondFactorAdminConfig",
     "users",
     "credits",
+    "proofs",
     "rewards",
     "earnings",
     "relay",

@@ -16,7 +16,7 @@ _SERVICE = [
     path("", include("checkin.api.views")),
     path("", include("earnings.api")),
     path("", include("portal.api.views")),
-    path("", include("credits.api")),
+    path("", include("proofs.api")),
     path("", include("portal.pages")),
     path("", include("gateway.docs")),
     re_path(r"^metrics/?$", MetricsView.as_view()),

@@ -47,13 +47,12 @@ def bench_ledger(path: Path) -> int:
 
 def measure(people: int, folder: Path) -> dict[str, Any]:
     """Fill the database, do everything once, and return what it cost."""
-    from credits.keys import public_keys
-    from credits.models import LedgerRoot
-    from credits.services.export_verification import ExportVerification
-    from credits.services.ledger_export import ledger_lines
-    from credits.services.root_audit import find_differences
-    from credits.services.roots import close_roots
     from lab.bench.admin_data import fill_ledger
+    from proofs.keys import public_keys
+    from proofs.models import LedgerRoot
+    from proofs.services.audit import find_differences
+    from proofs.services.export import ExportVerification, ledger_lines
+    from proofs.services.roots import close_roots
 
     fill_ledger(people, EACH)
     counts = dict.fromkeys(("roots", "entries", "erased", "open entries"), 0)

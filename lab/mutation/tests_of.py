@@ -127,6 +127,7 @@ def sql_functions(text: str) -> list[tuple[str, str]]:
 def _sources() -> list[Path]:
     packages = (
         "credits",
+        "proofs",
         "relay",
         "users",
         "earnings",

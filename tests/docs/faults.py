@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
-from credits.models import LedgerRoot, ReconciliationRun
+from credits.models import ReconciliationRun
 from earnings.models import AdNetwork, Postback
 from gateway.chain.client import get_chain_client
 from gateway.chain.types import NodeHealth
@@ -24,6 +24,7 @@ from gateway.common.redis_urls import text_client
 from gateway.staff.models import ApprovalRequest
 from gateway.staff.pauses import switch
 from payments.models import BillingOperation
+from proofs.models import LedgerRoot
 from relay.models import (
     FinalBlock,
     GapFiller,

@@ -27,8 +27,7 @@ from django.utils import timezone
 
 from checkin.services import seeds
 from checkin.services.checkins import execute
-from credits.keys import public_keys
-from credits.models import CreditEntry, EntrySource, LedgerRoot
+from credits.models import CreditEntry, EntrySource
 from credits.queries import balance_of
 from credits.services import entries
 from devstack.services.postgres import APPLICATION_ROLE
@@ -39,10 +38,11 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.signing import get_signer
 from payments.models import Payout
 from payments.stripe import set_billing_client
+from proofs.keys import public_keys
+from proofs.models import LedgerRoot
 from relay.models import Attempt, FinalBlock, Relayer
 from signer import __main__ as signer_program
 from tests.checkin.conftest import earner
-from tests.credits.roots import covered_ledger
 from tests.database import OWNER, connect_as, tamper
 from tests.docs.pages import ROOT
 from tests.docs.runbook import SERVICES, Typed, typed, unknown_words
@@ -52,6 +52,7 @@ from tests.fakes.billing import FakeBilling
 from tests.gateway.metrics.test_figures import attempt, calls
 from tests.payments.conftest import set_rates
 from tests.payments.payers import Payer
+from tests.proofs.roots import covered_ledger
 from tests.relay.chain import GWEI, Chain, node_away
 from tests.signer.parts import FakeTargets, new_keys, new_service, serving
 from tests.staff import member

@@ -24,7 +24,7 @@ _PAST = """
 from datetime import timedelta
 from django.utils.timezone import now
 from checkin.services import checkins, seeds
-from credits.services.roots import close_roots
+from proofs.services.roots import close_roots
 from users.models import User
 user = User.objects.get(profile_address="{address}")
 checkins.execute(user=user, now=now() - timedelta(days=3))

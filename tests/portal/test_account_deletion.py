@@ -11,21 +11,21 @@ from rest_framework.test import APIClient
 
 from credits.models import CreditEntry, CreditHold, EntrySource
 from credits.services import entries, holds
-from credits.services.proofs import prove
-from credits.services.roots import close_roots
 from earnings.models import NetworkUser
 from gateway.common.errors import DomainError
 from payments.models import BillingOperation, Customer, StripeEvent, Subscription
 from payments.stripe import set_billing_client
+from proofs.services.proving import prove
+from proofs.services.roots import close_roots
 from relay.models import Attempt, FinalBlock, Loss, RelayTransaction
 from tests.credits.holding import place_hold
-from tests.credits.roots import audited, export_faults
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.fakes.profiles import Profile
 from tests.payments.payers import Payer
 from tests.portal.history_rows import relayed
+from tests.proofs.roots import audited, export_faults
 from tests.users.auth_client import Wallet, authenticate, signed_in
 from users.errors import AccountDeleted
 from users.models import AccountDeletion, SignInSession, User

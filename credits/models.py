@@ -1,0 +1,271 @@
+"""
+The ledger: accounts, the entries that explain their balances, holds, allowances and reconciliation runs.
+
+An account is a running total of its entries and open holds, and the only ledger row that is ever locked.
+Its entries are append-only and form a chain without gaps: version n + 1 starts at the balance where version n
+ended. Single statements move a total together with the row that explains the move
+(`credits.services.statements`); `credits.services.reconciliation` recomputes the totals from the rows.
+"""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pgtrigger
+from django.conf import settings
+from django.contrib.postgres.indexes import BrinIndex
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from gateway.common import sql_functions
+from gateway.common.db import APPEND_ONLY, never_emptied
+from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
+
+# Placing holds, set-based.
+FUNCTIONS = sql_functions.register(Path(__file__).parent)
+
+
+class CreditAccount(models.Model):
+    """Whole credits of one user. Nothing constrains `balance`: a clawback or a higher gas price may overshoot."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="credit_account")
+    balance = models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")
+    held = models.BigIntegerField(default=0, help_text="Credits set aside by open holds.")
+    open_holds = models.IntegerField(default=0, help_text="How many holds are open.")
+    version = models.BigIntegerField(default=0, help_text="How many entries have been posted.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "credits_account"
+        permissions = [
+            ("adjust_credits", "Can ask for an adjustment"),
+            ("decide_adjustment", "Can approve or reject an adjustment of somebody else"),
+        ]
+        constraints = [
+            models.CheckConstraint(condition=Q(held__gte=0), name="credits_account_held_not_negative"),
+            models.CheckConstraint(
+                condition=Q(open_holds__gte=0), name="credits_account_open_holds_not_negative"
+            ),
+            models.CheckConstraint(condition=Q(version__gte=0), name="credits_account_version_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"account {self.pk}"
+
+    @property
+    def available(self) -> int:
+        """Credits that a new hold may take; negative for an account in debt."""
+        return self.balance - self.held
+
+
+class EntrySource(models.TextChoices):
+    SUBSCRIBED_PAYOUT = "SUBSCRIBED_PAYOUT"
+    PUSH_ADS = "PUSH_ADS"
+    VIDEO_ADS = "VIDEO_ADS"
+    OFFERWALL = "OFFERWALL"
+    SURVEYS = "SURVEYS"
+    CHECK_IN = "CHECK_IN"
+    CREDITS_BACK = "CREDITS_BACK"
+    RELAY_TRANSACTION = "RELAY_TRANSACTION"
+    RELAY_REVERSAL = "RELAY_REVERSAL"
+    EARNING_REVERSAL = "EARNING_REVERSAL"
+    PAYOUT_CLAWBACK = "PAYOUT_CLAWBACK"
+    STAFF_ADJUSTMENT = "STAFF_ADJUSTMENT"
+
+
+# What proves that somebody is worth more than a free identity: money collected, or an earning released.
+PROOFS = ["SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
+# What takes such a proof back.
+DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
+# What is posted far less often than charges and earnings.
+RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
+
+
+# A key that is found whole or by its beginning, each through the one index of its constraint.
+_KEY: dict[str, Any] = {"max_length": 255, "db_collation": "C"}
+
+
+class CreditEntry(models.Model):
+    """A change of a balance in whole credits, posted once and never altered."""
+
+    # The unique (account, version) serves "newest entries of an account"; another index only costs writes.
+    account = models.ForeignKey(CreditAccount, models.PROTECT, related_name="entries", db_index=False)
+    amount = models.BigIntegerField(help_text="Credits; negative where the user pays.")
+    source = models.CharField(max_length=32, choices=EntrySource)
+    key = models.CharField(**_KEY, help_text="Names the cause; the same key posts once.")
+    balance_before = models.BigIntegerField()
+    balance_after = models.BigIntegerField()
+    account_version = models.BigIntegerField()
+    actor = staff_reference("The member of staff who adjusted.")
+    reason = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "credits_entry"
+        verbose_name_plural = "credit entries"
+        permissions = [("export_creditentry", "Can take the list of entries away")]
+        constraints = [
+            models.UniqueConstraint(fields=["key"], name="credits_entry_key"),
+            models.UniqueConstraint(
+                fields=["account", "account_version"], name="credits_entry_account_version"
+            ),
+            models.CheckConstraint(condition=~Q(amount=0), name="credits_entry_amount_not_zero"),
+            models.CheckConstraint(
+                condition=Q(balance_after=F("balance_before") + F("amount")),
+                name="credits_entry_after_is_before_plus_amount",
+            ),
+            models.CheckConstraint(
+                condition=Q(account_version__gte=1), name="credits_entry_version_starts_at_1"
+            ),
+            models.CheckConstraint(
+                condition=Q(source__in=EntrySource.values), name="credits_entry_source_known"
+            ),
+            models.CheckConstraint(
+                condition=~Q(source=EntrySource.STAFF_ADJUSTMENT) | ~Q(reason=""),
+                name="credits_entry_adjustment_has_reason",
+            ),
+        ]
+        indexes = [
+            # Rows come in the order of time: a month is a few pages.
+            BrinIndex(fields=["created_at"], name="credits_entry_by_time", autosummarize=True),
+            # What a user has earned, newest first, however many relay charges are between.
+            models.Index(
+                fields=["account", "-account_version"],
+                condition=~Q(source=EntrySource.RELAY_TRANSACTION),
+                name="credits_entry_earnings",
+            ),
+            # Whether a user has paid or earned and kept it, however many other entries came since.
+            models.Index(
+                fields=["account", "source"],
+                include=["amount"],
+                condition=Q(source__in=[*PROOFS, *DISPROOFS]),
+                name="credits_entry_proofs",
+            ),
+            # What finance looks for is rare among charges and earnings.
+            models.Index(
+                fields=["source", "-id"],
+                condition=Q(source__in=RARE_SOURCES),
+                name="credits_entry_rare_sources",
+            ),
+            models.Index(fields=["actor"], condition=Q(actor__isnull=False), name="credits_entry_actor"),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY, never_emptied("the ledger")]
+
+    def __str__(self) -> str:
+        return f"entry {self.pk}: {self.amount:+,} credits"
+
+
+class HoldStatus(models.TextChoices):
+    HELD = "HELD"
+    CAPTURED = "CAPTURED"
+    RELEASED = "RELEASED"
+
+
+class CreditHold(models.Model):
+    """Credits that nothing else may spend until they are captured by an entry, or released."""
+
+    # Only open holds are ever looked up by account; a partial index below serves that.
+    account = models.ForeignKey(CreditAccount, on_delete=models.PROTECT, related_name="holds", db_index=False)
+    key = models.CharField(**_KEY, help_text="Names the cause; the same key holds once.")
+    amount = models.BigIntegerField(help_text="Credits set aside.")
+    status = models.CharField(max_length=16, choices=HoldStatus, default=HoldStatus.HELD)
+    captured_amount = models.BigIntegerField(null=True, help_text="Credits charged; may exceed the amount.")
+    entry = models.OneToOneField(CreditEntry, null=True, on_delete=models.PROTECT, related_name="hold")
+    created_at = models.DateTimeField(db_default=Now())
+    closed_at = models.DateTimeField(null=True)
+    reopenings = models.PositiveSmallIntegerField(
+        db_default=0, help_text="How often it was opened again after it had been closed."
+    )
+
+    class Meta:
+        db_table = "credits_hold"
+        constraints = [
+            models.UniqueConstraint(fields=["key"], name="credits_hold_key"),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="credits_hold_amount_positive"),
+            models.CheckConstraint(
+                condition=Q(status=HoldStatus.HELD, captured_amount=None, entry=None, closed_at=None)
+                | Q(
+                    status=HoldStatus.CAPTURED,
+                    # Both: a CHECK lets unknown pass, and null > 0 is unknown.
+                    captured_amount__isnull=False,
+                    captured_amount__gt=0,
+                    entry__isnull=False,
+                    closed_at__isnull=False,
+                )
+                | Q(status=HoldStatus.RELEASED, captured_amount=None, entry=None, closed_at__isnull=False),
+                name="credits_hold_status_fits_columns",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["account"], condition=Q(status=HoldStatus.HELD), name="credits_hold_open"),
+        ]
+
+    def __str__(self) -> str:
+        return f"hold {self.pk}: {self.amount} {self.status}"
+
+
+class Allowance(models.Model):
+    """The paid period of a user, as last reported; an ended one stays for support to read."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="allowance")
+    credits = models.BigIntegerField(help_text="Credits paid out for the period.")
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField(help_text="End of the paid period.")
+    resets_at = models.DateTimeField(help_text="End of the period that the provider is in.")
+    renews = models.BooleanField(help_text="The subscription is active or past due, and not cancelling.")
+
+    class Meta:
+        db_table = "credits_allowance"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(credits__gte=0), name="credits_allowance_credits_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(starts_at__lte=F("ends_at"), ends_at__lte=F("resets_at")),
+                name="credits_allowance_times_in_order",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"allowance {self.pk}: {self.credits} until {self.ends_at:%Y-%m-%d}"
+
+
+LARGEST_ADJUSTMENT = SAFE_INTEGER_MAX
+
+
+class ReconciliationRun(models.Model):
+    """
+    One comparison of the ledger with something. `finished_at` is empty while it runs, and for good where it broke off.
+
+    `counts` says how much was compared and how many findings there were; `findings` holds the first of
+    them, each with `rule`, `have` (what the row says), `wanted` (what Stripe or the other rows say) and `ids`.
+    """
+
+    class Kind(models.TextChoices):
+        LEDGER = "ledger", "the ledger with its accounts"
+        ROOTS = "roots", "the ledger with its signed roots"
+        CHAIN = "chain", "the chain with what was captured"
+        STRIPE = "stripe", "Stripe with payouts and clawbacks"
+
+    kind = models.CharField(max_length=16, choices=Kind)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True)
+    counts = models.JSONField(default=dict)
+    findings = models.JSONField(default=list)
+
+    class Meta:
+        db_table = "credits_reconciliationrun"
+        permissions = [
+            ("run_reconciliation", "Can have the ledger and the chain compared"),
+            ("run_stripe_reconciliation", "Can have Stripe compared"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(finished_at__isnull=True) | Q(finished_at__gte=F("started_at")),
+                name="credits_reconciliationrun_times_in_order",
+            )
+        ]
+        indexes = [models.Index(fields=["kind", "-started_at"], name="credits_reconciliationrun_new")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.started_at:%Y-%m-%d %H:%M}"

@@ -1,0 +1,1 @@
+"""Proofs over the ledger: signed roots of its entries, exports, the audit, and the erasure of a person."""

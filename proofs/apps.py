@@ -1,0 +1,19 @@
+"""Django finds the app here."""
+
+from django.apps import AppConfig
+
+
+class ProofsConfig(AppConfig):
+    """Signed roots over the ledger. The app erases its texts when the owner of an account deletes it."""
+
+    name = "proofs"
+
+    def ready(self) -> None:
+        from proofs import metrics  # noqa: F401 - registers on import, and needs the loaded models
+        from proofs.services import erasure
+        from users.services import deletion
+
+        deletion.register(
+            "proofs",
+            deletion.AppDeletion(waits_for=erasure.what_is_open, erase=lambda user: erasure.erase(user=user)),
+        )

@@ -1,0 +1,15 @@
+"""`manage.py audit_ledger`: is every entry what was signed, and is each still there?"""
+
+from typing import Any
+
+from django.utils import timezone
+
+from credits.management.commands.reconcile_credits import ReconciliationCommand
+from proofs.services import audit
+
+
+class Command(ReconciliationCommand):
+    help = "Compute every signed root anew from the entries; exit 1 on any difference."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        self.report(audit.audit(now=timezone.now()))

@@ -1,0 +1,1 @@
+"""Close, prove, audit, export and erase."""

@@ -1,0 +1,32 @@
+"""
+Celery tasks of the proofs.
+
+Their names begin with `credits.`, the app of these tasks before: old and new processes serve side by side during an
+upgrade, and each must know the tasks that the others enqueue.
+"""
+
+from typing import Any
+
+from celery import shared_task
+from django.utils import timezone
+
+from credits.services.reconciliation import require_no_findings
+from proofs.services import audit, roots
+
+
+# The first run closes many roots if the ledger already has entries.
+@shared_task(name="credits.close_roots", soft_time_limit=3600, time_limit=3600 + 60)
+def close_roots(**_: Any) -> None:
+    """Close signed roots over the entries that no root covers."""
+    roots.close_roots()
+
+
+@shared_task(name="credits.audit_roots", soft_time_limit=4 * 3600, time_limit=4 * 3600 + 60)
+def audit_roots(**_: Any) -> None:
+    """
+    Compare every entry with its signed root; the service logs and stores each difference.
+
+    Raises:
+        BooksDiffer: there is one.
+    """
+    require_no_findings(audit.audit(now=timezone.now()))

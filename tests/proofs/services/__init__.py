@@ -1,0 +1,1 @@
+"""Tests of roots, proofs, the audit and erasure."""

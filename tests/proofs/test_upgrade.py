@@ -1,0 +1,85 @@
+"""A database of the version in which the roots were part of `credits` is taken over as it is."""
+
+from typing import Any
+
+import pgtrigger
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.core.management import call_command
+from django.db import ProgrammingError, connection, transaction
+
+from backoffice import roles
+from credits.models import CreditEntry
+from proofs.models import LedgerRoot
+from proofs.services.erasure import erase
+from proofs.services.proving import prove
+from proofs.services.roots import close_roots
+from tests.credits.rows import query
+from tests.proofs.roots import audited, covered_ledger, export_faults, grant
+
+pytestmark = [pytest.mark.usefixtures("owner_connection"), pytest.mark.django_db]
+
+_MODELS = ("accountsalt", "erasedentry", "ledgerroot", "roottree")
+_TABLES = ("credits_accountsalt", "credits_erasedentry", "credits_root", "credits_roottree")
+
+
+def _rows() -> list[list[tuple[Any, ...]]]:
+    return [query(f"SELECT table_.*::text FROM {table} AS table_ ORDER BY 1") for table in _TABLES]  # noqa: S608
+
+
+def _permissions(app: str) -> set[str]:
+    rows = Permission.objects.filter(content_type__app_label=app, content_type__model__in=_MODELS)
+    return set(rows.values_list("codename", flat=True))
+
+
+def _triggers() -> set[str]:
+    rows = query(
+        "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgrelid IN ('credits_root'::regclass,"
+        " 'credits_roottree'::regclass)"
+    )
+    return {name for (name,) in rows}
+
+
+def _migrate(*target: str) -> None:
+    # Deferred checks of the rows written above would stand in the way of a lock.
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    call_command("migrate", *target, verbosity=0)
+
+
+def test_rows_proofs_and_permissions_stay_and_the_audit_finds_nothing() -> None:
+    ledger = covered_ledger()
+    erase(user=ledger.other)
+    rows, proofs = _rows(), prove(CreditEntry.objects.order_by("pk"))
+    _migrate("credits", "0001")
+    auditors = Group.objects.create(name="auditors")
+    auditors.permissions.set(roles.permissions_of("credits.view_ledgerroot"))
+    permissions = _permissions("credits")
+    assert (len(permissions), _permissions("proofs")) == (16, set())
+    assert "pgtrigger_append_only_c4b6f" in _triggers()
+
+    _migrate()
+
+    assert (_rows(), prove(CreditEntry.objects.order_by("pk"))) == (rows, proofs)
+    assert (audited(), export_faults()) == ([], [])
+    assert (_permissions("proofs"), _permissions("credits")) == (permissions, set())
+    for group in (auditors, *Group.objects.filter(name__in=roles.ROLES)):
+        assert group.permissions.filter(content_type__app_label="proofs", codename="view_ledgerroot").exists()
+    grant(ledger.user, 9)
+    (root,) = close_roots()
+    assert (root.number, root.entry_count, audited()) == (3, 1, [])
+
+
+def test_the_triggers_are_those_of_the_new_models() -> None:
+    covered_ledger()
+    _migrate("credits", "0001")
+    _migrate()
+    ours = [
+        (model, trigger) for model, trigger in pgtrigger.registered() if model._meta.app_label == "proofs"
+    ]
+    assert _triggers() == {trigger.get_pgid(model) for model, trigger in ours}
+    assert [trigger.get_installation_status(model) for model, trigger in ours] == [("INSTALLED", True)] * 4
+    with pytest.raises(ProgrammingError, match="Cannot update or delete"), transaction.atomic():
+        LedgerRoot.objects.update(entry_count=0)
+    with pytest.raises(ProgrammingError, match="Cannot update or delete"), transaction.atomic():
+        query("DELETE FROM credits_roottree")

@@ -20,7 +20,7 @@ from gateway.chain.errors import NodeUnavailable, no_answer
 from gateway.chain.rpc import Call, HttpFault, NodeConnection, NodeFault, RpcError
 from gateway.chain.types import Head, NodeHealth
 from gateway.common import durations
-from gateway.common.guards import Guard, NotLetThrough
+from gateway.common.guards import CircuitOpen, Guard
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -139,7 +139,7 @@ class Node:
 
     def health(self) -> NodeHealth:
         """Return what this process knows of the node."""
-        fault = self.fault or ("no answer" if self.guard.is_tripped else "")
+        fault = self.fault or ("no answer" if self.guard.is_open else "")
         age = None if self.head is None else max(0.0, time.time() - self.head.timestamp)
         return NodeHealth(self.name, fault, age)
 
@@ -157,7 +157,7 @@ class Node:
         try:
             with self.guard.place(), self._failures_reported():
                 return self._timed(calls, accepts, self.timeout_seconds)
-        except NotLetThrough as error:
+        except CircuitOpen as error:
             raise NodeFault("no answer lately") from error
 
     @contextmanager
@@ -262,7 +262,7 @@ class Nodes:
             NodeUnavailable: the node did not answer in time, is failing, or too many threads probe.
         """
         node = next(iter(self._in_rotation()), None)
-        if node is None or node.guard.is_tripped or node.backs_off_until > time.monotonic():
+        if node is None or node.guard.is_open or node.backs_off_until > time.monotonic():
             raise no_answer()
         try:
             with self._probes.place():
@@ -271,7 +271,7 @@ class Nodes:
                 except NodeFault:
                     self._probes.failed()
                     raise
-        except (NodeFault, NotLetThrough) as error:
+        except (NodeFault, CircuitOpen) as error:
             raise no_answer() from error
 
     def read_each(self, read: Callable[[Node], Answer], *, enough: int) -> list[Answer]:

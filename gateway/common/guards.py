@@ -1,9 +1,8 @@
 """
-Keeps a part of the outside world that stands still from taking all threads with it.
+Bulkhead and circuit breaker for one dependency, such as a node or Stripe.
 
-A request waits for a node or for Stripe in a thread. So only a part of the threads may wait for the same one
-(a bulkhead), and one that has failed several times in a row is left alone for a while (a circuit breaker).
-A caller that is not let through has an answer at once.
+A request waits for a dependency in a thread. The bulkhead limits how many threads wait for the same dependency. The
+circuit breaker opens after several failures in a row: calls then fail at once instead of waiting for a timeout.
 """
 
 import threading
@@ -11,43 +10,46 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# With so many failures in a row, it is left alone for so long; then one call at a time tries whether it is back.
+# The circuit opens after this many failures in a row.
 _FAILURES = 3
-_REST_SECONDS = 10.0
+# While the circuit is open, one trial call is allowed at this interval.
+_OPEN_SECONDS = 10.0
 
 
-class NotLetThrough(Exception):
-    """No call is made: it failed several times in a row just now, or too many threads wait for it."""
+class CircuitOpen(Exception):
+    """No call is made: the last calls failed, or too many threads already wait for the dependency."""
 
 
 class Guard:
     """
-    Lets at most `places` threads wait for one part at the same time, and none while it does not answer.
+    Allows at most `places` concurrent calls, and none but trial calls while the circuit is open.
 
-    Where every place is taken, a further caller waits while those inside are served within `patience_seconds`.
+    If all places are taken, a caller waits until one is free or the oldest call has taken `patience_seconds`.
     """
 
     def __init__(self, *, places: int, patience_seconds: float = 0.7) -> None:
         self._places, self._patience_seconds = max(1, places), patience_seconds
         self._changed = threading.Condition()
-        # When each of those inside came, the oldest first.
+        # When each call in progress started, the oldest first.
         self._inside: dict[object, float] = {}
         self._failures = 0
-        self._rests_until = 0.0
+        self._next_trial_at = 0.0
 
     @property
-    def is_tripped(self) -> bool:
-        """Whether it has failed so often that only a trial is let through now and then."""
+    def is_open(self) -> bool:
+        """Whether the circuit is open, so that only trial calls are made."""
         return self._failures >= _FAILURES
 
     @contextmanager
     def place(self) -> Iterator[None]:
         """
-        Take a place for the length of the block. A block that ends without an error was answered; one that raises
-        reports by `answered` or `failed` what that means.
+        Hold a place for the length of the block.
+
+        A block that ends without an exception counts as answered. A block that raises calls `answered` or `failed`
+        before; otherwise the call counts as neither.
 
         Raises:
-            NotLetThrough: none is free, or the part rests.
+            CircuitOpen: no place becomes free in time, or the circuit is open.
         """
         ticket = object()
         with self._changed:
@@ -62,29 +64,29 @@ class Guard:
                 self._changed.notify()
 
     def answered(self) -> None:
-        """Note that it answered, whatever it said."""
+        """Record that the dependency answered, even if with an error; this closes the circuit."""
         self._failures = 0
 
     def failed(self) -> None:
-        """Note that it did not answer."""
+        """Record that the dependency did not answer."""
         with self._changed:
             self._failures += 1
-            if self.is_tripped:
-                self._rests_until = time.monotonic() + _REST_SECONDS
+            if self.is_open:
+                self._next_trial_at = time.monotonic() + _OPEN_SECONDS
                 self._changed.notify_all()
 
     def _await_place(self) -> None:
         while True:
             now = time.monotonic()
-            if self.is_tripped:
-                if now < self._rests_until:
-                    raise NotLetThrough
-                # This call is the trial, and the next one comes after another rest.
-                self._rests_until = now + _REST_SECONDS
+            if self.is_open:
+                if now < self._next_trial_at:
+                    raise CircuitOpen
+                # This call is the trial. If it does not report back, the next trial is due after another interval.
+                self._next_trial_at = now + _OPEN_SECONDS
                 return
             if len(self._inside) < self._places:
                 return
             patience = next(iter(self._inside.values())) + self._patience_seconds - now
             if patience <= 0:
-                raise NotLetThrough
+                raise CircuitOpen
             self._changed.wait(patience)

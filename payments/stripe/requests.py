@@ -14,7 +14,7 @@ import stripe
 
 from gateway.common import durations
 from gateway.common.errors import DomainError
-from gateway.common.guards import Guard, NotLetThrough
+from gateway.common.guards import CircuitOpen, Guard
 from payments.errors import BillingRefused, BillingUnavailable, CardDeclined, PaymentMethodRequired
 
 logger = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class GuardedClient(stripe.RequestsClient):
         try:
             with self._guard.place(), durations.STRIPE_REQUEST.timed():
                 return super().request(*arguments, **options)
-        except NotLetThrough as error:
+        except CircuitOpen as error:
             message = "Stripe has not answered lately."
             raise stripe.APIConnectionError(message, should_retry=False) from error  # type: ignore[no-untyped-call]
         except stripe.APIConnectionError:

@@ -1,4 +1,4 @@
-"""A part that stands still keeps a few threads and no more, and is left alone once it has failed several times."""
+"""A stalled dependency holds a few threads at most, and its circuit opens after several failures in a row."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from gateway.common import guards
-from gateway.common.guards import Guard, NotLetThrough
+from gateway.common.guards import CircuitOpen, Guard
 
 
 def _fail(guard: Guard, times: int) -> None:
@@ -19,7 +19,7 @@ def _fail(guard: Guard, times: int) -> None:
             raise ConnectionError
 
 
-def test_so_many_wait_for_a_part_that_stands_still_and_the_others_are_answered_at_once(
+def test_a_stalled_dependency_holds_as_many_threads_as_it_has_places_and_other_callers_fail_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     guard, back = Guard(places=2), threading.Event()
@@ -28,21 +28,21 @@ def test_so_many_wait_for_a_part_that_stands_still_and_the_others_are_answered_a
         try:
             with guard.place():
                 return back.wait(120)
-        except NotLetThrough:
+        except CircuitOpen:
             return False
 
     with ThreadPoolExecutor(12) as threads:
         calls = [threads.submit(call) for _ in range(10)]
         while sum(one.done() for one in calls) < 8:
             time.sleep(0.01)
-        # The others have lost their patience; whoever comes now does not wait.
+        # The oldest call has exceeded its patience, so a new caller does not wait.
         monkeypatch.setattr(guard._changed, "wait", lambda _: pytest.fail("it waits"))
         assert not call()
         back.set()
         assert sorted(one.result() for one in calls) == [False] * 8 + [True] * 2
 
 
-def test_while_it_answers_whoever_comes_gets_a_place_soon() -> None:
+def test_while_it_answers_every_caller_gets_a_place() -> None:
     guard = Guard(places=2, patience_seconds=60)
 
     def call(_: int) -> bool:
@@ -54,30 +54,30 @@ def test_while_it_answers_whoever_comes_gets_a_place_soon() -> None:
         assert all(threads.map(call, range(100)))
 
 
-def test_after_three_failures_in_a_row_it_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_three_failures_in_a_row_the_circuit_is_open() -> None:
     guard = Guard(places=2)
     _fail(guard, 2)
     guard.answered()
     _fail(guard, 2)
-    assert not guard.is_tripped
+    assert not guard.is_open
     _fail(guard, 1)
-    with pytest.raises(NotLetThrough), guard.place():
-        pytest.fail("let through")
+    with pytest.raises(CircuitOpen), guard.place():
+        pytest.fail("a call was made")
 
 
-def test_one_trial_at_a_time_finds_that_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_trial_call_at_a_time_closes_the_circuit(monkeypatch: pytest.MonkeyPatch) -> None:
     clock: SimpleNamespace = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
     monkeypatch.setattr(guards, "time", clock)
     guard = Guard(places=2)
     _fail(guard, 3)
-    clock.now += guards._REST_SECONDS
-    with guard.place(), pytest.raises(NotLetThrough), guard.place():
+    clock.now += guards._OPEN_SECONDS
+    with guard.place(), pytest.raises(CircuitOpen), guard.place():
         pytest.fail("a second trial beside the first")
     with guard.place(), guard.place():
-        assert not guard.is_tripped
+        assert not guard.is_open
 
 
-def test_those_who_wait_for_a_place_are_let_go_when_it_fails() -> None:
+def test_callers_that_wait_for_a_place_are_refused_when_the_circuit_opens() -> None:
     guard, back = Guard(places=1), threading.Event()
 
     def hang() -> None:
@@ -86,7 +86,7 @@ def test_those_who_wait_for_a_place_are_let_go_when_it_fails() -> None:
 
     def call() -> None:
         with guard.place():
-            pytest.fail("let through")
+            pytest.fail("a call was made")
 
     with ThreadPoolExecutor(2) as threads:
         hanging = threads.submit(hang)
@@ -95,7 +95,7 @@ def test_those_who_wait_for_a_place_are_let_go_when_it_fails() -> None:
         waiting = threads.submit(call)
         for _ in range(3):
             guard.failed()
-        with pytest.raises(NotLetThrough):
+        with pytest.raises(CircuitOpen):
             waiting.result(60)
         back.set()
         hanging.result()

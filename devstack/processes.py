@@ -1,5 +1,6 @@
 """The processes of the service itself: web, worker and beat."""
 
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,9 +19,10 @@ class GatewayProcess(Server):
 
 
 class Web(GatewayProcess):
-    """The web server, as the container image runs it."""
+    """The web server, as the container image runs it; DEVSTACK_WEB=wsgi runs the entry point for other servers."""
 
     name: ClassVar[str] = "web"
+    interface: str = os.environ.get("DEVSTACK_WEB", "rsgi")
 
     def __init__(
         self,
@@ -41,8 +43,11 @@ class Web(GatewayProcess):
         # Without it, the server waits for as long as its workers are busy.
         ending = ["--workers-kill-timeout", "5", "--respawn-failed-workers"]
         logs = ["--log-config", "gateway/server-logging.json"]
-        options = ["--interface", "rsgi", *address, *size, *ending, *logs]
-        return [sys.executable, "-m", "granian", *options, "gateway.rsgi:application"]
+        options = ["--interface", self.interface, *address, *size, *ending, *logs]
+        if self.interface == "wsgi":
+            options += ["--blocking-threads", (self.environment or {}).get("WEB_THREADS", "32")]
+        application = {"rsgi": "gateway.web.rsgi", "wsgi": "gateway.wsgi"}[self.interface]
+        return [sys.executable, "-m", "granian", *options, f"{application}:application"]
 
     def answers(self) -> bool:
         """Say whether it takes requests and reaches its database."""

@@ -95,24 +95,25 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "gateway.middleware.requests_logged",
+    "gateway.web.process.probes",
+    "gateway.web.middleware.requests_logged",
     "django.middleware.security.SecurityMiddleware",
-    "gateway.middleware.https_only",
+    "gateway.web.middleware.https_only",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "gateway.middleware.CrossOrigin",
+    "gateway.web.middleware.CrossOrigin",
     # After CORS, so that a web page may read why its body was refused.
-    "gateway.middleware.unread_bodies",
-    "gateway.middleware.SessionsOfPages",
+    "gateway.web.middleware.unread_bodies",
+    "gateway.web.middleware.SessionsOfPages",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "gateway.middleware.UsersOfPages",
+    "gateway.web.middleware.UsersOfPages",
     "django_otp.middleware.OTPMiddleware",
-    "gateway.middleware.MessagesOfPages",
-    "gateway.middleware.staff_sessions",
-    "gateway.middleware.replica_reads",
+    "gateway.web.middleware.MessagesOfPages",
+    "gateway.admin.middleware.staff_sessions",
+    "gateway.admin.middleware.replica_reads",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "gateway.middleware.PolicyOfPages",
-    "gateway.middleware.policies",
+    "gateway.web.middleware.PolicyOfPages",
+    "gateway.admin.middleware.policies",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -120,7 +121,7 @@ MIDDLEWARE = [
 TRACING_OTLP_URL = env.url("TRACING_OTLP_URL", default="")
 TRACING_PERCENT = env.integer("TRACING_PERCENT", default=100, minimum=1, maximum=100)
 if TRACING_OTLP_URL:
-    MIDDLEWARE.insert(0, "gateway.middleware.requests_traced")
+    MIDDLEWARE.insert(1, "gateway.web.middleware.requests_traced")
 
 TEMPLATES = [
     {

@@ -5,7 +5,6 @@ Pages of the API documentation keep the content security policy of the settings.
 """
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -18,6 +17,7 @@ from django.http.response import HttpResponseBase
 
 from gateway.common.http import POLICY_OF_DATA
 from gateway.common.replicas import has_replica, reading_from_replica
+from gateway.web.middleware import PageHandler, for_pages
 
 _BEGAN, _SEEN, _CHANGED = "staff_began_at", "staff_seen_at", "staff_changed_at"
 _ADMIN, _SAFE = "/admin/", ("GET", "HEAD")
@@ -30,9 +30,8 @@ def _begin(request: HttpRequest, **_: Any) -> None:
     request.session[_BEGAN] = request.session[_SEEN] = int(time.time())
 
 
-def staff_sessions(
-    get_response: Callable[[HttpRequest], HttpResponseBase],
-) -> Callable[[HttpRequest], HttpResponseBase]:
+@for_pages
+def staff_sessions(get_response: PageHandler) -> PageHandler:
     """Middleware: log staff out when idle, and after a working day in any case."""
 
     def with_live_session(request: HttpRequest) -> HttpResponseBase:
@@ -59,14 +58,13 @@ def _end(request: HttpRequest, why: str) -> None:
     messages.warning(request, why)
 
 
-def replica_reads(
-    get_response: Callable[[HttpRequest], HttpResponseBase],
-) -> Callable[[HttpRequest], HttpResponseBase]:
+@for_pages
+def replica_reads(get_response: PageHandler) -> PageHandler:
     """
-    Middleware: pages of the admin are read from a standby, except by somebody who has just changed something.
+    Middleware: read the admin's pages from a standby, except for staff who have just changed a row.
 
     Raises:
-        MiddlewareNotUsed: there is no standby.
+        MiddlewareNotUsed: no standby is configured.
     """
     if not has_replica():
         raise MiddlewareNotUsed
@@ -78,7 +76,7 @@ def replica_reads(
             request.session[_CHANGED] = int(time.time())
         if time.time() - request.session.get(_CHANGED, 0) <= settings.DATABASE_REPLICA_SECONDS:
             return get_response(request)
-        # Who may see what is no older than the request; it is kept with the user.
+        # Load the permissions from the primary; Django caches them on the user.
         request.user.get_all_permissions()
         with reading_from_replica():
             return get_response(request)
@@ -103,9 +101,8 @@ _POLICY = {
 }
 
 
-def policies(
-    get_response: Callable[[HttpRequest], HttpResponseBase],
-) -> Callable[[HttpRequest], HttpResponseBase]:
+@for_pages
+def policies(get_response: PageHandler) -> PageHandler:
     """Middleware: pages of the admin load own files only, and other answers nothing."""
 
     def with_policy(request: HttpRequest) -> HttpResponseBase:

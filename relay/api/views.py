@@ -17,7 +17,7 @@ from gateway.common.errors import InvalidRequest
 from gateway.common.routers import ApiRouter
 from gateway.common.serializers import json_answer
 from gateway.common.throttling import RateLimit
-from gateway.common.waiting import Wait
+from gateway.web.waiting import Wait
 from relay import queries
 from relay.api import schema
 from relay.api.lsp15 import Lsp15ViewSet

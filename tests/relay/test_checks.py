@@ -110,7 +110,7 @@ def test_keys_are_given_to_those_processes_alone_that_sign(
 def test_a_key_that_cannot_be_read_stops_the_start() -> None:
     environment = {**os.environ, "RELAY_RELAYER_KEYS": "0x12", "DJANGO_SETTINGS_MODULE": "tests.settings"}
     started = subprocess.run(
-        [sys.executable, "-c", "import gateway.rsgi"], env=environment, capture_output=True, check=False
+        [sys.executable, "-c", "import gateway.web.rsgi"], env=environment, capture_output=True, check=False
     )
     assert started.returncode != 0
     assert b"RELAY_RELAYER_KEYS: entry 1 is not a private key" in started.stderr

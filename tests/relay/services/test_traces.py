@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from gateway.common import tracing
 from gateway.common.errors import DomainError
-from gateway.middleware import requests_traced
+from gateway.web.middleware import requests_traced
 from relay.models import RelayTransaction
 from tests.gateway.test_wiring import settings_with
 from tests.relay.chain import Chain
@@ -108,6 +108,6 @@ def test_it_costs_nothing_while_it_is_off() -> None:
     assert not tracing.is_on()
     tracing.start()
     assert not tracing.is_on()
-    middleware = "gateway.middleware.requests_traced"
+    middleware = "gateway.web.middleware.requests_traced"
     assert middleware not in settings_with().MIDDLEWARE
     assert settings_with(TRACING_OTLP_URL="http://collector:4318/v1/traces").MIDDLEWARE[0] == middleware

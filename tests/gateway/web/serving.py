@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
 
-from gateway.common.waiting import Wait
+from gateway.web.waiting import Wait
 from tests.settings import *  # noqa: F403
 
 ROOT_URLCONF = __name__

@@ -1,9 +1,9 @@
 """
-Requests that wait for a change, without a thread: the event loop in front of Django keeps them.
+Long polling without a thread for each request: the event loop in front of Django holds the answers back.
 
-A view answers what there is now, and may leave a `Wait` on its response as `wait`. Then `Waiters` holds the answer back
-until what it shows has changed, and sends the new one instead. For all who wait in a process it asks at intervals, in
-one thread of its own. Any other server than ours sends the answer at once.
+A view answers the current state, and may set a `Wait` on its response as `wait`. `Waiters` then holds the answer back
+until that state has changed, and sends the new one. It polls for all waiting requests of the process at intervals, in
+one thread. Servers other than `gateway.web.rsgi` send the answer at once.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from gateway.common.errors import ServiceUnavailable, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
-# What was shown, and the answers (JSON) that show what of it has changed.
+# Takes the states that were shown; returns the new answer (JSON) of each that has changed.
 Changes = Callable[[Set[Any]], Mapping[Any, bytes]]
-# What becomes of a request that waits: another answer, or None where it is to get the one that there was.
+# The result of a waiting request: a new answer, or None to send the old one.
 _Change = asyncio.Future[bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Who waits, at most for how long, and for a change of what: `changes` is asked about `shown`."""
+    """A user's request to wait, at most `seconds`, until `changes` returns a new answer for the state `shown`."""
 
     user_id: int
     seconds: float
@@ -38,8 +38,8 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How many may wait in a process, in all and of one user, and the seconds between two looks."""
+class LongPollLimits:
+    """The maximum of waiting requests in a process, in all and of one user, and the seconds between two polls."""
 
     waiting: int
     of_user: int
@@ -47,26 +47,27 @@ class Limits:
 
 
 class Waiters:
-    """The requests that wait in one process. For the thread of its event loop."""
+    """The waiting requests of one process. Not thread-safe: for the thread of its event loop."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: LongPollLimits) -> None:
         self._limits = limits
         self._count = 0
         self._of_user: Counter[int] = Counter()
         self._waiting: dict[Changes, dict[Hashable, set[_Change]]] = {}
-        self._look_task: asyncio.Task[None] | None = None
+        self._poll_task: asyncio.Task[None] | None = None
         self._is_ending = False
-        # A database that hangs must not take a thread from anybody else.
+        # A thread of its own, so that a database that hangs blocks no other work.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="waiting")
 
     async def changed(self, wait: Wait, client_gone: Callable[[], Awaitable[None]]) -> bytes | None:
         """
-        Return the answer once it has changed; None where the time is up, the client gone, or the process ends.
+        Return the new answer; None at the timeout, when the client disconnects, or when the process ends.
 
         Raises:
-            TooManyRequests, ServiceUnavailable: too many of the user's requests wait already, or of all users'.
+            TooManyRequests: the user has too many waiting requests.
+            ServiceUnavailable: the process has too many waiting requests.
         """
-        with self._place(wait) as change:
+        with self._registered(wait) as change:
             gone: asyncio.Future[Any] = asyncio.ensure_future(client_gone())
             gone.add_done_callback(lambda _: _settle([change], None))
             timer = asyncio.get_running_loop().call_later(wait.seconds, _settle, [change], None)
@@ -77,14 +78,14 @@ class Waiters:
                 gone.cancel()
 
     def end(self) -> None:
-        """Let everybody go with what there is, from now on: the process ends."""
+        """Send the current answers, and hold back no further ones, because the process ends."""
         self._is_ending = True
         for waiting in self._waiting.values():
             for changes in waiting.values():
                 _settle(changes, None)
 
     @contextmanager
-    def _place(self, wait: Wait) -> Iterator[_Change]:
+    def _registered(self, wait: Wait) -> Iterator[_Change]:
         if self._of_user[wait.user_id] >= self._limits.of_user:
             raise TooManyRequests(
                 f"{self._limits.of_user} requests of yours wait already. Repeat when one is answered.",
@@ -99,8 +100,8 @@ class Waiters:
         self._of_user[wait.user_id] += 1
         waiting = self._waiting.setdefault(wait.changes, {})
         waiting.setdefault(wait.shown, set()).add(change)
-        if self._look_task is None or self._look_task.done():
-            self._look_task = asyncio.create_task(self._look())
+        if self._poll_task is None or self._poll_task.done():
+            self._poll_task = asyncio.create_task(self._poll())
         try:
             yield change
         finally:
@@ -112,13 +113,13 @@ class Waiters:
             if not waiting[wait.shown]:
                 del waiting[wait.shown]
 
-    async def _look(self) -> None:
-        """Ask for changes while anybody waits."""
+    async def _poll(self) -> None:
+        """Poll for changes while requests wait."""
         loop = asyncio.get_running_loop()
         while self._count:
             await asyncio.sleep(self._limits.interval)
             shown = {changes: frozenset(waiting) for changes, waiting in self._waiting.items() if waiting}
-            for changes, answers in (await loop.run_in_executor(self._thread, _ask, shown)).items():
+            for changes, answers in (await loop.run_in_executor(self._thread, _answers, shown)).items():
                 for one, answer in answers.items():
                     _settle(self._waiting[changes].get(one, ()), answer)
 
@@ -129,8 +130,8 @@ def _settle(changes: Iterable[_Change], answer: bytes | None) -> None:
             change.set_result(answer)
 
 
-def _ask(shown: Mapping[Changes, Set[Hashable]]) -> dict[Changes, Mapping[Any, bytes]]:
-    """Ask each source about all that is shown of it. While the database is away, nothing changes."""
+def _answers(shown: Mapping[Changes, Set[Hashable]]) -> dict[Changes, Mapping[Any, bytes]]:
+    """Return the new answers of each source; none while the database is unavailable."""
     try:
         return {changes: changes(every) for changes, every in shown.items()}
     except (OperationalError, InterfaceError) as error:

@@ -35,7 +35,7 @@ def web(services: Services, tmp_path: Path) -> Iterator[Web]:
         node = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0), backlog=512)))
         environment = {
             **os.environ,
-            "DJANGO_SETTINGS_MODULE": "tests.gateway.patient_settings",
+            "DJANGO_SETTINGS_MODULE": "tests.gateway.web.patient_settings",
             "DATABASE_URL": f"postgresql://{place['USER']}@/{place['NAME']}?host={place['HOST']}",
             "REDIS_URL": services.redis_url,
             "CHAIN_RPC_URLS": f"http://127.0.0.1:{node.getsockname()[1]}",

@@ -21,7 +21,7 @@ from tests.journeys.waiting import in_time, until
 
 HOST = "Host: 127.0.0.1\r\n"
 CLOSE = "Connection: close\r\n"
-# As tests/gateway/serving.py has it.
+# As tests/gateway/web/serving.py has it.
 _BODY_SECONDS = 1
 
 
@@ -85,7 +85,7 @@ def web(tmp_path_factory: pytest.TempPathFactory, polled: Path) -> Iterator[Slow
         silent = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
         environment = {
             **os.environ,
-            "DJANGO_SETTINGS_MODULE": "tests.gateway.serving",
+            "DJANGO_SETTINGS_MODULE": "tests.gateway.web.serving",
             "POLLED_FILE": str(polled),
             "DATABASE_URL": f"postgresql://gateway@127.0.0.1:{silent.getsockname()[1]}/gateway",
         }
@@ -325,7 +325,7 @@ def test_whatever_the_server_and_the_service_say_is_json(web: SlowWeb) -> None:
     lines = [json.loads(line) for line in web.log_path.read_text().splitlines()]
     failures = [line["exception"].splitlines()[-1] for line in lines if "exception" in line]
     assert any(failure.startswith("AttributeError: 'str' object") for failure in failures)
-    assert {line["logger"] for line in lines} >= {"_granian", "gateway.rsgi", "gateway.requests"}
+    assert {line["logger"] for line in lines} >= {"_granian", "gateway.web.rsgi", "gateway.requests"}
     assert all(line["timestamp"] and line["level"] and line["event"] for line in lines)
 
 

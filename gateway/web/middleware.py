@@ -1,7 +1,7 @@
 """
-The service's own middleware: the log of requests, requests that are refused by how they arrive, and shortcuts.
+Middleware of every web process: the request log, refusals by transport, and what API requests skip.
 
-Requests of the API have no cookies, forms or pages. The middleware that serves these lets them pass untouched.
+API requests have no cookies, forms or pages, so they skip the middleware that serves these.
 """
 
 import logging
@@ -23,14 +23,13 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 
-from gateway.admin import middleware as admin
 from gateway.common import errors, tracing
 from gateway.common.http import POLICY_OF_DATA
 from gateway.common.problems import json_problem
 
 Handler = Callable[[HttpRequest], HttpResponse]
-_PageHandler = Callable[[HttpRequest], HttpResponseBase]
-# A scraper inside the network asks the process itself.
+PageHandler = Callable[[HttpRequest], HttpResponseBase]
+# A scraper inside the network calls the process directly, over plain http.
 _WITHOUT_TLS = ("/metrics", "/metrics/")
 _API, _PAGES_OF_API = "/api/", "/api/docs"
 _LEVELS = {4: logging.WARNING, 5: logging.ERROR}
@@ -41,11 +40,11 @@ def requests_logged(get_response: Handler) -> Handler:
     """
     Middleware: give each request an id and log a line about it when it is answered.
 
-    Whatever is logged meanwhile carries the id, and so does the answer, so that support can find the request.
+    Log lines written meanwhile carry the id, and the response has it as a header, so that support can find them.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        # Nobody's secret, so the kernel is not asked for it.
+        # Not a secret, so a fast generator is enough.
         request_id = str(uuid.UUID(int=random.getrandbits(128), version=4))
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             response = get_response(request)
@@ -64,7 +63,7 @@ def requests_logged(get_response: Handler) -> Handler:
 
 
 def _user_id(request: HttpRequest) -> Any:
-    """Return the id of the user whom the request turned out to be from; nobody is looked up for the log."""
+    """Return the id of the authenticated user, if the request loaded one. Costs no query."""
     user = getattr(request, "_cached_user", None) or request.__dict__.get("user")
     return None if isinstance(user, SimpleLazyObject) else getattr(user, "pk", None)
 
@@ -88,15 +87,15 @@ def https_only(get_response: Handler) -> Handler:
     """
     Middleware: refuse plain http where the service is public over https.
 
-    A redirected caller would have sent its token in the clear without noticing. Pages for
-    people are redirected by Django's own middleware, which runs before this one.
+    A redirect would hide from API callers that they send tokens in the clear. Django's own middleware, which runs
+    before this one, redirects pages.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if not settings.SECURE_SSL_REDIRECT or request.is_secure() or request.path in _WITHOUT_TLS:
             return get_response(request)
         return json_problem(
-            errors.HttpsRequired("Ask by https; what this request carried has been readable.")
+            errors.HttpsRequired("Use HTTPS. This request was sent unencrypted; rotate its secrets.")
         )
 
     return middleware
@@ -104,10 +103,9 @@ def https_only(get_response: Handler) -> Handler:
 
 def unread_bodies(get_response: Handler) -> Handler:
     """
-    Middleware: refuse a request whose body was not read, and answer what the server refused before Django saw it.
+    Middleware: refuse a chunked body, and answer the requests that the event loop has refused.
 
-    The server reads bodies of a stated length only. One in chunks would seem empty, and the caller
-    would be answered as if it had sent nothing.
+    The server reads only bodies with a Content-Length. A chunked body would appear to be empty.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
@@ -124,10 +122,10 @@ def unread_bodies(get_response: Handler) -> Handler:
 
 
 class CrossOrigin(CorsMiddleware):
-    """What web pages of other origins may read, without going through the headers of a request from no page."""
+    """CORS, with a fast path for requests without an Origin header."""
 
     def add_response_headers(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Add the headers; to a request that names no origin, only that another origin is answered otherwise."""
+        """Add the CORS headers; without an Origin, only `Vary: origin`."""
         if "HTTP_ORIGIN" in request.META:
             return super().add_response_headers(request, response)
         if request._cors_enabled:  # type: ignore[attr-defined] # set by the middleware itself
@@ -142,7 +140,7 @@ else:
 
 
 class _ForPages(_Middleware):
-    """Lets requests of the API pass untouched; put before the middleware that is for pages."""
+    """Mix-in: API requests skip the middleware class that follows it."""
 
     def __call__(self, request: HttpRequest) -> Any:
         return self.get_response(request) if _is_of_api(request) else super().__call__(request)
@@ -166,7 +164,7 @@ class MessagesOfPages(_ForPages, MessageMiddleware):
 
 
 class PolicyOfPages(_ForPages, CSPMiddleware):
-    """The content security policy of the settings, for pages; an answer of the API may load nothing."""
+    """The content security policy of the settings, for pages; API responses may load nothing."""
 
     def __call__(self, request: HttpRequest) -> Any:
         response = super().__call__(request)
@@ -175,17 +173,12 @@ class PolicyOfPages(_ForPages, CSPMiddleware):
         return response
 
 
-def _for_pages(middleware: Callable[[_PageHandler], _PageHandler]) -> Callable[[_PageHandler], _PageHandler]:
-    """Return a middleware that lets requests of the API pass untouched."""
+def for_pages(middleware: Callable[[PageHandler], PageHandler]) -> Callable[[PageHandler], PageHandler]:
+    """Decorate a middleware, so that API requests skip it."""
 
     @wraps(middleware)
-    def of_pages(get_response: _PageHandler) -> _PageHandler:
+    def of_pages(get_response: PageHandler) -> PageHandler:
         handle_page = middleware(get_response)
         return lambda request: get_response(request) if _is_of_api(request) else handle_page(request)
 
     return of_pages
-
-
-staff_sessions = _for_pages(admin.staff_sessions)
-replica_reads = _for_pages(admin.replica_reads)
-policies = _for_pages(admin.policies)

@@ -1,0 +1,227 @@
+"""
+The entry point of the web process: an event loop in front, Django's synchronous code in threads behind it.
+
+The loop reads each request whole before it hands it to a thread, and answers the probes itself. So neither slow
+clients nor requests that wait for a node or for PostgreSQL block other requests. Django's middleware renders the
+loop's refusals like any other refusal.
+
+granian calls `application` by RSGI, the fastest of its interfaces. `gateway.wsgi` is the entry point for other servers.
+"""
+
+import asyncio
+import functools
+import gc
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterable
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.wsgi import get_wsgi_application
+from django.http import StreamingHttpResponse
+
+from gateway.common import errors
+from gateway.common.logging import log_uncaught
+from gateway.web import process
+from gateway.web.requests import environ_of, read_body, skip_body
+from gateway.web.threads import Headers, HeldAnswer, Job, RequestThreads
+from gateway.web.waiting import LongPollLimits, Waiters
+
+if TYPE_CHECKING:
+    from granian._granian import RSGIHTTPProtocol as HTTPProtocol
+    from granian.rsgi import Scope
+
+logger = logging.getLogger(__name__)
+_JSON: Headers = [("content-type", "application/json")]
+_READY_SECONDS = 0.8
+# Timeout of sending one piece of a streamed answer.
+_SEND_SECONDS = 30
+
+
+class Application:
+    """The RSGI application: granian calls it once at the start of each web process, and for each request."""
+
+    def __init__(self) -> None:
+        self._handler: WSGIHandler = get_wsgi_application()
+        self._threads = RequestThreads(
+            self._answer, size=settings.WEB_THREADS, max_waiting=settings.WEB_MAX_WAITING_REQUESTS
+        )
+        self._database_check: asyncio.Future[None] | None = None
+        self._waiters = Waiters(
+            LongPollLimits(settings.WEB_MAX_LONG_POLLS, settings.WEB_MAX_LONG_POLLS_PER_USER)
+        )
+
+    def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the process, and exempt what it has loaded from garbage collection."""
+        process.start()
+        gc.collect()
+        gc.freeze()
+        # Once the loop runs, the server has set its own handlers.
+        loop.call_soon(self._watch_signals, loop)
+
+    def _watch_signals(self, loop: asyncio.AbstractEventLoop) -> None:
+        """
+        Answer waiting requests as soon as the process is told to end, because the server waits for all requests.
+
+        The loop learns of signals through a file descriptor and still calls the server's own handlers.
+        """
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(self._waiters.end))
+
+    async def __rsgi__(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
+        """Answer one request, and log its errors, which the server would print."""
+        try:
+            await self._route(scope, protocol)
+        except Exception:
+            logger.exception("a request was not answered")
+            protocol.response_empty(500, [])
+
+    async def _route(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
+        if scope.path == "/healthz":
+            protocol.response_bytes(200, _JSON, process.OK)
+        elif scope.path == "/readyz":
+            await self._ready(protocol)
+        else:
+            await self._serve(scope, protocol)
+
+    async def _serve(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
+        environ = environ_of(scope)
+        length = int(environ.get("CONTENT_LENGTH", "0"))
+        is_read = 0 < length <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+        job = await self._read(environ, protocol, length) if is_read else self._start(environ, protocol)
+        if job is None:
+            return
+        await job.answered
+        if job.held is not None:
+            await self._hold_back(job, job.held)
+        # Django has refused a body that is too long or of unknown length.
+        if not is_read and (length or "HTTP_TRANSFER_ENCODING" in environ):
+            await skip_body(protocol)
+
+    async def _read(self, environ: dict[str, Any], protocol: "HTTPProtocol", length: int) -> Job | None:
+        """
+        Read the body and start the job; return None if the client disconnects before the end of the body.
+
+        At the timeout the refusal is sent. The client may then send for the same time again, so that it reads the
+        refusal before the connection closes.
+        """
+        seconds = settings.WEB_BODY_SECONDS
+        late: list[Job] = []
+
+        def refuse() -> None:
+            environ[errors.REFUSAL] = errors.RequestTimeout(
+                f"The body did not arrive within {seconds} seconds."
+            )
+            late.append(self._start(environ, protocol))
+
+        timer = asyncio.get_running_loop().call_later(seconds, refuse)
+        try:
+            async with asyncio.timeout(2 * seconds):
+                body = await read_body(protocol, length)
+        except TimeoutError:
+            return late[0]
+        finally:
+            timer.cancel()
+        if late:
+            return late[0]
+        if len(body) < length:
+            protocol.response_empty(400, [])
+            return None
+        environ["wsgi.input"] = BytesIO(body)
+        return self._start(environ, protocol)
+
+    async def _hold_back(self, job: Job, held: HeldAnswer) -> None:
+        """Send the answer once it has changed, or at its timeout."""
+        try:
+            body = await self._waiters.changed(held.wait, job.protocol.client_disconnect)
+        except errors.DomainError as refusal:
+            await self._start({**job.environ, errors.REFUSAL: refusal}, job.protocol).answered
+            return
+        body = held.body if body is None else body
+        headers = [header for header in held.headers if header[0].lower() != "content-length"]
+        job.protocol.response_bytes(held.status, [*headers, ("Content-Length", str(len(body)))], body)
+
+    def _start(self, environ: dict[str, Any], protocol: "HTTPProtocol") -> Job:
+        """Have a thread answer the request, or refuse it if the queue is full."""
+        job = Job(environ, protocol, asyncio.get_running_loop())
+        if not self._threads.submit(job):
+            environ[errors.REFUSAL] = errors.ServiceUnavailable(
+                "Too many requests are waiting.", retry_after=1
+            )
+            # No thread is free. A refusal reads no row, so the loop can render it.
+            self._answer(job)
+        return job
+
+    def _answer(self, job: Job) -> None:
+        """Have Django answer the request. Runs in a thread."""
+        try:
+            status, headers, response = self._call(job.environ)
+            try:
+                if isinstance(response, StreamingHttpResponse):
+                    self._stream(job, status, headers, response)
+                    job.finish()
+                else:
+                    body, wait = b"".join(response), getattr(response, "wait", None)
+                    if wait is not None:
+                        job.held = HeldAnswer(wait, status, headers, body)
+                        job.finish()
+                    else:
+                        job.finish(functools.partial(job.protocol.response_bytes, status, headers, body))
+            finally:
+                response.close()
+        except Exception:
+            # Django answers exceptions of views itself. This one came from sending the answer.
+            logger.exception("a request was not answered")
+            job.finish()
+
+    def _call(self, environ: dict[str, Any]) -> tuple[int, Headers, Any]:
+        started: list[tuple[int, Headers]] = []
+
+        def start_response(status: str, headers: Headers, *_: Any) -> Callable[[bytes], object]:
+            started.append((int(status[:3]), headers))
+            return BytesIO().write  # WSGI requires it; Django does not use it
+
+        response = self._handler(environ, start_response)
+        [(status, headers)] = started
+        return status, headers, response
+
+    def _stream(self, job: Job, status: int, headers: Headers, chunks: Iterable[bytes]) -> None:
+        """Send an answer chunk by chunk, as fast as the client reads it."""
+
+        async def begin() -> Any:
+            return job.protocol.response_stream(status, headers)
+
+        transport = asyncio.run_coroutine_threadsafe(begin(), job.loop).result(_SEND_SECONDS)
+
+        async def send(chunk: bytes) -> None:
+            await transport.send_bytes(chunk)
+
+        for chunk in chunks:
+            asyncio.run_coroutine_threadsafe(send(chunk), job.loop).result(_SEND_SECONDS)
+
+    async def _ready(self, protocol: "HTTPProtocol") -> None:
+        """Answer 200 if PostgreSQL answers in time, else 503."""
+        if self._database_check is None or self._database_check.done():
+            self._database_check = asyncio.ensure_future(asyncio.to_thread(process.ask_database))
+        try:
+            async with asyncio.timeout(_READY_SECONDS):
+                # At most one check is pending: a probe waits for the one that runs.
+                await asyncio.shield(self._database_check)
+        except (psycopg.Error, TimeoutError):
+            protocol.response_bytes(503, _JSON, process.NO_DATABASE)
+        else:
+            protocol.response_bytes(200, _JSON, process.OK)
+
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+log_uncaught()
+try:
+    application = Application()
+except Exception as error:
+    # Otherwise the server prints the traceback and starts the next process.
+    logger.critical("the service cannot start", exc_info=True)
+    raise SystemExit(1) from error

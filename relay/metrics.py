@@ -136,7 +136,7 @@ def treasury() -> Iterator[Metric]:
 @register
 def reorganisations_of_chain() -> Iterator[Metric]:
     """Yield what reorganisations have undone, and the newest final block, in one statement."""
-    figures = reorganisations.figures(since=timezone.now() - timedelta(days=1))
+    figures = reorganisations.counts(since=timezone.now() - timedelta(days=1))
     yield gauge(
         "relay_settlements_reversed_in_last_day",
         "Settlements undone within 24 hours, because their block disappeared.",

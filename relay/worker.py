@@ -2,12 +2,12 @@
 The loops of the relay worker, as threads of a Celery worker: one broadcasts, one tracks and settles,
 one funds relayers.
 
-PostgreSQL holds their work and Celery only their lives: they start and end with the worker and need
-no message, so they go on while Redis is away. The step starts before the worker connects to the
-broker. A worker that runs the loops has a pool without processes of its own (`solo` or `threads`),
-because a process that is forked beside running threads may inherit a lock that nobody releases.
+Their work is in PostgreSQL. Celery only starts and stops them with the worker; they need no message,
+so they continue while Redis is away. The step starts before the worker connects to the broker. A
+worker that runs the loops must use a pool that does not fork (`solo` or `threads`), because a process
+forked beside running threads may inherit a lock that is never released.
 
-A watchdog looks whether they do their work. If not, it ends the process, whose supervisor starts it anew.
+A watchdog checks that the loops make progress. If they stall, it ends the process and the supervisor restarts it.
 """
 
 import logging
@@ -41,25 +41,25 @@ _POOLS = ("solo", "thread")
 
 _STANDBY_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
-# How often broadcasting looks by itself: its clock where no notification comes.
+# Broadcasting runs at least this often, with or without a notification.
 _CLOCK_SECONDS = 1.0
-# Calls of the next moment are sent in the same batch; a block takes many times longer.
+# After a notification, calls that follow within this time join the batch; a block takes many times longer.
 _GATHERING_SECONDS = 0.1
-# Until a block is found, the account nonces that it has used count as taken.
-_LOOKS_IN_A_BLOCK = 4
-# A loop that has not run for so long is stuck.
+# Until a new block is read, the account nonces that it has used count as taken.
+_READS_PER_BLOCK = 4
+# A loop that has not completed a run within this time is stuck.
 _STUCK_SECONDS = 180.0
-# How often the watchdog looks.
+# Interval of the watchdog's checks.
 _WATCH_SECONDS = 5.0
 _ENDING_SECONDS = 30.0
 
 
 class Loop(threading.Thread, ABC):
     """
-    Work that is done again and again while this worker holds the loop's lease; no error ends it.
+    Work that is repeated while this worker holds the loop's lease; no error ends it.
 
-    While the node or the database is away, it tries at growing intervals; the beginning of an
-    outage is one line at WARNING and its end another. Any other error is logged in full.
+    While the node or the database is away, it retries with exponential backoff and logs the begin
+    and the end of the outage at WARNING. Any other error is logged with its traceback.
     """
 
     title: ClassVar[str]
@@ -74,12 +74,12 @@ class Loop(threading.Thread, ABC):
 
     @property
     def has_lease(self) -> bool:
-        """Whether this worker, and no other, does the loop's work."""
+        """Whether this worker holds the loop's lease."""
         return self._lease.is_held
 
     @abstractmethod
     def work(self) -> int:
-        """Do what is to be done now; return how many calls it moved."""
+        """Do the work that is due; return how many calls it moved."""
 
     @abstractmethod
     def wait(self) -> None:
@@ -109,19 +109,19 @@ class Loop(threading.Thread, ABC):
                 self._end_outage()
                 self.stopping.wait(_STANDBY_SECONDS)
         except LeaseLost:
-            logger.warning("%s was taken over by another worker while this one stood still", self.title)
+            logger.warning("%s was taken over by another worker while this one stalled", self.title)
             self._lease.lose()
         except Exception as error:  # noqa: BLE001 - logged; the work is in rows, and the next run does it
             self._lease.note(succeeded=False)
             self._log(error)
-            # Whatever state the session is in, the next run begins with a new one.
+            # The session may be in any state, so the next run opens a new one.
             connection.close()
             self.stopping.wait(min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**self._failures))
             self._failures += 1
 
     def _log(self, error: Exception) -> None:
         if not _is_outage(error):
-            logger.error("%s failed; it is repeated", self.title, exc_info=error)
+            logger.error("%s failed and will be retried", self.title, exc_info=error)
         elif not self._is_out:
             self._is_out = True
             detail = error.detail if isinstance(error, DomainError) else type(error).__name__
@@ -131,7 +131,7 @@ class Loop(threading.Thread, ABC):
         self._failures = 0
         if self._is_out:
             self._is_out = False
-            logger.warning("%s goes on", self.title)
+            logger.warning("%s continues", self.title)
 
 
 def _is_outage(error: Exception) -> bool:
@@ -141,7 +141,7 @@ def _is_outage(error: Exception) -> bool:
 
 
 class Broadcasting(Loop):
-    """Sends what was signed: when PostgreSQL notifies, at the latest when the clock says so."""
+    """Broadcasts signed attempts when PostgreSQL notifies, and at least once a second."""
 
     title = BROADCASTING
 
@@ -151,20 +151,20 @@ class Broadcasting(Loop):
         self._sweep_at = 0.0
 
     def work(self) -> int:
-        """Send what waits; every few seconds also what was lost on the way."""
+        """Broadcast unsent attempts; every few seconds also resend attempts that are overdue."""
         if time.monotonic() < self._sweep_at:
             return broadcasting.broadcast(now=timezone.now())
         self._sweep_at = time.monotonic() + settings.RELAY_TRACK_SECONDS
         return broadcasting.sweep(now=timezone.now())
 
     def wait(self) -> None:
-        """Wait for a notification, then a moment longer for the calls that come with it."""
+        """Wait for a notification, then briefly for calls that arrive with it."""
         if self._signed.wait(seconds=_CLOCK_SECONDS):
             self.stopping.wait(_GATHERING_SECONDS)
 
 
 class Tracking(Loop):
-    """Reads each new block once, and settles what it has confirmed."""
+    """Reads each new block once, and settles the calls that it has confirmed."""
 
     title = TRACKING
 
@@ -174,51 +174,51 @@ class Tracking(Loop):
         self._next_at = 0.0
 
     def work(self) -> int:
-        """Ask for the newest block; track if it is a new one."""
-        seconds = min(settings.RELAY_TRACK_SECONDS, get_chain().block_seconds / _LOOKS_IN_A_BLOCK)
+        """Read the newest block; track if it is a new one."""
+        seconds = min(settings.RELAY_TRACK_SECONDS, get_chain().block_seconds / _READS_PER_BLOCK)
         self._next_at = time.monotonic() + seconds
         return self._tracker.track_new_block(now=timezone.now())
 
     def wait(self) -> None:
-        """Wait for the clock, which goes on while a block is settled: a busy block does not delay the next one."""
+        """Wait until the next read is due; settling a block does not delay it."""
         self.stopping.wait(self._next_at - time.monotonic())
 
 
 class Funding(Loop):
-    """Tops up relayers from the treasury; where there is only its address, reads its balance."""
+    """Tops up relayers from the treasury; a process without the treasury's key only reads its balance."""
 
     title = "funding"
 
     def work(self) -> int:
-        """Follow the transfer on the way, or begin one."""
+        """Follow the transfer in flight, or begin one."""
         funding.top_up(now=timezone.now())
         return 0
 
     def wait(self) -> None:
-        """Wait for about a block."""
+        """Wait for about one block."""
         self.stopping.wait(get_chain().block_seconds)
 
 
 class Signing(Loop):
-    """Finishes calls that were left without their signature, where a signer elsewhere makes it."""
+    """Completes accepted calls that lack their signature, where a remote signer signs."""
 
     title = "signing"
 
     def work(self) -> int:
-        """Have signed what waits; give up what has waited too long."""
+        """Sign waiting calls; withdraw those that have waited too long."""
         return unsigned.sweep(now=timezone.now())
 
     def wait(self) -> None:
-        """Wait for the clock."""
+        """Wait until the next sweep is due."""
         self.stopping.wait(settings.RELAY_TRACK_SECONDS)
 
 
 class Watchdog(threading.Thread):
     """
-    Renews the file of the health check while the loops of this worker do their work.
+    Renews the file of the health check while this worker's loops make progress.
 
-    It ends the process when a loop is stuck, and when one whose lease this worker holds moves nothing although
-    something is due. What was due before this process began is no reason to end it: a new start did not help.
+    It ends the process when a loop is stuck, or when a loop whose lease this worker holds has stalled with work due.
+    Work that was due before this process started does not count: a restart has not helped it.
     """
 
     def __init__(self, loops: Sequence[Loop], *, end: Callable[[int], object] = os._exit) -> None:
@@ -229,14 +229,14 @@ class Watchdog(threading.Thread):
         self._complaint = ""
 
     def run(self) -> None:
-        """Look again and again until `stopping` is set."""
+        """Check repeatedly until `stopping` is set."""
         while not self.stopping.is_set():
-            self.look()
+            self.check()
             self.stopping.wait(_WATCH_SECONDS)
         connection.close()
 
-    def look(self) -> None:
-        """Look once."""
+    def check(self) -> None:
+        """Check once."""
         stuck = [loop.title for loop in self._loops if time.monotonic() - loop.last_run_at > _STUCK_SECONDS]
         stalled = self._stalls()
         if not stuck and not stalled:
@@ -246,14 +246,14 @@ class Watchdog(threading.Thread):
         complaint = " and ".join([*stuck, *(stall.loop for stall in stalled)])
         if complaint != self._complaint:
             self._complaint = complaint
-            logger.error("%s does not move although something is due", complaint)
+            logger.error("%s has stalled with work due", complaint)
         age = time.monotonic() - self._began_at
         if stuck or any(stall.seconds < age for stall in stalled):
-            logger.critical("this worker ends itself, to be started anew")
+            logger.critical("this worker exits; the supervisor restarts it")
             self._end(1)
 
     def _stalls(self) -> list[Stall]:
-        """Return the stalled loops that are this worker's; without the database nobody can say."""
+        """Return this worker's stalled loops; none while the database is away."""
         held = {loop.title for loop in self._loops if loop.has_lease}
         try:
             return [stall for stall in stalls() if stall.loop in held]
@@ -272,7 +272,7 @@ class RelayLoops(bootsteps.StartStopStep):
         self._loops: list[Loop] = []
 
     def include_if(self, worker: Any) -> bool:
-        """Say whether this is the worker of relay calls."""
+        """Return whether this worker takes the queue `relay`."""
         return QUEUE in worker.app.amqp.queues.consume_from
 
     def create(self, worker: Any) -> None:
@@ -309,11 +309,11 @@ class RelayLoops(bootsteps.StartStopStep):
         durations.reporter().stop()
 
     def terminate(self, worker: Any) -> None:
-        """End as `stop` does: a run that is cut off is repeated by the next worker."""
+        """Stop as `stop` does; the next worker repeats a run that was cut off."""
         self.stop(worker)
 
     def _end_soon(self, **_: Any) -> None:
-        """Begin to end with the signal, since the worker may take long to let go of the broker."""
+        """Stop the loops at the signal, since the worker may take long to close its broker connection."""
         for loop in self._loops:
             loop.stopping.set()
         self._watchdog.stopping.set()

@@ -1,4 +1,4 @@
-"""What becomes of relay calls when a person deletes the account: what each cost stays, with the hash that proves it."""
+"""Erase relay calls when an account is deleted: costs stay, with the hashes that prove them; personal data goes."""
 
 import secrets
 
@@ -17,9 +17,9 @@ _ERASED_KEY = Concat(Value("relay:erased:"), Cast("pk", CharField()))
 
 
 def what_is_under_way(user: User) -> str:
-    """Return why the user's calls may still change; empty where the chain has had its last word."""
+    """Return why the user's calls may still change; empty where all are final."""
     if RelayTransaction.objects.in_progress().filter(user=user).exists():
-        return "a relay call is under way"
+        return "a relay call is in progress"
     final = FinalBlock.objects.filter(chain_id=OuterRef("chain_id")).values("number")
     young = Attempt.objects.filter(
         relay_transaction__user=user, block_number__gt=Coalesce(Subquery(final), -1)
@@ -29,11 +29,11 @@ def what_is_under_way(user: User) -> str:
 
 def erase(user: User) -> None:
     """
-    Keep hashes, gas and credits of the user's calls; delete what was signed, and replace each address by a random one.
+    Keep hashes, gas and credits of the user's calls; delete payloads and signatures; randomise each address.
 
-    The same address becomes the same random one, so what belongs together still does. Who has a hash can look the
-    call up on the chain, which forgets nothing. Holds and losses give up their keys, so that somebody who signs in
-    with the profile anew can hand in a call that had failed.
+    Equal addresses become equal random ones, so calls of one profile stay grouped. A transaction hash still leads to
+    the call on the public chain. Holds and losses lose their keys, so that a new account of the same profile can
+    repeat a call that had failed.
     """
     calls = RelayTransaction.objects.filter(user=user)
     for column in _ADDRESSES:

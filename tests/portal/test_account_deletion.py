@@ -187,7 +187,7 @@ def test_what_is_under_way_ends_first(profile: Profile, stripe: FakeBilling) -> 
     close_roots()
     relayed(user, 1)
     RelayTransaction.objects.filter(user=user).update(status="Submitted", settled_at=None)
-    assert "a relay call is under way" in run_due(row).waits_for
+    assert "a relay call is in progress" in run_due(row).waits_for
     RelayTransaction.objects.filter(user=user).update(status="Success", settled_at=now())
     close_roots()
     call = RelayTransaction.objects.get(user=user)

@@ -259,11 +259,11 @@ def alive(settings: Settings, tmp_path: Path) -> Path:
 def test_a_worker_whose_loops_turn_renews_the_file_and_one_with_a_stuck_loop_ends(alive: Path) -> None:
     both, ends = [Scripted(), Scripted()], list[int]()
     watchdog = Watchdog(both, end=ends.append)
-    watchdog.look()
+    watchdog.check()
     assert (alive.exists(), ends) == (True, [])
     alive.unlink()
     both[1].last_run_at = time.monotonic() - worker._STUCK_SECONDS
-    watchdog.look()
+    watchdog.check()
     assert (alive.exists(), ends) == (False, [1])
 
 
@@ -287,17 +287,17 @@ def test_a_worker_that_sends_nothing_although_it_should_is_unhealthy_and_ends(
 ) -> None:
     loop, ends = Idle(owner="one@host"), list[int]()
     watchdog = Watchdog([loop], end=ends.append)
-    watchdog.look()
+    watchdog.check()
     # Another worker may do it: this one has no lease.
     assert (alive.exists(), ends) == (True, [])
     alive.unlink()
     with running(loop):
         until("it has the lease", lambda: loop.has_lease)
-        watchdog.look()
+        watchdog.check()
         # It was due before this process began.
         assert (alive.exists(), ends) == (False, [])
         watchdog._began_at -= 1_000
-        watchdog.look()
+        watchdog.check()
         assert (alive.exists(), ends) == (False, [1])
     assert [record.levelname for record in caplog.records if record.name == "relay.worker"] == [
         "ERROR",

@@ -130,5 +130,5 @@ def test_a_worker_that_can_move_nothing_although_it_should_ends_by_itself(
         row.attempts.select_for_update().get()
         os.kill(relay_worker.pid, signal.SIGCONT)
         until("the process has ended", lambda: relay_worker.has_ended)
-    assert "broadcasting does not move although something is due" in relay_worker.log_path.read_text()
+    assert "broadcasting has stalled with work due" in relay_worker.log_path.read_text()
     assert time.time() - (tmp_path / "alive").stat().st_mtime > 5

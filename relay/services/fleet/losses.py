@@ -1,14 +1,13 @@
 """
-What the service may lose within an hour: gas that no user pays for.
+The hourly loss budget: gas that the service pays and no user does.
 
-Whatever may cost the service gas is reserved under a key in the transaction that signs it, at the most that it can
-cost, and corrected when the chain has said what it did cost. What is reserved or was lost within the last 60 minutes
-never exceeds the limits of the settings, however many transactions try at once: `relay_reserve_loss` decides under a
-lock.
+A transaction that may cost the service gas reserves its highest possible cost under a key when it is signed. The
+reservation is corrected to the actual cost when the chain has confirmed it. Reservations and losses of the last 60
+minutes never exceed the limits in the settings, even under concurrency: `relay_reserve_loss` decides under a lock.
 
-A quarter of the service's budget is kept for self-transfers, without which a relayer cannot go on. Once the rest is
-used up, nothing else that could cost the service gas is signed; what the users' holds cover goes on. Quotes, which
-anybody may ask for, are given out of the first half, so that they leave something for calls that were accepted.
+A quarter of the budget is kept for self-transfers, without which a relayer stops. Once the other three quarters are
+used, the service signs nothing else that could cost it gas; calls covered by their users' holds continue. Quotes,
+which any user may request, draw on the first half only, which leaves budget for accepted calls.
 """
 
 from datetime import datetime, timedelta
@@ -21,38 +20,38 @@ from gateway.common import db
 from relay.models import IN_PROGRESS_SQL, Attempt, Loss
 
 _HOUR = timedelta(hours=1)
-# A call whose quote was good when it came may take so long to be accepted.
+# A call whose quote was valid on arrival may take this long to be accepted.
 _QUOTES_KEPT = timedelta(seconds=15)
-# Self-transfers free an account nonce, and with it all that a relayer has signed behind it. How many a user can
-# cause is limited by their number.
+# A self-transfer frees an account nonce, and with it everything that the relayer has signed behind it. A limit of its
+# own bounds how many a user can cause.
 _VITAL = (Loss.Kind.CANCELLATION, Loss.Kind.GAP)
 
 
-class Limits(NamedTuple):
-    """The most that may be lost within an hour, in wei: by one user's calls, if they have a limit, and by all."""
+class LossLimits(NamedTuple):
+    """The highest loss within an hour, in wei: by one user's calls (None: no limit) and by all calls."""
 
     of_user: int | None
     of_service: int
 
 
-# Calls of vetted code take nothing that could be lost.
-NO_LOSS = Limits(0, 0)
+# Calls of trusted code reserve no loss.
+NO_LOSS = LossLimits(0, 0)
 
 
-def limits_for(kind: Loss.Kind) -> Limits:
-    """Return the limits of what is reserved for this kind of loss."""
+def limits_for(kind: Loss.Kind) -> LossLimits:
+    """Return the limits for reservations of this kind of loss."""
     if kind in _VITAL:
-        return Limits(None, settings.RELAY_LOSS_PER_HOUR_WEI)
+        return LossLimits(None, settings.RELAY_LOSS_PER_HOUR_WEI)
     parts = 2 if kind == Loss.Kind.QUOTE else 3
-    return Limits(settings.RELAY_USER_LOSS_PER_HOUR_WEI, settings.RELAY_LOSS_PER_HOUR_WEI * parts // 4)
+    return LossLimits(settings.RELAY_USER_LOSS_PER_HOUR_WEI, settings.RELAY_LOSS_PER_HOUR_WEI * parts // 4)
 
 
 def reserve(*, key: str, user_id: int | None, amount_wei: int, kind: Loss.Kind, now: datetime) -> bool:
     """
-    Set `amount_wei` aside under the key, in the caller's transaction; return False where a limit forbids it.
+    Reserve `amount_wei` under the key, in the caller's transaction; return False where a limit forbids it.
 
-    A repeat raises the amount to the larger of both. Other reservations of the chain wait until the transaction
-    ends, so this comes after all other locks.
+    A repeat raises the reservation to the larger amount. Other reservations on the chain wait until the transaction
+    ends, so take this lock last.
     """
     limits = limits_for(kind)
     params = {
@@ -70,22 +69,22 @@ def reserve(*, key: str, user_id: int | None, amount_wei: int, kind: Loss.Kind, 
 
 
 def settle(*, key: str, lost_wei: int, now: datetime) -> None:
-    """Replace what is reserved under the key, if anything is, by what was lost."""
+    """Replace the reservation under the key, if there is one, by the actual loss."""
     rows = Loss.objects.filter(chain_id=get_chain().id, key=key, settled_at=None)
     rows.update(lost_wei=lost_wei, settled_at=now)
 
 
 def reopen(*, key: str) -> None:
-    """Reserve again what was settled under the key: a reorganisation has reopened its cause."""
+    """Turn the settled loss under the key back into a reservation: a reorganisation has reopened its cause."""
     rows = Loss.objects.filter(chain_id=get_chain().id, key=key, settled_at__isnull=False)
     rows.update(lost_wei=None, settled_at=None)
 
 
 def settle_ended(*, now: datetime) -> None:
     """
-    Settle the reservations of calls that have ended: at the gas they used, without what their users paid.
+    Settle the reservations of calls that have ended, at the gas they used less what their users paid.
 
-    Quotes that have expired are deleted, with what was reserved for those that no call has used.
+    Expired quotes are deleted, together with the reservations of those that no call has used.
     """
     params = {
         "chain": get_chain().id,
@@ -97,7 +96,7 @@ def settle_ended(*, now: datetime) -> None:
 
 
 class Usage(NamedTuple):
-    """What of the budget of an hour is used, in wei."""
+    """Use of the hourly loss budget, in wei."""
 
     lost_wei: int
     reserved_wei: int
@@ -105,23 +104,23 @@ class Usage(NamedTuple):
 
     @property
     def share(self) -> float:
-        """What is lost and reserved, as a part of the limit; all of it where there is nothing to lose."""
+        """The used part of the limit, as a fraction; 1 where the limit is 0."""
         return (self.lost_wei + self.reserved_wei) / self.limit_wei if self.limit_wei else 1.0
 
     @property
     def is_used_up(self) -> bool:
-        """Whether only self-transfers may cost the service any more."""
+        """Whether only self-transfers may still cost the service gas."""
         return self.lost_wei + self.reserved_wei >= self.limit_wei * 3 // 4
 
 
 def usage(*, now: datetime) -> Usage:
-    """Return what the service lost within the last hour, and what it may still lose by what is in flight."""
+    """Return the loss of the last hour and the reservations for transactions in flight."""
     lost, reserved = db.only_row(_USAGE, {"chain": get_chain().id, "since": now - _HOUR})
     return Usage(int(lost), int(reserved), settings.RELAY_LOSS_PER_HOUR_WEI)
 
 
 class UserLoss(NamedTuple):
-    """What one user's calls have cost the service, and may still cost it, in wei."""
+    """Losses and reservations caused by one user's calls, in wei."""
 
     user_id: int
     profile_address: str
@@ -130,7 +129,7 @@ class UserLoss(NamedTuple):
 
 
 def biggest_users(*, since: datetime) -> list[UserLoss]:
-    """Return the ten users whose calls have cost the service most since then."""
+    """Return the ten users whose calls have cost the service most since `since`."""
     return [UserLoss._make(row) for row in db.all_rows(_BIGGEST, {"chain": get_chain().id, "since": since})]
 
 

@@ -1,7 +1,7 @@
 """
-Keep the rows of relayers in sync with the chain; ask for more, pause, quarantine and retire them.
+Keep the rows of relayers in sync with the chain; request more relayers, pause, quarantine and retire them.
 
-Which relayer sends a call, and with which account nonce, is decided by `relay_take_slots` under the row's lock.
+`relay_take_slots` decides under the row's lock which relayer sends a call, and with which account nonce.
 """
 
 import logging
@@ -36,8 +36,8 @@ def register_new_relayers(*, now: datetime) -> int:
     """
     Write a row for each key of the signer that has none, starting at the chain's transaction count.
 
-    Spare keys wait until their use is approved (`request_relayer`). Two processes may do it at once: chain and address
-    are unique and the first row stays.
+    Spare keys wait until their use is approved (`request_relayer`). Two processes may run this at once: chain and
+    address are unique, so the first row stays.
 
     Raises:
         NodeUnavailable: no node answered.
@@ -51,14 +51,14 @@ def register_new_relayers(*, now: datetime) -> int:
 
 def request_relayer(*, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Ask for the use of the next spare key of the signer.
+    Request the use of the signer's next spare key.
 
-    Approved, it is registered by the next sync, and takes calls once it holds gas money. A repeated key returns the
+    Once approved, the next sync registers it, and it takes calls once it holds funds. A repeated `key` returns the
     first request.
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
-        NoSpareRelayer: every key of the signer is in use or asked for, or this process has none.
+        NoSpareRelayer: every key of the signer is in use or requested, or this process has no keys.
     """
     spare = set(get_signer().spare_addresses()) - _approved()
     waiting = ApprovalRequest.objects.waiting().filter(kind=ADD.name).exclude(key=key)
@@ -80,7 +80,7 @@ def request_relayer(*, actor: User, reason: str, key: str) -> ApprovalRequest:
 
 
 def _approved() -> set[str]:
-    """Return the spare keys that two people put into service."""
+    """Return the addresses of spare keys whose use was approved."""
     done = ApprovalRequest.objects.filter(kind=ADD.name, status=ApprovalRequest.Status.DONE)
     return set(done.values_list("payload__address", flat=True))
 
@@ -91,7 +91,7 @@ ADD = approval_kinds.register(
         title="Add a relayer",
         asks="relay.add_spare_relayer",
         decides="relay.decide_relayer",
-        # The next sync reads its account, which takes a node, and registers it.
+        # Registration reads the account from a node, so it is left to the next sync.
         carry_out=lambda approval: Done(f"{approval.subject} is registered within a minute.", approval),
     )
 )
@@ -99,7 +99,7 @@ ADD = approval_kinds.register(
 
 def request_return(*, relayer_id: int, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Ask for the return of a retired relayer. A repeated key returns the first request.
+    Request the return of a retired relayer. A repeated `key` returns the first request.
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
@@ -167,7 +167,7 @@ def in_service(*, now: datetime) -> list[Relayer]:
     Return the relayers of this chain that are not retired, after registering those that have no row yet.
 
     Raises:
-        NodeUnavailable: no node answered about a new one.
+        NodeUnavailable: no node answered while a new relayer was registered.
     """
     rows = Relayer.objects.filter(chain_id=get_chain().id)
     relayers, signer = list(rows), get_signer()
@@ -198,17 +198,17 @@ def sync(*, now: datetime, trusts_single_node: bool = False) -> int:
 
 
 def without_timeline(relayers: Sequence[Relayer]) -> list[Relayer]:
-    """Return those whose account nonces no node was asked for since PostgreSQL's last fail-over."""
+    """Return the relayers whose account nonces were not compared with the nodes since PostgreSQL's last fail-over."""
     (timeline,) = db.only_row(f"SELECT {TIMELINE}", {})
     return [relayer for relayer in relayers if relayer.timeline != timeline]
 
 
 def catch_up(*, relayers: Sequence[Relayer], now: datetime) -> None:
     """
-    Take the account nonces that the nodes and their pools know and the rows do not: a fail-over may have lost them.
+    Adopt account nonces that the nodes and their pools know and the rows do not: a fail-over may have lost them.
 
-    From the fail-over until this is done, a relayer takes no call. One that lost account nonces is quarantined. A node
-    can claim as many as a relayer may have in flight, no more.
+    A relayer takes no call between the fail-over and this comparison. A relayer that lost account nonces is
+    quarantined. A node can claim at most as many account nonces as a relayer may have in flight.
 
     Raises:
         NodeUnavailable: too few nodes answered.
@@ -243,13 +243,13 @@ def update_accounts(
     """
     Store mined nonces and balances.
 
-    Where the chain is ahead of us, the key was used elsewhere: the next account nonce jumps
-    forward, since those before it are used up, and the relayer takes no call until staff resume it.
+    Where the chain is ahead of the row, the key was used elsewhere: the next account nonce jumps
+    forward, since the ones before it are used, and the relayer takes no call until staff resume it.
 
     Raises:
-        NodeUnavailable: one node's word is enough for the settings, and it says so of most relayers at once. That
-            speaks against the node. Nothing is stored, and calls in flight stay as they are, until it says
-            something else, or `trusts_single_node`.
+        NodeUnavailable: the quorum is a single node, and it reports this for most relayers at once, which suggests
+            that the node is wrong. Nothing is stored and calls in flight are left unchanged, until the node reports
+            something else or the caller sets `trusts_single_node`.
     """
     if not trusts_single_node:
         _refuse_single_node(relayers, accounts)
@@ -264,7 +264,7 @@ def update_accounts(
 
 
 def _ahead(relayers: Iterable[Relayer], accounts: Mapping[str, AccountState]) -> dict[str, int]:
-    """Return by address how many account nonces the chain has that we never took."""
+    """Return, by address, how many account nonces the chain has used that we never took."""
     counts = {
         relayer.address: accounts[relayer.address].latest_nonce - relayer.next_account_nonce
         for relayer in relayers
@@ -280,13 +280,13 @@ def _refuse_single_node(relayers: Sequence[Relayer], accounts: Mapping[str, Acco
     ahead = _ahead(rows, accounts)
     if _are_most(ahead, relayers):
         raise NodeUnavailable(
-            f"The only chain node says that {len(ahead)} of {len(relayers)} relayers' keys were used elsewhere, "
-            "which is not believed of most at once without another node."
+            f"The only chain node reports that {len(ahead)} of {len(relayers)} relayers' keys were used elsewhere. "
+            "A single node's report is rejected when it affects most relayers."
         )
 
 
 def _are_most(ahead: Collection[str], relayers: Sequence[Relayer]) -> bool:
-    """Say whether these are too many; one key may well leak alone."""
+    """Return whether the report affects most relayers; a single leaked key is plausible."""
     return len(ahead) > max(1, len(relayers) // 2)
 
 
@@ -314,16 +314,16 @@ def _update(
 
 def set_active(*, relayer_id: int, is_active: bool) -> bool:
     """
-    Pause or resume a relayer; what it has in flight goes on, and resuming ends its quarantine.
+    Pause or resume a relayer. Calls in flight continue, and resuming ends its quarantine.
 
-    Returns False where nothing changes: a retired relayer has to be brought back.
+    Returns False where nothing changes; a retired relayer must be brought back first.
     """
     rows = Relayer.objects.filter(pk=relayer_id, retired_at__isnull=True).exclude(is_active=is_active)
     return bool(rows.update(is_active=is_active, **({"quarantined_at": None} if is_active else {})))
 
 
 def retire(*, relayer_id: int, now: datetime) -> bool:
-    """Take a paused relayer with nothing in flight out of service. Returns False where it is not such a one."""
+    """Retire a paused relayer that has nothing in flight. Returns False for any other relayer."""
     drained = Relayer.objects.filter(
         pk=relayer_id,
         is_active=False,
@@ -339,7 +339,7 @@ def bring_back(*, relayer_id: int) -> bool:
     return bool(Relayer.objects.filter(pk=relayer_id, retired_at__isnull=False).update(retired_at=None))
 
 
-# The row is read before it is changed, under its lock, so that what was lost can be told.
+# The row is read under its lock before it is changed, so that the lost account nonces can be logged.
 _CATCH_UP = f"""
 WITH before AS (
     SELECT id, next_account_nonce, least(%(pending)s, mined_account_nonce + %(cap)s) AS chain_nonce
@@ -354,8 +354,8 @@ FROM before WHERE relayer.id = before.id
 RETURNING before.next_account_nonce, relayer.next_account_nonce
 """  # noqa: S608 - constants of our own
 
-# What the newest block says of relayers. Where the chain is ahead of us, the next account nonce jumps forward and the
-# relayer is quarantined.
+# Stores the relayers' accounts as of the newest block. Where the chain is ahead of a row, the next account nonce jumps
+# forward and the relayer is quarantined.
 # With SKIP LOCKED, rows that a request has locked are left out and not returned: waiting for one would keep the others
 # locked against all requests meanwhile.
 _UPDATE_RELAYERS = """

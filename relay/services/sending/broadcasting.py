@@ -2,7 +2,7 @@
 Send stored bytes to the node, in the order of account nonces.
 
 Sending the same bytes twice does no harm, so no lock is held and any number of
-workers may run. The rows say what is left to send.
+workers may run. What is left to send is read from the rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ class _Signed(NamedTuple):
 
 
 class _CurrentChain:
-    """The chain's time and fees; the nodes are asked when one of them is first needed."""
+    """The chain's time and fees; each is read from the nodes on first use."""
 
     def __init__(self, now: datetime) -> None:
         self._now = int(now.timestamp())
@@ -51,9 +51,9 @@ class _CurrentChain:
     @cached_property
     def time(self) -> int:
         """
-        The chain's time or ours, the later one.
+        The later of the chain's time and ours.
 
-        A node alone could end calls by a time in the future, so the quorum is asked; without one, our clock goes.
+        A single node could expire calls with a future time, so a quorum must agree; without one, our clock counts.
         """
         client, confirmations = get_chain_client(), get_chain().confirmations
         try:
@@ -84,7 +84,7 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     sent = 0
     blocked_relayers: set[int] = set()
     for batch in _batches(attempts):
-        # Of a blocked relayer, lower account nonces have not reached the node.
+        # Lower account nonces of a blocked relayer have not reached the node.
         free = [attempt for attempt in batch if attempt.relayer_id not in blocked_relayers]
         accepted, unreachable = _send(_still_wanted(free, chain, now), chain, now)
         sent += accepted
@@ -96,7 +96,7 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
 
 def resend(*, now: datetime) -> int:
     """
-    Send again what was broadcast a while ago and is not mined, since nodes drop transactions; return how many.
+    Resend attempts that were broadcast a while ago and are not mined, since nodes drop transactions; return how many.
 
     Raises:
         NodeUnavailable: no node answered.
@@ -130,9 +130,9 @@ def _send_again(attempts: Sequence[_Signed], now: datetime) -> int:
 
 def sweep(*, now: datetime) -> int:
     """
-    Broadcast what waits, relayer by relayer, and again what was sent long ago; return how many the node took.
+    Broadcast what waits, relayer by relayer, and resend what is overdue; return how many the node took.
 
-    An error of one relayer's attempts is logged and holds up no other relayer.
+    An error in one relayer's attempts is logged and delays no other relayer.
 
     Raises:
         NodeUnavailable: no node answered.
@@ -178,7 +178,7 @@ def _batches(attempts: Iterable[_Signed]) -> list[list[_Signed]]:
 
 
 def _still_wanted(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> list[_Signed]:
-    """Return the attempts without calls that could only burn gas; the cancellation of these is begun."""
+    """Return the attempts that may be sent, and begin to cancel calls that could only burn gas."""
     calls = [attempt for attempt in attempts if attempt.kind == Attempt.Kind.CALL]
     followers = [call.relay_transaction_id for call in calls if call.is_follower]
     lost = {row_id for (row_id,) in db.all_rows(_LOST_FOLLOWERS, {"ids": followers})} if followers else set()
@@ -210,7 +210,7 @@ def _cancel(call: _Signed, status: _Status, code: str, detail: str, fees: Fees, 
 
 
 def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> tuple[int, set[int]]:
-    """Return how many the node took, and the relayers of those it did not answer; these are sent again later."""
+    """Return how many the node took, and the relayers of attempts that reached no node; these are retried later."""
     if not attempts:
         return 0, set()
     outcomes = get_chain_client().send_raw_transactions([attempt.raw for attempt in attempts])
@@ -230,7 +230,7 @@ def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> t
 
 
 def _is_accepted(outcome: SendOutcome) -> bool:
-    """A nonce that is too low was used by these bytes or by others; the tracker finds out which."""
+    """Treat a nonce that is too low as accepted: these bytes or others used it, and the tracker finds out which."""
     return outcome.kind in {SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW}
 
 
@@ -258,9 +258,9 @@ def handle_send_error(*, attempt: Attempt, outcome: SendOutcome, fees: Fees, now
     """
     Bump the fees where they were the reason; cancel a call that the node refuses for good.
 
-    A call whose fees may not be bumped waits for a cheaper chain, until it is overdue.
-    A self-transfer that is refused stays and is sent again by the sweep: the account
-    nonce must be used up, and the reason (a relayer without funds, high gas prices) passes.
+    A call whose fees may not be bumped waits for lower gas prices, until it is overdue.
+    A refused self-transfer is kept and resent by the sweep: the account nonce must be
+    used up, and the reason (a relayer without funds, high gas prices) is temporary.
     """
     _store_message(attempt_id=attempt.pk, outcome=outcome)
     if outcome.kind == SendKind.UNDERPRICED:
@@ -286,24 +286,24 @@ SELECT attempt.id, attempt.relay_transaction_id, attempt.relayer_id, attempt.kin
 """
 _IN_NONCE_ORDER = "ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence"
 
-# What is signed and waits is a few of all that is in flight, and is found by an index of its own; its calls by their
-# keys. A call is in progress until `settled_at`. By its status, PostgreSQL might read everything in progress for each
-# attempt: its statistics may be of a moment when nothing was.
+# Few attempts wait at a time; an index of their own finds them, and their calls are found by key. The condition is
+# `settled_at` and not the status: with statistics from an idle moment, PostgreSQL would read every call in progress
+# for each attempt.
 _WAITING = f"""
 FROM relay_attempt AS attempt
 JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id AND call.settled_at IS NULL
 WHERE attempt.chain_id = %(chain)s AND attempt.status = '{_SIGNED}'
 """
 
-# What waits for its first broadcast, of one relayer or of all.
+# Attempts that wait for their first broadcast, of one relayer or of all.
 _UNSENT = f"""{_COLUMNS} {_WAITING}
   AND (%(relayer)s::bigint IS NULL OR attempt.relayer_id = %(relayer)s::bigint)
 {_IN_NONCE_ORDER}
 """
 _RELAYERS_WITH_UNSENT = f"SELECT DISTINCT attempt.relayer_id {_WAITING} ORDER BY attempt.relayer_id"
 
-# What was last broadcast before that moment and is not mined, or was in a block that disappeared. The calls are
-# listed first, for the same reason.
+# Attempts that were last broadcast before that moment and are not mined, or whose block disappeared. Calls are listed
+# first, for the same reason.
 _OVERDUE = f"""
 WITH call AS MATERIALIZED (
     SELECT id, key_manager_address, controller_address, channel, validity, is_follower
@@ -314,7 +314,7 @@ WHERE attempt.status = '{_SENT}' AND (attempt.sent_at < %(before)s OR attempt.se
 {_IN_NONCE_ORDER} LIMIT 200
 """  # noqa: S608 - constants of our own
 
-# What was broadcast of one call, and is not mined.
+# Attempts of one call that were broadcast and are not mined.
 _UNMINED = f"""
 {_COLUMNS} FROM relay_relaytransaction AS call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
 WHERE call.id = %(transaction)s AND call.chain_id = %(chain)s AND call.settled_at IS NULL
@@ -322,9 +322,8 @@ WHERE call.id = %(transaction)s AND call.chain_id = %(chain)s AND call.settled_a
 {_IN_NONCE_ORDER}
 """
 
-# Of these calls, the followers whose predecessor in the channel cannot be executed any more: it is over without
-# success, or will be. A repeat of a failed predecessor was accepted later and is none, since its account nonce
-# comes later too.
+# Followers whose predecessor in the channel can no longer be executed: it ended without success, or will. A repeat of
+# a failed predecessor does not count, since its account nonce is higher than the follower's.
 _LOST_FOLLOWERS = f"""
 SELECT call.id FROM relay_relaytransaction AS call
 WHERE call.id = ANY(%(ids)s::bigint[]) AND call.is_follower AND NOT EXISTS (
@@ -336,8 +335,8 @@ WHERE call.id = ANY(%(ids)s::bigint[]) AND call.is_follower AND NOT EXISTS (
 )
 """  # noqa: S608 - constants of our own
 
-# Update conditionally: what the tracker or a newer attempt has written meanwhile stays. The count is read first, so
-# calls are locked before attempts, as everywhere. Returns how long attempts had waited that were never sent before.
+# The update is conditional, so it never overwrites what the tracker or a newer attempt has written. The count is read
+# first, so calls are locked before attempts, as everywhere. Returns how long newly sent attempts had waited.
 _MARK_SENT = f"""
 WITH submitted AS (
     UPDATE relay_relaytransaction SET status = '{_Status.SUBMITTED}'

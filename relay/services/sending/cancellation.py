@@ -1,15 +1,15 @@
 """
-Cancel calls that cannot be executed any more though their account nonce is taken, and release orphaned holds.
+Cancel calls that can no longer be executed but have an account nonce, and release orphaned holds.
 
-The account nonce is used up by a self-transfer that the service pays. Only when the
-chain has confirmed it is the call settled and its hold released, because until then
+A self-transfer that the service pays uses up the account nonce. The call is settled and
+its hold released only when the chain has confirmed the self-transfer, because until then
 the call's own bytes could still be mined.
 
-A hold of the relay is committed together with its relay transaction and closed together
-with it. It is orphaned where its relay transaction is settled and the hold is open, or
-where it is old and belongs to no call; both mean that rows were changed by hand. A
-hold whose call is in progress is never orphaned, however long that takes: the call's bytes
-may still be mined. Holds of other apps are not released here.
+A relay hold is committed and closed together with its relay transaction. It is orphaned
+where the relay transaction is settled and the hold is open, or where the hold is old and
+belongs to no call; both mean that rows were changed by hand. A hold whose call is in
+progress is never orphaned: the call's bytes may still be mined. Holds of other apps are
+not released here.
 """
 
 from datetime import datetime, timedelta
@@ -53,9 +53,9 @@ def begin(
     Store a self-transfer on the attempt's account nonce, and the terminal status that its call will have.
 
     Returns False where the call is settled, its cancellation has begun, a newer attempt
-    has taken over, replacing what was sent would exceed the fee cap, or the service may
-    lose no more gas; with `only_unsent` also where the attempt was broadcast. `fees` are
-    today's, in wei per gas.
+    has taken over, a replacement would exceed the fee cap, or the service has reached
+    its loss limit; with `only_unsent` also where the attempt was broadcast. `fees` are
+    the current ones, in wei per gas.
     """
     calls = RelayTransaction.objects.select_related("hold")
     call = calls.select_for_update(no_key=True, of=("self",)).get(pk=attempt.relay_transaction_id)
@@ -73,7 +73,7 @@ def begin(
 
 
 def begin_if_overdue(*, attempt: Attempt, fees: Fees, now: datetime) -> bool:
-    """Begin to cancel a call that is too cheap for the chain and has waited long enough; see `begin`."""
+    """Begin to cancel a call whose fees stayed too low until its deadline; see `begin`."""
     accepted_at = RelayTransaction.objects.values_list("created_at", flat=True)
     deadline = accepted_at.get(pk=attempt.relay_transaction_id) + timedelta(
         seconds=settings.RELAY_DEADLINE_SECONDS
@@ -82,7 +82,7 @@ def begin_if_overdue(*, attempt: Attempt, fees: Fees, now: datetime) -> bool:
         attempt=attempt,
         terminal_status=_Status.CANCELLED,
         code="not-mined-in-time",
-        detail="Until its deadline, the chain asked for more than could be paid for it.",
+        detail="Gas prices stayed above the call's limit until its deadline.",
         fees=fees,
         now=now,
     )
@@ -101,8 +101,8 @@ def cancel_unsent(*, relay_transaction_id: int, now: datetime) -> None:
 
     Raises:
         AlreadyBroadcast: the call was broadcast, is settled, or is being cancelled; nothing changes.
-        LossLimitReached: the service may lose no more gas for now.
-        NodeUnavailable: no node answered, so today's fees are unknown.
+        LossLimitReached: the service has reached its loss limit.
+        NodeUnavailable: no node answered, so current fees are unknown.
     """
     call = RelayTransaction.objects.get(pk=relay_transaction_id)
     if not may_be_cancelled(call):
@@ -122,7 +122,7 @@ def cancel_unsent(*, relay_transaction_id: int, now: datetime) -> None:
 
 
 def orphaned_holds(*, now: datetime) -> QuerySet[CreditHold]:
-    """Return the orphaned holds, oldest first; in a consistent database there is none."""
+    """Return the orphaned holds, oldest first; a consistent database has none."""
     settled = Q(relay_transaction__isnull=False) & ~Q(
         relay_transaction__status__in=RelayTransaction.IN_PROGRESS
     )
@@ -140,7 +140,7 @@ def release(*, hold_id: int, actor: User, reason: str, now: datetime) -> None:
 
     Raises:
         ReasonRequired: the reason is blank.
-        HoldNotOrphaned: it is closed, of a call in progress, too young, or no hold of the relay.
+        HoldNotOrphaned: the hold is closed, belongs to a call in progress, is too recent, or is not a relay hold.
     """
     reason = stated(reason)
     with transaction.atomic():

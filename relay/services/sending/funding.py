@@ -1,8 +1,8 @@
 """
 Top up relayers from the treasury before they run dry.
 
-One transfer at a time is on the way. It is stored before it is sent and sent again until it is mined, with the
-chain's own account nonce: so neither a crash nor a second worker can pay an amount twice.
+One transfer is in flight at a time. It is stored before it is sent and resent until it is mined. It uses the account
+nonce of the chain, so neither a crash nor a second worker can pay twice.
 """
 
 import logging
@@ -40,13 +40,12 @@ def treasury_address() -> str:
 
 def top_up(*, now: datetime) -> TopUp | None:
     """
-    Read the treasury and take the next step: follow the transfer on the way, or begin one for the poorest relayer.
+    Read the treasury's balance, then follow the transfer in flight or begin one for the relayer with the least funds.
 
-    Returns the transfer that was sent, for the first time or again. Without the key, the balance is read and
-    nothing is sent.
+    Returns the transfer that was sent or resent. A process without the treasury's key only reads the balance.
 
     Raises:
-        NodeUnavailable: no node answered; the next run goes on.
+        NodeUnavailable: no node answered; the next run continues.
     """
     address = treasury_address()
     if not address:
@@ -71,7 +70,7 @@ def top_up(*, now: datetime) -> TopUp | None:
 
 
 def _slot_on_the_way(address: str) -> list[TopUp]:
-    """Return the transfer on the way, preceded by those that it replaced."""
+    """Return the transfer in flight, preceded by those that it replaced."""
     sent = TopUp.objects.filter(
         chain_id=get_chain().id, treasury_address=address, status=_Status.SENT
     ).first()
@@ -95,11 +94,12 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
     )
     if amount < settings.RELAY_TOP_UP_BELOW_WEI:
         logger.warning(
-            "relayer %s is not topped up: the treasury or its daily limit is used up", relayer.address
+            "relayer %s is not topped up: the treasury is empty or its daily limit is reached",
+            relayer.address,
         )
         return None
     row = _signed(relayer, address, account.latest_nonce, 0, amount, fees, now=now)
-    # Another worker may have begun one, or the node may lag behind the transfer before: then this one is dropped.
+    # Another worker may have begun a transfer, or the node may lag behind the previous one: then this one is dropped.
     stored = TopUp.objects.bulk_create([row], ignore_conflicts=True)
     if not TopUp.objects.filter(transaction_hash=stored[0].transaction_hash, status=_Status.SENT).exists():
         return None
@@ -115,7 +115,7 @@ def _poorest() -> Relayer | None:
         quarantined_at__isnull=True,
         balance_wei__lt=settings.RELAY_TOP_UP_BELOW_WEI,
     )
-    # The tracker has to see a transfer arrive before there is another one.
+    # The tracker must see a transfer arrive before the next one begins.
     unseen = TopUp.objects.filter(
         relayer=OuterRef("pk"),
         status__in=(_Status.MINED, _Status.LOST),
@@ -131,7 +131,7 @@ def _follow(slot: list[TopUp], view: ChainView, account: AccountState, *, now: d
         if receipt and receipt.block_number <= view.head.number - get_chain().confirmations + 1:
             _end(slot, row, receipt, now=now)
             return None
-        # In a block that is not confirmed yet, or of which the nodes say different things.
+        # In a block that is not confirmed yet, or about which the nodes disagree.
         if receipt or row.transaction_hash in view.undecided:
             return None
     if account.confirmed_nonce > newest.account_nonce:
@@ -154,7 +154,7 @@ def _end(slot: list[TopUp], mined: TopUp, receipt: Receipt, *, now: datetime) ->
 
 @signed_outside
 def _replaced(newest: TopUp, head: Head, *, now: datetime) -> TopUp | None:
-    """Sign the transfer again where it waits for long and pays too little for today's chain."""
+    """Sign the transfer again where it has waited for long and its fees are too low."""
     fees = current_fees(head=head)
     price = head.base_fee_wei + fees.max_priority_fee_per_gas_wei
     waits_since = now - timedelta(seconds=settings.RELAY_REPLACE_SECONDS)
@@ -213,6 +213,6 @@ def _signed(
 
 
 def _send(row: TopUp) -> TopUp:
-    """Hand the bytes to the node; whatever it says, they are sent again until the account nonce is used."""
+    """Send the bytes to the node. Its answer is ignored: the bytes are resent until the account nonce is used."""
     get_chain_client().send_raw_transactions([bytes(row.raw)])
     return row

@@ -1,10 +1,10 @@
 """
 Fill gaps: account nonces between the chain's and ours that no attempt of a call in progress will use up.
 
-They do not come about in normal operation: a transaction from outside the service took an account nonce and a
-reorganisation removed it, or rows were changed by hand. Nodes keep everything behind a gap waiting, so one would
-stop its relayer for good. A gap is filled by a self-transfer. It is stored before it is sent, once for each
-account nonce.
+Gaps do not occur in normal operation: a transaction from outside the service took an account nonce and a
+reorganisation removed it, or rows were changed by hand. Nodes queue every transaction behind a gap, so one gap would
+stop its relayer permanently. A self-transfer fills the gap. It is stored before it is sent, once for each account
+nonce.
 """
 
 import logging
@@ -36,7 +36,7 @@ _MESSAGE_LENGTH = 500
 
 
 class Gap(NamedTuple):
-    """An account nonce that nothing will use up, and whose."""
+    """An account nonce that no transaction will use up, and its relayer."""
 
     relayer_id: int
     address: str
@@ -44,14 +44,14 @@ class Gap(NamedTuple):
 
 
 class GapWatch:
-    """Remembers since when there is which gap, for one that looks at every new block."""
+    """Remembers when each gap was first seen; the tracker calls `fill` for every new block."""
 
     def __init__(self) -> None:
         self._seen_at: dict[Gap, datetime] = {}
 
     def fill(self, *, head: Head, now: datetime) -> int:
         """
-        Fill the gaps that have been there for a while, and send again what fills earlier ones; return how many are new.
+        Fill gaps that have lasted the grace period and resend earlier fillers; return how many fillers are new.
 
         Raises:
             NodeUnavailable: no node answered; what is stored is sent with the next call.
@@ -66,9 +66,9 @@ class GapWatch:
 
 def find_gaps(*, head: Head) -> list[Gap]:
     """
-    Return the gaps without a filler that a node at this block shows, of relayers whose keys we have.
+    Return gaps without a filler as of this block, for relayers whose keys we have.
 
-    A node that has not reached the block of a mined attempt knows too little about its account nonce.
+    A node that has not reached the block of a mined attempt does not know that its account nonce is used.
     """
     params = {
         "chain": get_chain().id,
@@ -89,7 +89,7 @@ def _store(gaps: Iterable[Gap], fees: Fees, now: datetime) -> int:
 
 @signed_outside
 def _store_filler(gap: Gap, fees: Fees, now: datetime) -> bool:
-    """Store a self-transfer; False where another worker has done it, or the service may lose no more gas now."""
+    """Store a self-transfer; False where another worker has stored it, or the service has reached its loss limit."""
     signed = _sign(gap.address, gap.account_nonce, fees)
     filler, is_new = GapFiller.objects.get_or_create(
         relayer_id=gap.relayer_id,
@@ -102,7 +102,7 @@ def _store_filler(gap: Gap, fees: Fees, now: datetime) -> bool:
     if not losses.reserve(key=key, user_id=None, amount_wei=cost_wei, kind=Loss.Kind.GAP, now=now):
         filler.delete()
         return False
-    # So little gas is counted at its highest price.
+    # A self-transfer uses little gas, so it is booked at its highest possible price.
     losses.settle(key=key, lost_wei=cost_wei, now=now)
     logger.error(
         "account nonce %s of relayer %s was in no transaction; %s fills it",
@@ -138,7 +138,7 @@ def _columns(signed: SignedTransaction, fees: Fees) -> dict[str, object]:
 
 
 def _send(*, head: Head, fees: Fees, now: datetime) -> None:
-    """Send what was never sent, and again what the chain has not taken for a while, at higher fees where it must be."""
+    """Send new fillers and resend overdue ones, at higher fees where the base fee requires it."""
     addresses = list(get_signer().addresses())
     open_fillers = GapFiller.objects.filter(
         relayer__chain_id=get_chain().id,
@@ -167,7 +167,7 @@ def _note(filler: GapFiller, outcome: SendOutcome, fees: Fees, now: datetime) ->
 
 
 def _raise_fees(filler: GapFiller, fees: Fees) -> None:
-    """Sign again at higher fees if the cap allows it; whichever of the two is mined, the gap is filled."""
+    """Sign again at higher fees if the cap allows it; either transaction fills the gap."""
     bumped = bump_fees(signed=filler, fees=fees)
     if bumped is None:
         return
@@ -177,7 +177,7 @@ def _raise_fees(filler: GapFiller, fees: Fees) -> None:
     filler.save(update_fields=list(columns))
 
 
-# Nodes keep no more of one account in their pools than may be in flight.
+# Only nonces within the in-flight limit matter: nodes pool no more for one account.
 _GAPS = f"""
 SELECT relayer.id, relayer.address, taken.account_nonce
 FROM relay_relayer AS relayer
@@ -193,7 +193,7 @@ WHERE relayer.chain_id = %(chain)s AND relayer.address = ANY(%(addresses)s)
     SELECT FROM relay_unsignedcall AS unsigned
     WHERE unsigned.relayer_id = relayer.id AND unsigned.account_nonce = taken.account_nonce
   )
-  -- Not EXISTS: few account nonces are looked up, of which PostgreSQL expects thousands and would read all attempts.
+  -- No EXISTS here: PostgreSQL expects thousands of account nonces where there are few, and would read all attempts.
   AND (
     SELECT true FROM relay_attempt AS attempt
     JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id

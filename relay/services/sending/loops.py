@@ -1,8 +1,8 @@
 """
-What the loops of the relay worker share through PostgreSQL: who runs each loop, and that there is work.
+What the relay worker's loops share through PostgreSQL: the lease on each loop, and the notification that work exists.
 
-Each loop is done by the worker that holds its lease (`gateway.common.leases`). A worker that stood still for longer
-than its lease writes nothing any more; that its work would be safe to do twice is the second line of defence.
+The worker that holds a loop's lease (`gateway.common.leases`) runs it. A worker that stalled for longer than its
+lease can no longer write. The work is also safe to do twice, which is the second line of defence.
 """
 
 import time
@@ -17,7 +17,7 @@ from gateway.common import db
 from gateway.common.leases import Lease
 from relay.models import IN_PROGRESS_SQL, Attempt, WorkerLoop
 
-# PostgreSQL notifies this channel when new bytes are committed. It is only sooner than the clock of the loop.
+# PostgreSQL notifies this channel when new bytes are committed; the loop's timer would find them later.
 SIGNED_CHANNEL = "relay_signed"
 BROADCASTING, TRACKING = "broadcasting", "tracking"
 
@@ -31,7 +31,7 @@ def notify_signed() -> None:
 
 
 class LoopLease(Lease):
-    """One worker's hold on one loop of this process's chain. `owner` names the worker, also after its restart."""
+    """One worker's lease on one loop of this process's chain. `owner` names the worker and survives its restart."""
 
     def __init__(self, *, loop: str, owner: str) -> None:
         super().__init__(f"relay.{get_chain().id}.{loop}", owner=owner, seconds=_LEASE_SECONDS)
@@ -41,14 +41,14 @@ class LoopLease(Lease):
 
     @property
     def is_held(self) -> bool:
-        """Whether this worker held the lease when it last looked."""
+        """Whether this worker held the lease when it last took or renewed it."""
         return self._renew_at > 0
 
     def hold(self) -> bool:
         """
         Return whether this worker holds the lease, after taking or renewing it where that is due.
 
-        After it goes down that work has ended, succeeded or moved a call since the last time.
+        A renewal also stores whether work has ended, succeeded or moved a call since the last one.
         """
         if time.monotonic() < self._renew_at:
             return True
@@ -68,7 +68,7 @@ class LoopLease(Lease):
         self._has_moved |= moved > 0
 
     def lose(self) -> None:
-        """Stop believing that the lease is held; the next `hold` asks."""
+        """Forget that the lease is held; the next `hold` takes it again."""
         self._renew_at = 0.0
 
     def release(self) -> None:
@@ -92,7 +92,7 @@ def last_runs() -> list[LastRun]:
 
 
 class Stall(NamedTuple):
-    """A loop that moves nothing although something is due, and for how many seconds it has been due."""
+    """A loop that has stalled with work due, and the seconds since that work became due."""
 
     loop: str
     seconds: float
@@ -102,8 +102,8 @@ def stalls() -> list[Stall]:
     """
     Return the loops that have moved nothing for `RELAY_STALL_SECONDS` although something was due all that time.
 
-    An attempt is due to be sent while no node has said anything about it, a mined one to be settled once it is
-    confirmed. What waits for the nodes, because too few are fit, is not due.
+    An attempt is due for broadcast until a node has responded to it; a mined attempt is due for settlement once it is
+    confirmed. Work that waits because too few nodes are healthy is not due.
     """
     chain = get_chain()
     fit = sum(not node.fault for node in get_chain_client().nodes())

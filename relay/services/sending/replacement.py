@@ -1,8 +1,7 @@
 """
-Sign one more transaction on an account nonce that is taken, at higher fees. The chain takes one of them.
+Sign another transaction on an account nonce in use, at higher fees. The chain executes one of them.
 
-It replaces an attempt that is too cheap for today's chain, or it is the self-transfer that
-cancels a call.
+It replaces an attempt whose fees are too low, or it is the self-transfer that cancels a call.
 """
 
 from datetime import datetime
@@ -24,7 +23,7 @@ from signer.transactions import SELF_TRANSFER_GAS, UnsignedTransaction
 
 
 def current_fees(*, head: Head) -> Fees:
-    """Return today's fees in wei, or the cap where they exceed it: a cancellation cannot wait for cheaper gas."""
+    """Return current fees in wei, capped by the fee policy: a cancellation cannot wait for lower prices."""
     policy = get_chain().fees
     try:
         return quote_fees(
@@ -54,8 +53,8 @@ def higher_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
     """
     Return fees above those of `attempt`: `fees`, or an eighth more than its own; None above the cap.
 
-    Today's fees do not suffice at a node that wants a larger tip, or that holds
-    another transaction on the account nonce.
+    Current fees do not suffice for a node that wants a larger tip, or that already
+    holds another transaction on the account nonce.
     """
     replacing = replacement_fees(attempt=attempt, fees=fees)
     if replacing is None or replacing.max_fee_per_gas_wei > attempt.max_fee_per_gas_wei:
@@ -64,7 +63,7 @@ def higher_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
 
 
 def bump_fees(*, signed: Attempt | GapFiller | TopUp, fees: Fees) -> Fees | None:
-    """Return the fees of what was signed, bumped, and at least `fees`; None if that exceeds the cap."""
+    """Return the fees of a signed transaction, bumped, and at least `fees`; None if that exceeds the cap."""
     bumped = bump(
         Fees(signed.max_fee_per_gas_wei, signed.max_priority_fee_per_gas_wei, signed.max_fee_per_gas_wei),
         cap_wei=get_chain().fees.cap_wei,
@@ -82,7 +81,7 @@ def store_cancellation(*, call: RelayTransaction, newest: Attempt, fees: Fees, n
     """
     Store a self-transfer that takes over `newest`'s account nonce. The call's row must be locked.
 
-    Returns False where the service may lose no more gas; it is tried again later.
+    Returns False where the service has reached its loss limit; the caller retries later.
     """
     cost_wei = SELF_TRANSFER_GAS * fees.max_fee_per_gas_wei
     if not _reserve_loss(call=call, kind=Loss.Kind.CANCELLATION, amount_wei=cost_wei, now=now):
@@ -140,11 +139,11 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     Sign the attempt's transaction again at `fees` (wei per gas, today's) or above them, and store it.
 
     The hold is raised first where the call may now cost more. Where the account cannot
-    afford that, the service may lose the excess, within its limits; beyond them the call
-    waits for a cheaper chain.
+    afford that, the service covers the excess within its loss limits; beyond them the
+    call waits for lower gas prices.
 
-    Returns False where nothing was signed: the limits forbid it, the attempt is not the
-    newest of its account nonce, or higher fees would exceed the cap.
+    Returns False where nothing was signed: the loss limits forbid it, the attempt is not
+    the newest of its account nonce, or higher fees would exceed the cap.
     """
     call_id = Attempt.objects.values_list("relay_transaction_id", flat=True).get(pk=attempt_id)
     call = RelayTransaction.objects.select_for_update(no_key=True).select_related("hold").get(pk=call_id)
@@ -173,7 +172,7 @@ def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
     """
     Raise the hold to this cost, and never above the call's quote.
 
-    What the hold then lacks, also where the account cannot afford that, is reserved as the service's loss.
+    The difference that the hold does not cover is reserved as the service's loss.
     """
     cost = cost_in_credits(gas=1, price_wei=cost_wei, credit_wei=settings.CREDIT_WEI)
     most = cost if call.quoted_cost is None else min(cost, call.quoted_cost)
@@ -187,5 +186,5 @@ def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
 
 
 def _reserve_loss(*, call: RelayTransaction, kind: Loss.Kind, amount_wei: int, now: datetime) -> bool:
-    """Reserve it for the call as a whole: of all its attempts, the chain takes one."""
+    """Reserve the loss for the whole call: the chain executes one of its attempts."""
     return losses.reserve(key=call.hold.key, user_id=call.user_id, amount_wei=amount_wei, kind=kind, now=now)

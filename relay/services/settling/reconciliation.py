@@ -1,9 +1,8 @@
 """
 Compare the credits captured for calls with the gas that the chain charged for them.
 
-First among our own rows, in one statement and so as of one moment: the captured amount follows from the stored
-receipt and the hold. Then the stored receipts with those that the nodes have now, and relayers with their accounts,
-in batches.
+The first comparison is among our own rows, in one statement and therefore one snapshot: the captured amount follows
+from the stored receipt and the hold. The second compares stored receipts and relayers with the nodes, in batches.
 """
 
 import logging
@@ -27,7 +26,7 @@ from relay.services.settling.reorganisations import OVERTAKEN
 
 logger = logging.getLogger(__name__)
 DAYS = 40
-# The nodes are asked every night, so this covers a night that was missed.
+# Receipts are compared every night, so this covers one missed night.
 RECEIPT_DAYS = 2
 _BATCH_SIZE = 200
 
@@ -77,7 +76,7 @@ WHERE status = '{Attempt.Status.MINED}' AND (block_number IS NULL OR block_hash 
 ORDER BY 2, 3, 1
 """  # noqa: S608 - constants of our own
 
-# The attempts of a batch of calls that were settled since then and are final; without a final block, of all.
+# Attempts of a batch of settled calls whose blocks are final; without a final block, of all settled calls.
 _SETTLED = f"""
 SELECT call.id, call.failure_code, call.real_cost, attempt.id, attempt.kind, attempt.transaction_hash,
        attempt.status = '{Attempt.Status.MINED}', attempt.block_number, attempt.block_hash, attempt.succeeded,
@@ -95,7 +94,7 @@ JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
 ORDER BY call.id, attempt.id
 """  # noqa: S608 - constants of our own
 
-# Of each relayer the account nonces taken and those of final attempts, the balance, and whether nothing is in flight.
+# For each relayer: the account nonces taken, those of final attempts, the balance, and whether it is idle.
 _RELAYERS = f"""
 SELECT relayer.id, relayer.address, relayer.next_account_nonce, coalesce((
            SELECT account_nonce + 1 FROM relay_attempt AS attempt
@@ -119,9 +118,9 @@ FROM relay_relaytransaction
 
 class Finding(NamedTuple):
     """
-    A broken rule: for which call, at which attempt or hold, and the credits expected and actual.
+    A broken rule: the call, the attempt or hold, and the expected and actual credits.
 
-    Where a rule is about existence, 1 means yes and 0 means no.
+    For rules about existence, 1 means yes and 0 means no.
     """
 
     rule: str
@@ -133,13 +132,13 @@ class Finding(NamedTuple):
 
 def find_differences(*, since: datetime) -> list[Finding]:
     """
-    Return every difference, by call; none where everything agrees.
+    Return every difference, ordered by call.
 
-    Costs are compared for calls settled `since` then, at today's `CREDIT_WEI`; everything else
-    for all time. A hold whose release by staff is in the audit log is no difference.
+    Costs are compared for calls settled since `since`, at the current `CREDIT_WEI`; all other
+    rules cover all rows. A hold that staff released, as the audit log shows, is not reported.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        # Reading all calls takes longer than any request may.
+        # Reading all calls takes longer than the statement timeout of requests.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         params: dict[str, Any] = {
             "credit_wei": settings.CREDIT_WEI,
@@ -156,9 +155,10 @@ def find_differences(*, since: datetime) -> list[Finding]:
 
 def compare_with_nodes(*, since: datetime) -> tuple[list[Finding], int]:
     """
-    Compare final calls settled since then, and relayers, with what the nodes say; return also how many calls.
+    Compare final calls settled since `since`, and relayers, with the nodes; return findings and number of calls.
 
-    What is not final is compared by the tracker at every block. What the nodes disagree about is left out.
+    The tracker compares calls that are not final at every block. Transactions that the nodes disagree about are left
+    out.
 
     Raises:
         NodeUnavailable: no node answered.
@@ -173,13 +173,13 @@ def compare_with_nodes(*, since: datetime) -> tuple[list[Finding], int]:
             if row.transaction_hash not in view.undecided:
                 findings += _differences(row, view.receipts.get(row.transaction_hash))
         compared += len({row.call_id for row in rows})
-    # A relayer that was just topped up differs for a moment.
+    # A relayer that was just topped up differs briefly, so a finding must occur twice.
     findings += [finding for finding in _compare_relayers() if finding in before]
     return findings, compared
 
 
 class _Row(NamedTuple):
-    """An attempt of a call that is settled, as our rows have it."""
+    """An attempt of a settled call, as stored."""
 
     call_id: int
     failure_code: str
@@ -207,7 +207,7 @@ def _ask_nodes(*, transaction_hashes: Sequence[str] = (), accounts: Sequence[str
 
 
 def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
-    """Yield what the node's receipt says otherwise; an attempt that is not mined for us has none."""
+    """Yield the differences between a stored attempt and the nodes' receipt, None where they have none."""
     if receipt is None or not row.is_mined:
         if row.is_mined or receipt is not None:
             rule = "an attempt is mined here if the nodes have its receipt"
@@ -241,7 +241,7 @@ def _compare_relayers() -> list[Finding]:
     for old, new in zip(before, db.all_rows(_RELAYERS, params), strict=False):
         row_id, address, _, mined_nonces, balance_wei, is_idle = old
         account = accounts[address]
-        # The chain is between what we read before it and after it.
+        # The chain was read between both reads of the rows.
         if account.latest_nonce < mined_nonces:
             rule = "the chain has used the account nonces of all mined attempts"
             findings.append(Finding(rule, None, row_id, account.latest_nonce, mined_nonces))
@@ -258,10 +258,10 @@ def reconcile(
     *, now: datetime, days: int = DAYS, receipt_days: int = RECEIPT_DAYS
 ) -> ReconciliationRun | None:
     """
-    Compare, and store and log the differences; None where a run is under way.
+    Run both comparisons, store and log the differences; return None where a run is in progress.
 
-    Costs are compared for calls settled in the last `days`, and the nodes are asked about those of
-    the last `receipt_days`.
+    Costs are compared for calls settled in the last `days` days, receipts for those of the last
+    `receipt_days` days.
 
     Raises:
         NodeUnavailable: no node answered; the stored run stays unfinished.

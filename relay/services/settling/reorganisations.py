@@ -1,11 +1,11 @@
 """
-Undo settlements whose blocks a reorganisation has removed.
+Reverse settlements whose blocks a reorganisation has removed.
 
-A call that is settled is watched until its block is final: the hash that the chain has at that height is compared
-with the one it was settled in, at each new block. Where they differ, the settlement is undone by new entries, and
-the call is in progress again. The tracker then does with it what it does with every call in progress, so how it
-ends follows from the new chain alone. What is compared, and up to where, follows from rows: a worker that was
-away compares everything since.
+A settled call is watched until its block is final: at each new block, the hash that the chain has at that height is
+compared with the hash of the block in which the call was settled. Where they differ, new entries reverse the
+settlement and the call is in progress again. The tracker then handles it like any other call in progress, so its
+outcome follows from the new chain alone. The range of the comparison is read from rows: a worker that was away
+compares everything since.
 """
 
 import logging
@@ -29,16 +29,16 @@ from rewards.services import cashback
 logger = logging.getLogger(__name__)
 _Status = RelayTransaction.Status
 
-# Failure codes. Of a reopened call whose self-transfer was mined after all:
+# Failure codes: of a reopened call whose self-transfer was mined after all,
 REORGANISED = "reorganised"
-# of a reopened call that gave way to the newer one with its relay nonce:
+# of a reopened call that was cancelled in favour of a newer one with its relay nonce,
 SUPERSEDED = "superseded"
-# and of that newer one, if the reopened one was executed all the same.
+# and of that newer call, where the reopened one was executed instead.
 OVERTAKEN = "overtaken-by-reopened-call"
 
 
 class FinalBlockReplaced(Exception):
-    """The node's chain has another block where ours was final. Nothing is settled or undone on its word."""
+    """The node's chain has another block in place of our final one. Nothing is settled or reversed from such a view."""
 
 
 class Watch(NamedTuple):
@@ -60,7 +60,7 @@ class Watch(NamedTuple):
 
 
 def watch() -> Watch:
-    """Return what is to be compared with the chain now."""
+    """Return the blocks to compare with the chain now."""
     rows = db.all_rows(_WATCH, {"chain": get_chain().id})
     if not rows:
         return Watch(None, False, [])
@@ -71,13 +71,13 @@ def watch() -> Watch:
 
 def reopen_vanished(*, watch: Watch, view: ChainView, now: datetime) -> int:
     """
-    Reopen the calls that were settled in blocks which the chain does not have any more; return how many.
+    Reopen calls that were settled in blocks which the chain no longer has; return how many.
 
-    A height that the chain has not reached (again) says nothing yet. Where nothing has vanished,
-    the final block moves up.
+    A height that the chain has not reached (again) is left out. Where no block has vanished, the
+    final block moves up.
 
     Raises:
-        FinalBlockReplaced: not even the final block is in that chain; nothing changes.
+        FinalBlockReplaced: the final block is not in that chain; nothing changes.
     """
     _require_final_block(watch, view, now)
     vanished = [block for block in watch.settled if _replaced(block, view)]
@@ -91,7 +91,7 @@ def reopen_vanished(*, watch: Watch, view: ChainView, now: datetime) -> int:
         "hashes": [block.block_hash for block in vanished],
     }
     reopened = 0
-    # The newest first: of several tries of the same call it is the one to be executed.
+    # Newest first: of several generations of a call, the newest is the one to execute.
     for (row_id,) in db.all_rows(_SETTLED_CALLS, params):
         with isolated(f"reopening relay transaction {row_id}"):
             reopened += _reopen(relay_transaction_id=row_id, vanished=vanished, now=now)
@@ -125,7 +125,7 @@ def _move_final_block(watch: Watch, view: ChainView) -> None:
 
 @transaction.atomic(durable=True)
 def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: datetime) -> bool:
-    """Undo the call's settlement in one of these blocks; False where another worker has done it."""
+    """Reverse the call's settlement in one of these blocks; False where another worker has done it."""
     call = RelayTransaction.objects.select_for_update(no_key=True).get(pk=relay_transaction_id)
     carrier = call.attempts.filter(status=Attempt.Status.MINED).first()
     if call.settled_at is None or carrier is None or carrier.block_number is None:
@@ -145,7 +145,7 @@ def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: da
         settled_at=call.settled_at,
         reversed_at=now,
     )
-    # This locks the account; what is read of the channel afterwards stays.
+    # This locks the account, so what is read of the channel afterwards cannot change.
     cashback.reverse(hold_ids=[call.hold_id])
     logger.warning("%s is undone: %s was in block %s", call.status, carrier.transaction_hash, block.number)
     call.terminal_status, call.failure_code, call.failure_detail = _cancellation_of(call, now)
@@ -168,7 +168,7 @@ def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: da
 
 
 def _cancellation_of(call: RelayTransaction, now: datetime) -> tuple[str, str, str]:
-    """Return the terminal status, its code and its detail that the call gets if a self-transfer of it is mined."""
+    """Return the terminal status, code and detail that the call gets if its self-transfer is mined."""
     if call.attempts.latest("sequence").kind != Attempt.Kind.CANCELLATION:
         return "", "", ""
     if call.status in {_Status.EXPIRED, _Status.CANCELLED}:
@@ -194,7 +194,7 @@ def _is_superseded(call: RelayTransaction) -> bool:
 
 
 def cancel_superseded(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
-    """Begin to cancel a reopened call in favour of the newer one; the chain may still take either of the two."""
+    """Begin to cancel a reopened call in favour of the newer one; the chain may still execute either."""
     return cancellation.begin(
         attempt=Attempt.objects.get(pk=attempt_id),
         terminal_status=_Status.CANCELLED,
@@ -209,7 +209,7 @@ def was_overtaken(call: RelayTransaction) -> bool:
     """
     Return whether a reopened call was executed with this call's relay nonce.
 
-    The gas that this one burned is then the service's: nobody asked for both.
+    The service then pays for the gas of this call, because the user asked for one execution.
     """
     return Attempt.objects.filter(
         relay_transaction__chain_id=call.chain_id,
@@ -224,9 +224,9 @@ def was_overtaken(call: RelayTransaction) -> bool:
 
 def accept_chain(*, from_height: int) -> BlockId:
     """
-    Compare everything settled above this height with the chain anew, however final it was; return the block there.
+    Compare everything settled above this height with the chain again, final or not; return the block at that height.
 
-    For an operator, after a reorganisation that went deeper than finality.
+    For an operator, after a reorganisation deeper than finality.
 
     Raises:
         NodeUnavailable: no node answered.
@@ -245,19 +245,19 @@ def accept_chain(*, from_height: int) -> BlockId:
     return block
 
 
-class Figures(NamedTuple):
-    """What reorganisations have done lately, and how far the relay is sure of the chain."""
+class ReorganisationCounts(NamedTuple):
+    """Recent effects of reorganisations, and the final block."""
 
     reversed_settlements: int
     filled_gaps: int
-    # 0 before the relay worker has read the chain for the first time.
+    # 0 until the relay worker has read the chain for the first time.
     final_block: int
     is_replaced: bool
 
 
-def figures(*, since: datetime) -> Figures:
-    """Return what has happened since then, in one statement."""
-    return Figures(*db.only_row(_FIGURES, {"chain": get_chain().id, "since": since}))
+def counts(*, since: datetime) -> ReorganisationCounts:
+    """Return the counts since `since`, read in one statement."""
+    return ReorganisationCounts(*db.only_row(_FIGURES, {"chain": get_chain().id, "since": since}))
 
 
 _FIGURES = """
@@ -280,7 +280,7 @@ LEFT JOIN LATERAL (
 WHERE final.chain_id = %(chain)s
 """  # noqa: S608 - constants of our own
 
-# A worker that has read less of the chain does not move it back.
+# A worker with an older view of the chain does not move the final block back.
 _MOVE_FINAL_BLOCK = """
 INSERT INTO relay_finalblock AS final (chain_id, number, block_hash) VALUES (%(chain)s, %(number)s, %(hash)s)
 ON CONFLICT (chain_id) DO UPDATE SET number = excluded.number, block_hash = excluded.block_hash

@@ -1,11 +1,11 @@
 """
 Settle calls that the chain has confirmed: capture or release their credits, once.
 
-The outcome of each call follows from its receipt; for a revert, the node is asked why.
-Then one transaction locks the rows of many calls, keeps those that are still in progress,
-moves their credits and writes their final status, in as many statements as it takes for
-one. Where that fails, each call is settled on its own, so that one which cannot be settled
-holds back no other.
+The outcome of each call follows from its receipt; the reason of a revert is read from the
+node. Then one transaction locks the rows of many calls, keeps those that are still in
+progress, moves their credits and writes their final status, in a constant number of
+statements. Where that fails, each call is settled in a transaction of its own, so that one
+failing call delays no other.
 """
 
 import logging
@@ -33,11 +33,11 @@ logger = logging.getLogger(__name__)
 _Status = RelayTransaction.Status
 
 
-# How many blocks a revert waits for a node that can explain it.
+# A revert waits at most this many blocks for a node that can explain it.
 _EXPLAINED_WITHIN_BLOCKS = 50
 # About half an hour on mainnet: longer than an attempt waits for its block.
 _LOOK_BACK_BLOCKS = 150
-# Calls in one transaction: what accepting may have to wait for. More take little less time for each call.
+# Calls settled in one transaction. Requests wait for its locks, and larger batches hardly lower the time per call.
 _BATCH_SIZE = 50
 
 
@@ -66,7 +66,7 @@ class Confirmed(NamedTuple):
 class _Settlement(NamedTuple):
     relay_transaction_id: int
     outcome: Outcome
-    # Of the attempt that carried the call into the chain; without one, the row keeps the hash that was answered.
+    # Hash of the attempt that executed the call; None keeps the hash that the wallet was given.
     mined_hash: str | None
 
 
@@ -75,11 +75,11 @@ def outcome_of(*, confirmed: Confirmed, now: datetime) -> Outcome:
     Return the outcome of the call whose attempt the chain has confirmed.
 
     A success and a revert cost their gas; a self-transfer costs the user nothing. A
-    revert that no node explains ends as failed after a while: a key manager of untrusted
-    code can emit more logs than nodes return, and would keep its hold open for ever.
+    revert that no node explains within a timeout is settled as failed: a key manager of
+    untrusted code can emit more logs than nodes return, which would keep its hold open.
 
     Raises:
-        NodeUnavailable: a revert could not be explained yet; try again.
+        NodeUnavailable: a revert could not be explained yet; retry.
     """
     receipt = confirmed.receipt
     cost = cost_in_credits(
@@ -99,18 +99,18 @@ def outcome_of(*, confirmed: Confirmed, now: datetime) -> Outcome:
         if attempt.mined_at is None or attempt.mined_at > now - timeout:
             raise
         logger.warning("no node explains the revert of %s; it is settled as failed", receipt.transaction_hash)
-        return Outcome(_Status.FAILED, cost, "reverted", "The call reverted, and the chain did not say why.")
+        return Outcome(_Status.FAILED, cost, "reverted", "The call reverted without a reason.")
 
 
 def _outcome_of_revert(*, transaction: RelayTransaction, receipt: Receipt, cost: int) -> Outcome:
-    """Distinguish a call that somebody else executed first from one that failed by itself, and say why it failed."""
+    """Return the outcome of a revert: executed by another sender first, or failed, with the reason."""
     client = get_chain_client()
     next_nonce = client.read_relay_nonce(
         key_manager=transaction.key_manager_address,
         controller=transaction.controller_address,
         channel=transaction.channel,
     )
-    # A key manager that no longer returns a nonce has executed nothing that we could find.
+    # Where a key manager no longer returns a nonce, no other execution can be found.
     if next_nonce is not None and next_nonce > transaction.relay_nonce:
         if reorganisations.was_overtaken(transaction):
             return Outcome(
@@ -124,14 +124,14 @@ def _outcome_of_revert(*, transaction: RelayTransaction, receipt: Receipt, cost:
         )
         if any(_is_same_call(transaction, execution) for execution in executions):
             return Outcome(
-                _Status.EXECUTED_EXTERNALLY, cost, "executed-externally", "Somebody else executed it first."
+                _Status.EXECUTED_EXTERNALLY, cost, "executed-externally", "Another sender executed it first."
             )
         return Outcome(_Status.FAILED, cost, "relay-nonce-used", "Another call used the nonce first.")
     return Outcome(_Status.FAILED, cost, *_reason_of(transaction))
 
 
 def _is_same_call(transaction: RelayTransaction, execution: ExternalExecution) -> bool:
-    """Return whether that execution is this call; inside another contract's call, its parts appear unchanged."""
+    """Return whether that execution is this call; within another contract's call, its parts appear unchanged."""
     payload = bytes(transaction.payload)
     if execution.selector != payload[:4] or _is_ours(execution):
         return False
@@ -147,7 +147,7 @@ def _is_ours(execution: ExternalExecution) -> bool:
 
 
 def _reason_of(transaction: RelayTransaction) -> tuple[str, str]:
-    """Return the code and the detail of why the call reverts now; it may also pass now."""
+    """Return code and detail of the reason for which the call reverts now; it may also succeed now."""
     try:
         get_chain_client().simulate_relay_call(
             sender=transaction.relayer.address,
@@ -166,15 +166,15 @@ def settle(*, confirmed: Sequence[Confirmed], now: datetime) -> int:
     Settle the relay transactions of these attempts; return how many were not settled before.
 
     A success and a revert are charged their gas, never more than was held; a
-    self-transfer costs the user nothing. What cannot be settled is logged and left
-    to the next run.
+    self-transfer costs the user nothing. A call that cannot be settled is logged and
+    left to the next run.
     """
     settlements = [_settlement_of(one, now) for one in confirmed]
     return _settle_all([settlement for settlement in settlements if settlement is not None], now)
 
 
 def settle_lost(*, relay_transaction_ids: Iterable[int], now: datetime) -> int:
-    """Settle calls that can never be mined, because transactions unknown to us have used their account nonces."""
+    """Settle calls that can never be mined because unknown transactions used their account nonces."""
     return _settle_all([_Settlement(row_id, _LOST, None) for row_id in relay_transaction_ids], now)
 
 
@@ -222,7 +222,7 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
         "now": now,
     }
     settled = db.all_rows(_SETTLE_CALLS, params)
-    # Last, because accounts are what requests wait for.
+    # Accounts come last, because requests wait for their locks.
     if settled:
         cashback.settle(
             costs={hold_id: cost for hold_id, cost, *_ in settled},
@@ -237,8 +237,8 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
     return len(settled)
 
 
-# Lock the calls in the order of rows and write how those in progress ended. Returns their holds,
-# with the costs, and how long they took.
+# Locks the calls in row order and writes the outcome of those in progress. Returns their holds,
+# costs and durations.
 _SETTLE_CALLS = f"""
 WITH due AS (
     SELECT call.id

@@ -1,5 +1,5 @@
 """
-The trace of a relay call (`gateway.common.tracing`), exported when it is settled: its rows hold the time of each stage.
+The trace of a relay call (`gateway.common.tracing`), exported when it is settled from the times in its rows.
 
 The web process has already exported a span of the request. The call's digest joins the two.
 """

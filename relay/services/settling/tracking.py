@@ -1,8 +1,8 @@
 """
-Every block, read from the chain what became of everything in progress, in few batches.
+For every block, read from the chain what became of each attempt in progress, in a few batches.
 
-The tracker may be killed at any point: the next run derives each step from the chain and
-the rows again.
+The tracker may be killed at any point: the next run derives each step again from the chain
+and the rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ _CONTRADICTION_BLOCKS = 10
 
 
 class _InFlight(NamedTuple):
-    """An attempt of a call in progress, and what of its row the chain may change or overtake."""
+    """An attempt of a call in progress, with the columns that the tracker compares with the chain."""
 
     id: int
     relay_transaction_id: int
@@ -52,21 +52,21 @@ class _InFlight(NamedTuple):
 
 
 class Tracker:
-    """Tracks once per block, for one that is asked more often than blocks come."""
+    """Tracks once per block, however often it is called."""
 
     def __init__(self) -> None:
         self._newest: Head | None = None
-        # Since when the nodes have contradicted each other about a transaction.
+        # When the nodes first contradicted each other about a transaction, by its hash.
         self._undecided_since: dict[str, datetime] = {}
         self._gaps = gaps.GapWatch()
 
     def track_new_block(self, *, now: datetime) -> int:
         """
-        Track if there is a block that was not tracked yet; return how many relay transactions were settled.
+        Track if a block has not been tracked yet; return how many relay transactions were settled.
 
         Raises:
-            NodeUnavailable: no node answered; the next call tries again. Or the nodes have contradicted each other
-                about a transaction for ten blocks; the other ones were tracked.
+            NodeUnavailable: no node answered; the next call retries. Or the nodes have contradicted each other about
+                a transaction for ten blocks; all other transactions were tracked.
         """
         if get_chain_client().head() == self._newest:
             return 0
@@ -77,7 +77,7 @@ class Tracker:
         return settled
 
     def _note_undecided(self, undecided: Iterable[str], now: datetime) -> None:
-        # One node is often a block behind the others, so only what lasts is worth a word.
+        # One node is often a block behind the others, so only lasting contradictions are reported.
         self._undecided_since = {name: self._undecided_since.get(name, now) for name in undecided}
         patience = timedelta(seconds=_CONTRADICTION_BLOCKS * get_chain().block_seconds)
         lasting = [name for name, since in self._undecided_since.items() if since < now - patience]
@@ -89,10 +89,10 @@ class Tracker:
 
 def _track(*, now: datetime) -> tuple[int, ChainView]:
     """
-    Bring rows up to what the chain says; return how many relay transactions were settled, and what it says.
+    Update the rows from the chain; return how many relay transactions were settled, and the view of the chain.
 
     Raises:
-        NodeUnavailable: no node answered; nothing is lost, the next run repeats.
+        NodeUnavailable: no node answered; the next run repeats the work.
     """
     accounts = relayers.in_service(now=now)
     relayers.catch_up(relayers=relayers.without_timeline(accounts), now=now)
@@ -106,10 +106,10 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
         finality=get_chain().finality,
     )
     if reorganisations.reopen_vanished(watch=watch, view=view, now=now):
-        # What was reopened is in progress again, and read with the rest.
+        # Reopened calls are in progress again and must be read too.
         return _track(now=now)
     relayers.update_accounts(relayers=accounts, accounts=view.accounts, now=now)
-    # What the nodes disagree about stays as it is.
+    # Attempts that the nodes disagree about are left unchanged.
     attempts = [attempt for attempt in attempts if attempt.transaction_hash not in view.undecided]
     attempts = _update_receipts(attempts=attempts, view=view, now=now)
     settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
@@ -138,7 +138,7 @@ def _confirmed(attempts: Sequence[_InFlight], view: ChainView) -> list[settlemen
 
 
 def _unmined(attempts: Sequence[_InFlight], view: ChainView) -> list[_InFlight]:
-    """Keep attempts on account nonces that no transaction of ours has used; the chain takes one of several."""
+    """Keep attempts whose account nonces none of our mined transactions has used."""
     used = {
         (attempt.relayer_id, attempt.account_nonce)
         for attempt in attempts
@@ -150,19 +150,19 @@ def _unmined(attempts: Sequence[_InFlight], view: ChainView) -> list[_InFlight]:
 def _settle_lost(
     *, attempts: Sequence[_InFlight], relayers: Sequence[Relayer], view: ChainView, now: datetime
 ) -> int:
-    """Settle calls whose account nonce is used deep in the chain, though none of their attempts has a receipt."""
+    """Settle calls whose account nonce was used deep in the chain although none of their attempts has a receipt."""
     addresses = {relayer.pk: relayer.address for relayer in relayers}
     lost = _passed_over(attempts, addresses, view)
     if not lost:
         return 0
-    # The chain is read once more: the first answers may have come from both sides of a new block, or a worker
-    # may have replaced an attempt after the rows were read.
-    # A node behind a balancer may lag and know no receipt yet, so only what lies much deeper counts as lost.
+    # The chain is read again: the first answers may span a new block, or a worker may have replaced an attempt after
+    # the rows were read. A node behind a balancer may lag and not have the receipt yet, so only an account nonce used
+    # much deeper in the chain counts as lost.
     candidates = Attempt.objects.filter(
         relay_transaction__in={attempt.relay_transaction_id for attempt in lost}
     )
     owners = dict(candidates.values_list("transaction_hash", "relay_transaction_id"))
-    # No block of ours can be watched for such a call, so it waits until what overtook it is final.
+    # No block of ours can be watched for such a call, so it waits until the transaction that overtook it is final.
     final_depth = view.head.number - view.final.number + 1 if view.final else get_chain().finality.blocks
     again = get_chain_client().read_chain(
         transaction_hashes=list(owners),
@@ -190,7 +190,7 @@ def _passed_over(
 
 
 def _cancel_or_replace_stuck(*, attempts: Sequence[_InFlight], view: ChainView, now: datetime) -> None:
-    """Bump the fees of what was sent long ago and pays no full tip now; cancel calls that expired in the pool."""
+    """Bump the fees of attempts that have waited for long and pay too little; cancel calls that expired in the pool."""
     fees = current_fees(head=view.head)
     for attempt in attempts:
         if attempt.status != Attempt.Status.SENT:
@@ -224,10 +224,10 @@ def _cancel_or_replace(*, attempt: _InFlight, head: Head, fees: Fees, now: datet
 
 def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetime) -> list[_InFlight]:
     """
-    Write receipts to attempts whose block changed: first mined, moved by a reorganisation, or gone again.
+    Write receipts to attempts whose block changed: newly mined, moved by a reorganisation, or removed by one.
 
-    A reverted call gets its terminal status, so that no follower is accepted behind it, though it is not final
-    yet. Returns all attempts with the statuses that their rows have now.
+    A reverted call gets its terminal status before it is final, so that no follower is accepted behind it. Returns all
+    attempts with their new statuses.
     """
     changed = {
         attempt.id: attempt._replace(status=_status_of(attempt, view))
@@ -266,7 +266,7 @@ def _block_of(attempt: _InFlight, view: ChainView) -> str:
     return receipt.block_hash if receipt else ""
 
 
-# The calls are listed first: PostgreSQL might list them for each attempt, by statistics of when none was in progress.
+# Calls are listed first: with statistics from an idle moment, PostgreSQL would list them once for each attempt.
 _IN_FLIGHT = f"""
 WITH call AS MATERIALIZED (
     SELECT id, user_id, is_superseded, validity FROM relay_relaytransaction
@@ -279,8 +279,8 @@ FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.i
 ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
 """  # noqa: S608 - constants of our own
 
-# What the newest block says of attempts: null for one that is in no block any more, which is then sent again at
-# once; and of their calls. The count is read first, so calls are locked before attempts, as everywhere.
+# Stores the receipts of attempts, and the status of their calls. The receipt is null for an attempt whose block was
+# removed; it is then resent at once. The count is read first, so calls are locked before attempts, as everywhere.
 _UPDATE_RECEIPTS = f"""
 WITH receipt AS (
     SELECT * FROM unnest(

@@ -1,8 +1,8 @@
 """
-What our accounts have on the chain and no row knows, as after a restore or a fail-over that lost rows.
+Find transactions of our accounts that no row records, as after a restore or a fail-over that lost rows.
 
-The chain tells no transaction by its sender and account nonce, so whole blocks are read, from the block in which the
-rows last explain a relayer's account nonces.
+Nodes cannot look up a transaction by sender and account nonce, so whole blocks are read, from the last block for which
+the rows explain a relayer's account nonces.
 """
 
 from collections.abc import Collection
@@ -21,27 +21,27 @@ from users.models import User
 
 
 class Unrecorded(NamedTuple):
-    """A transaction that no row knows; for a relay call with whose it is, as far as that can be read."""
+    """A transaction that no row records; for a relay call with its profile and user, where they can be read."""
 
     sent: SentTransaction
     profile_address: str | None = None
     user_id: int | None = None
-    # A row of the same relay call under another hash: the row of a replacement is missing.
+    # The row of the same relay call under another hash, where only the row of a replacement is missing.
     relay_transaction_id: int | None = None
 
     @property
     def credits(self) -> int:
-        """What a relay call would have cost, at today's `CREDIT_WEI`."""
+        """The cost of the relay call in credits, at the current `CREDIT_WEI`."""
         receipt, price = self.sent.receipt, self.sent.receipt.effective_gas_price_wei
         return cost_in_credits(gas=receipt.gas_used, price_wei=price, credit_wei=settings.CREDIT_WEI)
 
 
 class BlockUnknown(Exception):
-    """The rows do not say which blocks to read."""
+    """The first block to read cannot be derived from the rows."""
 
 
 class Report(NamedTuple):
-    """The blocks that were read, both included, and what in them no row knows; no blocks where none is in question."""
+    """The range of blocks read, inclusive, and the unrecorded transactions; `from_block` is None if none was read."""
 
     from_block: int | None
     to_block: int
@@ -50,11 +50,11 @@ class Report(NamedTuple):
 
 def report(*, from_block: int | None = None) -> Report:
     """
-    Read the blocks from the one in which the rows last explain all account nonces, or from the one given.
+    Read the blocks from `from_block`, by default the last one for which the rows explain all account nonces.
 
     Raises:
         NodeUnavailable: no node answered, or none has all of the blocks.
-        BlockUnknown: no `from_block` is given, and the rows do not say which blocks to read.
+        BlockUnknown: no `from_block` is given, and it cannot be derived from the rows.
     """
     chain = get_chain()
     relayers = list(Relayer.objects.filter(chain_id=chain.id).order_by("pk"))
@@ -77,20 +77,20 @@ def report(*, from_block: int | None = None) -> Report:
 
 def _first_unexplained(counts: dict[int, int]) -> int | None:
     """
-    Return the block from which on the chain has more of a relayer than the rows; None where they explain all.
+    Return the block after which the chain has more transactions of a relayer than the rows; None if they agree.
 
     Raises:
-        BlockUnknown: no call was mined before the first one in question.
+        BlockUnknown: no call was mined before the first unexplained account nonce.
     """
     params = {"relayers": list(counts), "counts": list(counts.values())}
     with transaction.atomic(), connection.cursor() as cursor:
-        # Reading all attempts may take longer than any request may.
+        # Reading all attempts may take longer than the statement timeout of requests.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         cursor.execute(_FIRST_UNEXPLAINED, params)
         rows: list[tuple[int | None, int, int]] = cursor.fetchall()
     [(first, relayers, recorded)] = rows
     if recorded < relayers:
-        raise BlockUnknown("The rows do not say in which block to begin; name one.")
+        raise BlockUnknown("The first block cannot be derived from the rows; name it.")
     return first
 
 
@@ -120,9 +120,9 @@ def _explained(sent: SentTransaction) -> Unrecorded:
     return Unrecorded(sent, profile, user_id, same_id)
 
 
-# Of each relayer the lowest account nonce, from its first attempt on, that the chain has used and no mined attempt and
-# no self-transfer of ours has. One without any attempt is in question if the chain is ahead of it, or was. The block is
-# that of the newest attempt before that account nonce, or of the newest that was mined before that time.
+# For each relayer: the lowest account nonce since its first attempt that the chain has used and that neither a mined
+# attempt nor a gap filler of ours has. A relayer without attempts counts if the chain is, or was, ahead of it. The
+# block is that of the newest attempt before that account nonce, else of the newest one mined before that time.
 _FIRST_UNEXPLAINED = f"""
 SELECT min(block.number), count(*), count(block.number)
 FROM unnest(%(relayers)s::bigint[], %(counts)s::bigint[]) AS account (relayer_id, used)

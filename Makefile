@@ -55,10 +55,9 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 chart: $(INSTALLED) ## Render deploy/chart with Helm for each file of values, validate, and keep it in deploy/rendered
 	@$(BIN)/python -m devstack chart
 
-schema: $(INSTALLED) ## Write docs/openapi.yaml, and what the clients take from it
+schema: $(INSTALLED) ## Write docs/openapi.yaml, and what the Python client takes from it
 	$(CHECK) spectacular --validate --fail-on-warn --file docs/openapi.yaml
 	$(BIN)/python clients/python/generate.py
-	$(NPM) run generate
 
 packages: $(INSTALLED) ## Build the client packages and try them in empty folders (STACK= a running stack's file, to relay)
 	@clients/try-packages.sh

@@ -1,6 +1,5 @@
 """GET /metrics: closed to everybody but the operator's Prometheus, and the same from every process."""
 
-import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import Settings
 
-from devstack.files import PROJECT
 from tests.factories import UserFactory
 from tests.gateway.metrics.conftest import Scrape
 from tests.gateway.test_wiring import settings_with
@@ -82,16 +80,6 @@ def test_names_and_explanations_are_as_prometheus_wants_them(token: str, client:
         # What is counted from rows at each scrape is a gauge; _total is for counters.
         assert family.type == ("histogram" if family.name in HISTOGRAMS else "gauge")
         assert not family.name.endswith("_total")
-
-
-@pytest.mark.django_db
-def test_the_page_on_deployment_names_each_figure(token: str, client: Client) -> None:
-    text = client.get("/metrics", headers={"authorization": f"Bearer {token}"}).content.decode()
-    names = {family.name for family in text_string_to_metric_families(text)}
-    table = (
-        (PROJECT / "docs/deployment.md").read_text().split("| figures | about |", 1)[1].split("\n\n", 1)[0]
-    )
-    assert set(re.findall(r"`(gateway_\w+)`", table)) == names
 
 
 def test_it_is_no_part_of_the_api(description: Any) -> None:

@@ -1,7 +1,7 @@
 """
-Every way to change something, by a page of the admin or a command, is listed in docs/staff.md with what it takes.
+Every way to change something, by a page of the admin or a command, is listed in `ways.py` with what it takes.
 
-A way that is added is missing there until somebody has decided whether it takes a second person.
+A new way fails here until its author has decided whether it takes a second person.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from django.test import RequestFactory
 from gateway.admin.actions import ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
 from gateway.staff import approval_kinds
-from tests.docs.pages import DOCS, code_spans, rows
+from tests.backoffice.ways import WAYS
 from tests.staff import member
 from users.management.approval_command import ApprovalCommand
 from users.models import User
@@ -31,13 +31,7 @@ _USUAL = {"changelist", "add", "change", "delete", "history", "do", "export"}
 
 def listed() -> dict[tuple[str, str], str]:
     """Return what each way of each page or command takes: the kind of a request, or why no second person."""
-    listed: dict[tuple[str, str], str] = {}
-    table = [row for row in rows(DOCS / "staff.md") if len(row) == 3 and row[0].startswith("`")]
-    for where, ways, takes in table:
-        kind = code_spans(takes)[0] if takes.startswith("`") else takes
-        for name in code_spans(where):
-            listed |= {(name, way): kind for way in code_spans(ways) or [""]}
-    return listed
+    return {(name, way): takes for name, takes, *ways in WAYS for way in ways or [""]}
 
 
 def _is_model(name: str) -> bool:

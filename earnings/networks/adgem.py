@@ -1,4 +1,8 @@
-"""AdGem: offers, by GET (version 2) or by POST with a JSON body (version 3)."""
+"""
+AdGem: offers, by GET (version 2) or by POST with a JSON body (version 3).
+
+https://docs.adgem.com/docs/integrate/reward-mechanism/postbacks-v3
+"""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Google AdMob: rewarded videos, signed by Google's rotating keys (server-side verification)."""
+"""
+Google AdMob: rewarded videos, signed by Google's rotating keys.
+
+https://developers.google.com/admob/android/ssv
+"""
 
 import base64
 import itertools

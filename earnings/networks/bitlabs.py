@@ -1,4 +1,8 @@
-"""BitLabs: surveys, and offers whose callbacks may be stateful."""
+"""
+BitLabs: surveys, and offers whose callbacks may be stateful.
+
+https://developer.bitlabs.ai/docs/offer-callbacks
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

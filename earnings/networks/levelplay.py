@@ -1,4 +1,8 @@
-"""Unity LevelPlay (ironSource): rewarded videos."""
+"""
+Unity LevelPlay (ironSource): rewarded videos.
+
+https://docs.unity.com/en-us/grow/levelplay/platform/settings/event-handlers
+"""
 
 import re
 from collections.abc import Mapping, Sequence

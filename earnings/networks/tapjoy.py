@@ -1,4 +1,8 @@
-"""Tapjoy, now Unity Offerwall: offers, with self-managed currency."""
+"""
+Tapjoy, now Unity Offerwall: offers, with self-managed currency.
+
+https://docs.unity.com/en-us/grow/offerwall/monetization/virtual-currency/self-managed-currency
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar

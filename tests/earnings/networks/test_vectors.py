@@ -13,7 +13,6 @@ import pytest
 from earnings.models import PostbackKind
 from earnings.networks import ADAPTERS
 from earnings.networks.base import RawRequest
-from tests.docs.pages import DOCS, rows
 
 USER = "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10"
 GOOGLES_KEYS = {
@@ -209,15 +208,6 @@ def test_the_example_in_the_documentation_of_ayet_studios_is_accepted() -> None:
     )
 
     assert (fields["amount"], fields["offer_name"]) == ("0.10", "TEST OFFER")
-
-
-def test_every_adapter_is_proven_by_a_page_or_said_to_be_unproven() -> None:
-    """`docs/ad-networks.md` says the same."""
-    proofs = {cells[0].strip("`"): cells[1] for cells in rows(DOCS / "ad-networks.md") if len(cells) == 3}
-    named = {slug: adapter.proven_by for slug, adapter in ADAPTERS.items() if slug in proofs}
-
-    assert named.keys() == ADAPTERS.keys() - {"visit-link", "push-report"}
-    assert all((proof or "unproven") in proofs[slug] for slug, proof in named.items())
 
 
 def test_the_example_in_bitlabs_documentation_is_accepted() -> None:

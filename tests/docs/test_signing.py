@@ -80,6 +80,3 @@ def test_the_guide_shows_the_vectors() -> None:
 
     for vector in VECTORS["lsp25"]:
         assert {vector["hash"], vector["signature"]} <= shown
-    for form in VECTORS["quota"].values():
-        if isinstance(form, dict):
-            assert {form["digest"], form["signature"]} <= shown

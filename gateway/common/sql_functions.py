@@ -11,10 +11,11 @@ Each function has a comment in the database: a hash of the registered text and o
 """
 
 import hashlib
+import json
 import logging
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from django.core.checks import register as register_check
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, ProgrammingError, connections, transaction
 from django.db.migrations.loader import MigrationLoader
+from django.db.models import NOT_PROVIDED, Model
 from psycopg import sql
 from psycopg.errors import AmbiguousFunction, InvalidFunctionDefinition
 
@@ -64,6 +66,22 @@ def register(folder: Path, values: Mapping[str, str] | None = None) -> str:
         raise ValueError(f"{folder.name}: not a function: {rest[:60]}")
     FUNCTIONS.update((match[1], match[0]) for match in _FUNCTION.finditer(text))
     return text
+
+
+def columns(model: type[Model], *, without: str = "") -> str:
+    """Return the columns of new rows, as an `INSERT` lists them: all but the primary key and the named one."""
+    fields = (field for field in model._meta.concrete_fields if not field.primary_key)
+    return ", ".join(field.column for field in fields if field.column != without)
+
+
+def defaults(model: type[Model]) -> str:
+    """Return the constant defaults of a model's fields as a JSON object by column, written in SQL."""
+    values: dict[str, Any] = {}
+    for field in model._meta.concrete_fields:
+        value = field.default if field.db_default is NOT_PROVIDED else field.db_default
+        if value is not NOT_PROVIDED and not callable(value):
+            values[field.column] = value
+    return f"'{json.dumps(values)}'::jsonb"
 
 
 def differing(using: str = DEFAULT_DB_ALIAS) -> list[str]:
@@ -120,7 +138,9 @@ def _hash(text: str) -> str:
 
 
 @register_check(Tags.database)
-def functions_are_those_of_the_code(*, databases: list[str] | None, **_: Any) -> list[CheckMessage]:
+def functions_are_those_of_the_code(
+    *, databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
     """Refuse a database whose functions are not those of the code; runs only with `--database`."""
     return [
         Error(

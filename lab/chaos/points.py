@@ -59,8 +59,8 @@ _MOMENTS = {
     ("accept", "web", "postgres"): [
         ("the look at the rows", "token_session", ""),
         ("taking slots", "relay_take_slots", ""),
-        ("storing calls", "relay_store_calls", ""),
-        ("the commit", "COMMIT", "relay_store_calls"),
+        ("storing calls", "relay_insert_calls", ""),
+        ("the commit", "COMMIT", "relay_insert_calls"),
     ],
     ("accept", "web", "node"): [("asking the node", "eth_", "")],
     ("broadcast", "worker-relay", "postgres"): [

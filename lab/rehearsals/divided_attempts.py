@@ -41,7 +41,7 @@ ORDER BY n
     "SET session_replication_role = origin",
     "VACUUM (ANALYZE) relay_attempt",
 )
-# What accepting, broadcasting and tracking write of one attempt: `relay_store_calls`, `_MARK_SENT`, `_UPDATE_RECEIPTS`.
+# What `relay_insert_calls`, `_MARK_SENT` and `_UPDATE_RECEIPTS` write of one attempt.
 _WRITES = {
     "store a signed attempt": f"""
 WITH locked AS (

@@ -397,7 +397,7 @@ class Migration(migrations.Migration):
                 ("worst_cost_wei", gateway.common.fields.Uint256Field()),
                 (
                     "call",
-                    models.JSONField(help_text="What `relay_store_calls` takes, without the signed bytes."),
+                    models.JSONField(help_text="What `relay_insert_calls` takes, without the signed bytes."),
                 ),
                 ("taken_at", models.DateTimeField()),
                 (

@@ -55,7 +55,7 @@ TIMELINE = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bi
 
 
 def _functions() -> str:
-    """Return the SQL of `functions.sql`, with the names of statuses from the one place that has them."""
+    """Register the SQL of `functions.sql`, with names of statuses and lists of columns from the models."""
     names = {
         "in_progress": IN_PROGRESS_SQL,
         "active": ACTIVE_SQL,
@@ -67,6 +67,10 @@ def _functions() -> str:
         "signed": f"'{Attempt.Status.SIGNED}'",
         "timeline": TIMELINE,
         "untrusted": f"'{Loss.Kind.UNTRUSTED}'",
+        "call_columns": sql_functions.columns(RelayTransaction),
+        "call_defaults": sql_functions.defaults(RelayTransaction),
+        "attempt_columns": sql_functions.columns(Attempt, without="relay_transaction_id"),
+        "attempt_defaults": sql_functions.defaults(Attempt),
     }
     return sql_functions.register(Path(__file__).parents[1], names)
 

@@ -159,7 +159,7 @@ class UnsignedCall(models.Model):
     controller_address = AddressField()
     relay_nonce = Uint256Field()
     worst_cost_wei = Uint256Field()
-    call = models.JSONField(help_text="What `relay_store_calls` takes, without the signed bytes.")
+    call = models.JSONField(help_text="What `relay_insert_calls` takes, without the signed bytes.")
     taken_at = models.DateTimeField()
 
     class Meta:

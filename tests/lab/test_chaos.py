@@ -205,7 +205,7 @@ def test_messages_of_postgresql_are_passed_on_whole() -> None:
 
 def test_a_point_is_a_statement_inside_its_transaction() -> None:
     point = next(point for point in POINTS if point.name == "accept before the commit")
-    taken = ["BEGIN", "SELECT relay_store_calls($1)"]
+    taken = ["BEGIN", "SELECT relay_insert_calls($1)"]
     assert point.matches(doing="COMMIT", during=taken, side=Side.BEFORE)
     assert not point.matches(doing="COMMIT", during=taken, side=Side.AFTER)
     assert not point.matches(doing="COMMIT", during=["BEGIN"], side=Side.BEFORE)

@@ -1,7 +1,7 @@
 """
 Accept relay calls that the chain would execute now: hold their credits, take account nonces, sign, store.
 
-`relay_take_slots` and `relay_store_calls` do it for many calls in one transaction; `relay/functions.sql` has their
+`relay_take_slots` and `relay_insert_calls` do it for many calls in one transaction; `relay/functions.sql` has their
 rules. Inside the transaction nothing leaves the process: hold, account nonce, signed bytes and rows commit together
 or not at all, so an answered hash is a hash that will be broadcast. With a signer elsewhere, each function has a
 transaction of its own, and the calls wait for their signatures in between (`relay.services.accepting.unsigned`).
@@ -40,7 +40,7 @@ from relay.pricing import cost_in_credits
 from relay.queries import CallRows, Identity
 from relay.services.accepting import unsigned
 from relay.services.accepting.preflight import Approval
-from relay.services.accepting.unsigned import STORE_CALLS, Unsigned
+from relay.services.accepting.unsigned import Unsigned, as_hex, insert_calls
 from relay.services.fleet import losses
 from relay.services.fleet.relayers import seconds_until_next_block
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
@@ -240,9 +240,9 @@ def _sign_and_store(
     for place, slot in taken.items():
         row = _row_of(batch[place], slot)
         signed = _sign(signer, batch[place], relayer=str(slot.relayer), account_nonce=row["account_nonce"])
-        rows[place] = row | {"transaction_hash": signed.transaction_hash, "raw": signed.raw.hex()}
+        rows[place] = row | {"transaction_hash": signed.transaction_hash, "raw": as_hex(signed.raw)}
     if rows:
-        db.first_row(STORE_CALLS, {"calls": json.dumps(list(rows.values())), "chain": get_chain().id})
+        insert_calls(list(rows.values()))
     return {place: row["transaction_hash"] for place, row in rows.items()}
 
 
@@ -324,27 +324,28 @@ def _sign(signer: Signer, approved: ApprovedCall, *, relayer: str, account_nonce
 
 
 def _row_of(approved: ApprovedCall, slot: _Slot) -> dict[str, Any]:
-    """Return the call as `relay_store_calls` takes it, without the signed bytes."""
+    """Return the columns of the call and of its attempt, without the signed bytes."""
     request, approval = approved.request, approved.approval
     return {
+        "chain_id": get_chain().id,
         "user_id": request.caller.user_id,
-        "profile": request.caller.profile_address,
-        "key_manager": request.call.key_manager,
-        "controller": request.identity.controller,
+        "profile_address": request.caller.profile_address,
+        "key_manager_address": request.call.key_manager,
+        "controller_address": request.identity.controller,
         "digest": request.identity.digest,
         "generation": approved.rows.generation,
         "channel": approved.query.channel,
         "relay_nonce": request.call.relay_nonce,
         "validity": request.call.validity,
-        "payload": request.call.payload.hex(),
-        "signature": request.call.signature.hex(),
+        "payload": as_hex(request.call.payload),
+        "signature": as_hex(request.call.signature),
         "is_follower": request.call.relay_nonce > approval.chain_nonce,
         "relayer_id": slot.relayer_id,
         "account_nonce": slot.account_nonce,
         "hold_id": slot.hold_id,
         "gas_limit": approval.gas.limit,
-        "max_fee_wei": approval.fees.max_fee_per_gas_wei,
-        "max_tip_wei": approval.fees.max_priority_fee_per_gas_wei,
+        "max_fee_per_gas_wei": approval.fees.max_fee_per_gas_wei,
+        "max_priority_fee_per_gas_wei": approval.fees.max_priority_fee_per_gas_wei,
         "expected_cost": cost_in_credits(
             gas=approval.gas.expected,
             price_wei=approval.fees.expected_price_wei,
@@ -353,7 +354,7 @@ def _row_of(approved: ApprovedCall, slot: _Slot) -> dict[str, Any]:
         "quoted_cost": approved.quoted_cost,
         "credits_before": slot.balance,
         "request_id": request.request_id,
-        "accepted_at": request.now.isoformat(),
+        "created_at": request.now.isoformat(),
     }
 
 

@@ -38,7 +38,7 @@ _LEFT_BEHIND = timedelta(seconds=5)
 
 @dataclass(frozen=True, slots=True)
 class Unsigned:
-    """A call with its slot: the row that `relay_store_calls` stores once it is signed, and its relayer's address."""
+    """A call with its slot: the row that `relay_insert_calls` stores once it is signed, and its relayer's address."""
 
     row: dict[str, Any]
     relayer: str
@@ -52,18 +52,18 @@ class Unsigned:
         """What is to be signed."""
         row = self.row
         calldata = encode_execute_relay_call(
-            signature=bytes.fromhex(row["signature"]),
+            signature=unhex(row["signature"]),
             nonce=int(row["relay_nonce"]),
             validity=int(row["validity"]),
-            payload=bytes.fromhex(row["payload"]),
+            payload=unhex(row["payload"]),
         )
         transaction = UnsignedTransaction(
             chain_id=get_chain().id,
             account_nonce=row["account_nonce"],
-            max_priority_fee_per_gas_wei=row["max_tip_wei"],
-            max_fee_per_gas_wei=row["max_fee_wei"],
+            max_priority_fee_per_gas_wei=row["max_priority_fee_per_gas_wei"],
+            max_fee_per_gas_wei=row["max_fee_per_gas_wei"],
             gas_limit=row["gas_limit"],
-            to=row["key_manager"],
+            to=row["key_manager_address"],
             data=calldata,
         )
         return SigningRequest(self.relayer, transaction)
@@ -73,8 +73,23 @@ class Unsigned:
         return {
             **self.row,
             "transaction_hash": transaction.transaction_hash,
-            "raw": transaction.raw.hex(),
+            "raw": as_hex(transaction.raw),
         }
+
+
+def insert_calls(rows: Sequence[dict[str, Any]]) -> None:
+    """Store signed calls with their attempts, each row by the names of their columns."""
+    db.first_row(_INSERT_CALLS, {"calls": json.dumps(rows)})
+
+
+def as_hex(data: bytes) -> str:
+    """Return bytes as PostgreSQL reads them from text."""
+    return rf"\x{bytes(data).hex()}"
+
+
+def unhex(text: str) -> bytes:
+    """Return the bytes that `as_hex` wrote."""
+    return bytes.fromhex(text.removeprefix(r"\x"))
 
 
 def keep(calls: Sequence[Unsigned]) -> None:
@@ -137,7 +152,7 @@ def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, st
         with transaction.atomic(durable=True):
             waiting = {hold_id for (hold_id,) in db.all_rows(_TAKE_AWAY, {"holds": holds})}
             rows = [call.signed(outcome) for call, outcome in signed if call.hold_id in waiting]
-            db.first_row(STORE_CALLS, {"calls": json.dumps(rows), "chain": get_chain().id})
+            insert_calls(rows)
     except IntegrityError as error:
         if len(signed) > 1:
             return {hold: result for one in signed for hold, result in _store([one]).items()}
@@ -224,10 +239,31 @@ def _read(*, hold_id: int | None = None, before: datetime | None = None) -> list
         rows = rows.filter(hold_id=hold_id)
     if before is not None:
         rows = rows.filter(taken_at__lt=before)
-    return [Unsigned(row.call, row.relayer.address) for row in rows[:1000]]
+    return [Unsigned(_by_columns(row.call), row.relayer.address) for row in rows[:1000]]
 
 
-STORE_CALLS = "SELECT relay_store_calls(%(calls)s::jsonb, %(chain)s)"
+# The keys of a call that a process of the commits before version 1.0 has kept; removed in 1.1.
+_FORMER_KEYS = {
+    "profile": "profile_address",
+    "key_manager": "key_manager_address",
+    "controller": "controller_address",
+    "max_fee_wei": "max_fee_per_gas_wei",
+    "max_tip_wei": "max_priority_fee_per_gas_wei",
+    "accepted_at": "created_at",
+}
+
+
+def _by_columns(call: dict[str, Any]) -> dict[str, Any]:
+    """Return a call that was kept, also one with the former keys, as `relay_insert_calls` takes it."""
+    if "profile" not in call:
+        return call
+    texts = {name: rf"\x{call[name]}" for name in ("payload", "signature")}
+    return {_FORMER_KEYS.get(name, name): value for name, value in (call | texts).items()} | {
+        "chain_id": get_chain().id
+    }
+
+
+_INSERT_CALLS = "SELECT relay_insert_calls(%(calls)s::jsonb)"
 
 _KEEP = """
 INSERT INTO relay_unsignedcall (
@@ -235,10 +271,10 @@ INSERT INTO relay_unsignedcall (
     worst_cost_wei, call, taken_at
 )
 SELECT %(chain)s, (call ->> 'relayer_id')::bigint, (call ->> 'account_nonce')::bigint, (call ->> 'hold_id')::bigint,
-       call ->> 'key_manager', call ->> 'controller', (call ->> 'relay_nonce')::numeric,
-       (call ->> 'gas_limit')::numeric * (call ->> 'max_fee_wei')::numeric, call, statement_timestamp()
+       call ->> 'key_manager_address', call ->> 'controller_address', (call ->> 'relay_nonce')::numeric,
+       (call ->> 'gas_limit')::numeric * (call ->> 'max_fee_per_gas_wei')::numeric, call, statement_timestamp()
 FROM jsonb_array_elements(%(calls)s::jsonb) AS call
-ORDER BY call ->> 'key_manager', call ->> 'controller', call ->> 'relay_nonce'
+ORDER BY call ->> 'key_manager_address', call ->> 'controller_address', call ->> 'relay_nonce'
 RETURNING id
 """
 _TAKE_AWAY = "DELETE FROM relay_unsignedcall WHERE hold_id = ANY(%(holds)s::bigint[]) RETURNING hold_id"

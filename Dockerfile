@@ -31,11 +31,10 @@ COPY backoffice backoffice
 COPY webhooks webhooks
 COPY signer signer
 COPY templates templates
-# Static files are named by their content and compressed. The settings load with values that are used for nothing.
-RUN mkdir static && SECRET_KEY=used-for-nothing AUTH_REFRESH_SECRET=used-for-nothing AUTH_SIGNING_KEYS=used-for-nothing \
-    CHECKIN_SEED_SECRETS=used-for-nothing AD_NETWORK_SECRET_KEYS=used-for-nothing RELAY_RELAYER_KEYS=0x$(printf '%064d' 1) AUTH_DOMAIN=build ALLOWED_HOSTS=build \
-    PUBLIC_URL=https://build DATABASE_URL=postgresql://build@build/build REDIS_URL=redis://build/0 CHAIN_ID=42 \
-    CHAIN_RPC_URLS=http://build python manage.py collectstatic --no-input --skip-checks
+# Static files are named by their content and compressed. The process `build` needs no secret but SECRET_KEY.
+RUN mkdir static && GATEWAY_PROCESS=build SECRET_KEY=unused ALLOWED_HOSTS=build PUBLIC_URL=https://build AUTH_DOMAIN=build \
+    DATABASE_URL=postgresql://build@build/build REDIS_URL=redis://build/0 CHAIN_ID=42 CHAIN_RPC_URLS=http://build \
+    python manage.py collectstatic --no-input --skip-checks
 USER 10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \

@@ -9,12 +9,14 @@ import hashlib
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from devstack.console import complain, say
 from devstack.files import DATA, PROJECT
+from gateway.common.processes import PROCESSES, USED_BY, withheld
 
 CHART, RENDERED = PROJECT / "deploy" / "chart", PROJECT / "deploy" / "rendered"
 VALUES = ("small", "production", "kms", "external-signer")
@@ -23,6 +25,18 @@ _NAME, _NAMESPACE, _KUBERNETES = "gateway", "gateway", "1.31"
 _WARNING = 2
 # Their definitions come with their operators.
 _OPERATORS = ("keda.sh/", "monitoring.coreos.com/")
+
+
+def process_files() -> dict[Path, str]:
+    """Return the files made from the list of secrets: what the chart reads, and an environment file per process."""
+    head = "# Written by `make chart` from gateway/common/processes.py; not to be edited.\n"
+    deployed = [process for process in PROCESSES if process != "build"]
+    uses = {process: [name for name, users in USED_BY.items() if process in users] for process in deployed}
+    files = {CHART / "secrets.yaml": head + yaml.safe_dump(uses, sort_keys=False)}
+    for process in deployed:
+        lines = [f"GATEWAY_PROCESS={process}", *(f"{name}=" for name in withheld(process))]
+        files[PROJECT / "deploy" / "processes" / f"{process}.env"] = head + "\n".join(lines) + "\n"
+    return files
 
 
 def chart_digest() -> str:
@@ -35,6 +49,9 @@ def chart_digest() -> str:
 
 def render_chart() -> int:
     """Write `deploy/rendered`; return 1, and write nothing, if Helm or a schema finds a mistake."""
+    for path, text in process_files().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
     _install()
     texts = {name: _rendered(name) for name in VALUES}
     wrong = [f"{name}: {one}" for name in VALUES for one in [*_lint(name), *_invalid(texts[name])]]

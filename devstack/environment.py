@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import math
 import os
 import secrets
@@ -23,6 +24,7 @@ from devstack.files import read_json, write_json
 from devstack.services.outside import Outside
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.world.keys import address_of
+from gateway.common.processes import SIGNING, withheld
 
 CREDIT_WEI = 10**12
 CREDITS_PER_MAJOR_UNIT = 1_000  # the payout rate of every currency until staff add another one
@@ -30,11 +32,6 @@ _RELAYERS = 4
 # Private keys of the curve are numbers below it.
 _P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 _KEYS = {"RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY"}
-_UNLIMITED = "60000000/minute"
-_RATES = (
-    *("AUTH_NONCE", "AUTH_VERIFY", "AUTH_REFRESH", "RELAY_PREPARE", "RELAY_EXECUTE", "RELAY_READ"),
-    *("LSP15", "LSP15_SIGNER", "LSP15_NEW_SIGNER", "BILLING", "CHECKIN", "DASHBOARD", "POSTBACK"),
-)
 
 
 @dataclass(frozen=True)
@@ -99,9 +96,8 @@ def django_environment(
 ) -> dict[str, str]:
     """Return the settings of a stack whose web process listens on `port`."""
     return {
-        "DJANGO_SETTINGS_MODULE": "gateway.settings",
+        "DJANGO_SETTINGS_MODULE": "devstack.settings",
         "SECRET_KEY": secrets.django,
-        "DEBUG": "False",
         "ALLOWED_HOSTS": "127.0.0.1,localhost",
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
         "DATABASE_URL": services.application_database_url,
@@ -117,8 +113,6 @@ def django_environment(
         "WEBHOOK_SECRET_KEYS": secrets.derived("webhooks"),
         # Demo profiles carry name and picture with them; nobody is asked.
         "IPFS_GATEWAY_URL": "https://ipfs.invalid",
-        "WEBHOOK_ALLOW_HTTP": "True",
-        "WEBHOOK_ALLOW_LOOPBACK": "True",
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),
         "RELAY_RELAYER_MNEMONIC": secrets.mnemonic,
         "RELAY_TREASURY_KEY": secrets.treasury_key,
@@ -128,9 +122,8 @@ def django_environment(
         "STRIPE_SECRET_KEY": services.stripe.secret_key,
         "STRIPE_WEBHOOK_SECRETS": services.stripe.webhook_secret,
         "STRIPE_API_BASE": services.stripe.url,
-        "ADMOB_KEYS_URL": services.verifier_keys.url,
+        **overriding(ADMOB_KEYS_URL=services.verifier_keys.url),
         "CORS_ALLOW_ALL_ORIGINS": "True",
-        **{f"{name}_RATE": _UNLIMITED for name in _RATES},
         **_pooling(services),
     }
 
@@ -153,6 +146,18 @@ def owner_environment(services: Outside) -> dict[str, str]:
 def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of a process that has no relayer key."""
     return {name: text for name, text in environment.items() if name not in _KEYS}
+
+
+def overriding(**settings: object) -> dict[str, str]:
+    """Return variables with which `devstack.settings` overrides settings that are no variables of the service."""
+    return {f"DEVSTACK_{name}": json.dumps(value) for name, value in settings.items()}
+
+
+def environment_of(process: str, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what a process of this name in `compose.yaml` runs with: only secrets and keys that it uses."""
+    given = environment if process in SIGNING else without_keys(environment)
+    hidden = dict.fromkeys(withheld(process), "")
+    return {**given, **hidden, "GATEWAY_PROCESS": process}
 
 
 def process_environment(settings: dict[str, str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from devstack.environment import (
     Secrets,
     django_environment,
     keep_secrets,
+    overriding,
     owner_environment,
     process_environment,
 )
@@ -54,12 +55,11 @@ def demo_plan() -> Plan:
 def load_plan() -> Plan:
     """Return what a load generator needs: many profiles that can pay, many relayers, little logging."""
     # A profile stands for many users, none of whom is limited.
-    limits = ("RELAY_CANCELLED_CALLS_PER_HOUR", "RELAY_CANCELLED_CALLS_PER_DAY")
     settings = {
         "LOG_LEVEL": "WARNING",
         "RELAY_MAX_IN_FLIGHT": str(_LOAD_IN_FLIGHT),
-        "WEB_MAX_LONG_POLLS_PER_USER": "1000",
-        **dict.fromkeys(limits, "1000000"),
+        **overriding(WEB_MAX_LONG_POLLS_PER_USER=1000),
+        "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
     }
     profiles = [ProfilePlan() for _ in range(_LOAD_PROFILES)]
     return Plan(profiles, credits=_LOAD_CREDITS, relayers=_LOAD_RELAYERS, settings=settings)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from devstack.environment import without_keys
+from devstack.environment import environment_of
 from devstack.files import PROJECT
 from devstack.services.server import Server, status_of
 
@@ -109,15 +109,13 @@ class DefaultWorker(Worker):
     concurrency: ClassVar[int] = 4
 
 
-class _ProcessWithoutKeys(GatewayProcess):
-    def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
-        super().__init__(log_directory, {**without_keys(environment), "RELAY_SIGNER": "none"})
-
-
-class Beat(_ProcessWithoutKeys):
-    """The Celery clock, which gets no relayer key, as in production."""
+class Beat(GatewayProcess):
+    """The Celery clock, which gets only the secrets that it uses, as in production."""
 
     name: ClassVar[str] = "beat"
+
+    def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
+        super().__init__(log_directory, environment_of("beat", environment))
 
     def command(self) -> list[str]:
         """Return the foreground clock; its schedule is kept beside its log."""
@@ -129,11 +127,14 @@ class Beat(_ProcessWithoutKeys):
         return "beat: Starting" in self.log_path.read_text(errors="replace")
 
 
-class Eraser(_ProcessWithoutKeys):
+class Eraser(GatewayProcess):
     """The job that erases people who deleted their accounts; its environment is that of the owner of the tables."""
 
     name: ClassVar[str] = "eraser"
     every_seconds: ClassVar[int] = 10
+
+    def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
+        super().__init__(log_directory, environment_of("eraser", environment))
 
     def command(self) -> list[str]:
         """Return the foreground job."""

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from devstack.console import complain, fall_silent, say, step
 from devstack.django_process import DjangoFailed, run_django
+from devstack.environment import overriding
 from devstack.files import PROJECT, read_json, write_json
 from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, Eraser, RelayWorker, Web, Worker
@@ -134,7 +135,7 @@ def _write_stand_in(path: Path, services: Services, profile: Profile) -> dict[st
         key=json.dumps(profile.controller.private_key),
     )
     path.write_text(_EXTENSION.read_text() + installed)
-    return {"DEV_EXTENSION_FILE": str(path.resolve())}
+    return overriding(DEV_EXTENSION_FILE=str(path.resolve()))
 
 
 def _workers(logs: Path, environment: dict[str, str], options: Options) -> list[Server]:

@@ -25,6 +25,11 @@ _SPARE = 4
 # scrypt's cost: the keys of a dev stack lie beside their password.
 _WORK = 2
 _TOKEN = "signer"
+# Variables of the service that the signer reads as well.
+_SHARED = {
+    *("CHAIN_TRUST", "RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS", "RELAY_MAX_GAS_UNTRUSTED"),
+    *("RELAY_TOP_UP_TO_WEI", "RELAY_TOP_UP_DAILY_WEI"),
+}
 _MODULE, _UTILITY = "usr/lib/softhsm/libsofthsm2.so", "usr/bin/softhsm2-util"
 
 
@@ -136,16 +141,16 @@ def signing_at(
     environment = {
         "SIGNER_LISTEN": endpoint.listen,
         **_files(endpoint.its_certificates),
-        "SIGNER_CHAIN_ID": str(services.chain_id),
+        "CHAIN_ID": str(services.chain_id),
         "SIGNER_RPC_URL": services.rpc_url,
         "SIGNER_JOURNAL": str(folder / "journal"),
         "SIGNER_GAS_PER_HOUR": str(10**13),
-        "SIGNER_MAX_GAS": settings.get("RELAY_MAX_GAS", "3000000"),
+        **{name: text for name, text in settings.items() if name in _SHARED},
         "SIGNER_TRUSTED_KEY_MANAGERS": implementations.key_manager,
         "SIGNER_TRUSTED_PROFILES": implementations.universal_profile,
     }
     signer = Signer(directory / "log", process_environment(environment | of_keys), endpoint)
-    of_service = {"RELAY_SIGNER": "remote", "SIGNER_URL": endpoint.url, **_files(endpoint.certificates)}
+    of_service = {"SIGNER_URL": endpoint.url, **_files(endpoint.certificates)}
     return Signing([*before, signer], without_keys(settings) | of_service, folder / "journal")
 
 
@@ -201,7 +206,7 @@ def _in_cloud(folder: Path, keys: Mapping[str, Sequence[str]], stub: KmsStub) ->
         {name: text for kind, texts in keys.items() for name, text in zip(ids[kind], texts, strict=True)},
     )
     return {
-        "SIGNER_AWS_ENDPOINT": stub.url,
+        "AWS_ENDPOINT_URL_KMS": stub.url,
         "AWS_ACCESS_KEY_ID": "stub",
         "AWS_SECRET_ACCESS_KEY": "stub",
         "AWS_DEFAULT_REGION": "eu-central-1",
@@ -222,8 +227,4 @@ def _socket_endpoint(directory: Path) -> SignerEndpoint:
 def _files(certificates: Certificates | None) -> dict[str, str]:
     if certificates is None:
         return {}
-    return {
-        "SIGNER_TLS_CERTIFICATE": certificates.certificate,
-        "SIGNER_TLS_KEY": certificates.key,
-        "SIGNER_TLS_AUTHORITY": certificates.authority,
-    }
+    return {"SIGNER_TLS_FOLDER": str(Path(certificates.certificate).parent)}

@@ -1,8 +1,8 @@
 """
-Every setting of the service, once. Values come from the environment through `gateway.common.env`.
+Every setting of the service. `gateway.common.env` reads those that an operator may change from the environment.
 
-The sections are those of `docs/configuration.md`, which gives the form, default and meaning of every variable.
-A variable without a default must be set. Names end in their unit; where they do not, a comment names it.
+`docs/configuration.md` describes every variable that is read here. A variable without a default must be set. The other
+settings are constants; tests and development stacks override some of them. Names end in the unit.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import django_stubs_ext
-import structlog
-from celery.schedules import crontab
 from corsheaders.defaults import default_headers
 from django.core.exceptions import ImproperlyConfigured
 
 from gateway.admin.theme import NAME, THEME
-from gateway.common import env, redis_urls
-from gateway.common.logging import expected_errors_are_warnings, json_formatter
+from gateway.common import env, processes, redis_urls
+from gateway.common.logging import configure_structlog, logging_settings
+from gateway.openapi import OPENAPI
+from gateway.schedule import periodic_tasks
 
 # Allows annotations such as ModelAdmin[Relayer] at run time.
 django_stubs_ext.monkeypatch()
@@ -27,14 +27,15 @@ BASE_DIR = Path(__file__).resolve().parents[1]
 
 # ------------ The process ------------------------------------------------------------------------------------
 
+# Which process of compose.yaml this is; empty where one process does everything. It decides which secrets are refused.
+_PROCESS = env.choice("GATEWAY_PROCESS", allowed=("", *processes.PROCESSES), default="")
 SECRET_KEY = env.secret("SECRET_KEY")
-DEBUG = env.flag("DEBUG", default=False)
+DEBUG = False
 ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
-# Where callers reach the service; https switches on everything that depends on it.
+# Where callers reach the service. With https, cookies are secure and plain http is refused.
 PUBLIC_URL = env.base_url("PUBLIC_URL")
 _IS_HTTPS = PUBLIC_URL.startswith("https://")
-# What this web process answers; the admin may run as a process of its own, with a host name and secrets of its own.
-WEB_SERVES = env.choice("WEB_SERVES", allowed=("all", "service", "admin"), default="all")
+WEB_SERVES = {"web": "service", "admin": "admin"}.get(_PROCESS, "all")
 ROOT_URLCONF = "gateway.urls"
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -43,16 +44,14 @@ FORMAT_MODULE_PATH = "gateway.admin.formats"
 APPEND_SLASH = False
 # Bytes of a request's body.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
-# Of each web process: requests that are answered at the same time, and those that wait for one of its threads.
-# A thread mostly waits: for the node, for PostgreSQL, or for a turn that it shares with others.
+# Per web process: requests answered at the same time, and requests that wait for a thread.
 WEB_THREADS = env.integer("WEB_THREADS", default=32, minimum=1)
-WEB_MAX_WAITING_REQUESTS = env.integer("WEB_MAX_WAITING_REQUESTS", default=256)
-# Requests that wait for a change: they take no thread, but each occupies a connection.
-WEB_MAX_LONG_POLLS = env.integer("WEB_MAX_LONG_POLLS", default=1000)
-WEB_MAX_LONG_POLLS_PER_USER = env.integer("WEB_MAX_LONG_POLLS_PER_USER", default=8)
-# Seconds in which a request's body must arrive.
-WEB_BODY_SECONDS = env.integer("WEB_BODY_SECONDS", default=10, minimum=1)
-# Reverse proxies in front of the service, whose X-Forwarded-* headers are trusted.
+WEB_MAX_WAITING_REQUESTS = 256
+# Requests that wait for a call's status to change. They occupy a connection and no thread.
+WEB_MAX_LONG_POLLS, WEB_MAX_LONG_POLLS_PER_USER = 1000, 8
+# How long a client may take to send a request's body.
+WEB_BODY_SECONDS = 10
+# The number of reverse proxies in front of the service whose X-Forwarded-* headers are trusted.
 TRUSTED_PROXY_COUNT = env.integer("TRUSTED_PROXY_COUNT", default=0)
 
 # ------------ Apps, middleware and templates -----------------------------------------------------------------
@@ -117,7 +116,7 @@ MIDDLEWARE = [
     "axes.middleware.AxesMiddleware",
 ]
 
-# Spans of relay calls go there, https://collector:4318/v1/traces, of so many calls in a hundred; empty for none.
+# Where spans of relay calls are sent, and the percentage of calls traced.
 TRACING_OTLP_URL = env.url("TRACING_OTLP_URL", default="")
 TRACING_PERCENT = env.integer("TRACING_PERCENT", default=100, minimum=1, maximum=100)
 if TRACING_OTLP_URL:
@@ -154,24 +153,20 @@ STORAGES = {
 
 _PLACE = {"dbname", "user", "password", "host", "port"}
 _STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
-# A request that waits longer than this is stuck: fail it, free the row, let the caller repeat.
-_LOCK_SECONDS = env.integer("DATABASE_LOCK_TIMEOUT_SECONDS", default=10, minimum=1)
-_TIMEOUTS = {"lock_timeout": f"{_LOCK_SECONDS}s", "idle_in_transaction_session_timeout": "30s"}
-# What `migrate` sets for the role of the processes; commands, which have no limit of their own, run as others do.
+_TIMEOUTS = {"lock_timeout": "10s", "idle_in_transaction_session_timeout": "30s"}
+# What `migrate` sets for the role of the processes. Commands run without a statement timeout; the role has one anyway.
 DATABASE_ROLE_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS or 15}s", **_TIMEOUTS}
-# A pooler in front gives a session for as long as a connection lasts, or for one transaction: then nothing may be set
-# for a session, or kept in it.
+# A connection pooler that assigns a session per transaction keeps no state of a session.
 DATABASE_POOLING = env.choice("DATABASE_POOLING", allowed=("session", "transaction"), default="session")
 _HAS_SESSIONS = DATABASE_POOLING == "session"
 _LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS}s", **_TIMEOUTS} if _HAS_SESSIONS else {}
-# Past the pooler, for the one session that waits for notifications.
+# Bypasses the pooler, for the one session that waits for notifications.
 DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL", default="")
-_PREPARES = env.flag("DATABASE_PREPARED_STATEMENTS", default=_HAS_SESSIONS)
-# One pool for each database; the parameters of its URL that are no place, such as sslmode, go to the driver unchanged.
+# One pool per database. Parameters such as sslmode pass from the URL to the driver.
 _OPTIONS = {
     **({"options": " ".join(f"-c {name}={limit}" for name, limit in _LIMITS.items())} if _LIMITS else {}),
     # Only statements of gateway.common.db are ever prepared: the ORM puts values into the text.
-    "prepare_threshold": 5 if _PREPARES else None,
+    "prepare_threshold": 5 if _HAS_SESSIONS else None,
     "pool": {
         "min_size": 1,
         "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1),
@@ -200,11 +195,11 @@ DATABASES: dict[str, dict[str, Any]] = {"default": _database_at(env.database("DA
 if _replica := env.database("DATABASE_REPLICA_URL", default=""):
     DATABASES["replica"] = _database_at(_replica)
 DATABASE_ROUTERS = ["gateway.common.replicas.Router"]
-# After a change, a member of staff reads from the primary for so long: the standby may not have it yet.
-DATABASE_REPLICA_SECONDS = env.integer("DATABASE_REPLICA_SECONDS", default=10, minimum=1)
-# Set where `migrate` runs, as the owner of the tables: the role as which all other processes connect.
+# How long a member of staff who changed something reads from the primary, because the standby may lag behind.
+DATABASE_REPLICA_SECONDS = 10
+# Set for `migrate`, which owns the tables: the role of all other processes, which `migrate` gives its rights.
 DATABASE_APPLICATION_ROLE = env.optional("DATABASE_APPLICATION_ROLE")
-# Whether a commit must be on another machine as well; `check --deploy` looks whether it is.
+# Whether each commit must reach a standby first; `check --deploy` verifies it.
 DATABASE_SYNCHRONOUS_STANDBY = env.flag("DATABASE_SYNCHRONOUS_STANDBY", default=False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.url("REDIS_URL", schemes=("redis", "rediss", redis_urls.SENTINEL))
@@ -273,50 +268,24 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.common.parsers.AlwaysJSON",
 }
 
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Credit relay gateway",
-    "DESCRIPTION": (BASE_DIR / "gateway/description.md").read_text(encoding="utf-8"),
-    "VERSION": "1.0.0",
-    "SERVERS": [{"url": "/", "description": "The service that this document comes from."}],
-    "TAGS": [
-        {"name": "sign-in", "description": "Sessions and tokens of a profile."},
-        {"name": "relay", "description": "Relay calls, their status, and the quota."},
-        {"name": "user", "description": "Dashboard, histories, check-ins and ad networks."},
-        {"name": "payments", "description": "The monthly subscription by card."},
-        {"name": "ledger", "description": "Signed roots over all entries, and proofs of the own ones."},
-        {"name": "LSP-15 wallets", "description": "Paths for wallets that speak LSP-15 and send no token."},
-        {"name": "ad networks", "description": "Where ad networks report earnings."},
-    ],
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SWAGGER_UI_DIST": "SIDECAR",
-    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "REDOC_DIST": "SIDECAR",
-    "COMPONENT_SPLIT_REQUEST": True,
-    "SCHEMA_PATH_PREFIX": r"/api",
-    "OAS_VERSION": "3.1.0",
-    "ENUM_NAME_OVERRIDES": {
-        "StatusEnum": "relay.models.RelayStatus",
-        "SubscriptionStatusEnum": "payments.models.Subscription.Status",
-    },
-    "PREPROCESSING_HOOKS": ["gateway.docs.paths_as_documented"],
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "gateway.docs.ready_for_generators",
-    ],
-}
+SPECTACULAR_SETTINGS = OPENAPI
 
-RELAY_EXECUTE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")
-RELAY_PREPARE_RATE = env.rate("RELAY_PREPARE_RATE", "600/minute")
-# Callers of the LSP-15 paths have no token: counted by network address, then by signer.
+# Per user, unless a comment names another key.
+RELAY_EXECUTE_RATE = RELAY_PREPARE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")
+RELAY_READ_RATE = "1200/minute"
+DASHBOARD_RATE = "600/minute"
+BILLING_RATE = CHECKIN_RATE = "60/minute"
+# The LSP-15 paths have no token: limited by network address, by signer, and by profile for signers never seen before.
 LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
-LSP15_SIGNER_RATE = env.rate("LSP15_SIGNER_RATE", "120/minute")
-LSP15_NEW_SIGNER_RATE = env.rate("LSP15_NEW_SIGNER_RATE", "30/minute")
-# The signature of a call that failed on chain is public: after so many failures, repeating it takes a token.
-LSP15_FAILURES_PER_CALL = env.integer("LSP15_FAILURES_PER_CALL", default=2, minimum=1)
-DASHBOARD_RATE = env.rate("DASHBOARD_RATE", "600/minute")
-# How long a request may wait for a call's status to change. Proxies between here and the client must wait longer.
-RELAY_WAIT_SECONDS = env.integer("RELAY_WAIT_SECONDS", default=20, minimum=1, maximum=30)
-RELAY_READ_RATE = env.rate("RELAY_READ_RATE", "1200/minute")
+LSP15_SIGNER_RATE, LSP15_NEW_SIGNER_RATE = "120/minute", "30/minute"
+# By network address.
+AUTH_NONCE_RATE = AUTH_VERIFY_RATE = env.rate("AUTH_RATE", "30/minute")
+AUTH_REFRESH_RATE = LEDGER_ROOTS_RATE = "60/minute"
+POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
+# Anybody can repeat the public signature of a call that failed on chain. After this many failures they need a token.
+LSP15_FAILURES_PER_CALL = 2
+# How long a request waits for a call's status to change.
+RELAY_WAIT_SECONDS = 20
 
 # ------------ Sign-in: our tokens, and those of an external issuer -------------------------------------------
 
@@ -328,260 +297,188 @@ SIMPLE_JWT = {
     # The keys are those of AUTH_SIGNING_KEYS.
     "ALGORITHM": "ES256",
     "SIGNING_KEY": None,
-    "ISSUER": env.optional("AUTH_ISSUER", PUBLIC_URL),
-    "AUDIENCE": env.optional("AUTH_AUDIENCE", PUBLIC_URL),
+    "ISSUER": PUBLIC_URL,
+    "AUDIENCE": PUBLIC_URL,
     "ACCESS_TOKEN_LIFETIME": timedelta(seconds=env.integer("AUTH_ACCESS_SECONDS", default=600, minimum=30)),
     "USER_ID_CLAIM": "sub",
 }
 AUTH_REFRESH_LIFETIME = timedelta(days=env.integer("AUTH_REFRESH_DAYS", default=30, minimum=1))
-# Within this time after a rotation, a repeated refresh gets the same token again.
+# For this time after a rotation, a repeated refresh returns the same token.
 AUTH_REFRESH_GRACE = timedelta(seconds=10)
 AUTH_CHALLENGE_LIFETIME = timedelta(minutes=5)
 AUTH_EXTERNAL_JWKS_URL = env.url("AUTH_EXTERNAL_JWKS_URL", default="")
 AUTH_EXTERNAL_ISSUER = env.optional("AUTH_EXTERNAL_ISSUER")
 AUTH_EXTERNAL_AUDIENCE = env.optional("AUTH_EXTERNAL_AUDIENCE")
-AUTH_EXTERNAL_ALGORITHMS = env.listing("AUTH_EXTERNAL_ALGORITHMS", default=("ES256", "RS256"))
 AUTH_EXTERNAL_ADDRESS_CLAIM = env.optional("AUTH_EXTERNAL_ADDRESS_CLAIM", "address")
-
-AUTH_NONCE_RATE = env.rate("AUTH_NONCE_RATE", "30/minute")
-AUTH_VERIFY_RATE = env.rate("AUTH_VERIFY_RATE", "30/minute")
-AUTH_REFRESH_RATE = env.rate("AUTH_REFRESH_RATE", "60/minute")
 
 # ------------ The chain --------------------------------------------------------------------------------------
 
 CHAIN_ID = env.integer("CHAIN_ID", minimum=1)
-# A node that is named twice would count twice.
+# Without duplicates: a node listed twice would vote twice in the quorum.
 CHAIN_RPC_URLS = list(dict.fromkeys(env.urls("CHAIN_RPC_URLS")))
-CHAIN_RPC_TIMEOUT_SECONDS = env.integer("CHAIN_RPC_TIMEOUT_SECONDS", default=5, minimum=1)
+CHAIN_RPC_TIMEOUT_SECONDS = 5
 CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
-# How many nodes must say the same before money or an account nonce moves.
+# The number of nodes that must agree before credits or an account nonce change.
 CHAIN_QUORUM = env.integer(
     "CHAIN_QUORUM", default=len(CHAIN_RPC_URLS) // 2 + 1, minimum=1, maximum=len(CHAIN_RPC_URLS)
 )
-# A node whose newest block is older than this, or so far behind the others, is not asked; 0 is any age.
-CHAIN_MAX_HEAD_AGE_SECONDS = env.integer(
-    "CHAIN_MAX_HEAD_AGE_SECONDS", default=max(60, 10 * CHAIN_BLOCK_SECONDS), minimum=0
-)
-CHAIN_MAX_LAG_BLOCKS = env.integer("CHAIN_MAX_LAG_BLOCKS", default=5, minimum=1)
-# Where pictures of profiles that lie on IPFS are read; without it, no name and no picture is.
+# Where names and pictures of profiles on IPFS are read. Without it, none are shown.
 IPFS_GATEWAY_URL = env.base_url("IPFS_GATEWAY_URL", default="")
-# A script with a test key that the dev stack puts into the account holder's page; it asks the node from there.
-DEV_EXTENSION_FILE = env.optional("DEV_EXTENSION_FILE")
-if DEV_EXTENSION_FILE:
-    env.require_local("DEV_EXTENSION_FILE", PUBLIC_URL)
-    CONTENT_SECURITY_POLICY["DIRECTIVES"]["connect-src"] = ["'self'", *CHAIN_RPC_URLS]
+# A development stack sets a script with a test key, which stands in for the browser extension on the account page.
+DEV_EXTENSION_FILE = ""
 # Where the admin links transactions to; empty for no links.
-EXPLORER_URL = env.base_url(
-    "EXPLORER_URL",
-    default={42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(
-        CHAIN_ID, ""
-    ),
+EXPLORER_URL = {42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(
+    CHAIN_ID, ""
 )
-# `open` also serves profiles whose code nobody has vetted, with a lower gas cap.
+# `open` also serves profiles with code that is not vetted, with a lower gas limit.
 CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="strict")
 
 # ------------ Credits and relaying ---------------------------------------------------------------------------
 
-# Wei of gas that one credit pays for.
+# The wei of gas that one credit pays for.
 CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
-# Blocks from a transaction's own on, its own included, with which it is settled, and with which it is final.
+# The number of blocks, including its own, after which a transaction is settled, and after which it is final.
 CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
 FINALITY_BLOCKS = env.integer("FINALITY_BLOCKS", default=64, minimum=CONFIRMATIONS)
-# Final is what the node's tag `finalized` says, where the node knows it.
+# Whether the node's block tag `finalized` decides what is final, if the node has it.
 FINALITY_TAG = env.flag("FINALITY_TAG", default=False)
-# Who signs: this process, a signer elsewhere, or nobody. Without `local` it refuses to start with a key.
-RELAY_SIGNER = env.choice("RELAY_SIGNER", allowed=("local", "remote", "none"), default="local")
-# Where the signer listens, unix:///path or https://host:port, how long it may take, and the files of mutual TLS.
+# The signer, as unix:///path or https://host:port, and the folder with tls.crt, tls.key and ca.crt for https.
 SIGNER_URL = env.optional("SIGNER_URL")
-SIGNER_TIMEOUT_SECONDS = env.integer("SIGNER_TIMEOUT_SECONDS", default=5, minimum=1)
-SIGNER_TLS_CERTIFICATE = env.optional("SIGNER_TLS_CERTIFICATE")
-SIGNER_TLS_KEY = env.optional("SIGNER_TLS_KEY")
-SIGNER_TLS_AUTHORITY = env.optional("SIGNER_TLS_AUTHORITY")
-if RELAY_SIGNER == "remote" and not SIGNER_URL.startswith(("unix:///", "https://")):
-    raise ImproperlyConfigured("With RELAY_SIGNER=remote, SIGNER_URL is unix:///path or https://host:port.")
-# A call that has its account nonce and cannot be signed for so long is given up.
-RELAY_UNSIGNED_SECONDS = env.integer("RELAY_UNSIGNED_SECONDS", default=120, minimum=10)
+SIGNER_TLS_FOLDER = env.optional("SIGNER_TLS_FOLDER")
+SIGNER_TIMEOUT_SECONDS = 5
+if SIGNER_URL and not SIGNER_URL.startswith(("unix:///", "https://")):
+    raise ImproperlyConfigured("SIGNER_URL must be unix:///path or https://host:port.")
+# Where relayer keys sign: in the signer, in this process, or not at all.
+RELAY_SIGNER = "remote" if SIGNER_URL else "local"
+if _PROCESS and _PROCESS not in processes.SIGNING:
+    RELAY_SIGNER = "none"
+# A call that has an account nonce and cannot be signed is given up after this time.
+RELAY_UNSIGNED_SECONDS = 120
 if RELAY_SIGNER != "local":
-    env.absent("RELAY_RELAYER_KEYS")
-    env.absent("RELAY_RELAYER_MNEMONIC")
-    env.absent("RELAY_TREASURY_KEY")
-# The words from which the keys of relayers come that staff add later, and how many there can be of them.
+    for _name in ("RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY"):
+        env.absent(_name)
+# Derives the keys of the relayers that staff add later, at most this many.
 RELAY_RELAYER_MNEMONIC = env.secret("RELAY_RELAYER_MNEMONIC", default="")
-RELAY_DERIVED_RELAYERS = env.integer("RELAY_DERIVED_RELAYERS", default=16, minimum=1, maximum=256)
+RELAY_DERIVED_RELAYERS = 16
 RELAY_RELAYER_KEYS = (
     env.secrets("RELAY_RELAYER_KEYS", default="" if RELAY_RELAYER_MNEMONIC else None)
     if RELAY_SIGNER == "local"
     else []
 )
-# The account that funds relayers: its key, which the relay worker alone has, or its address, which is only watched.
+# The account that funds relayers: its key, or only its address, whose balance is then watched.
 RELAY_TREASURY_KEY = env.secret("RELAY_TREASURY_KEY", default="")
 RELAY_TREASURY_ADDRESS = env.optional("RELAY_TREASURY_ADDRESS")
-# Wei: a relayer with less gets as much as it lacks to the second figure; and the most for all in 24 hours.
+# A relayer that holds less than BELOW is topped up to TO. DAILY limits the sum for all relayers in 24 hours.
 RELAY_TOP_UP_BELOW_WEI = env.integer("RELAY_TOP_UP_BELOW_WEI", default=5 * 10**16)
 RELAY_TOP_UP_TO_WEI = env.integer("RELAY_TOP_UP_TO_WEI", default=2 * 10**17, minimum=1)
 RELAY_TOP_UP_DAILY_WEI = env.integer("RELAY_TOP_UP_DAILY_WEI", default=5 * 10**18)
-# Account nonces of one relayer that are taken and not mined.
+# The number of account nonces per relayer that are taken and not mined. Nodes guarantee 16.
 RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
-# Calls of one channel that wait for the one before them.
-RELAY_MAX_FOLLOWERS = env.integer("RELAY_MAX_FOLLOWERS", default=8)
-# Limits for one profile: its share of the account nonces that others leave free; and calls that ended without effect,
-# those in flight included.
+# The number of calls per channel that wait for the one before them.
+RELAY_MAX_FOLLOWERS = 8
+# Per profile: its share of the account nonces that others leave free, and calls that ended without effect. Calls in
+# flight count as such until they succeed.
 RELAY_USER_SHARE_PERCENT = env.integer("RELAY_USER_SHARE_PERCENT", default=50, minimum=1, maximum=100)
 RELAY_CANCELLED_CALLS_PER_HOUR = env.integer("RELAY_CANCELLED_CALLS_PER_HOUR", default=20, minimum=1)
-RELAY_CANCELLED_CALLS_PER_DAY = env.integer("RELAY_CANCELLED_CALLS_PER_DAY", default=40, minimum=1)
-# Units of gas for one call: of a profile whose code is trusted, and of any other.
+RELAY_CANCELLED_CALLS_PER_DAY = 2 * RELAY_CANCELLED_CALLS_PER_HOUR
+# Units of gas per call: of profiles with trusted code, and of all others.
 RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
 RELAY_MAX_GAS_UNTRUSTED = env.integer("RELAY_MAX_GAS_UNTRUSTED", default=500_000, minimum=21_000)
-RELAY_MAX_PAYLOAD_BYTES = env.integer("RELAY_MAX_PAYLOAD_BYTES", default=32_768, minimum=4)
+RELAY_MAX_PAYLOAD_BYTES = 32_768
 RELAY_FEE_FLOOR_WEI = env.integer("RELAY_FEE_FLOOR_WEI", default=10**9)
 RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)
-# LUKSO's validators want up to a gwei.
+# LUKSO's validators expect up to 1 gwei.
 RELAY_TIP_WEI = env.integer("RELAY_TIP_WEI", default=10**9)
 RELAY_TIP_CAP_WEI = env.integer("RELAY_TIP_CAP_WEI", default=2 * 10**9, minimum=1)
-# The most gas, in wei, that the service may lose within an hour: through all users together, and through each.
+# The most gas, in wei, that the service may lose in an hour: through all users together, and through each user.
 RELAY_LOSS_PER_HOUR_WEI = env.integer("RELAY_LOSS_PER_HOUR_WEI", default=5 * 10**16)
 RELAY_USER_LOSS_PER_HOUR_WEI = env.integer("RELAY_USER_LOSS_PER_HOUR_WEI", default=10**15)
-# How long a quote of `prepare` is good; what the service may lose by it grows with that.
-RELAY_QUOTE_SECONDS = env.integer("RELAY_QUOTE_SECONDS", default=60, minimum=5, maximum=60)
+# How long a quote of `prepare` is valid. A longer time raises what the service may lose by it.
+RELAY_QUOTE_SECONDS = 60
 # How long an accepted call waits for the chain to become cheap enough.
 RELAY_DEADLINE_SECONDS = env.integer("RELAY_DEADLINE_SECONDS", default=3600, minimum=60)
-# With less time an accepted call would expire unsent, and the service would pay for its account nonce.
-RELAY_MIN_VALIDITY_SECONDS = env.integer(
-    "RELAY_MIN_VALIDITY_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=2 * CHAIN_BLOCK_SECONDS
-)
-RELAY_RESEND_SECONDS = env.integer("RELAY_RESEND_SECONDS", default=3 * CHAIN_BLOCK_SECONDS, minimum=1)
-RELAY_REPLACE_SECONDS = env.integer("RELAY_REPLACE_SECONDS", default=5 * CHAIN_BLOCK_SECONDS, minimum=1)
-RELAY_TRACK_SECONDS = env.integer("RELAY_TRACK_SECONDS", default=min(CHAIN_BLOCK_SECONDS, 3), minimum=1)
-# A relay worker that moves nothing for so long although something is due is ended.
-RELAY_STALL_SECONDS = env.integer("RELAY_STALL_SECONDS", default=120, minimum=10)
+# A call that expires sooner is refused, because the service would pay for its account nonce.
+RELAY_MIN_VALIDITY_SECONDS = 3 * CHAIN_BLOCK_SECONDS
+# When a transaction that is not mined is sent again, and when it is replaced by one with a higher fee.
+RELAY_RESEND_SECONDS, RELAY_REPLACE_SECONDS = 3 * CHAIN_BLOCK_SECONDS, 5 * CHAIN_BLOCK_SECONDS
+# How often the relay worker looks for a new block.
+RELAY_TRACK_SECONDS = min(CHAIN_BLOCK_SECONDS, 3)
+# A relay worker that moves no call for this time, although one is due, exits.
+RELAY_STALL_SECONDS = 120
 QUOTA_WINDOW_SECONDS = 5
 
 # ------------ Payments by Stripe -----------------------------------------------------------------------------
 
-# Without a key the payment paths answer 503 and everything else works.
+# Without a key, the payment paths answer 503.
 STRIPE_SECRET_KEY = env.secret("STRIPE_SECRET_KEY", default="")
-# Two while the endpoint's secret is being rotated.
+# A list, so that the endpoint's secret can be rotated.
 STRIPE_WEBHOOK_SECRETS = env.secrets("STRIPE_WEBHOOK_SECRETS", default="")
 STRIPE_API_BASE = env.base_url("STRIPE_API_BASE", default="https://api.stripe.com")
-STRIPE_TIMEOUT_SECONDS = env.integer("STRIPE_TIMEOUT_SECONDS", default=10, minimum=1)
-STRIPE_PRODUCT_ID = env.optional("STRIPE_PRODUCT_ID", "credit-relay-subscription")
-# Tax is part of the amount, and pays out no credits.
+STRIPE_TIMEOUT_SECONDS = 10
+STRIPE_PRODUCT_ID = "credit-relay-subscription"
+# Tax is included in the amount and pays out no credits.
 STRIPE_AUTOMATIC_TAX = env.flag("STRIPE_AUTOMATIC_TAX", default=False)
 BILLING_CURRENCIES = env.listing("BILLING_CURRENCIES", default=("usd", "eur", "gbp", "chf"))
 BILLING_MAX_AMOUNT_MINOR = env.integer("BILLING_MAX_AMOUNT_MINOR", default=1_000_000, minimum=100)
-BILLING_RATE = env.rate("BILLING_RATE", "60/minute")
 
 # ------------ Check-ins --------------------------------------------------------------------------------------
 
-# Make the daily seeds, together with a salt in the database. The first makes new seeds; all are tried for old ones.
+# The daily seeds derive from a secret and a salt in the database: new seeds from the first, old ones from any of them.
 CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS")
-CHECKIN_RATE = env.rate("CHECKIN_RATE", "60/minute")
-# A limit whatever the badges add up to: staff edit badges, and drop tables are weighed by this number.
-CHECKIN_MAX_DAILY_ATTEMPTS = env.integer("CHECKIN_MAX_DAILY_ATTEMPTS", default=5, minimum=1)
-# The most a drop table may give a user in a day, as an expected value; staff cannot publish a richer one.
+# Upper limits whatever staff configure. Drop tables are weighed by the expected value of this number of attempts.
+CHECKIN_MAX_DAILY_ATTEMPTS = 5
 CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
-CHECKIN_MAX_DAILY_EXPERIENCE = env.integer("CHECKIN_MAX_DAILY_EXPERIENCE", default=5_000, minimum=1)
+CHECKIN_MAX_DAILY_EXPERIENCE = 5_000
 
 # ------------ Ad networks ------------------------------------------------------------------------------------
 
-ADMOB_KEYS_URL = env.url("ADMOB_KEYS_URL", default="https://www.gstatic.com/admob/reward/verifier-keys.json")
-POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
-# How long postbacks without a credit are kept. Networks repeat for nine days.
-POSTBACK_KEPT_DAYS = env.integer("POSTBACK_KEPT_DAYS", default=400, minimum=30)
-# Encrypt the networks' secrets in the database. The first key encrypts; all of them decrypt.
+ADMOB_KEYS_URL = "https://www.gstatic.com/admob/reward/verifier-keys.json"
+# Encrypts the networks' secrets in the database. The first key encrypts; all keys decrypt.
 AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")
 
 # ------------ Webhooks to wallet apps ------------------------------------------------------------------------
 
-# Encrypt the endpoints' secrets in the database. The first key encrypts; all of them decrypt. Without one there are
-# no endpoints.
+# Encrypts the endpoints' secrets in the database. The first key encrypts; all keys decrypt. Without a key, staff cannot
+# create endpoints.
 WEBHOOK_SECRET_KEYS = env.secrets("WEBHOOK_SECRET_KEYS", default="")
-WEBHOOK_TIMEOUT_SECONDS = env.integer("WEBHOOK_TIMEOUT_SECONDS", default=15, minimum=1, maximum=30)
-# For development: endpoints with plain http, and on this machine.
-WEBHOOK_ALLOW_HTTP = env.flag("WEBHOOK_ALLOW_HTTP", default=False)
-WEBHOOK_ALLOW_LOOPBACK = env.flag("WEBHOOK_ALLOW_LOOPBACK", default=False)
-# An endpoint that has refused everything for so long is disabled.
-WEBHOOK_DISABLE_DAYS = env.integer("WEBHOOK_DISABLE_DAYS", default=5, minimum=1)
-# How long messages that were delivered or given up are kept; until then they can be sent again.
-WEBHOOK_KEPT_DAYS = env.integer("WEBHOOK_KEPT_DAYS", default=30, minimum=7)
+WEBHOOK_TIMEOUT_SECONDS = 15
+# Development stacks allow endpoints over plain http and on this machine.
+WEBHOOK_ALLOW_HTTP = WEBHOOK_ALLOW_LOOPBACK = False
+# An endpoint whose deliveries have all failed for this time is disabled.
+WEBHOOK_DISABLE_DAYS = 5
+# How long delivered and abandoned messages are kept; until then staff can send them again.
+WEBHOOK_KEPT_DAYS = 30
 
 # ------------ The ledger's signed roots ----------------------------------------------------------------------
 
-# A PEM private key (EC P-256), which the worker that closes roots alone has; and the PEM public keys of all roots.
+# PEM: the private key (EC P-256) that signs roots, and the public keys of all roots.
 LEDGER_SIGNING_KEY = env.secret("LEDGER_SIGNING_KEY", default="")
 LEDGER_PUBLIC_KEYS = env.secret("LEDGER_PUBLIC_KEYS", default="")
-LEDGER_ROOTS_RATE = env.rate("LEDGER_ROOTS_RATE", "60/minute")
-
-# ------------ Periodic tasks ---------------------------------------------------------------------------------
-
-CELERY_BEAT_SCHEDULE: dict[str, Any] = {
-    "payments-events": {
-        "task": "payments.process_due_events",
-        "schedule": 10,
-        "options": {"expires": 30},
-    },
-    "payments-operations": {"task": "payments.resume_operations", "schedule": 60, "options": {"expires": 60}},
-    "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
-    "checkin-seeds": {"task": "checkin.keep_seeds", "schedule": 600, "options": {"expires": 600}},
-    # At fixed times: an interval of a day would start over whenever beat restarts.
-    "payments-subscriptions": {
-        "task": "payments.refresh_subscriptions",
-        "schedule": crontab(hour="2", minute="20"),
-    },
-    "earnings-purge": {"task": "earnings.purge", "schedule": crontab(hour="2", minute="50")},
-    "rewards-purge": {"task": "rewards.purge", "schedule": crontab(hour="2", minute="55")},
-    "credits-roots": {"task": "credits.close_roots", "schedule": 600, "options": {"expires": 600}},
-    "credits-audit": {"task": "credits.audit_roots", "schedule": crontab(hour="3", minute="55")},
-    "credits-reconcile": {"task": "credits.reconcile", "schedule": crontab(hour="3", minute="10")},
-    "relay-reconcile": {"task": "relay.reconcile", "schedule": crontab(hour="3", minute="25")},
-    "earnings-release": {"task": "earnings.release", "schedule": 60, "options": {"expires": 60}},
-    "earnings-verifier-keys": {"task": "earnings.refresh_verifier_keys", "schedule": 900},
-    "users-deletions": {
-        "task": "users.end_billing_of_deleted",
-        "schedule": 60,
-        "options": {"expires": 60},
-    },
-    "webhooks-collect": {"task": "webhooks.collect", "schedule": 5, "options": {"expires": 5}},
-    "webhooks-deliver": {"task": "webhooks.deliver", "schedule": 5, "options": {"expires": 5}},
-    "webhooks-purge": {"task": "webhooks.purge", "schedule": crontab(hour="2", minute="45")},
-    "users-purge": {"task": "users.purge", "schedule": 3600},
-    "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
-}
-
-if STRIPE_SECRET_KEY:
-    # Before the comparison, which reports whatever could not be caught up.
-    CELERY_BEAT_SCHEDULE["payments-money-back"] = {
-        "task": "payments.claw_back",
-        "schedule": crontab(hour="3", minute="0"),
-    }
-    CELERY_BEAT_SCHEDULE["payments-reconcile"] = {
-        "task": "payments.reconcile",
-        "schedule": crontab(hour="3", minute="40"),
-    }
 
 # ------------ Workers: the broker, the queues, and how long a task may take ----------------------------------
 
+CELERY_BEAT_SCHEDULE = periodic_tasks(with_stripe=bool(STRIPE_SECRET_KEY))
 CELERY_BROKER_URL, _sentinels = redis_urls.broker(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# A worker process keeps its database connection for so many tasks (see gateway/celery.py).
+# The number of tasks for which a worker process keeps its database connection (see gateway/celery.py).
 CELERY_DB_REUSE_MAX = 1_000
 CELERY_TASK_SOFT_TIME_LIMIT = 120
 CELERY_TASK_TIME_LIMIT = 150
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-# However long the broker is away, a worker waits for it.
+# A worker waits for the broker without a limit.
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_connect_timeout": 0.5,
     "visibility_timeout": 600,
-    # A periodic task finds the row of a lost message anyway, so lose it at once rather than wait.
+    # A message may be lost at once, since a periodic task finds its row.
     "max_retries": 0,
     **_sentinels,
 }
-# A full comparison in the relay queue would delay calls.
+# In the relay queue, a full reconciliation would delay calls.
 CELERY_TASK_ROUTES = {
     "relay.reconcile": {"queue": "default"},
     "relay.*": {"queue": "relay"},
@@ -592,60 +489,21 @@ CELERY_BEAT_SCHEDULER = "gateway.celery:Clock"
 
 # ------------ Monitoring and logs ----------------------------------------------------------------------------
 
-# Requests with one of these as Bearer token may read /metrics; two while one is being replaced.
+# Bearer tokens that may read /metrics. A list, so that a token can be rotated.
 METRICS_TOKENS = env.secrets("METRICS_TOKEN", default="")
 if any(len(text) < env.MIN_SECRET_LENGTH for text in METRICS_TOKENS):
     raise ImproperlyConfigured(f"METRICS_TOKEN needs {env.MIN_SECRET_LENGTH} characters or more.")
-# Workers and beat renew this file for the health check of their container.
+# Workers and beat touch this file for the health check of their container.
 ALIVE_FILE = env.optional("ALIVE_FILE")
 
 DJANGO_STRUCTLOG_CELERY_ENABLED = True
 _LOG_LEVEL = env.choice(
     "LOG_LEVEL", allowed=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), default="INFO"
 )
-_QUIET_LEVEL = {"DEBUG": "INFO", "INFO": "WARNING"}.get(_LOG_LEVEL, _LOG_LEVEL)
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"json": {"()": json_formatter}},
-    "filters": {
-        "expected_errors_are_warnings": {
-            "()": "django.utils.log.CallbackFilter",
-            "callback": expected_errors_are_warnings,
-        }
-    },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
-    "root": {"handlers": ["console"], "level": _LOG_LEVEL},
-    # Their DEBUG lines contain access keys and client secrets, and they log two INFO lines for each request.
-    "loggers": {
-        **{name: {"level": _QUIET_LEVEL} for name in ("urllib3", "stripe")},
-        **{
-            name: {"filters": ["expected_errors_are_warnings"]}
-            for name in (
-                "django.request",
-                "gateway.requests",
-                "django.security.DisallowedHost",
-                "django.security.TooManyFieldsSent",
-            )
-        },
-    },
-}
-# Where errors are reported, as Sentry gives it; empty for nowhere.
+LOGGING = logging_settings(_LOG_LEVEL)
+configure_structlog()
+# Where errors are reported; empty for nowhere.
 SENTRY_DSN = env.secret("SENTRY_DSN", default="")
-structlog.configure(
-    processors=[
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.filter_by_level,
-        structlog.processors.TimeStamper(fmt="iso"),
-        structlog.stdlib.add_logger_name,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.PositionalArgumentsFormatter(),
-        structlog.processors.format_exc_info,
-        structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-    ],
-    logger_factory=structlog.stdlib.LoggerFactory(),
-    cache_logger_on_first_use=True,
-)
 
 # ------------ Staff: how they log in, for how long, and what one of them may do alone ------------------------
 
@@ -659,67 +517,63 @@ AXES_VERBOSE = False
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_CALLABLE = "gateway.admin.error_pages.locked_out"
-# Behind a proxy, do not lock a name for everybody because of the proxy's address.
+# The address of the caller instead of the proxy's, so that a lockout does not lock out everyone behind the proxy.
 AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip_or_none"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-# How long a login lasts: seconds since it began, and since the last request.
+# How long a login lasts: from its start, and from the last request.
 SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600
 STAFF_IDLE_SECONDS = env.integer("STAFF_IDLE_MINUTES", default=30, minimum=1) * 60
-# So many hours after a second person has agreed, somebody without a second factor may set one up.
-STAFF_ENROLMENT_HOURS = env.integer("STAFF_ENROLMENT_HOURS", default=72, minimum=1)
-# Seconds for which the front page's figures are cached.
-STAFF_FIGURES_SECONDS = env.integer("STAFF_FIGURES_SECONDS", default=60)
+# How long after approval a person without a second factor may set one up.
+STAFF_ENROLMENT_HOURS = 72
+# How long the figures of the front page are cached.
+STAFF_FIGURES_SECONDS = 60
 # The text of the admin's badge; by default the name of the chain.
 STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
 UNFOLD = THEME
-# Nobody may read the key of somebody else's second factor.
+# Hides the keys of other people's second factors.
 OTP_ADMIN_HIDE_SENSITIVE_DATA = True
 # What an authenticator app calls the account.
 OTP_TOTP_ISSUER = NAME
-# What staff may do in 24 hours without a second person, and what nobody may do; a bonus of 5 % for a week is 35
-# percent-days.
+# What staff may do in 24 hours without a second person, and the ceilings for everyone, even with approval. A bonus of
+# 5 % for a week counts 35 percent-days. Refunds count in hundredths of the currency that was paid.
+_CLERK_CREDITS = env.integer("APPROVAL_CREDITS_PER_CLERK", default=10_000)
+_CLERK_REFUND = env.integer("APPROVAL_REFUND_PER_CLERK", default=5_000)
+_CEILING_CREDITS = env.integer("CEILING_CREDITS", default=10_000_000)
+_CEILING_REFUND = env.integer("CEILING_REFUND", default=500_000)
 APPROVAL_LIMITS = {
     "credits": {
-        "actor": env.integer("APPROVAL_CREDITS_PER_CLERK", default=10_000),
-        "person": env.integer("APPROVAL_CREDITS_PER_PERSON", default=10_000),
+        "actor": _CLERK_CREDITS,
+        "person": _CLERK_CREDITS,
         "day": env.integer("APPROVAL_CREDITS_PER_DAY", default=50_000),
-        "ceiling": env.integer("CEILING_CREDITS", default=10_000_000),
-        "ceiling_day": env.integer("CEILING_CREDITS_PER_DAY", default=50_000_000),
+        "ceiling": _CEILING_CREDITS,
+        "ceiling_day": 5 * _CEILING_CREDITS,
     },
-    "bonuses": {
-        "actor": env.integer("APPROVAL_BONUS_PER_CLERK", default=200),
-        "person": env.integer("APPROVAL_BONUS_PER_PERSON", default=100),
-        "day": env.integer("APPROVAL_BONUS_PER_DAY", default=1_000),
-        "ceiling": env.integer("CEILING_BONUS", default=3_100),
-        "ceiling_day": env.integer("CEILING_BONUS_PER_DAY", default=31_000),
-    },
-    # Money in hundredths of whatever currency it was paid in.
+    "bonuses": {"actor": 200, "person": 100, "day": 1_000, "ceiling": 3_100, "ceiling_day": 31_000},
     "refunds": {
-        "actor": env.integer("APPROVAL_REFUND_PER_CLERK", default=5_000),
-        "person": env.integer("APPROVAL_REFUND_PER_PERSON", default=5_000),
+        "actor": _CLERK_REFUND,
+        "person": _CLERK_REFUND,
         "day": env.integer("APPROVAL_REFUND_PER_DAY", default=25_000),
-        "ceiling": env.integer("CEILING_REFUND", default=500_000),
-        "ceiling_day": env.integer("CEILING_REFUND_PER_DAY", default=2_500_000),
+        "ceiling": _CEILING_REFUND,
+        "ceiling_day": 5 * _CEILING_REFUND,
     },
 }
-# After this many hours a request can no longer be approved.
-APPROVAL_HOURS = env.integer("APPROVAL_HOURS", default=72, minimum=1)
-# Who is told by e-mail that a request waits for a second person; nobody, where this or the mail server is not set.
+# After this time a request can no longer be approved.
+APPROVAL_HOURS = 72
+# Receives an e-mail when a request waits for a second person.
 APPROVAL_NOTICE_TO = env.listing("APPROVAL_NOTICE_TO", default=())
 EMAIL_HOST = env.optional("EMAIL_HOST")
 EMAIL_PORT = env.integer("EMAIL_PORT", default=587, minimum=1, maximum=65_535)
 EMAIL_HOST_USER = env.optional("EMAIL_HOST_USER")
 EMAIL_HOST_PASSWORD = env.secret("EMAIL_HOST_PASSWORD", default="")
-EMAIL_USE_TLS = env.flag("EMAIL_USE_TLS", default=True)
+# Port 25 is for a mail server on the same host or network, 465 begins with TLS, and other ports use STARTTLS.
+EMAIL_USE_SSL = EMAIL_PORT == 465
+EMAIL_USE_TLS = EMAIL_PORT not in {25, 465}
 DEFAULT_FROM_EMAIL = env.optional("EMAIL_FROM", "credit-relay-gateway@localhost")
 EMAIL_TIMEOUT = 10
 if APPROVAL_NOTICE_TO and not EMAIL_HOST:
     raise ImproperlyConfigured("APPROVAL_NOTICE_TO needs a mail server: set EMAIL_HOST.")
-# Prices that nobody may set: credits for 1.00 of a currency.
-CEILING_PAYOUT_RATE = env.integer("CEILING_PAYOUT_RATE", default=100_000, minimum=1)
-# Credits per unit of an ad network, and the caps of its events and days.
-CEILING_NETWORK_RATE = env.integer("CEILING_NETWORK_RATE", default=100_000, minimum=1)
-CEILING_NETWORK_CAP = env.integer("CEILING_NETWORK_CAP", default=10_000_000, minimum=1)
-# Each bonus of a badge in percent, and the credits that it lets people owe.
-CEILING_BADGE_PERCENT = env.integer("CEILING_BADGE_PERCENT", default=100, minimum=1)
-CEILING_BADGE_DEBT = env.integer("CEILING_BADGE_DEBT", default=1_000_000)
+# Ceilings of what staff configure: credits for 1.00 of a currency or for one unit of an ad network, the cap of a
+# network's event or day, and the debt that a badge allows.
+CEILING_PAYOUT_RATE = CEILING_NETWORK_RATE = env.integer("CEILING_RATE", default=100_000, minimum=1)
+CEILING_NETWORK_CAP = _CEILING_CREDITS
+CEILING_BADGE_DEBT = 1_000_000

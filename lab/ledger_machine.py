@@ -3,23 +3,21 @@
 import subprocess
 import sys
 
+from devstack.environment import overriding
 from devstack.files import PROJECT
 from devstack.preparation import short_lived_stack
 
-# Small enough that many adjustments wait for a second person.
-_LIMIT = 100
-# The same two clerks serve all runs.
-_NO_LIMIT = str(10**12)
+# Without a limit per clerk or day, because the same two clerks serve all runs. The limit per person is so small that
+# many adjustments wait for a second person.
+_NO_LIMIT = 10**12
+_LIMITS = {"actor": _NO_LIMIT, "person": 100, "day": _NO_LIMIT, "ceiling": 10**7, "ceiling_day": _NO_LIMIT}
 
 
 def run_machine(*, runs: int, steps: int, seed: int) -> int:
     """Run the machine on an empty database and return the process's exit status."""
     settings = {
-        "APPROVAL_CREDITS_PER_PERSON": str(_LIMIT),
-        "APPROVAL_CREDITS_PER_CLERK": _NO_LIMIT,
-        "APPROVAL_CREDITS_PER_DAY": _NO_LIMIT,
-        "CEILING_CREDITS_PER_DAY": _NO_LIMIT,
         "LOG_LEVEL": "CRITICAL",
+        **overriding(APPROVAL_LIMITS=dict.fromkeys(("credits", "bonuses", "refunds"), _LIMITS)),
     }
     with short_lived_stack(settings) as (_, environment):
         command = [sys.executable, "-m", "tests.economy", str(runs), str(steps), str(seed)]

@@ -141,9 +141,8 @@ class BadgeForm(forms.ModelForm[Badge]):
 
 
 def _check_badge(badge: Badge) -> None:
-    most = Decimal(settings.CEILING_BADGE_PERCENT) / 100
-    if max(getattr(badge, term) for term in _FRACTIONS) > most:
-        raise AboveCeiling(f"No badge adds more than {settings.CEILING_BADGE_PERCENT} %.")
+    if max(getattr(badge, term) for term in _FRACTIONS) > 1:
+        raise AboveCeiling("No badge adds more than 100 %.")
     if badge.acceptable_credit_debt > settings.CEILING_BADGE_DEBT:
         raise AboveCeiling(f"No badge lets anybody owe more than {settings.CEILING_BADGE_DEBT:,} credits.")
 

@@ -22,6 +22,9 @@ from signer.targets import NodeAway
 
 logger = logging.getLogger("signer")
 _PRUNED_EVERY_SECONDS = 6 * 3600.0
+# How long the journal keeps what is final on the chain. At least 2 days, because after a restart the signer computes
+# the limits of an hour and of a day from the journal.
+_JOURNAL_DAYS = 30
 
 
 def main(arguments: list[str]) -> int:
@@ -47,7 +50,7 @@ def main(arguments: list[str]) -> int:
 
 def _serve() -> int:
     configuration = configure()
-    Pruning(configuration.service, days=configuration.journal_days).start()
+    Pruning(configuration.service, days=_JOURNAL_DAYS).start()
     with Server(
         configuration.listen, configuration.service, certificates=configuration.certificates
     ) as server:

@@ -17,11 +17,16 @@ class SignerAway(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Files: who we are, and who may vouch for the other side."""
+    """The files of mutual TLS: our certificate and key, and the authority that vouches for the other side."""
 
     certificate: str
     key: str
     authority: str
+
+    @classmethod
+    def in_folder(cls, folder: str) -> "Certificates":
+        """Return the files of a folder, named as in a Kubernetes secret for TLS."""
+        return cls(*(f"{folder}/{name}" for name in ("tls.crt", "tls.key", "ca.crt")))
 
     def context(self, *, is_server: bool) -> ssl.SSLContext:
         """Return the TLS settings of one side: neither talks to a stranger."""

@@ -16,9 +16,6 @@ from signer.targets import NodeTargets
 KEY_MANAGERS = "0x2Fe3AeD98684E7351aD2D408A43cE09a738BF8a4,0xa75684d7D048704a2DB851D05Ba0c3cbe226264C"
 PROFILES = "0x3024D38EA2434BA6635003Dc1BDC0daB5882ED4F,0x52c90985AF970D4E0DC26Cb5D052505278aF32A9"
 
-# The limits of an hour and a day are read from the journal after a restart.
-_LEAST_JOURNAL_DAYS = 2
-
 
 class Misconfigured(Exception):
     """A variable is missing or malformed; the text names it and shows no secret."""
@@ -31,8 +28,6 @@ class Configuration:
     listen: str
     certificates: Certificates | None
     service: SigningService
-    # How long the journal keeps what is final on the chain.
-    journal_days: int
 
 
 def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
@@ -45,20 +40,19 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
         JournalInUse: another signer runs on this journal.
     """
     read = _Reader(environment)
-    chain_id = read.number("SIGNER_CHAIN_ID")
-    days = read.number("SIGNER_JOURNAL_DAYS", 30)
-    if days < _LEAST_JOURNAL_DAYS:
-        raise Misconfigured(f"SIGNER_JOURNAL_DAYS must be at least {_LEAST_JOURNAL_DAYS}.")
+    # CHAIN_ and RELAY_ are the service's variables: a limit that an operator changes is the same on both sides.
+    chain_id = read.number("CHAIN_ID")
+    is_open = read.text("CHAIN_TRUST", "strict") == "open"
     policy = Policy(
         Limits(
             chain_id=chain_id,
-            fee_cap_wei=read.number("SIGNER_FEE_CAP_WEI", 20 * 10**9),
-            max_gas=read.number("SIGNER_MAX_GAS", 3_000_000),
+            fee_cap_wei=read.number("RELAY_FEE_CAP_WEI", 20 * 10**9),
+            max_gas=read.number("RELAY_MAX_GAS", 3_000_000),
         ),
         gas_per_hour=read.number("SIGNER_GAS_PER_HOUR", 10**9),
-        max_gas_untrusted=read.number("SIGNER_MAX_GAS_UNTRUSTED", 0),
-        transfer_wei=read.number("SIGNER_TRANSFER_WEI", 2 * 10**17),
-        transfers_per_day_wei=read.number("SIGNER_TRANSFERS_PER_DAY_WEI", 5 * 10**18),
+        max_gas_untrusted=read.number("RELAY_MAX_GAS_UNTRUSTED", 500_000) if is_open else 0,
+        transfer_wei=read.number("RELAY_TOP_UP_TO_WEI", 2 * 10**17),
+        transfers_per_day_wei=read.number("RELAY_TOP_UP_DAILY_WEI", 5 * 10**18),
     )
     targets = NodeTargets(
         read.text("SIGNER_RPC_URL"),
@@ -70,7 +64,9 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
     if not keys.for_calls:
         raise Misconfigured("Neither a keystore nor a token nor AWS has a relayer's key.")
     service = SigningService(keys, policy, Journal(read.text("SIGNER_JOURNAL")), targets)
-    return Configuration(read.text("SIGNER_LISTEN"), read.certificates(), service, days)
+    folder = read.text("SIGNER_TLS_FOLDER", "")
+    certificates = Certificates.in_folder(folder) if folder else None
+    return Configuration(read.text("SIGNER_LISTEN"), certificates, service)
 
 
 def _from_keystore(read: "_Reader") -> Keyring:
@@ -97,7 +93,7 @@ def _from_aws(read: "_Reader") -> Keyring:
         return Keyring.of([])
     from signer.aws import KmsKey, kms_client
 
-    client = kms_client(endpoint=read.text("SIGNER_AWS_ENDPOINT", ""))
+    client = kms_client()
     return Keyring.of(
         [KmsKey(client, name) for name in relayers],
         [KmsKey(client, name) for name in spare],
@@ -133,11 +129,3 @@ class _Reader:
             return Path(file).read_text(encoding="utf-8").strip()
         except OSError:
             raise Misconfigured(f"{name}_FILE names a file that cannot be read.") from None
-
-    def certificates(self) -> Certificates | None:
-        """Return the files of mutual TLS: all three or none."""
-        names = ("SIGNER_TLS_CERTIFICATE", "SIGNER_TLS_KEY", "SIGNER_TLS_AUTHORITY")
-        certificate, key, authority = (self.text(name, "") for name in names)
-        if bool(certificate) != bool(key) or bool(key) != bool(authority):
-            raise Misconfigured(f"Set all of {', '.join(names)}, or none.")
-        return Certificates(certificate, key, authority) if certificate else None

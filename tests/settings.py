@@ -36,9 +36,6 @@ _environment = {
     "CHECKIN_SEED_SECRETS": secrets.token_urlsafe(50),
     "WEBHOOK_SECRET_KEYS": secrets.token_urlsafe(50),
     "AD_NETWORK_SECRET_KEYS": secrets.token_urlsafe(50),
-    # Storms of many threads on a busy machine wait for each other, not for the double or the node.
-    "STRIPE_TIMEOUT_SECONDS": "60",
-    "CHAIN_RPC_TIMEOUT_SECONDS": "60",
     "RELAY_RELAYER_KEYS": ",".join("0x" + secrets.token_hex(32) for _ in range(3)),
 }
 if os.environ.get("PGBOUNCER"):
@@ -66,8 +63,9 @@ if "options" in DATABASES["default"]["OPTIONS"]:
 
 # pytest keeps what a test logs; to write it as JSON as well takes longer than many a request.
 LOGGING["root"] = {"level": os.environ.get("LOG_LEVEL", "INFO")}
-# A storm of threads may wait for the node or the double together.
+# A storm of threads may wait for the node or the double together, and on a busy machine for each other.
 WEB_THREADS = 256
+STRIPE_TIMEOUT_SECONDS = CHAIN_RPC_TIMEOUT_SECONDS = 60
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_BROKER_URL = "memory://"
 # Tests look at what they have just written.

@@ -44,10 +44,6 @@ def external_issuer_is_whole(**_: Any) -> list[CheckMessage]:
         messages.append(Error(f"Set {', '.join(missing)} too, or none of the three.", id="users.E003"))
     if settings.SIMPLE_JWT["ISSUER"] == settings.AUTH_EXTERNAL_ISSUER:
         messages.append(Error("AUTH_EXTERNAL_ISSUER must not be our own issuer.", id="users.E003"))
-    if any(name.startswith("HS") or name.lower() == "none" for name in settings.AUTH_EXTERNAL_ALGORITHMS):
-        messages.append(
-            Error("AUTH_EXTERNAL_ALGORITHMS must hold public-key algorithms only.", id="users.E004")
-        )
     if urlsplit(settings.AUTH_EXTERNAL_JWKS_URL).scheme == "http":
         messages.append(Warning("AUTH_EXTERNAL_JWKS_URL is fetched without TLS.", id="users.W002"))
     return messages

@@ -11,7 +11,6 @@ import logging
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.conf import settings
 from django.db import connection, transaction
 
 from earnings.models import WORTHLESS, AdNetwork, Postback, PostbackKind, PostbackState, VerifierKeySet
@@ -35,6 +34,8 @@ from users.models import User
 logger = logging.getLogger(__name__)
 # Short transactions: postbacks arrive meanwhile.
 _PURGE_BATCH = 2_000
+# How long postbacks that gave no credits are kept. Networks repeat a postback for nine days.
+_KEPT_DAYS = 400
 
 
 def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = "") -> Answer:
@@ -220,7 +221,7 @@ def purge(*, now: datetime) -> int:
     credit, if there is one, stays and decides.
     """
     old = Postback.objects.filter(
-        WORTHLESS, entry=None, received_at__lt=now - timedelta(days=settings.POSTBACK_KEPT_DAYS)
+        WORTHLESS, entry=None, received_at__lt=now - timedelta(days=_KEPT_DAYS)
     ).order_by("received_at")
     deleted = 0
     while ids := list(old.values_list("pk", flat=True)[:_PURGE_BATCH]):

@@ -9,6 +9,9 @@ from django.core.signals import setting_changed
 from gateway.chain.fees import FeePolicy
 from gateway.chain.types import Chain, Finality
 
+# A node that is further behind the other nodes is not used.
+_MAX_LAG_BLOCKS = 5
+
 
 @cache
 def get_chain() -> Chain:
@@ -19,8 +22,8 @@ def get_chain() -> Chain:
         node_timeout_seconds=settings.CHAIN_RPC_TIMEOUT_SECONDS,
         node_places=settings.WEB_THREADS // 4,
         quorum=settings.CHAIN_QUORUM,
-        max_head_age_seconds=settings.CHAIN_MAX_HEAD_AGE_SECONDS,
-        max_lag_blocks=settings.CHAIN_MAX_LAG_BLOCKS,
+        max_head_age_seconds=max(60, 10 * settings.CHAIN_BLOCK_SECONDS),
+        max_lag_blocks=_MAX_LAG_BLOCKS,
         block_seconds=settings.CHAIN_BLOCK_SECONDS,
         confirmations=settings.CONFIRMATIONS,
         fees=FeePolicy(

@@ -181,8 +181,8 @@ def used_up() -> SignerUnavailable:
 @cache
 def remote_signer() -> RemoteSigner:
     """Return the signer at `SIGNER_URL`, made once."""
-    files = settings.SIGNER_TLS_CERTIFICATE, settings.SIGNER_TLS_KEY, settings.SIGNER_TLS_AUTHORITY
-    certificates = Certificates(*files) if all(files) else None
+    folder = settings.SIGNER_TLS_FOLDER
+    certificates = Certificates.in_folder(folder) if folder else None
     seconds: float = settings.SIGNER_TIMEOUT_SECONDS
     return RemoteSigner(
         *(

@@ -1,8 +1,8 @@
 """
-A typed reader of the process environment.
+Typed readers of environment variables.
 
-Every reader raises `ImproperlyConfigured` with the variable's name, so a malformed
-environment stops the process at start and is never first seen in a request.
+Each reader raises `ImproperlyConfigured` with the variable's name, so that a process with a malformed environment stops
+at its start. An empty variable counts as absent. No error quotes a value, since it may be a secret.
 """
 
 import os
@@ -13,6 +13,8 @@ from django.core.exceptions import ImproperlyConfigured
 from limits import parse_many
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
+
+from gateway.common.processes import withheld
 
 # Shorter secrets could be guessed from what they have signed or encrypted.
 MIN_SECRET_LENGTH = 32
@@ -35,10 +37,10 @@ def secret(name: str, *, default: str | None = None) -> str:
     """
     Return a secret from `NAME`, or from the file that `NAME_FILE` names.
 
-    The file form is for secrets mounted by an orchestrator. Setting both is a mistake, since it would be
-    unclear which one is used. A secret that `WITHHELD_SECRETS` lists is empty, and must not be given.
+    The file form is for secrets mounted by an orchestrator. Setting both is an error. A secret that the process does
+    not use (`GATEWAY_PROCESS`) is empty, and must not be given.
     """
-    if name in listing("WITHHELD_SECRETS", default=()):
+    if name in withheld(optional("GATEWAY_PROCESS")):
         absent(name)
         return ""
     value, file_name = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
@@ -60,7 +62,7 @@ def secrets(name: str, *, default: str | None = None) -> list[str]:
 
 
 def absent(name: str) -> None:
-    """Make sure that this process was not given a secret that it has no use for."""
+    """Refuse a secret that this process does not use."""
     if os.environ.get(name, "") or os.environ.get(f"{name}_FILE", ""):
         raise ImproperlyConfigured(f"This process must not be given {name} or {name}_FILE.")
 
@@ -100,6 +102,7 @@ def rate(name: str, default: str) -> str:
 
 
 def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
+    """Return the items of a comma-separated list, without empty ones."""
     return _items(required(name) if default is None else optional(name, ",".join(default)))
 
 
@@ -134,14 +137,8 @@ def database(name: str, *, default: str | None = None) -> dict[str, str]:
     return {parameter: str(value) for parameter, value in parameters.items()}
 
 
-def require_local(name: str, public_url: str) -> None:
-    """Refuse a variable that is for a service which nobody else can reach."""
-    parts = urlsplit(public_url)
-    if parts.scheme != "http" or parts.hostname not in {"127.0.0.1", "localhost"}:
-        raise ImproperlyConfigured(f"{name} is for the development stack alone, at http://127.0.0.1.")
-
-
 def choice(name: str, *, allowed: tuple[str, ...], default: str) -> str:
+    """Return one of the `allowed` texts."""
     value = optional(name, default)
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of: {', '.join(allowed)}.")

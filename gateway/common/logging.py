@@ -22,6 +22,55 @@ def without_path_tokens(logger: Any, name: str, line: Any) -> str:
     return _POSTBACK.sub(r"\1…", line)
 
 
+def logging_settings(level: str) -> dict[str, Any]:
+    """Return Django's setting LOGGING: JSON lines on standard error from `level` on."""
+    quieter = {"DEBUG": "INFO", "INFO": "WARNING"}.get(level, level)
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"json": {"()": json_formatter}},
+        "filters": {
+            "expected_errors_are_warnings": {
+                "()": "django.utils.log.CallbackFilter",
+                "callback": expected_errors_are_warnings,
+            }
+        },
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "json"}},
+        "root": {"handlers": ["console"], "level": level},
+        # Their DEBUG lines contain access keys and client secrets, and they log two INFO lines for each request.
+        "loggers": {
+            **{name: {"level": quieter} for name in ("urllib3", "stripe")},
+            **{
+                name: {"filters": ["expected_errors_are_warnings"]}
+                for name in (
+                    "django.request",
+                    "gateway.requests",
+                    "django.security.DisallowedHost",
+                    "django.security.TooManyFieldsSent",
+                )
+            },
+        },
+    }
+
+
+def configure_structlog() -> None:
+    """Give the lines of structlog's loggers to the standard library's handlers."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.filter_by_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.stdlib.add_logger_name,
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.PositionalArgumentsFormatter(),
+            structlog.processors.format_exc_info,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+
+
 def json_formatter() -> structlog.stdlib.ProcessorFormatter:
     """Return the formatter of every process's lines, of structlog's loggers and of all others."""
     return structlog.stdlib.ProcessorFormatter(

@@ -17,7 +17,7 @@ from statistics import median
 import psutil
 
 from devstack.console import markdown, say
-from devstack.environment import CREDIT_WEI
+from devstack.environment import CREDIT_WEI, overriding
 from devstack.files import read_json, write_json
 from devstack.services.server import wait_until
 from devstack.signing import KeyPlace
@@ -88,10 +88,7 @@ def run(options: Options) -> int:
 
 
 def _tried(place: KeyPlace, calls: int, folder: Path) -> Trial:
-    settings = {
-        "RELAY_UNSIGNED_SECONDS": str(_UNSIGNED_SECONDS),
-        "SIGNER_TIMEOUT_SECONDS": str(_TIMEOUT_SECONDS),
-    }
+    settings = overriding(RELAY_UNSIGNED_SECONDS=_UNSIGNED_SECONDS, SIGNER_TIMEOUT_SECONDS=_TIMEOUT_SECONDS)
     with running_stack(folder, keys=place, settings=settings) as stack:
         verifier = Verifier(stack.services.rpc, credit_wei=CREDIT_WEI)
         trial = _trial(stack, verifier, calls)

@@ -1,5 +1,6 @@
 """Certificates for two sides that trust one authority, made for one run."""
 
+import shutil
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -28,24 +29,24 @@ class Authority:
         self._name = _name("cluster")
         basic = x509.BasicConstraints(ca=True, path_length=0)
         certificate = _builder(self._name, self._name, self._key).add_extension(basic, critical=True)
-        self._write("authority", certificate)
+        self._write(folder / "authority.pem", certificate)
 
     def vouch_for(self, name: str, address: str) -> Certificates:
         """Return the files of a new key and its certificate, good for a server at the address and for a client."""
         key = generate_private_key(SECP256R1())
         names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
         builder = _builder(_name(name), self._name, key).add_extension(names, critical=False)
-        private = self._folder / f"{name}.key"
+        folder = self._folder / name
+        folder.mkdir()
+        private = folder / "tls.key"
         private.touch(0o600)
         private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-        return Certificates(
-            str(self._write(name, builder)), str(private), str(self._folder / "authority.pem")
-        )
+        self._write(folder / "tls.crt", builder)
+        shutil.copy(self._folder / "authority.pem", folder / "ca.crt")
+        return Certificates.in_folder(str(folder))
 
-    def _write(self, name: str, builder: x509.CertificateBuilder) -> Path:
-        path = self._folder / f"{name}.pem"
+    def _write(self, path: Path, builder: x509.CertificateBuilder) -> None:
         path.write_bytes(builder.sign(self._key, SHA256()).public_bytes(Encoding.PEM))
-        return path
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: EllipticCurvePrivateKey) -> x509.CertificateBuilder:

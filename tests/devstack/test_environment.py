@@ -31,7 +31,6 @@ def test_no_two_stacks_share_a_secret(tmp_path: Path) -> None:
 def test_the_environment_names_the_running_services(services: Services, tmp_path: Path) -> None:
     secrets = keep_secrets(tmp_path / "secrets.json")
     environment = django_environment(services, secrets, port=8123, block_time=0.2)
-    assert environment["DEBUG"] == "False"
     assert (environment["PUBLIC_URL"], environment["AUTH_DOMAIN"]) == (
         "http://127.0.0.1:8123",
         "127.0.0.1:8123",

@@ -9,7 +9,8 @@ from django.db import connection
 
 from devstack.chart import RENDERED, VALUES, chart_digest
 from devstack.files import PROJECT
-from tests.gateway.test_container_files import SECRETS, SIGNER_CLIENTS, USES, WITHOUT_SIGNER
+from gateway.common.processes import USED_BY
+from tests.gateway.test_container_files import SIGNER_CLIENTS, WITHOUT_SIGNER
 
 Objects = dict[tuple[str, str], dict[str, Any]]
 # Where pods are replaced one by one, nobody stands in for them.
@@ -48,16 +49,15 @@ def test_every_process_of_compose_is_there_with_its_command(
         assert pod["containers"][0].get("command") == (shlex.split(command) if command else None)
 
 
-def test_a_process_gets_the_secrets_that_it_uses_and_refuses_the_others(rendered: Objects) -> None:
+def test_a_process_is_named_and_gets_the_secrets_that_it_uses(rendered: Objects) -> None:
     absent = {"STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRETS", "METRICS_TOKEN"}
-    for name, uses in USES.items():
-        variables = _variables(rendered, name)
-        assert set(variables["WITHHELD_SECRETS"].split(",")) == SECRETS - uses
-        assert set(variables) & SECRETS in (uses, uses - absent)
     for name in OURS:
         given = _variables(rendered, name)
+        uses = {secret for secret, users in USED_BY.items() if name in users}
+        assert given["GATEWAY_PROCESS"] == name
+        assert set(given) & set(USED_BY) in (uses, uses - absent)
         assert not any(word in str(given) for word in ("RELAY_RELAYER", "RELAY_TREASURY", "KEYSTORE"))
-        assert all(isinstance(given[secret], dict) for secret in (SECRETS | {"SECRET_KEY"}) & set(given))
+        assert all(isinstance(given[secret], dict) for secret in {*USED_BY, "SECRET_KEY"} & set(given))
 
 
 def test_only_migrations_and_erasures_connect_as_the_owner_of_the_tables(rendered: Objects) -> None:
@@ -69,7 +69,6 @@ def test_who_needs_signatures_asks_the_signer_over_tls_and_nobody_else_can(rende
     for name in OURS:
         variables = _variables(rendered, name)
         is_client = name in CALLERS
-        assert variables["RELAY_SIGNER"] == ("remote" if is_client else "none")
         assert variables.get("SIGNER_URL", "").startswith("https://") is is_client
         volumes = {volume["name"] for volume in _pods(rendered)[name]["volumes"]}
         assert volumes == ({"tmp", "signer-tls"} if is_client else {"tmp"})
@@ -84,12 +83,12 @@ def test_the_signer_gets_nothing_of_the_others_and_there_is_one(rendered: Object
         assert "signer" not in _pods(rendered)
         return
     assert rendered["StatefulSet", "signer"]["spec"]["replicas"] == 1
-    assert all(name.startswith(("SIGNER_", "AWS_")) for name in _variables(rendered, "signer"))
+    variables = _variables(rendered, "signer")
+    assert variables["CHAIN_ID"] == _variables(rendered, "web")["CHAIN_ID"]
+    assert all(name.startswith(("SIGNER_", "AWS_", "CHAIN_", "RELAY_")) for name in variables)
 
 
-def test_the_admin_is_apart_and_web_has_none(rendered: Objects) -> None:
-    assert _variables(rendered, "admin")["WEB_SERVES"] == "admin"
-    assert _variables(rendered, "web")["WEB_SERVES"] == "service"
+def test_the_admin_has_a_host_name_of_its_own(rendered: Objects) -> None:
     hosts = {name: _variables(rendered, name)["ALLOWED_HOSTS"] for name in ("admin", "web")}
     assert len(set(hosts.values())) == 2
 

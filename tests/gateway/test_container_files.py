@@ -14,12 +14,16 @@ import yaml
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from devstack.chart import process_files
 from devstack.processes import Web
+from gateway.common.processes import USED_BY, withheld
 from signer.configuration import Misconfigured, configure
 from tests.gateway.test_wiring import settings_with
 
 SIGNER_CLIENTS = {"web", "web-meanwhile", "admin", "worker-relay"}
 WITHOUT_SIGNER = {"worker-default", "beat", "migrate", "eraser"}
+# These secrets are mounted as files; the others are in .env.
+FILES = {"AUTH_SIGNING_KEYS", "LEDGER_SIGNING_KEY"}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +54,7 @@ def test_every_process_of_ours_is_known_here(services: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", sorted(SIGNER_CLIENTS))
 def test_who_needs_signatures_asks_the_signer_at_its_socket(services: dict[str, Any], name: str) -> None:
     environment, signer = services[name]["environment"], services["signer"]
-    assert environment["RELAY_SIGNER"] == "remote"
+    assert settings_with(**_environment(services, name)).RELAY_SIGNER == "remote"
     assert environment["SIGNER_URL"] == signer["environment"]["SIGNER_LISTEN"]
     assert services[name]["volumes"] == ["signer_socket:/run/signer"]
     assert "signer_socket:/run/signer" in signer["volumes"]
@@ -58,7 +62,7 @@ def test_who_needs_signatures_asks_the_signer_at_its_socket(services: dict[str, 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_SIGNER))
 def test_nobody_else_reaches_the_signer(services: dict[str, Any], name: str) -> None:
-    assert services[name]["environment"]["RELAY_SIGNER"] == "none"
+    assert settings_with(**_environment(services, name)).RELAY_SIGNER == "none"
     assert "volumes" not in services[name]
 
 
@@ -70,74 +74,66 @@ def test_no_process_but_the_signer_gets_a_key(services: dict[str, Any], name: st
 
 def test_the_signer_gets_its_keys_and_nothing_of_the_others(services: dict[str, Any]) -> None:
     signer = services["signer"]
-    assert all(name.startswith("SIGNER_") for name in signer["environment"])
+    assert not {
+        name for name in signer["environment"] if not name.startswith(("SIGNER_", "CHAIN_", "RELAY_"))
+    }
+    assert {name for name in signer["environment"] if name.startswith("RELAY_")} == {
+        *("RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS", "RELAY_MAX_GAS_UNTRUSTED"),
+        *("RELAY_TOP_UP_TO_WEI", "RELAY_TOP_UP_DAILY_WEI"),
+    }
     assert signer["secrets"] == ["keystore_password"]
     assert "env_file" not in signer
     given = {
         name: text if text.startswith(("/", "unix:")) else "" for name, text in signer["environment"].items()
     }
-    with pytest.raises(Misconfigured, match="Set SIGNER_CHAIN_ID"):
+    with pytest.raises(Misconfigured, match="Set CHAIN_ID"):
         configure(given)
 
 
-# What a process uses of the secrets of .env and secrets/; SECRET_KEY is Django's, and everybody's.
-USES = {
-    "admin": {"AD_NETWORK_SECRET_KEYS", "WEBHOOK_SECRET_KEYS", "STRIPE_SECRET_KEY"},
-    "worker-relay": set[str](),
-    "worker-default": {
-        "STRIPE_SECRET_KEY",
-        "CHECKIN_SEED_SECRETS",
-        "LEDGER_SIGNING_KEY",
-        "WEBHOOK_SECRET_KEYS",
-    },
-    "beat": {"STRIPE_SECRET_KEY"},
-    "eraser": set[str](),
-}
-SECRETS = {
-    "AUTH_SIGNING_KEYS",
-    "AUTH_REFRESH_SECRET",
-    "CHECKIN_SEED_SECRETS",
-    "AD_NETWORK_SECRET_KEYS",
-    "WEBHOOK_SECRET_KEYS",
-    "STRIPE_SECRET_KEY",
-    "STRIPE_WEBHOOK_SECRETS",
-    "METRICS_TOKEN",
-    "LEDGER_SIGNING_KEY",
-}
-# They are files, which are not mounted; the others stand in .env, and are hidden.
-FILES = {"AUTH_SIGNING_KEYS", "LEDGER_SIGNING_KEY"}
+def _file_environment(services: dict[str, Any], name: str) -> dict[str, str]:
+    """Return what the second environment file of a service sets."""
+    common, own = services[name]["env_file"]
+    assert common == ".env"
+    lines = (settings.BASE_DIR / own).read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
 
-@pytest.mark.parametrize("name", sorted(USES))
+def test_files_made_from_the_list_of_secrets_are_current() -> None:
+    """If not, run `make chart`."""
+    assert {path: path.read_text() for path in process_files()} == process_files()
+
+
+@pytest.mark.parametrize("name", sorted(SIGNER_CLIENTS | WITHOUT_SIGNER))
 def test_a_process_gets_no_secret_that_it_does_not_use(services: dict[str, Any], name: str) -> None:
-    environment = services[name]["environment"]
-    withheld = set(environment["WITHHELD_SECRETS"].split(","))
-    assert withheld == SECRETS - USES[name]
-    assert {key for key in SECRETS if environment.get(key) == ""} == withheld - FILES
-    assert ("ledger_signing_key" in services[name].get("secrets", ())) is (name == "worker-default")
-    assert "AUTH_SIGNING_KEYS_FILE" not in environment
-    assert "auth_signing_keys" not in services[name].get("secrets", ())
+    environment, given = services[name]["environment"], _file_environment(services, name)
+    process = "web" if name == "web-meanwhile" else name
+    assert given == {"GATEWAY_PROCESS": process, **dict.fromkeys(withheld(process), "")}
+    mounted = set(services[name].get("secrets", ())) - {"ledger_public_keys"}
+    assert mounted == {secret.lower() for secret in FILES if process in USED_BY[secret]}
+    assert mounted == {secret.lower() for secret in USED_BY if f"{secret}_FILE" in environment}
 
 
-@pytest.mark.parametrize("name", sorted(USES))
+@pytest.mark.parametrize("name", sorted(WITHOUT_SIGNER | {"admin", "worker-relay"}))
 def test_a_process_starts_without_what_it_is_not_given(services: dict[str, Any], name: str) -> None:
-    loaded = settings_with(**_environment(services, name), **dict.fromkeys(FILES, ""))
-    assert (loaded.AUTH_SIGNING_KEYS, loaded.AUTH_REFRESH_SECRET) == ("", "")
-    assert bool(loaded.AD_NETWORK_SECRET_KEYS) is ("AD_NETWORK_SECRET_KEYS" in USES[name])
-    assert bool(loaded.CHECKIN_SEED_SECRETS) is ("CHECKIN_SEED_SECRETS" in USES[name])
+    loaded = settings_with(**_environment(services, name))
+    for secret in withheld(name):
+        assert not getattr(loaded, secret if secret != "METRICS_TOKEN" else "METRICS_TOKENS")
 
 
-@pytest.mark.parametrize("name", sorted(USES))
-def test_a_process_does_not_start_with_what_is_withheld_from_it(services: dict[str, Any], name: str) -> None:
+@pytest.mark.parametrize("name", sorted((SIGNER_CLIENTS | WITHOUT_SIGNER) - {"web-meanwhile"}))
+def test_a_process_does_not_start_with_a_secret_that_it_does_not_use(
+    services: dict[str, Any], name: str
+) -> None:
     environment = _environment(services, name)
-    with pytest.raises(ImproperlyConfigured, match="must not be given AUTH_SIGNING_KEYS"):
-        settings_with(**environment, **{**dict.fromkeys(FILES, ""), "AUTH_SIGNING_KEYS": secrets.token_hex()})
+    for secret in withheld(name):
+        with pytest.raises(ImproperlyConfigured, match=f"must not be given {secret}"):
+            settings_with(**environment | {secret: secrets.token_hex()})
 
 
 def _environment(services: dict[str, Any], name: str) -> dict[str, str]:
-    """Return what the service says of the secrets; the rest is the tests'."""
-    environment = services[name]["environment"]
-    return {key: environment[key] for key in (*SECRETS, "WITHHELD_SECRETS") if key in environment}
+    """Return what decides which secrets a service has; everything else comes from the tests' environment."""
+    signer = services[name]["environment"].get("SIGNER_URL", "")
+    return {**_file_environment(services, name), "SIGNER_URL": signer, "RELAY_RELAYER_KEYS": ""}
 
 
 @pytest.mark.parametrize("name", sorted(SIGNER_CLIENTS | WITHOUT_SIGNER | {"signer"}))

@@ -18,6 +18,7 @@ import redis
 from celery import Celery
 from django.conf import settings
 
+from devstack.environment import overriding
 from devstack.files import PROJECT
 from devstack.preparation import Plan, prepare
 from devstack.processes import Beat, Web, Worker
@@ -34,10 +35,9 @@ logger = logging.getLogger(__name__)
 
 _CROWD = 160
 # What one person may adjust alone; here somebody empties accounts.
-_LIMITS = ("APPROVAL_CREDITS_PER_CLERK", "APPROVAL_CREDITS_PER_PERSON", "APPROVAL_CREDITS_PER_DAY")
+_LIMITS = ("APPROVAL_CREDITS_PER_CLERK", "APPROVAL_CREDITS_PER_DAY")
 _START_SECONDS = 600
 # What requests wait for that a test keeps waiting until it kills their process.
-_PATIENCE = ("STRIPE_TIMEOUT_SECONDS", "DATABASE_LOCK_TIMEOUT_SECONDS", "DATABASE_STATEMENT_TIMEOUT_SECONDS")
 _STUCK_SECONDS = 150
 # How long a node may take; a journey waits for so long where the node stands still.
 _NODE_SECONDS = 15
@@ -204,8 +204,12 @@ def running_stack(directory: Path) -> Iterator[Stack]:
     with start_services(directory, block_time=BLOCK_SECONDS, durable=False) as services:
         settings = {
             **dict.fromkeys(_LIMITS, str(10**7)),
-            **dict.fromkeys(_PATIENCE, str(_STUCK_SECONDS)),
-            "CHAIN_RPC_TIMEOUT_SECONDS": str(_NODE_SECONDS),
+            "DATABASE_STATEMENT_TIMEOUT_SECONDS": str(_STUCK_SECONDS),
+            **overriding(
+                DATABASE_LOCK_SECONDS=_STUCK_SECONDS,
+                STRIPE_TIMEOUT_SECONDS=_STUCK_SECONDS,
+                CHAIN_RPC_TIMEOUT_SECONDS=_NODE_SECONDS,
+            ),
         }
         plan = Plan([ProfilePlan() for _ in range(_CROWD)], settings=settings)
         prepared = prepare(services, directory, plan, port=free_port(), block_time=BLOCK_SECONDS)

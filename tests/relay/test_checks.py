@@ -18,6 +18,7 @@ from pytest_django import Settings
 
 from devstack.services.stack import Services
 from gateway.chain.signing import set_signer
+from gateway.common.processes import withheld
 from relay import checks
 from tests.relay.chain import node_away
 
@@ -70,6 +71,9 @@ def test_the_check_reports_whether_the_process_signs(settings: Settings) -> None
     assert (role_message(), messages()) == ("This process signs nothing and holds no relayer key.", [])
 
 
+_BEAT = {**dict.fromkeys(withheld("beat"), ""), "GATEWAY_PROCESS": "beat"}
+
+
 @pytest.fixture
 def read_settings(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]], None]:
     """Return a function that reads the settings as a process with these changes of the environment would."""
@@ -88,16 +92,13 @@ def read_settings(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[str, str]],
     [
         ({}, None),
         ({"RELAY_RELAYER_KEYS": ""}, "Set the environment variable RELAY_RELAYER_KEYS"),
-        ({"RELAY_SIGNER": "none", "RELAY_RELAYER_KEYS": ""}, None),
-        ({"RELAY_SIGNER": "none"}, "must not be given RELAY_RELAYER_KEYS"),
-        (
-            {"RELAY_SIGNER": "none", "RELAY_RELAYER_KEYS": "", "RELAY_RELAYER_KEYS_FILE": "/dev/null"},
-            "must not be given",
-        ),
-        ({"RELAY_SIGNER": "remote"}, "SIGNER_URL is unix:///path or https://host:port"),
-        ({"RELAY_SIGNER": "remote", "SIGNER_URL": "unix:///signer"}, "must not be given RELAY_RELAYER_KEYS"),
-        ({"RELAY_SIGNER": "remote", "SIGNER_URL": "unix:///signer", "RELAY_RELAYER_KEYS": ""}, None),
-        ({"RELAY_SIGNER": "elsewhere"}, "RELAY_SIGNER must be one of: local, remote, none."),
+        (_BEAT, "must not be given RELAY_RELAYER_KEYS"),
+        ({**_BEAT, "RELAY_RELAYER_KEYS": ""}, None),
+        ({**_BEAT, "RELAY_RELAYER_KEYS": "", "RELAY_RELAYER_KEYS_FILE": "/dev/null"}, "must not be given"),
+        ({"SIGNER_URL": "http://signer"}, "SIGNER_URL must be unix:///path or https://host:port"),
+        ({"SIGNER_URL": "unix:///signer"}, "must not be given RELAY_RELAYER_KEYS"),
+        ({"SIGNER_URL": "unix:///signer", "RELAY_RELAYER_KEYS": ""}, None),
+        ({"GATEWAY_PROCESS": "elsewhere"}, "GATEWAY_PROCESS must be one of: "),
     ],
 )
 def test_keys_are_given_to_those_processes_alone_that_sign(
@@ -146,14 +147,6 @@ def test_another_chain_than_the_nodes_is_an_error_on_deployment(
 def test_a_node_that_is_away_is_a_warning(services: Services) -> None:
     with node_away():
         assert [identifier for identifier, _ in messages(deploy=True)] == ["relay.W001"]
-
-
-@pytest.mark.parametrize(("blocks", "starts"), [(1, False), (2, True)])
-def test_a_validity_too_short_for_two_blocks_cannot_be_configured(
-    read_settings: Callable[[dict[str, str]], None], blocks: int, starts: bool
-) -> None:
-    with _refused_for(None if starts else "RELAY_MIN_VALIDITY_SECONDS must be at least 14."):
-        read_settings({"CHAIN_BLOCK_SECONDS": "7", "RELAY_MIN_VALIDITY_SECONDS": str(7 * blocks)})
 
 
 @pytest.mark.parametrize(

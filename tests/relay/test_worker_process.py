@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from devstack.environment import overriding
 from devstack.processes import RelayWorker
 from devstack.services.redis import Redis
 from devstack.services.stack import Services
@@ -47,12 +48,11 @@ def relay_worker(
     place = connection.settings_dict
     environment = {
         **os.environ,
-        "DJANGO_SETTINGS_MODULE": "gateway.settings",
+        "DJANGO_SETTINGS_MODULE": "devstack.settings",
         "DATABASE_URL": f"postgresql://{place['USER']}@/{place['NAME']}?host={place['HOST']}",
         "REDIS_URL": redis.url,
         "CHAIN_RPC_URLS": services.rpc_url,
-        "RELAY_TRACK_SECONDS": "1",
-        "RELAY_STALL_SECONDS": str(stall_seconds),
+        **overriding(RELAY_TRACK_SECONDS=1, RELAY_STALL_SECONDS=stall_seconds),
         "ALIVE_FILE": str(tmp_path / "alive"),
     }
     worker = RelayWorker(tmp_path, environment)

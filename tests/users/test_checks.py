@@ -62,14 +62,6 @@ def test_an_external_issuer_that_is_ourselves(settings: Any) -> None:
     assert _ids() == ["users.E003"]
 
 
-@pytest.mark.parametrize("algorithm", ["HS256", "none"])
-def test_an_external_issuer_with_a_shared_secret(settings: Any, algorithm: str) -> None:
-    _external(settings)
-    settings.AUTH_EXTERNAL_ALGORITHMS = ["ES256", algorithm]
-
-    assert _ids() == ["users.E004"]
-
-
 def test_external_keys_without_tls(settings: Any) -> None:
     _external(settings)
     settings.AUTH_EXTERNAL_JWKS_URL = "http://id.example/jwks.json"

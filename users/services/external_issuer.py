@@ -23,6 +23,7 @@ from users.models import IssuerKeySet
 from users.tokens import AccessToken, KeySetBackend, read_header
 
 logger = logging.getLogger(__name__)
+_ALGORITHMS = {"ES256", "RS256"}
 _PUBLIC_KEY_TYPES = {"EC", "RSA", "OKP"}
 
 
@@ -52,7 +53,7 @@ class ExternalAccessToken(AccessToken):
 
     def get_token_backend(self) -> TokenBackend:
         algorithm = read_header(self.token).get("alg")
-        if algorithm not in settings.AUTH_EXTERNAL_ALGORITHMS:
+        if algorithm not in _ALGORITHMS:
             raise errors.AccessTokenAlgorithmRefused("The issuer does not sign with this algorithm.")
         return _IssuerKeysBackend(
             algorithm, audience=settings.AUTH_EXTERNAL_AUDIENCE, issuer=settings.AUTH_EXTERNAL_ISSUER

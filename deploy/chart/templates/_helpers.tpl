@@ -1,15 +1,6 @@
-{{/* What each process uses of the secrets. A name that it does not use is withheld from it, and it refuses to start with it. */}}
+{{/* The secrets that each process uses, by process. `make chart` writes the file. */}}
 {{- define "gateway.uses" -}}
-web: [AUTH_SIGNING_KEYS, AUTH_REFRESH_SECRET, CHECKIN_SEED_SECRETS, AD_NETWORK_SECRET_KEYS, WEBHOOK_SECRET_KEYS, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRETS, METRICS_TOKEN]
-admin: [AD_NETWORK_SECRET_KEYS, WEBHOOK_SECRET_KEYS, STRIPE_SECRET_KEY]
-worker-relay: []
-worker-default: [STRIPE_SECRET_KEY, CHECKIN_SEED_SECRETS, LEDGER_SIGNING_KEY, WEBHOOK_SECRET_KEYS]
-beat: [STRIPE_SECRET_KEY]
-eraser: []
-migrate: [AUTH_SIGNING_KEYS, AUTH_REFRESH_SECRET, CHECKIN_SEED_SECRETS, AD_NETWORK_SECRET_KEYS, WEBHOOK_SECRET_KEYS, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRETS, METRICS_TOKEN]
-{{- end -}}
-{{- define "gateway.secrets" -}}
-names: [AUTH_SIGNING_KEYS, AUTH_REFRESH_SECRET, CHECKIN_SEED_SECRETS, AD_NETWORK_SECRET_KEYS, WEBHOOK_SECRET_KEYS, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRETS, METRICS_TOKEN, LEDGER_SIGNING_KEY]
+{{ .root.Files.Get "secrets.yaml" }}
 {{- end -}}
 
 {{- define "gateway.image" -}}
@@ -38,8 +29,9 @@ app.kubernetes.io/component: {{ .component }}
 - { name: {{ $name }}, value: {{ $text | quote }} }
 {{- end }}
 - { name: ALIVE_FILE, value: /tmp/alive }
-{{- if has $component (list "web" "admin") }}
-- { name: WEB_SERVES, value: {{ if eq $component "admin" }}admin{{ else if $values.admin.enabled }}service{{ else }}all{{ end }} }
+{{- /* Without a name, web serves the admin as well. */}}
+{{- if or (ne $component "web") $values.admin.enabled }}
+- { name: GATEWAY_PROCESS, value: {{ $component }} }
 {{- end }}
 {{- if eq $component "migrate" }}
 - { name: DATABASE_APPLICATION_ROLE, value: {{ $values.applicationRole | quote }} }
@@ -59,13 +51,8 @@ app.kubernetes.io/component: {{ .component }}
   valueFrom: { secretKeyRef: { name: {{ $values.secretName }}, key: DATABASE_REPLICA_URL } }
 {{- end }}
 {{- if eq (include "gateway.asks" .) "true" }}
-- { name: RELAY_SIGNER, value: remote }
 - { name: SIGNER_URL, value: {{ if eq $values.signer.kind "external" }}{{ $values.signer.url | quote }}{{ else }}{{ printf "https://%s-signer:8443" .root.Release.Name | quote }}{{ end }} }
-- { name: SIGNER_TLS_CERTIFICATE, value: /run/signer-tls/tls.crt }
-- { name: SIGNER_TLS_KEY, value: /run/signer-tls/tls.key }
-- { name: SIGNER_TLS_AUTHORITY, value: /run/signer-tls/ca.crt }
-{{- else }}
-- { name: RELAY_SIGNER, value: none }
+- { name: SIGNER_TLS_FOLDER, value: /run/signer-tls }
 {{- end }}
 {{- range $uses }}
 {{- if not (has . $values.absentSecrets) }}
@@ -76,11 +63,6 @@ app.kubernetes.io/component: {{ .component }}
 {{- if has $component (list "web" "admin" "worker-default" "migrate") }}
 - name: LEDGER_PUBLIC_KEYS
   valueFrom: { secretKeyRef: { name: {{ $values.secretName }}, key: LEDGER_PUBLIC_KEYS, optional: true } }
-{{- end }}
-{{- if has $component (list "admin" "worker-relay" "worker-default" "beat" "eraser") }}
-{{- $withheld := list }}
-{{- range (fromYaml (include "gateway.secrets" .)).names }}{{- if not (has . $uses) }}{{- $withheld = append $withheld . }}{{- end }}{{- end }}
-- { name: WITHHELD_SECRETS, value: {{ join "," $withheld | quote }} }
 {{- end }}
 {{- end -}}
 

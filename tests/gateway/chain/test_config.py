@@ -17,7 +17,7 @@ from gateway.chain.types import Finality
         ("CHAIN_ID", 42, {"id": 42}),
         ("CHAIN_RPC_URLS", ["http://one", "http://two"], {"node_urls": ("http://one", "http://two")}),
         ("CHAIN_RPC_TIMEOUT_SECONDS", 7, {"node_timeout_seconds": 7}),
-        ("CHAIN_BLOCK_SECONDS", 99, {"block_seconds": 99}),
+        ("CHAIN_BLOCK_SECONDS", 99, {"block_seconds": 99, "max_head_age_seconds": 990}),
         ("CONFIRMATIONS", 31, {"confirmations": 31}),
         ("FINALITY_BLOCKS", 99, {"finality": Finality(99, by_tag=False)}),
         ("FINALITY_TAG", True, {"finality": Finality(64, by_tag=True)}),

@@ -39,10 +39,8 @@ def web(services: Services, tmp_path: Path) -> Iterator[Web]:
             "DATABASE_URL": f"postgresql://{place['USER']}@/{place['NAME']}?host={place['HOST']}",
             "REDIS_URL": services.redis_url,
             "CHAIN_RPC_URLS": f"http://127.0.0.1:{node.getsockname()[1]}",
-            "CHAIN_RPC_TIMEOUT_SECONDS": "5",
             "LOG_LEVEL": "ERROR",
-            "AUTH_NONCE_RATE": "100000/minute",
-            "AUTH_VERIFY_RATE": "100000/minute",
+            "AUTH_RATE": "100000/minute",
         }
         yield parts.enter_context(Web(tmp_path, environment, port=free_port(), processes=1).running())
 

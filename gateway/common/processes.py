@@ -1,0 +1,29 @@
+"""
+The processes of the service, and the secrets that each of them uses.
+
+Everything that gives a process its secrets is made from this list or compared with it: `gateway.common.env` refuses the
+others, `make chart` writes the files that `compose.yaml` and the Helm chart read.
+"""
+
+# `build` stands for the image's build, which loads the settings and uses none of them.
+PROCESSES = ("web", "admin", "worker-relay", "worker-default", "beat", "eraser", "migrate", "build")
+# The only processes that let relayers sign.
+SIGNING = ("web", "admin", "worker-relay")
+# The processes that use each secret. SECRET_KEY and the connections, which every process uses, are not in the list.
+USED_BY = {
+    "AUTH_SIGNING_KEYS": ("web", "migrate"),
+    "AUTH_REFRESH_SECRET": ("web", "migrate"),
+    "CHECKIN_SEED_SECRETS": ("web", "worker-default", "migrate"),
+    "AD_NETWORK_SECRET_KEYS": ("web", "admin", "migrate"),
+    "WEBHOOK_SECRET_KEYS": ("web", "admin", "worker-default", "migrate"),
+    # Beat schedules the payment tasks only where the key is set.
+    "STRIPE_SECRET_KEY": ("web", "admin", "worker-default", "beat", "migrate"),
+    "STRIPE_WEBHOOK_SECRETS": ("web", "migrate"),
+    "METRICS_TOKEN": ("web", "migrate"),
+    "LEDGER_SIGNING_KEY": ("worker-default",),
+}
+
+
+def withheld(process: str) -> list[str]:
+    """Return the secrets that a process must not be given; none for a process without a name."""
+    return [name for name, users in USED_BY.items() if process and process not in users]

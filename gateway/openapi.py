@@ -1,0 +1,35 @@
+"""The settings of the OpenAPI document; `gateway.docs` shows it to integrators."""
+
+from pathlib import Path
+
+OPENAPI = {
+    "TITLE": "Credit relay gateway",
+    "DESCRIPTION": Path(__file__).with_name("description.md").read_text(encoding="utf-8"),
+    "VERSION": "1.0.0",
+    "SERVERS": [{"url": "/", "description": "The service that this document comes from."}],
+    "TAGS": [
+        {"name": "sign-in", "description": "Sessions and tokens of a profile."},
+        {"name": "relay", "description": "Relay calls, their status, and the quota."},
+        {"name": "user", "description": "Dashboard, histories, check-ins and ad networks."},
+        {"name": "payments", "description": "The monthly subscription by card."},
+        {"name": "ledger", "description": "Signed roots over all entries, and proofs of the own ones."},
+        {"name": "LSP-15 wallets", "description": "Paths for wallets that speak LSP-15 and send no token."},
+        {"name": "ad networks", "description": "Where ad networks report earnings."},
+    ],
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SCHEMA_PATH_PREFIX": r"/api",
+    "OAS_VERSION": "3.1.0",
+    "ENUM_NAME_OVERRIDES": {
+        "StatusEnum": "relay.models.RelayStatus",
+        "SubscriptionStatusEnum": "payments.models.Subscription.Status",
+    },
+    "PREPROCESSING_HOOKS": ["gateway.docs.paths_as_documented"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "gateway.docs.ready_for_generators",
+    ],
+}

@@ -22,8 +22,6 @@ def stripe_key(**_: Any) -> list[CheckMessage]:
         return []
     if not key.startswith(LIVE_PREFIXES + TEST_PREFIXES):
         errors.append("STRIPE_SECRET_KEY is no secret key: it begins with none of sk_live_, sk_test_, rk_…")
-    if is_live_key(key) and settings.DEBUG:
-        errors.append("STRIPE_SECRET_KEY is a live key, and DEBUG is on.")
     if is_live_key(key) and settings.STRIPE_API_BASE.rstrip("/") != _STRIPE:
         errors.append("STRIPE_SECRET_KEY is a live key, and STRIPE_API_BASE is not Stripe's.")
     if not settings.STRIPE_WEBHOOK_SECRETS:

@@ -3,8 +3,7 @@
 from typing import Any
 
 from django.apps import AppConfig
-from django.conf import settings
-from django.core.checks import CheckMessage, Tags, Warning, register
+from django.core.checks import CheckMessage, register
 
 from gateway.common.checks import weak_secrets
 
@@ -20,7 +19,6 @@ class WebhooksConfig(AppConfig):
         deletion.register("webhooks", deletion.AppDeletion(erase=forget))
 
         register(check_secret_keys, "webhooks")
-        register(check_addresses, Tags.security, deploy=True)
 
 
 def check_secret_keys(**_: Any) -> list[CheckMessage]:
@@ -30,11 +28,3 @@ def check_secret_keys(**_: Any) -> list[CheckMessage]:
         id="webhooks.E001",
         may_be_empty=True,
     )
-
-
-def check_addresses(**_: Any) -> list[CheckMessage]:
-    """Warn where endpoints may be what only development needs."""
-    if settings.WEBHOOK_ALLOW_HTTP or settings.WEBHOOK_ALLOW_LOOPBACK:
-        message = "WEBHOOK_ALLOW_HTTP and WEBHOOK_ALLOW_LOOPBACK are for development."
-        return [Warning(message, hint="Unset them.", id="webhooks.W001")]
-    return []

@@ -29,10 +29,10 @@ from signer.transactions import (
 
 
 class NoSigner(ImproperlyConfigured):
-    """This process holds no relayer keys (`RELAY_SIGNER` is none), so it neither signs nor names relayers."""
+    """This process holds no relayer keys, so it neither signs nor names relayers."""
 
     def __init__(self) -> None:
-        super().__init__("RELAY_SIGNER is none here: only the web process and the relay worker sign.")
+        super().__init__("This process does not sign. Only web, admin and the relay worker do.")
 
 
 class Signer(Protocol):

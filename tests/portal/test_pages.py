@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 from django.contrib.staticfiles import finders
-from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
 from devstack.files import PROJECT
 from tests.docs.pages import DOCS
-from tests.gateway.test_wiring import settings_with
 
 pytestmark = pytest.mark.django_db
 
@@ -48,11 +46,3 @@ def test_the_stand_in_for_the_extension_is_there_where_the_dev_stack_puts_it_and
     settings.DEV_EXTENSION_FILE = str(script)
     assert client.get("/account/dev-extension.js").content == b"key"
     assert '<script src="/account/dev-extension.js">' in client.get("/account").content.decode()
-
-
-@pytest.mark.parametrize(
-    "url", ["https://127.0.0.1", "https://relay.example.com", "http://relay.example.com"]
-)
-def test_a_service_that_others_can_reach_does_not_start_with_a_stand_in(url: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match="DEV_EXTENSION_FILE is for the development stack alone"):
-        settings_with(PUBLIC_URL=url, DEV_EXTENSION_FILE="extension.js")

@@ -65,9 +65,7 @@ def request_relayer(*, actor: User, reason: str, key: str) -> ApprovalRequest:
     spare -= set(waiting.values_list("payload__address", flat=True))
     address = next((address for address in _unregistered() if address in spare), None)
     if address is None:
-        raise NoSpareRelayer(
-            "Every key is in service. Raise RELAY_DERIVED_RELAYERS, or add keys, and restart."
-        )
+        raise NoSpareRelayer("Every key is in service. Add keys and restart.")
     return approvals.ask(
         kind=ADD,
         actor=actor,

@@ -4,35 +4,35 @@ from gateway.common.errors import DomainError
 
 
 class KeyManagerNotFound(DomainError):
-    """There is no LSP-6 key manager at `keyManagerAddress`. Read it from the profile's `owner()`."""
+    """`keyManagerAddress` is not an LSP-6 key manager. Read the address from the profile's `owner()`."""
 
     code, title, status = "key-manager-not-found", "No key manager at this address", 422
 
 
 class ForeignKeyManager(DomainError):
-    """The key manager controls another profile than the signed-in one. It is `target`; sign in with that one."""
+    """The key manager controls another profile, `target`. Sign in with that profile."""
 
     code, title, status = "key-manager-of-another-profile", "The key manager controls another profile", 403
 
 
 class KeyManagerNotOwner(DomainError):
-    """The contract claims the profile, but the profile's `owner()` is another contract. Send that `owner`."""
+    """The key manager's target is the profile, but the profile's `owner()` is another contract. Send that `owner`."""
 
     code, title, status = "key-manager-not-owner", "The profile is not owned by this key manager", 403
 
 
 class SignerNotController(DomainError):
     """
-    The signer, `recovered`, holds no permission on the profile, and no known signing mistake explains it.
+    The signer, `recovered`, has no permissions on the profile, and no known signing mistake explains the signature.
 
     Check chain id, key manager, nonce, validity and payload: all of them are part of the signed hash.
     """
 
-    code, title, status = "signer-not-a-controller", "The signer is no controller of the profile", 403
+    code, title, status = "signer-not-a-controller", "The signer is not a controller of the profile", 403
 
 
 class RelayPermissionMissing(DomainError):
-    """The `controller` signed well but lacks EXECUTE_RELAY_CALL. Grant it on the profile."""
+    """The signature is valid, but the `controller` lacks EXECUTE_RELAY_CALL. Grant this permission on the profile."""
 
     code, title, status = "relay-permission-missing", "The controller may not use relayers", 403
 
@@ -40,19 +40,19 @@ class RelayPermissionMissing(DomainError):
 class RelayNonceUsed(DomainError):
     """The key manager has already used this nonce. Sign again with `expectedNonce`."""
 
-    code, title, status = "relay-nonce-used", "The nonce is used up", 409
+    code, title, status = "relay-nonce-used", "The nonce has been used", 409
 
 
 class RelayNonceGap(DomainError):
-    """A nonce before this one is neither executed nor in progress here. Send `expectedNonce` first."""
+    """An earlier nonce of the channel is neither executed nor in progress. Send `expectedNonce` first."""
 
-    code, title, status = "relay-nonce-gap", "A preceding nonce is missing", 409
+    code, title, status = "relay-nonce-gap", "An earlier nonce is missing", 409
 
 
 class RelayNonceTaken(DomainError):
     """Another call with the same key manager, controller and `nonce` is in progress. Use the next nonce."""
 
-    code, title, status = "relay-nonce-taken", "Another call holds this nonce", 409
+    code, title, status = "relay-nonce-taken", "Another call uses this nonce", 409
 
     def __init__(self, *, nonce: int) -> None:
         super().__init__(f"Another call with nonce {nonce} is in progress or executed.", nonce=str(nonce))
@@ -60,58 +60,58 @@ class RelayNonceTaken(DomainError):
 
 class ValidityTooShort(DomainError):
     """
-    The call's validity ends before it could be mined. Sign with a later end, at least `minimumSeconds` from now.
+    The call expires before it could be mined. Sign with a later end, at least `minimumSeconds` from now.
 
-    `validUntil` is the end that was signed, and `serverTime` the time that it was compared with, in unix seconds.
+    `validUntil` is the signed end and `serverTime` the service's time, both in unix seconds.
     """
 
     code, title, status = "validity-too-short", "The call would expire before it is mined", 422
 
 
 class GasLimitExceeded(DomainError):
-    """The call needs more gas, `gasLimit`, than the service relays in one transaction, `maximum`. Split it."""
+    """The call needs a gas limit of `gasLimit`; the service relays at most `maximum`. Split the call."""
 
     code, title, status = "gas-limit-exceeded", "The call needs too much gas", 422
 
 
 class ChannelBusy(DomainError):
     """
-    As many calls of the channel, `maximumFollowers`, wait behind its first one as may.
+    The channel already has `maximumFollowers` calls waiting behind its first one, which is the maximum.
 
-    Repeat after `Retry-After`, or use another channel.
+    Retry after `Retry-After`, or use another channel.
     """
 
     code, title, status, retryable = "channel-busy", "The channel is full", 503, True
 
 
 class RelayersBusy(DomainError):
-    """No sending account can take the call right now. Nothing was held; repeat after `Retry-After`."""
+    """No relayer can take the call right now. No credits were held; retry after `Retry-After`."""
 
     code, title, status, retryable = "relayers-busy", "All relayers are busy", 503, True
 
 
 class NoSpareRelayer(DomainError):
-    """The service has no further key for a relayer."""
+    """The signer has no spare key for another relayer."""
 
-    code, title, status = "no-spare-relayer", "No further key", 409
+    code, title, status = "no-spare-relayer", "No spare key", 409
 
 
 class RelayShareUsed(DomainError):
     """
-    As many calls of the profile wait to be mined as may: `maximum`. Nothing was held; repeat after `Retry-After`.
+    The profile has `maximum` calls in flight, its current limit. No credits were held; retry after `Retry-After`.
 
-    The more other profiles relay, and the more calls of this one have ended without effect lately, the fewer may wait.
+    The limit falls when other profiles relay more and when calls of this profile end without effect.
     """
 
-    code, title, status, retryable = "relay-share-used", "Too many of your calls wait to be mined", 503, True
+    code, title, status, retryable = "relay-share-used", "Too many of your calls are in flight", 503, True
 
 
 class TooManyCancelledCalls(DomainError):
     """
-    Too many calls of the profile ended without effect: reverted, expired, behind one that failed, executed elsewhere.
+    Too many calls of the profile ended without effect: reverted, expired, behind a failed call, executed elsewhere.
 
-    Within `windowSeconds` there may be `maximum` of them. Nothing was held. Sign for what the chain executes now, with
-    a validity of minutes, and repeat after `Retry-After`.
+    At most `maximum` such calls are allowed within `windowSeconds`. No credits were held. Send calls that execute in
+    the current state of the chain, valid for minutes at least, and retry after `Retry-After`.
     """
 
     code, title, status, retryable = (
@@ -124,10 +124,10 @@ class TooManyCancelledCalls(DomainError):
 
 class CallFailedBefore(DomainError):
     """
-    This very call has failed on chain (`maximum` times), so anybody can read its signature there and hand it in again
-    at your cost.
+    This call has failed on chain (`maximum` times), so its signature is public and a third party could resubmit it at
+    your cost.
 
-    Nothing was held. Sign in to try it again (`/api/relay/execute`), or sign a new call: another nonce, or other
+    No credits were held. Sign in to retry it (`/api/relay/execute`), or sign a new call with another nonce or other
     validity timestamps.
     """
 
@@ -135,9 +135,9 @@ class CallFailedBefore(DomainError):
 
 
 class NotYourProfile(DomainError):
-    """The address in the body is not the signed-in profile, which is `profile`."""
+    """The address in the body differs from the signed-in profile, `profile`."""
 
-    code, title, status = "not-your-profile", "This is another profile", 403
+    code, title, status = "not-your-profile", "Not your profile", 403
 
 
 class TimestampOutOfWindow(DomainError):
@@ -147,9 +147,9 @@ class TimestampOutOfWindow(DomainError):
 
 
 class QuotaSignatureInvalid(DomainError):
-    """No accepted form of the quota message recovers a controller of the profile from this signature."""
+    """The signature recovers no controller of the profile in any accepted form of the quota message."""
 
-    code, title, status = "quota-signature-invalid", "The signature is not a controller's", 401
+    code, title, status = "quota-signature-invalid", "The signature is not from a controller", 401
 
 
 class TransactionNotFound(DomainError):
@@ -159,81 +159,79 @@ class TransactionNotFound(DomainError):
 
 
 class ProfileNotRegistered(DomainError):
-    """The `profile` has never signed in here, so it has no credits. Sign in once with the wallet."""
+    """The `profile` has never signed in to this service, so it has no credits. Sign in once with the wallet."""
 
     code, title, status = "profile-not-registered", "The profile is not registered", 404
 
 
 class RelayPaused(DomainError):
-    """Staff have paused the relay. Nothing was held; calls accepted before go on. Repeat after `Retry-After`."""
+    """Staff have paused the relay. No credits were held; accepted calls continue. Retry after `Retry-After`."""
 
     code, title, status, retryable = "relay-paused", "The relay is paused", 503, True
 
-    def __init__(self, detail: str = "New calls are not accepted for now. Repeat later.") -> None:
+    def __init__(self, detail: str = "New calls are not accepted at the moment. Retry later.") -> None:
         super().__init__(detail, retry_after=300)
 
 
 class QuoteUnavailable(DomainError):
     """
-    There is no quote for this call now. It can be sent without one; fees may then rise before it is accepted.
+    No quote is available for this call now. Send the call without a quote; its cost may then rise with the fees.
 
-    What the service may lose by quotes is bounded, for each profile and for all.
+    The service limits its possible loss from quotes, per profile and in total.
     """
 
-    code, title, status, retryable = "quote-unavailable", "No quote can be given now", 503, True
+    code, title, status, retryable = "quote-unavailable", "No quote available", 503, True
 
 
 class QuoteNotFound(DomainError):
     """`Relay-Quote` names no quote of the signed-in profile, or one that expired long ago. Prepare the call again."""
 
-    code, title, status = "quote-not-found", "No such quote", 409
+    code, title, status = "quote-not-found", "Quote not found", 409
 
 
 class QuoteForOtherCall(DomainError):
-    """The quote is for the call whose `hash` is told, and the signature is for another one. Prepare this call."""
+    """The quote was issued for the call with hash `hash`, and another call was signed. Prepare the signed call."""
 
     code, title, status = "quote-for-other-call", "The quote is for another call", 409
 
 
 class QuoteUsed(DomainError):
-    """A call was accepted with this quote, which is good for one. Prepare the call again, or send it without one."""
+    """A call was already accepted with this quote. Prepare the call again, or send it without a quote."""
 
-    code, title, status = "quote-used", "The quote is used up", 409
+    code, title, status = "quote-used", "The quote has been used", 409
 
 
 class QuoteExpired(DomainError):
-    """The quote was good until `expiredAt`, in unix seconds. Prepare the call again, or send it without a quote."""
+    """The quote was valid until `expiredAt`, in unix seconds. Prepare the call again, or send it without a quote."""
 
     code, title, status = "quote-expired", "The quote has expired", 409
 
 
 class QuoteOutdated(DomainError):
-    """The call needs more gas now, `gasLimit`, than when it was quoted, `quotedGasLimit`. Prepare the call again."""
+    """The call now needs more gas, `gasLimit`, than the quote covers, `quotedGasLimit`. Prepare the call again."""
 
     code, title, status = "quote-outdated", "The call needs more gas than quoted", 409
 
 
 class HoldNotOrphaned(DomainError):
-    """Only a hold that nothing can close any more is released by hand; wait for its call to end."""
+    """Only an orphaned hold can be released by hand. Wait until the hold's call has ended."""
 
     code, title, status = "hold-not-orphaned", "The hold is not orphaned", 409
 
 
 class LossLimitReached(DomainError):
-    """The service may lose no more gas within this hour, so it pays for no self-transfer now; repeat later."""
+    """The service has reached its hourly loss limit, so it pays for no self-transfer now. Retry later."""
 
-    code, title, status, retryable = "loss-limit-reached", "The service may lose no more gas now", 503, True
+    code, title, status, retryable = "loss-limit-reached", "The loss limit has been reached", 503, True
 
     def __init__(self) -> None:
-        super().__init__("What the service may lose within an hour is used up.", retry_after=300)
+        super().__init__("The service has reached its hourly loss limit.", retry_after=300)
 
 
 class AlreadyBroadcast(DomainError):
-    """Only a call that is signed and was never broadcast is cancelled by hand; this one was, or has ended."""
+    """Only a call that was never broadcast can be cancelled by hand. This call was broadcast, or has ended."""
 
-    code, title, status = "already-broadcast", "It cannot be cancelled any more", 409
+    code, title, status = "already-broadcast", "The call can no longer be cancelled", 409
 
     def __init__(self) -> None:
-        super().__init__(
-            "It was broadcast, or it is ended or about to end. The chain decides what becomes of it."
-        )
+        super().__init__("The call was broadcast, or it has ended. Its outcome is decided on chain.")

@@ -1,9 +1,9 @@
 """
-The gas limit of a relay call: one that was learned and is tried again, or an estimate.
+The gas limit of a relay call: a learned limit that the node tries again, or an estimate.
 
-An estimate is the dearest question to a node. So the limit of an estimate is remembered for calls like it: of the
-same profile to the same target. The next such call is executed by the node at exactly that limit, which proves that
-it suffices now. Only where it does not, or is far above what the call used, is an estimate asked for again.
+An estimate is the most expensive node call. Its limit is therefore remembered for similar calls: those of the same
+profile to the same target. The node executes the next such call at exactly that limit, which proves that the limit
+suffices. A new estimate is requested only where it does not, or where it is far above the gas used.
 """
 
 import threading
@@ -17,20 +17,20 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, Trial
 from relay.pricing import gas_limit_for
 
-# A remembered limit may be this many times what its call uses; the hold is as many times too large.
+# A remembered limit may be at most this multiple of the gas used, because the hold grows with it.
 MOST_TIMES_USED = 2
 _KEPT_SECONDS = 600.0
-# What the first call of a channel uses more, which followers never are.
+# Extra gas of the first call of a channel; followers never are the first.
 FIRST_OF_CHANNEL_GAS = 17_400
-# Of all profiles together. What a full memory drops is estimated again.
+# For all profiles together. A dropped limit is estimated again.
 _MOST_KEPT = 50_000
 _WORD = 32
-# Of `execute(operation, target, value, data)`: the target, and the selector that is called there.
+# In `execute(operation, target, value, data)`: the target, and the selector called there.
 _TARGET, _INNER = slice(4 + _WORD, 4 + 2 * _WORD), slice(4 + 5 * _WORD, 8 + 5 * _WORD)
 
 
 class Gas(NamedTuple):
-    """The limit to sign, and what the call is expected to use."""
+    """The gas limit to sign, and the gas that the call is expected to use."""
 
     limit: int
     expected: int
@@ -47,17 +47,17 @@ _lock = threading.Lock()
 
 
 def learned_limit(*, profile: str, call: RelayCall) -> int | None:
-    """Return the limit that was learned for calls like this one, or None."""
+    """Return the limit learned for similar calls, or None."""
     learned = _learned.get(_kind_of(profile, call))
     return learned.gas.limit if learned and time.monotonic() < learned.valid_until else None
 
 
 def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:
     """
-    Return the gas of a call that is next in its channel, or None where the way the node has tried it does not tell.
+    Return the gas of a call that is next in its channel, or None where the node's trial is inconclusive.
 
     Raises:
-        CallReverted: it reverts, or needs more gas than `query.gas_cap`.
+        CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
     """
     if query.gas_limit is not None:
         return _of_execution(call, query, trial)
@@ -70,10 +70,10 @@ def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:
 
 def of_estimate(*, call: RelayCall, query: RelayQuery) -> Gas:
     """
-    Return the gas of a call that is next in its channel, as the node estimates it now.
+    Return the gas of a call that is next in its channel, from a new estimate of the node.
 
     Raises:
-        CallReverted: it reverts, or needs more gas than `query.gas_cap`.
+        CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
         NodeUnavailable: no node answered.
     """
     estimate = get_chain_client().simulate_relay_call(
@@ -87,7 +87,7 @@ def of_estimate(*, call: RelayCall, query: RelayQuery) -> Gas:
 
 def of_follower(*, call: RelayCall, query: RelayQuery) -> Gas:
     """
-    Return the gas of a call whose nonce the chain does not expect yet, so that the node can only try its parts.
+    Return the gas of a call whose nonce the chain does not expect yet; the node can only try its parts.
 
     Raises:
         CallReverted: the controller may not make the call, or the payload reverts.
@@ -105,7 +105,7 @@ def of_follower(*, call: RelayCall, query: RelayQuery) -> Gas:
 
 def before_signing(*, call: RelayCall, query: RelayQuery) -> Gas:
     """
-    Return the gas of a call that is not signed yet, so that the node can only try its parts.
+    Return the gas of a call that is not signed yet; the node can only try its parts.
 
     Raises:
         CallReverted: the controller may not make the call, or the payload reverts.
@@ -115,17 +115,17 @@ def before_signing(*, call: RelayCall, query: RelayQuery) -> Gas:
     if call.sequence == 0:
         gas = Gas(gas.limit + FIRST_OF_CHANNEL_GAS, gas.expected + FIRST_OF_CHANNEL_GAS)
     learned = _learned.get(_kind_of(query.profile, call))
-    # What such calls were seen to use is nearer than what their parts add up to, but proves nothing for this one.
+    # The gas used by similar calls is a better estimate than the sum of the parts, but proves nothing for this call.
     return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
 
 
 def _was_tried_too_early(trial: Trial) -> bool:
-    """Return whether the key manager expected another nonce then: a block came between its answer and the trial."""
+    """Return whether the trial met another nonce than the one read before it, because a block came in between."""
     return isinstance(refusal_from_revert(trial.revert or b""), RelayNonceRefused)
 
 
 def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:
-    """Return the gas of a call that was executed at a learned limit, or None if that limit does not fit it."""
+    """Return the gas of a call that the node executed at a learned limit, or None if that limit does not fit."""
     learned = _learned.get(_kind_of(query.profile, call))
     if trial.revert is not None or trial.gas_limit is None:
         return None
@@ -134,7 +134,7 @@ def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | Non
 
 
 def _kind_of(profile: str, call: RelayCall) -> _Kind:
-    """Return what calls have in common that use about the same gas."""
+    """Return the key under which calls that use about the same gas are remembered."""
     payload = call.payload
     target = payload[_TARGET] + payload[_INNER] if payload.startswith(EXECUTE) else b""
     return profile, payload[:4] + target, len(payload) // _WORD
@@ -144,7 +144,7 @@ def _learn(profile: str, call: RelayCall, *, estimate: int) -> Gas:
     kind, gas = _kind_of(profile, call), Gas(gas_limit_for(estimate=estimate), estimate)
     with _lock:
         if len(_learned) >= _MOST_KEPT:
-            # Dictionaries keep the order of insertion: the oldest come first.
+            # A dictionary keeps insertion order, so the oldest limits come first.
             for oldest in list(_learned)[: _MOST_KEPT // 10]:
                 del _learned[oldest]
         _learned.pop(kind, None)

@@ -1,9 +1,9 @@
 """
-Limits on what one profile may take from the relayers, so that nobody can use up what others need.
+Limits on one profile's use of the relayers, so that no profile can starve the others.
 
-Calls that end without effect cost the service account nonces, and gas where they are cancelled, so they are
-counted by their rows. Account nonces in flight are few, so one profile gets a share of them: as many open
-holds, which `relay_take_slots` counts under the account's lock.
+Calls that end without effect cost the service account nonces, and gas where they are cancelled, so their rows are
+counted. Account nonces in flight are scarce, so a profile gets a share of them, measured in open holds, which
+`relay_take_slots` counts under the account's lock.
 """
 
 from datetime import datetime, timedelta
@@ -16,12 +16,12 @@ from relay.queries import CallRows
 
 def check_cancelled_calls(*, rows: CallRows, now: datetime) -> None:
     """
-    Refuse a user whose calls ended without effect too often, in the last hour or in the last day.
+    Refuse a user with too many calls that ended without effect in the last hour or day.
 
     Raises:
-        TooManyCancelledCalls: with the seconds until enough of them lie outside the window.
+        TooManyCancelledCalls: with the seconds until enough of these calls are outside the window.
     """
-    # As long as the oldest of the allowed calls lies in the window, all of them do.
+    # While the oldest of the allowed calls is in the window, all of them are.
     limits = [
         (rows.daily_limit_since, settings.RELAY_CANCELLED_CALLS_PER_DAY, timedelta(days=1), "a day"),
         (rows.hourly_limit_since, settings.RELAY_CANCELLED_CALLS_PER_HOUR, timedelta(hours=1), "an hour"),
@@ -38,13 +38,13 @@ def check_cancelled_calls(*, rows: CallRows, now: datetime) -> None:
 
 def check_failures(*, rows: CallRows) -> None:
     """
-    Refuse a call without a token that has failed before: its signature is public.
+    Refuse a call without a token that has failed before, because its signature is public.
 
     Raises:
-        CallFailedBefore: it is tried again only with a token.
+        CallFailedBefore: the call needs a token now.
     """
     if rows.failures >= settings.LSP15_FAILURES_PER_CALL:
         raise CallFailedBefore(
-            "This call has failed on chain. Sign in to try it again, or sign a new call.",
+            "This call has failed on chain. Sign in to retry it, or sign a new call.",
             maximum=settings.LSP15_FAILURES_PER_CALL,
         )

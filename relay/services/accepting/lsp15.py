@@ -1,11 +1,10 @@
 """
-Requests without a token (LSP-15): everything that needs no node comes before the node is asked.
+Requests without a token (LSP-15): every check that needs no node comes before the first node read.
 
-Such a request costs its sender nothing, so its form is checked first, then it is counted
-by its signer, and only then is the node asked. The relay nonces of a profile are public, and
-so are the signed calls that were mined: a repeat of an accepted call returns its hash uncounted,
-and a repeat of a failed call is refused uncounted, so that repeats by third parties do not
-use up the rate of the signer.
+Such a request costs its sender nothing, so its form is checked first, then it counts against
+its signer's rate limit, and only then is the node read. A profile's relay nonces and its mined
+calls are public. A repeat of an accepted call therefore returns its hash uncounted, and a repeat
+of a failed call is refused uncounted, so that third parties cannot use up the signer's rate.
 """
 
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from relay.services.accepting import limits, preflight, quota, submission
 from relay.services.accepting.acceptance import Caller
 from users.models import User
 
-# Counts a request of this signer, or with None of one who is new to the profile; raises where there are too many.
+# Counts a request of this signer, or of a signer new to the profile (None); raises when the rate limit is reached.
 Admit = Callable[[str | None], None]
 
 
@@ -45,13 +44,13 @@ def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
     (rows,) = queries.rows_of_calls([CallKey(identity, user.pk, None, now)])
     if rows.transaction_hash is not None:
         return rows.transaction_hash
-    # Before it is counted: repeats of a failed call use up nobody's rate.
+    # Before the request is counted, so that repeats of a failed call use up no rate.
     limits.check_failures(rows=rows)
     admit(accepted_signer(key_manager=key_manager, signers=[identity.controller]))
     try:
         return _execute(user, call, now)
     except (KeyManagerNotFound, KeyManagerNotOwner):
-        # The profile may have moved to another key manager since its last call here.
+        # The profile may have moved to another key manager since its last call.
         moved = _addressed(user, call)
         if moved.key_manager == key_manager:
             raise
@@ -88,7 +87,7 @@ def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, a
 
 
 def last_key_manager(*, user: User) -> str | None:
-    """Return the key manager of the user's newest relay call, which was proven to be the profile's, if any."""
+    """Return the key manager of the user's newest relay call, which was verified to be the profile's, or None."""
     newest = (
         RelayTransaction.objects.filter(user_id=user.pk, chain_id=get_chain().id)
         .order_by("-id")
@@ -99,9 +98,9 @@ def last_key_manager(*, user: User) -> str | None:
 
 
 def accepted_signer(*, key_manager: str, signers: list[str]) -> str | None:
-    """Return one of the signers who made a relay call that was accepted through this key manager, if any."""
+    """Return one of `signers` with an accepted relay call through this key manager, or None."""
     accepted = RelayTransaction.objects.filter(
         chain_id=get_chain().id, key_manager_address=key_manager, controller_address__in=signers
     )
-    # Any of them: an order would keep PostgreSQL from reading one row of the index.
+    # Without an order, PostgreSQL reads a single row of the index.
     return next(iter(accepted.values_list("controller_address", flat=True)[:1]), None)

@@ -1,9 +1,9 @@
 """
 Check everything about a relay call that can be checked before a credit is held.
 
-The chain was read before, for several calls together. Here a call is judged by what the rows and the node
-said. The node is asked again only for a call ahead of its channel, where the gas limit that was tried does not
-do, and where the signer is unknown, for a known signing mistake. No row is written and no transaction is open.
+The rows and the chain were read before, for several calls together. The node is read again in three cases only: for a
+call ahead of its channel, where the tried gas limit does not fit, and to find the signing mistake of an unknown
+signer. No row is written and no transaction is open.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class Approval:
     fees: Fees
     # The key manager's next nonce of the call's channel, as read from the chain.
     chain_nonce: int
-    # Profile and key manager run vetted code.
+    # Whether profile and key manager run trusted implementations.
     is_trusted: bool
 
 
@@ -58,8 +58,8 @@ def approve(
     """
     Check that the call is the profile's, signed correctly, permitted, within its validity, in order and executable.
 
-    `state` is what the node answered to `query`; `call.signature` must be normalised. Returns None where that does
-    not tell and the node may not be asked again.
+    `state` is the node's answer to `query`; `call.signature` must be normalised. Returns None where another node read
+    is needed and `may_ask` forbids it.
 
     Raises:
         DomainError: the call cannot be relayed; see `relay.errors` and `gateway.chain.errors`.
@@ -88,10 +88,10 @@ def approve(
 
 def fees_of(state: RelayState) -> Fees:
     """
-    Return what a new call offers now.
+    Return the fees that a new call offers now.
 
     Raises:
-        FeesTooHigh: the chain asks for more than the service pays.
+        FeesTooHigh: current gas prices exceed the service's cap.
     """
     return get_chain().fees.quote_new_call(
         base_fee_wei=state.head.base_fee_wei, market_tip_wei=state.market_tip_wei
@@ -100,7 +100,7 @@ def fees_of(state: RelayState) -> Fees:
 
 @contextmanager
 def explained_reverts() -> Iterator[None]:
-    """Turn a revert into the error that tells the caller why."""
+    """Translate a revert into the error that explains it to the caller."""
     try:
         yield
     except CallReverted as reverted:
@@ -118,7 +118,7 @@ def check_validity(*, call: RelayCall, now: int) -> None:
         return
     if now < call.valid_from:
         raise RelayCallNotYetValid(
-            f"The call is valid from {call.valid_from} and it is {now}.",
+            f"The call is valid from {call.valid_from}; the time is {now}.",
             validFrom=call.valid_from,
             serverTime=now,
         )
@@ -126,13 +126,13 @@ def check_validity(*, call: RelayCall, now: int) -> None:
         return
     if now > call.valid_until:
         raise RelayCallExpired(
-            f"The call was valid until {call.valid_until} and it is {now}.",
+            f"The call was valid until {call.valid_until}; the time is {now}.",
             validUntil=call.valid_until,
             serverTime=now,
         )
     if call.valid_until - now < settings.RELAY_MIN_VALIDITY_SECONDS:
         raise ValidityTooShort(
-            f"The call is valid for {call.valid_until - now} s more, too short to be mined.",
+            f"The call expires in {call.valid_until - now} s, which is too soon to be mined.",
             minimumSeconds=settings.RELAY_MIN_VALIDITY_SECONDS,
             validUntil=call.valid_until,
             serverTime=now,
@@ -140,9 +140,9 @@ def check_validity(*, call: RelayCall, now: int) -> None:
 
 
 def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str]) -> bool:
-    """Check in both directions that the key manager is the profile's; return whether their code is trusted."""
+    """Check that profile and key manager point to each other; return whether both run trusted code."""
     if not state.key_manager_code_name or state.target is None:
-        raise KeyManagerNotFound(f"{query.key_manager} is no key manager on chain {get_chain().id}.")
+        raise KeyManagerNotFound(f"{query.key_manager} is not a key manager on chain {get_chain().id}.")
     if state.target != query.profile:
         raise ForeignKeyManager(
             f"{query.key_manager} controls {state.target}; you are signed in as {query.profile}.",
@@ -155,7 +155,7 @@ def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: froz
     )
     if not is_trusted and not trusts_any_code():
         raise UntrustedCode(
-            "The service relays only for contract implementations that were vetted.",
+            "The service relays only for trusted contract implementations.",
             profileCode=state.profile_code_name,
             keyManagerCode=state.key_manager_code_name,
         )
@@ -163,7 +163,7 @@ def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: froz
 
 
 def check_relay_permission(*, query: RelayQuery, state: RelayState) -> None:
-    """Refuse a controller who may not use relayers."""
+    """Refuse a controller without the permission EXECUTE_RELAY_CALL."""
     if not state.permissions & Permission.EXECUTE_RELAY_CALL:
         raise RelayPermissionMissing(
             f"The controller {query.controller} lacks EXECUTE_RELAY_CALL on {query.profile}.",
@@ -172,7 +172,7 @@ def check_relay_permission(*, query: RelayQuery, state: RelayState) -> None:
 
 
 def _explain_unknown_signer(*, profile: str, call: RelayCall, controller: str) -> DomainError:
-    """Return the error of the signing mistake that makes the signature a controller's, if there is one."""
+    """Return the error of the known signing mistake that explains the signature, or that the signer is unknown."""
     candidates = [
         (mistake, recover_address(mistake.digest, call.signature))
         for mistake in wrong_hashes(chain_id=get_chain().id, call=call, profile=profile)
@@ -184,13 +184,13 @@ def _explain_unknown_signer(*, profile: str, call: RelayCall, controller: str) -
         if permissions:
             return mistake.refusal(controller=address)
     return SignerNotController(
-        f"The signature recovers {controller}, which holds no permission on {profile}.",
+        f"The signature recovers {controller}, which has no permissions on {profile}.",
         recovered=controller,
     )
 
 
 def _check_nonce(*, call: RelayCall, state: RelayState) -> int:
-    """Return the chain's next nonce of the channel; the call's may be equal or ahead."""
+    """Return the chain's next nonce of the channel; the call's nonce may be equal or higher."""
     if state.relay_nonce is None:
         raise KeyManagerNotFound(f"{call.key_manager} does not answer getNonce of LSP-25.")
     if call.relay_nonce < state.relay_nonce:
@@ -202,11 +202,11 @@ def _check_nonce(*, call: RelayCall, state: RelayState) -> int:
 
 
 def check_gas(*, gas_limit: int, is_trusted: bool) -> None:
-    """Refuse a call that needs more gas than the service relays at once."""
+    """Refuse a call that needs more gas than the service relays in one transaction."""
     cap = settings.RELAY_MAX_GAS if is_trusted else settings.RELAY_MAX_GAS_UNTRUSTED
     if gas_limit > cap:
         raise GasLimitExceeded(
-            f"The call needs a gas limit of {gas_limit} and {cap} are relayed.",
+            f"The call needs a gas limit of {gas_limit}; the maximum is {cap}.",
             gasLimit=gas_limit,
             maximum=cap,
         )
@@ -217,7 +217,7 @@ def check_own(*, profile_address: str | None, address: str) -> None:
     Refuse an address that is not the profile of the signed-in user.
 
     Raises:
-        NotYourProfile: it is another one.
+        NotYourProfile: the address is another profile's.
     """
     if address != profile_address:
         raise NotYourProfile(f"You are signed in as {profile_address}.", profile=profile_address)

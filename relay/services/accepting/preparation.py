@@ -1,8 +1,8 @@
 """
-Prepare a relay call: everything that its controller needs in order to sign it, and what it would come to.
+Prepare a relay call: return everything that its controller needs to sign it, and its cost.
 
-Nothing is signed yet, so the node tries the call by its parts, as it does for followers. What would refuse the call
-is found by the very checks that accept calls; what those take is rolled back.
+The call is not signed yet, so the node tries its parts, as for followers. The checks that accept calls also find the
+reasons for which this call would be refused; whatever they write is rolled back.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from relay.services.accepting.quotes import Offer
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the caller's profile is to do. Without a controller, the one who signed in is to sign it."""
+    """The call that the profile should execute. Without a controller, the one of the session will sign it."""
 
     payload: bytes
     channel: int = 0
@@ -44,8 +44,9 @@ class PreparedCall:
     """
     A relay call that lacks its signature by `identity.controller` over `identity.digest`.
 
-    The costs are in credits, None where the call cannot be executed; `refusals` say why it would be refused now.
-    Without a quote, `quote_refusal` says why there is none, unless nobody asked for one or the call would be refused.
+    Costs are in credits, None where the call cannot be executed; `refusals` has the reasons for which it would be
+    refused now. `quote_refusal` is the reason for a missing quote, unless the caller wants none or the call would be
+    refused.
     """
 
     call: RelayCall
@@ -59,7 +60,7 @@ class PreparedCall:
 
 
 class _Refusals(list[DomainError]):
-    """Collects, as a context, what refuses the call; that something is away is no answer about the call."""
+    """A context manager that collects refusals of the call; outages are raised, since they do not concern the call."""
 
     def __enter__(self) -> None:
         return None
@@ -75,19 +76,19 @@ class _Refusals(list[DomainError]):
 
 def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
     """
-    Return the call with its nonce and costs, with every reason for which it would be refused now, or with a quote.
+    Return the call with its nonce and costs, and either every reason for which it would be refused now or a quote.
 
     Raises:
         NotAuthenticated: the session or the account has ended.
-        InvalidRequest: the draft names no controller, and nor does the session.
-        KeyManagerNotFound: the profile has no key manager, so there is nothing to sign.
+        InvalidRequest: neither the draft nor the session names a controller.
+        KeyManagerNotFound: the profile has no key manager.
         NodeUnavailable: no node answered.
     """
     controller = queries.controller_of_session(user_id=caller.user_id, session_id=caller.session_id, now=now)
     controller = draft.controller or controller
     if controller is None:
         fault = {"pointer": "/controller", "code": "required", "detail": "The token names no controller."}
-        raise InvalidRequest("Say which controller will sign.", errors=[fault])
+        raise InvalidRequest("Name the controller that will sign.", errors=[fault])
     query = _query(caller, draft, controller)
     (state,) = get_chain_client().read_relay_states([query])
     if state.relay_nonce is None:
@@ -108,7 +109,7 @@ def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
         controller=controller,
         channel=draft.channel,
         sender=get_signer().addresses()[0],
-        # There is no signature yet that the node could try.
+        # Without a signature, the node cannot execute the call itself.
         calldata=b"",
         gas_limit=None,
         gas_cap=settings.RELAY_MAX_GAS,
@@ -116,7 +117,7 @@ def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
 
 
 def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants_quote: bool) -> PreparedCall:
-    """Return what the call would cost, each reason for which it would be refused, and a quote if there is none."""
+    """Return the call's cost and every reason for which it would be refused; a quote if there is no such reason."""
     key = CallKey(request.identity, request.caller.user_id, request.caller.session_id, request.now)
     (rows,) = queries.rows_of_calls([key])
     refusals = _Refusals()
@@ -134,7 +135,7 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
     with refusals:
         if state.permissions == 0:
             raise SignerNotController(
-                f"{query.controller} holds no permission on {query.profile}.", recovered=query.controller
+                f"{query.controller} has no permissions on {query.profile}.", recovered=query.controller
             )
         preflight.check_relay_permission(query=query, state=state)
         with preflight.explained_reverts():

@@ -1,7 +1,7 @@
 """
-Reading a quota with a signature (LSP-15).
+Read a quota with a signature (LSP-15).
 
-What rows say is read in one statement, before the node is asked: an ended session costs no trip.
+The rows are read in one statement before the node, so an ended session costs no node round trip.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ _MILLISECONDS_FROM = 10**11
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Available credits; the credits of the running paid period and its end in unix seconds (0 and -1 without one)."""
+    """Available credits; credits of the current paid period and its end in unix seconds (0 and -1 without one)."""
 
     available: int
     total: int
@@ -68,12 +68,12 @@ def signed_quota(*, caller: Caller, timestamp: int, signature: bytes, now: datet
 
 def check_timestamp(*, timestamp: int, now: datetime) -> None:
     """
-    Refuse a request that was made too long ago, or in the future; `timestamp` is in unix seconds.
+    Refuse a request whose `timestamp`, in unix seconds, is outside the window around the service's clock.
 
-    It is compared with the clock and its fraction, so a second that has begun counts as its beginning.
+    The clock counts with its fraction of a second, the timestamp as the beginning of its second.
 
     Raises:
-        TimestampOutOfWindow: it is outside the window.
+        TimestampOutOfWindow: the timestamp is outside the window.
     """
     clock = (now - _EPOCH) // _MICROSECOND
     difference = timestamp * _PER_SECOND - clock
@@ -103,7 +103,7 @@ def quota_of(*, user_id: int, session_id: UUID | None = None, now: datetime) -> 
 
 
 def _check_signature(*, address: str, timestamp: int, signature: bytes) -> None:
-    """Accept every form of the message that recovers a controller with SIGN, in one node round trip."""
+    """Accept any form of the message that recovers a controller with SIGN; costs one node round trip."""
     _, controllers = recover_signers(signature, *quota_digests(address=address, timestamp=timestamp))
     permissions = get_chain_client().read_permissions(profile=address, controllers=controllers)
     if any(bits & Permission.SIGN for bits in permissions):

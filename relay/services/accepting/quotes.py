@@ -1,10 +1,10 @@
 """
-Quotes: a call that is handed in with one never costs its user more than the quote says.
+Quotes: a call submitted with a quote never costs its user more than the quote.
 
-A quote promises what would be held at the fees of the moment. It is bound to the call's digest, good for one call and
-for a short time, within which the base fee can rise only so far. What the service loses if it does is reserved when the
-quote is given. The hold of a call with a quote never exceeds it, and nobody is charged more than was held: so neither
-higher fees nor a replacement make the call cost more. What the hold does not cover is the service's loss.
+A quote promises the hold at current fees. It is bound to the call's digest and valid for one call and a short time,
+within which the base fee can rise only by a known factor. The service's loss in that case is reserved when the quote is
+issued. The hold of a call with a quote never exceeds the quote, and a user is never charged more than the hold, so
+neither higher fees nor a replacement raise the cost. The service pays what the hold does not cover.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ from relay.services.fleet import losses
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a quote is made for: the call, the gas it would be signed with, and the newest block's base fee."""
+    """The terms of a quote: the call, the gas and fees to sign it with, and the newest block's base fee in wei."""
 
     user_id: int
     identity: Identity
@@ -43,10 +43,10 @@ class Offer:
 
 
 def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
-    """Return a quote for the call, with what it may cost the service reserved; or why there is none."""
+    """Store and return a quote, with the service's possible loss reserved; or return why there is none."""
     gas, fees = offer.approval.gas, offer.approval.fees
     if not offer.approval.is_trusted:
-        return QuoteUnavailable("Unvetted code decides itself what it costs, so it gets no quote.")
+        return QuoteUnavailable("Untrusted code controls its own gas use, so it gets no quote.")
     quote = Quote(
         user_id=offer.user_id,
         digest=offer.identity.digest,
@@ -66,14 +66,14 @@ def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
             return quote
         transaction.set_rollback(True)
     return QuoteUnavailable(
-        "What the service may lose by quotes is reserved by others, or by yours. Repeat later.",
+        "Open quotes have reserved the service's whole loss budget. Retry later.",
         retry_after=settings.RELAY_QUOTE_SECONDS,
     )
 
 
 def _highest_fee(fees: Fees, base_fee_wei: int) -> int:
-    """Return the most that a new call could offer per gas before the quote expires."""
-    # The newest block may be a moment old, and the call is mined in a block after the quote's last one.
+    """Return the highest fee per gas that a new call could offer before the quote expires, in wei."""
+    # One block more because the newest one may be old, and one because the call is mined after the quote's last block.
     blocks = settings.RELAY_QUOTE_SECONDS // get_chain().block_seconds + 2
     rise_wei = 2 * (highest_base_fee(base_fee_wei, blocks=blocks) - base_fee_wei)
     policy = get_chain().fees
@@ -88,36 +88,36 @@ def check(terms: QuotedTerms | None, *, identity: Identity, now: datetime) -> No
         QuoteNotFound, QuoteForOtherCall, QuoteUsed, QuoteExpired.
     """
     if terms is None:
-        raise QuoteNotFound("The signed-in profile has no such quote. Prepare the call again.")
+        raise QuoteNotFound("The signed-in profile does not have this quote. Prepare the call again.")
     if terms.digest != identity.digest:
         raise QuoteForOtherCall("The quote is for another call than the signed one.", hash=terms.digest)
     if terms.is_used:
         raise QuoteUsed("A call was accepted with this quote before. Prepare the call again.")
     if terms.expires_at <= now:
         raise QuoteExpired(
-            "The quote's time is over. Prepare the call again.", expiredAt=int(terms.expires_at.timestamp())
+            "The quote has expired. Prepare the call again.", expiredAt=int(terms.expires_at.timestamp())
         )
 
 
 def within(terms: QuotedTerms, approval: Approval) -> Approval:
     """
-    Return the approval with gas and fees that the quote's reservation covers.
+    Return the approval with gas and fees bounded by the quote's reservation.
 
     Raises:
         QuoteOutdated: the call needs more gas than it was quoted with.
-        FeesTooHigh: the base fee rose faster than a chain lets it.
+        FeesTooHigh: the base fee rose faster than the protocol allows.
     """
     gas, fees = approval.gas, approval.fees
     if gas.expected > terms.gas_limit:
         raise QuoteOutdated(
-            f"The call needs {gas.expected} gas and was quoted with {terms.gas_limit}. Prepare it again.",
+            f"The call needs {gas.expected} gas; the quote covers {terms.gas_limit}. Prepare the call again.",
             gasLimit=gas.expected,
             quotedGasLimit=terms.gas_limit,
         )
     most_wei = terms.max_fee_per_gas_wei
     if fees.expected_price_wei > most_wei:
         raise FeesTooHigh(
-            "The chain asks for more per gas than the quote covers. Repeat later, or without the quote.",
+            "Gas prices exceed what the quote covers. Retry later, or send the call without the quote.",
             retry_after=FeesTooHigh.retry_seconds,
             pricePerGasWei=str(fees.expected_price_wei),
             maximumPricePerGasWei=str(most_wei),

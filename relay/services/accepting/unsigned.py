@@ -1,9 +1,9 @@
 """
-Calls that wait for a signature from elsewhere, between the transaction that takes their slots and the one that stores.
+Calls that wait for a remote signature, between the transaction that takes their slots and the one that stores them.
 
-Nobody was answered yet, so a call may still be given up; its account nonce may not be forgotten. The web process that
-took such a call may finish it, a repeat of the call, or the relay worker. The signer gives everybody the same bytes,
-and the row is deleted by the one that stores them.
+The caller has no answer yet, so a call may still be withdrawn, but its account nonce must be accounted for. The web
+process that took the call, a repeat of the call, or the relay worker may complete it. The signer returns the same bytes
+to each of them, and the one that stores the bytes deletes the row.
 """
 
 import json
@@ -28,11 +28,11 @@ from signer.messages import SigningRequest
 from signer.transactions import PolicyViolation, SignedTransaction, UnsignedTransaction
 
 logger = logging.getLogger(__name__)
-# Only staff change what the signer refuses.
+# The signer's policy changes only by staff, so a repeat within a minute is pointless.
 _REFUSED_SECONDS = 60
-# As many as one request to the signer asks for.
+# Signatures in one request to the signer.
 _MOST_TOGETHER = 32
-# A web process needs no longer to finish what it took.
+# A web process completes the calls that it took within this time.
 _LEFT_BEHIND = timedelta(seconds=5)
 
 
@@ -49,7 +49,7 @@ class Unsigned:
 
     @property
     def request(self) -> SigningRequest:
-        """What is to be signed."""
+        """The request to the signer."""
         row = self.row
         calldata = encode_execute_relay_call(
             signature=unhex(row["signature"]),
@@ -94,10 +94,10 @@ def unhex(text: str) -> bytes:
 
 def keep(calls: Sequence[Unsigned]) -> None:
     """
-    Write down calls whose slots this transaction has taken.
+    Store calls whose slots this transaction has taken.
 
     Raises:
-        IntegrityError: another call with this relay nonce waits already (`unsignedcall_relay_nonce`).
+        IntegrityError: another call with this relay nonce is waiting (`unsignedcall_relay_nonce`).
     """
     rows = [call.row for call in calls]
     db.all_rows(_KEEP, {"chain": get_chain().id, "calls": json.dumps(rows)})
@@ -105,9 +105,9 @@ def keep(calls: Sequence[Unsigned]) -> None:
 
 def complete(calls: Sequence[Unsigned]) -> list[str | Exception]:
     """
-    Have the calls signed, and store them; return for each its hash, or why it has none.
+    Sign and store the calls; return for each its hash or its error.
 
-    A call that the signer refuses is given up. One of which nothing is known stays, for a repeat or the sweep.
+    A call that the signer refuses is withdrawn. A call without an answer stays for a repeat or the sweep.
     """
     try:
         outcomes = get_signer().sign_together([call.request for call in calls])
@@ -120,7 +120,7 @@ def complete(calls: Sequence[Unsigned]) -> list[str | Exception]:
         elif isinstance(outcome, PolicyViolation):
             refused.append((call, outcome))
     stored = _store(signed)
-    # What another transaction has on its account nonce is not known, so that one is not given to the next call.
+    # The signer has signed an unknown transaction on this account nonce, so the nonce is not reused.
     give_up([call for call, refusal in refused if refusal.refusal == "nonce-used"])
     give_up([call for call, refusal in refused if refusal.refusal != "nonce-used"], give_back=True)
     return [
@@ -144,7 +144,7 @@ def _refused(refusal: PolicyViolation) -> Exception:
 
 
 def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, str | Exception]:
-    """Store those that still wait, in one transaction; return what became of each, by its hold."""
+    """Store the calls that still wait, in one transaction; return the outcome of each, by hold."""
     if not signed:
         return {}
     holds = [call.hold_id for call, _ in signed]
@@ -158,7 +158,7 @@ def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, st
             return {hold: result for one in signed for hold, result in _store([one]).items()}
         if db.violated_constraint(error) != "relaytransaction_active_nonce":
             raise
-        # A call with this nonce was stored between the two looks of this one's first transaction.
+        # Another call with this nonce was stored between two statements of this call's first transaction.
         give_up([signed[0][0]])
         return {holds[0]: RelayNonceTaken(nonce=int(signed[0][0].row["relay_nonce"]))}
     results: dict[int, str | Exception] = {row["hold_id"]: row["transaction_hash"] for row in rows}
@@ -174,14 +174,14 @@ def hash_of(hold_id: int) -> str | None:
 
 
 def given_up() -> SignerUnavailable:
-    """Return the error for a call that could not be signed in time; a repeat begins anew."""
+    """Return the error for a call that could not be signed in time; a repeat starts over."""
     return SignerUnavailable(
-        "The call could not be signed in time. Repeat it.", retry_after=RETRY_AFTER_SECONDS
+        "The call could not be signed in time. Retry it.", retry_after=RETRY_AFTER_SECONDS
     )
 
 
 def finish_repeated(hold_id: int) -> str | Exception:
-    """Return the hash of a call that was handed in before and may not be signed yet; sign it then."""
+    """Return the hash of a call that was submitted before; sign it first where it is still unsigned."""
     calls = _read(hold_id=hold_id)
     if calls:
         (outcome,) = complete(calls)
@@ -190,7 +190,7 @@ def finish_repeated(hold_id: int) -> str | Exception:
 
 
 def sweep(*, now: datetime) -> int:
-    """Finish what was left behind; give up what could not be signed in time. Return how many were stored."""
+    """Complete calls that no process has completed; withdraw those that are too old. Return how many were stored."""
     calls = _read(before=now - _LEFT_BEHIND)
     stored = 0
     for start in range(0, len(calls), _MOST_TOGETHER):
@@ -205,10 +205,10 @@ def sweep(*, now: datetime) -> int:
 @transaction.atomic(durable=True)
 def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     """
-    Forget calls that wait for their signature: their holds are released, and nothing of them is left.
+    Withdraw calls that wait for their signature: delete their rows and release their holds.
 
-    `give_back` says that nothing was signed on their account nonces: then the next call gets them, where no later one
-    is taken. Other account nonces are found as gaps, and used up by self-transfers.
+    `give_back` declares that nothing was signed on their account nonces; each returns to its relayer where no later
+    one is taken. Other account nonces are found as gaps and used up by self-transfers.
     """
     if not calls:
         return
@@ -216,20 +216,20 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     holds = [hold_id for hold_id, _, _ in gone]
     db.all_rows(_RELEASE, {"holds": holds, "chain": get_chain().id})
     if give_back:
-        # The highest first: the one before it is then the last that was taken.
+        # Highest first, so that each one is the last taken when its turn comes.
         for _, relayer_id, account_nonce in sorted(gone, key=lambda slot: slot[2], reverse=True):
             db.all_rows(_GIVE_BACK, {"relayer": relayer_id, "nonce": account_nonce})
 
 
 class Waiting(NamedTuple):
-    """How many calls wait for a signature, and for how many seconds the oldest has waited."""
+    """The number of calls that wait for a signature, and the wait of the oldest in seconds."""
 
     calls: int
     oldest_seconds: float
 
 
 def waiting() -> Waiting:
-    """Return what waits now."""
+    """Return the calls that wait now."""
     return Waiting(*db.only_row(_WAITING, {"chain": get_chain().id}))
 
 
@@ -279,7 +279,7 @@ RETURNING id
 """
 _TAKE_AWAY = "DELETE FROM relay_unsignedcall WHERE hold_id = ANY(%(holds)s::bigint[]) RETURNING hold_id"
 _TAKE_AWAY_SLOTS = _TAKE_AWAY + ", relayer_id, account_nonce"
-# What was set aside as a possible loss has the key of the hold. A quote stays used; it ends within a minute anyway.
+# A loss reservation has the key of the hold. A quote stays used; it expires within a minute anyway.
 _RELEASE = """
 WITH loss AS (
     DELETE FROM relay_loss AS loss USING credits_hold AS hold

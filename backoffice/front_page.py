@@ -186,7 +186,7 @@ def _waiting_cards(
     earnings: earnings_queries.PostbackFigures,
     payments: payments_queries.Figures,
 ) -> list[Card]:
-    unsent_age = relay_queries.figures().unsent_age
+    unsent_age = relay_queries.relay_counts().unsent_age
     return [
         _waiting(
             "Request waits for a second person",

@@ -20,4 +20,4 @@ class RelayConfig(AppConfig):
             "relay", deletion.AppDeletion(waits_for=erasure.what_is_under_way, erase=erasure.erase)
         )
         if settings.RELAY_SIGNER == "local":
-            get_signer()  # A key that cannot be read stops the start, and not the first call.
+            get_signer()  # An unreadable key must fail the start, not the first call.

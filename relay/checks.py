@@ -24,23 +24,23 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
             Warning("The signer does not answer.", hint="Calls get a 503 until it does.", id="relay.W003")
         ]
     except NoSigner:
-        return [Info("This process signs nothing and holds no relayer key.", id="relay.I001")]
+        return [Info("This process does not sign and holds no relayer key.", id="relay.I001")]
     except ImproperlyConfigured:
         return [Error("RELAY_RELAYER_KEYS or RELAY_RELAYER_MNEMONIC cannot be read.", id="relay.E001")]
     if addresses:
         return [Info(f"This process signs, for {len(addresses)} relayers.", id="relay.I001")]
-    return [Error("RELAY_RELAYER_KEYS names no key.", hint="Set at least one private key.", id="relay.E001")]
+    return [Error("RELAY_RELAYER_KEYS is empty.", hint="Set at least one private key.", id="relay.E001")]
 
 
 @register("relay")
 def treasury(**_: Any) -> list[CheckMessage]:
-    """Refuse a treasury that is a relayer itself, another one than the address says, or limits without sense."""
+    """Refuse a treasury that is a relayer or does not match its address, and contradictory top-up limits."""
     try:
         key = get_treasury()
     except ImproperlyConfigured:
         return [Error("RELAY_TREASURY_KEY cannot be read.", id="relay.E004")]
     except SignerUnavailable:
-        key = None  # `relayer_keys` says so.
+        key = None  # `relayer_keys` reports this.
     address = settings.RELAY_TREASURY_ADDRESS
     if address and not is_hex_address(address):
         return [Error("RELAY_TREASURY_ADDRESS is not an address.", id="relay.E004")]
@@ -62,14 +62,17 @@ def money_settings(**_: Any) -> list[CheckMessage]:
         errors.append(Error("RELAY_FEE_FLOOR_WEI is above RELAY_FEE_CAP_WEI.", id="relay.E003"))
     if not policy.tip_wei <= policy.tip_cap_wei <= policy.cap_wei:
         errors.append(
-            Error("RELAY_TIP_WEI, RELAY_TIP_CAP_WEI and RELAY_FEE_CAP_WEI do not rise.", id="relay.E005")
+            Error(
+                "RELAY_TIP_WEI, RELAY_TIP_CAP_WEI and RELAY_FEE_CAP_WEI must be in ascending order.",
+                id="relay.E005",
+            )
         )
     return errors
 
 
 @register("relay")
 def quorum(**_: Any) -> list[CheckMessage]:
-    """Warn where one node that lies could move money though there are others."""
+    """Warn where a minority of nodes could decide settlements."""
     chain = get_chain()
     if 2 * chain.quorum > len(chain.node_urls):
         return []
@@ -83,7 +86,7 @@ def chain_identity(**_: Any) -> list[CheckMessage]:
     try:
         actual = get_chain_client().chain_id()
     except NodeUnavailable:
-        return [Warning("No node of CHAIN_RPC_URLS answers.", id="relay.W001")]
+        return [Warning("No node in CHAIN_RPC_URLS answers.", id="relay.W001")]
     configured = get_chain().id
     if actual == configured:
         return []

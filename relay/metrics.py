@@ -22,66 +22,66 @@ _Status = RelayTransaction.Status
 @register
 def calls() -> Iterator[Metric]:
     """Yield the state of calls, in two statements."""
-    figures = queries.figures()
+    counts = queries.relay_counts()
     yield gauges(
         "relay_calls_in_progress",
         "Calls that are accepted and not settled.",
         "status",
-        {_Status.PENDING.value: figures.pending, _Status.SUBMITTED.value: figures.submitted},
+        {_Status.PENDING.value: counts.pending, _Status.SUBMITTED.value: counts.submitted},
     )
     yield gauges(
         "relay_calls_ended_in_last_hour",
-        "Calls that were settled within the last hour, of those accepted within the last 25 hours.",
+        "Calls settled within the last hour, among those accepted within the last 25 hours.",
         "status",
         queries.ended(since=timezone.now() - timedelta(hours=1)),
     )
     yield gauge(
         "relay_oldest_call_age_seconds",
-        "Since the oldest call in progress was accepted.",
-        figures.oldest_age,
+        "Age of the oldest call in progress.",
+        counts.oldest_age,
     )
     yield gauge(
         "relay_oldest_unsent_age_seconds",
-        "Since the oldest attempt was signed that was never sent; 0 without one.",
-        figures.unsent_age,
+        "Age of the oldest attempt that was never sent; 0 without one.",
+        counts.unsent_age,
     )
     yield gauge(
         "relay_oldest_unmined_age_seconds",
-        "Since a call was first sent of which nothing is mined, the oldest; 0 without one.",
-        figures.unmined_age,
+        "Time since the first broadcast of the oldest unmined call; 0 without one.",
+        counts.unmined_age,
     )
 
 
 @register
 def nodes() -> Iterator[Metric]:
-    """Yield how the nodes look to the process that answers; it checks them every few seconds."""
+    """Yield the health of the nodes as seen by this process, which probes them every few seconds."""
     health = get_chain_client().nodes()
     yield gauges(
         "chain_node_in_rotation",
-        "1 where the node is asked, 0 where it does not answer, is of another chain, has stopped or lags.",
+        "1 where the node is in use, 0 where it does not answer, serves another chain, has stopped or lags.",
         "node",
         {node.name: not node.fault for node in health},
     )
     yield gauges(
         "chain_node_head_age_seconds",
-        "Age of the node's newest block, at the last check.",
+        "Age of the node's newest block at the last probe.",
         "node",
         {node.name: node.head_age_seconds for node in health if node.head_age_seconds is not None},
     )
     yield gauge(
         "chain_nodes_needed",
-        "How many nodes must say the same before a call is settled or an account nonce moves.",
+        "How many nodes must agree before a call is settled or an account nonce changes.",
         get_chain().quorum,
     )
 
 
 @register
 def relayers() -> Iterator[Metric]:
-    """Yield what each relayer holds and has in flight, in one statement."""
+    """Yield each relayer's balance and account nonces in flight, in one statement."""
     rows = queries.relayers()
     yield gauges(
         "relayer_balance_wei",
-        "Wei that the account held when the tracker last read it.",
+        "Balance of the account in wei, when the tracker last read it.",
         "relayer",
         {row.address: row.balance_wei for row in rows},
     )
@@ -93,7 +93,7 @@ def relayers() -> Iterator[Metric]:
     )
     yield gauges(
         "relayer_account_nonces_in_flight",
-        "Account nonces that are taken and not mined.",
+        "Account nonces that are taken but not mined.",
         "relayer",
         {row.address: row.in_flight for row in rows},
     )
@@ -105,7 +105,7 @@ def relayers() -> Iterator[Metric]:
     )
     yield gauges(
         "relayer_quarantined",
-        "1 where the chain showed that the relayer's key is used elsewhere, until staff resume it.",
+        "1 where the chain shows that the relayer's key was used elsewhere, until staff resume it.",
         "relayer",
         {row.address: row.quarantined_at is not None for row in rows},
     )
@@ -113,83 +113,83 @@ def relayers() -> Iterator[Metric]:
 
 @register
 def treasury() -> Iterator[Metric]:
-    """Yield what the treasury holds and pays, in two statements."""
+    """Yield the treasury's balance and payments, in two statements."""
     paid_wei, age = queries.top_ups(since=timezone.now() - timedelta(days=1))
     yield gauges(
         "treasury_balance_wei",
-        "Wei that the account held from which relayers are topped up, when it was last read.",
+        "Balance of the treasury in wei, when it was last read.",
         "treasury",
         {row.address: row.balance_wei for row in queries.treasuries()},
     )
     yield gauge(
         "treasury_paid_in_last_day_wei",
-        "Wei that the treasury has sent to relayers within 24 hours.",
+        "Wei that the treasury sent to relayers within 24 hours.",
         paid_wei,
     )
     yield gauge(
         "treasury_top_up_age_seconds",
-        "Since the transfer from the treasury was begun that is not mined; 0 without one.",
+        "Age of the unmined transfer from the treasury; 0 without one.",
         age,
     )
 
 
 @register
 def reorganisations_of_chain() -> Iterator[Metric]:
-    """Yield what reorganisations have undone, and the newest final block, in one statement."""
-    figures = reorganisations.counts(since=timezone.now() - timedelta(days=1))
+    """Yield the effects of reorganisations, and the newest final block, in one statement."""
+    counts = reorganisations.counts(since=timezone.now() - timedelta(days=1))
     yield gauge(
         "relay_settlements_reversed_in_last_day",
-        "Settlements undone within 24 hours, because their block disappeared.",
-        figures.reversed_settlements,
+        "Settlements reversed within 24 hours because their block disappeared.",
+        counts.reversed_settlements,
     )
     yield gauge(
         "relay_gaps_filled_in_last_day",
-        "Account nonces that no call would have used, filled by a self-transfer within 24 hours.",
-        figures.filled_gaps,
+        "Gaps in account nonces that self-transfers filled within 24 hours.",
+        counts.filled_gaps,
     )
     yield gauge(
         "relay_final_block_replaced",
-        "1 while the nodes have another block where ours was final; nothing is settled meanwhile.",
-        figures.is_replaced,
+        "1 while the nodes have another block in place of our final one; settlement stops meanwhile.",
+        counts.is_replaced,
     )
     yield gauge(
         "relay_final_block",
-        "The newest block up to which settled calls were compared with the chain for good; 0 before the first.",
-        figures.final_block,
+        "The newest final block that settled calls were compared with; 0 before the first.",
+        counts.final_block,
     )
 
 
 @register
 def unsigned_calls() -> Iterator[Metric]:
-    """Yield what waits for a signature from elsewhere, in one statement."""
+    """Yield the calls that wait for a remote signature, in one statement."""
     waiting = unsigned.waiting()
     yield gauge(
-        "relay_calls_unsigned", "Calls with an account nonce that wait for their signature.", waiting.calls
+        "relay_calls_unsigned", "Calls with an account nonce that wait for a signature.", waiting.calls
     )
     yield gauge(
         "relay_oldest_unsigned_age_seconds",
-        "Since the call that has waited longest for its signature; 0 without one.",
+        "Wait of the oldest call without a signature; 0 without one.",
         waiting.oldest_seconds,
     )
 
 
 @register
 def loss_budget() -> Iterator[Metric]:
-    """Yield what the service has lost within the hour, and may lose, in one statement."""
+    """Yield the losses of the last hour and the reservations, in one statement."""
     usage = losses.usage(now=timezone.now())
-    yield gauge("relay_lost_wei", "Wei of gas lost within the last hour, which no user pays.", usage.lost_wei)
+    yield gauge("relay_lost_wei", "Gas in wei that the service paid within the last hour.", usage.lost_wei)
     yield gauge(
         "relay_loss_reserved_wei",
-        "Wei of gas that the service may still lose by what is in flight.",
+        "Gas in wei that the service may still have to pay for transactions in flight.",
         usage.reserved_wei,
     )
-    yield gauge("relay_loss_limit_wei", "Wei of gas that the service may lose in an hour.", usage.limit_wei)
+    yield gauge("relay_loss_limit_wei", "The hourly loss limit in wei.", usage.limit_wei)
 
 
 @register
 def worker_loops() -> Iterator[Metric]:
     """
-    Yield when each loop of the relay worker last ran, and how long each has moved nothing, in two statements.
+    Yield when each loop of the relay worker last ran, and how long it has stalled, in two statements.
 
     A loop that never ran is left out.
     """
@@ -197,19 +197,19 @@ def worker_loops() -> Iterator[Metric]:
     stalled = {stall.loop: stall.seconds for stall in loops.stalls()}
     yield gauges(
         "relay_loop_stalled_seconds",
-        "For how long something has been due that the loop does not move; 0 where it moves or nothing is due.",
+        "How long the loop has stalled with work due; 0 while it makes progress or is idle.",
         "loop",
         {loop: stalled.get(loop, 0) for loop in (loops.BROADCASTING, loops.TRACKING)},
     )
     yield gauges(
         "relay_loop_ended_timestamp_seconds",
-        "When the work of the loop last ended, however it did, in unix seconds.",
+        "When the loop last ended a run, with or without an error, in unix seconds.",
         "loop",
         {run.loop: run.ended_at.timestamp() for run in runs if run.ended_at},
     )
     yield gauges(
         "relay_loop_succeeded_timestamp_seconds",
-        "When the work of the loop last ended without an error, in unix seconds.",
+        "When the loop last ended a run without an error, in unix seconds.",
         "loop",
         {run.loop: run.succeeded_at.timestamp() for run in runs if run.succeeded_at},
     )

@@ -1,5 +1,5 @@
 """
-What a relay call costs, in credits.
+The cost of a relay call in credits.
 
 One credit is `credit_wei` wei of gas spend. Costs round up, once, in the
 service's favour. All arguments are whole numbers: gas in units, prices in wei.
@@ -7,7 +7,7 @@ service's favour. All arguments are whole numbers: gas in units, prices in wei.
 
 
 def cost_in_credits(*, gas: int, price_wei: int, credit_wei: int) -> int:
-    """Return `ceil(gas * price / credit_wei)`: what this much gas at this price costs."""
+    """Return `ceil(gas * price / credit_wei)`."""
     return -(-gas * price_wei // credit_wei)
 
 

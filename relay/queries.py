@@ -53,14 +53,14 @@ def registered_owner(profile_address: str) -> User:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What makes two requests the same relay call: the LSP-25 digest and who signed it."""
+    """The identity of a relay call: its LSP-25 digest and the controller that signed it."""
 
     digest: str
     controller: str
 
 
 class QuotedTerms(NamedTuple):
-    """What a quote of the caller promises, and on which conditions."""
+    """The terms of one of the caller's quotes."""
 
     digest: str
     credits: int
@@ -71,31 +71,31 @@ class QuotedTerms(NamedTuple):
 
 
 class CallRows(NamedTuple):
-    """What the rows say of a relay call before the node is asked."""
+    """Everything that the rows hold about a relay call, read before the node."""
 
-    # What the caller's token is worth; see `users.queries.session_state`.
+    # The state of the caller's session; see `users.queries.session_state`.
     session_state: str | None
     # The hash of the user's call of this identity that is in progress or executed, if any.
     transaction_hash: str | None
-    # The number of the next try of this identity; 0 for the first.
+    # The next generation of this identity; 0 for the first call.
     generation: int
-    # How many tries of this identity have failed on chain, which makes its signature public.
+    # How many generations of this identity have failed on chain, which makes its signature public.
     failures: int
-    # Staff have paused the whole relay.
+    # Whether staff have paused the whole relay.
     is_paused: bool
-    # When, of the user's calls that ended without effect, those ended that use up the limit of an hour and of a day.
+    # Where the user's calls without effect reach the hourly or daily limit: when the oldest of them ended.
     hourly_limit_since: datetime | None
     daily_limit_since: datetime | None
     # Credits that the user may owe.
     debt_limit: int
-    # The vetted codes, as `users.queries.TRUSTED_CODES` names them.
+    # The trusted codes, as `users.queries.TRUSTED_CODES` names them.
     trusted_codes: frozenset[str]
-    # The quote that was handed in with the call, if the user has one of this id.
+    # The quote submitted with the call, if the user has a quote with this id.
     quote: QuotedTerms | None
 
 
 class CallKey(NamedTuple):
-    """Which relay call, and who hands it in, with which session."""
+    """A relay call's identity, with the user and session that submit it."""
 
     identity: Identity
     user_id: int
@@ -105,7 +105,7 @@ class CallKey(NamedTuple):
 
 
 def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
-    """Return what the rows say of each call, read in one statement."""
+    """Return the rows of each call, read in one statement."""
     calls = [
         {
             "place": place,
@@ -133,8 +133,8 @@ def _call_rows(row: tuple[Any, ...]) -> CallRows:
     return CallRows._make([*columns, frozenset(codes), quote])
 
 
-# Calls that a relayer without funds, a lost account nonce or staff cancelled do not count: those are not the
-# caller's doing.
+# Calls that were cancelled by staff, or because of an unfunded relayer or a lost account nonce, do not count: the
+# caller did not cause them.
 _CALL_ROWS = f"""
 SELECT {session_state(user="call.user_id", session="call.session_id", now="call.now")},
        earlier.transaction_hash, earlier.generation, earlier.failures, {is_paused_sql(RELAY)},
@@ -184,7 +184,7 @@ def active_transaction(*, user_id: int, identity: Identity) -> RelayTransaction 
 
 def controller_of_session(*, user_id: int, session_id: UUID | None, now: datetime) -> str | None:
     """
-    Return the controller who signed in; None for a token of an external issuer.
+    Return the controller that signed in; None for a token of an external issuer.
 
     Raises:
         SessionEnded, AccountInactive: the session or the account has ended.
@@ -202,7 +202,7 @@ SELECT {SESSION_STATE},
 
 
 def next_relay_nonce(*, key_manager: str, controller: str, chain_nonce: int) -> int:
-    """Return the relay nonce that follows the calls in progress here; `chain_nonce` is what the chain expects next."""
+    """Return the relay nonce after the calls in progress; `chain_nonce` is the nonce that the chain expects next."""
     taken = set(
         RelayTransaction.objects.active()
         .of_channel(
@@ -218,7 +218,7 @@ def next_relay_nonce(*, key_manager: str, controller: str, chain_nonce: int) -> 
 
 
 class QuotaRows(NamedTuple):
-    """Credits that a hold may take, and the paid period; 0 and None where there is no row."""
+    """Available credits and the paid period; 0 and None without rows."""
 
     available: int
     period: PaidPeriod | None
@@ -226,7 +226,7 @@ class QuotaRows(NamedTuple):
 
 def rows_of_quota(*, user_id: int, session_id: UUID | None, now: datetime) -> QuotaRows:
     """
-    Return what the rows say of a user's credits, read in one statement.
+    Return a user's available credits and paid period, read in one statement.
 
     Raises:
         SessionEnded, AccountInactive: the session or the account has ended.
@@ -258,7 +258,7 @@ class TransactionReport:
 
     @property
     def is_in_progress(self) -> bool:
-        """Whether the chain has not yet proved how it ended."""
+        """Whether the outcome is not confirmed yet."""
         return self.status in RelayTransaction.IN_PROGRESS
 
 
@@ -268,12 +268,12 @@ def transaction_report(
     """
     Report on the user's relay transaction that has an attempt with this hash, in one statement.
 
-    Until it is settled the figures are the expected cost and the balance at
-    acceptance; afterwards they are the ledger entry's own.
+    Until it is settled, the credits are the expected cost and the balance at
+    acceptance; afterwards they come from the ledger entry.
 
     Raises:
         SessionEnded, AccountInactive: the session or the account has ended.
-        TransactionNotFound: no such transaction of this user.
+        TransactionNotFound: the user has no transaction with this hash.
     """
     params = {
         "user": user_id,
@@ -298,8 +298,8 @@ def _report_of(
 
 
 def changed_reports(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], TransactionReport]:
-    """Return a report on each of these relay transactions, given with its status, that has another one now."""
-    # Each a text that PostgreSQL reads: the driver takes longer over a list than PostgreSQL over the statement.
+    """Return reports on those of the shown relay transactions whose status has changed since."""
+    # Arrays are passed as text: adapting a list takes the driver longer than the statement takes PostgreSQL.
     ids, statuses = ("{" + ",".join(map(str, column)) + "}" for column in zip(*shown, strict=True))
     rows = db.all_rows(_CHANGED, {"ids": ids, "statuses": statuses})
     return {(row[1], row[0]): _report_of(*row[1:]) for row in rows}
@@ -350,9 +350,9 @@ class ListedTransaction(Protocol):
 
 def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]:
     """
-    Return the user's relay transactions, each with what `credits_of` reads of its ledger entry.
+    Return the user's relay transactions, each with the columns of its ledger entry that `credits_of` reads.
 
-    Rows and no instances, of which a long list would need three for each; and nothing that may be long.
+    Rows instead of model instances, of which each line would need three, and without long columns.
     """
     shown = (
         "id",
@@ -383,7 +383,7 @@ def credits_of(row: ListedTransaction) -> tuple[int, int, int]:
 def _credits_of(
     status: str, expected_cost: int, credits_before: int, entry: tuple[int, int, int] | None
 ) -> tuple[int, int, int]:
-    """Return what a call of this status uses, before and after; `entry` is what was posted for it."""
+    """Return credits used, balance before and after; `entry` is the posted ledger entry, if any."""
     if entry is not None:
         amount, before, after = entry
         return -amount, before, after
@@ -391,25 +391,25 @@ def _credits_of(
     return used, credits_before, credits_before - used
 
 
-class Figures(NamedTuple):
-    """The state of the relay as of one moment. Ages are in seconds, 0 where nothing waits."""
+class RelayCounts(NamedTuple):
+    """A snapshot of the relay. Ages are in seconds, 0 where no call waits."""
 
     pending: int
     submitted: int
-    # Since the oldest call in progress was accepted.
+    # Of the oldest call in progress, since it was accepted.
     oldest_age: float
-    # Since the oldest attempt that was never sent was signed.
+    # Of the oldest attempt that was never sent, since it was signed.
     unsent_age: float
-    # Since the oldest call without a mined attempt was first sent, however often it was replaced.
+    # Of the oldest call without a mined attempt, since its first broadcast; replacements do not reset it.
     unmined_age: float
 
 
-def figures() -> Figures:
-    """Return the state of the relay, in one statement that reads only what is in progress."""
-    return Figures(*db.only_row(_FIGURES, {}))
+def relay_counts() -> RelayCounts:
+    """Return the snapshot in one statement, which reads only calls in progress."""
+    return RelayCounts(*db.only_row(_COUNTS, {}))
 
 
-_FIGURES = f"""
+_COUNTS = f"""
 WITH call AS MATERIALIZED (
     SELECT id, status, created_at FROM relay_relaytransaction WHERE status IN {IN_PROGRESS_SQL}
 ), attempt AS MATERIALIZED (
@@ -429,12 +429,12 @@ SELECT (SELECT count(*) FROM call WHERE status = '{_STATUS.PENDING}'),
 FROM oldest
 """  # noqa: S608 - constants of our own
 
-# Longer than any call takes to end by itself. Calls are indexed by when they were accepted, not by when they ended.
+# Longer than any call takes to end. Calls are indexed by the time of acceptance, not of settlement.
 _LONGEST = timedelta(days=1)
 
 
 def ended(*, since: datetime) -> dict[str, int]:
-    """Return how many calls have ended since then, by final status, including those with 0."""
+    """Return the number of calls that ended since `since`, by final status, including statuses with 0."""
     settled = RelayTransaction.objects.filter(created_at__gte=since - _LONGEST, settled_at__gte=since)
     counts = dict(settled.values_list("status").annotate(Count("id")).order_by("status"))
     final = set(RelayTransaction.Status) - set(RelayTransaction.IN_PROGRESS)
@@ -453,9 +453,9 @@ def treasuries() -> list[Treasury]:
 
 def top_ups(*, since: datetime) -> tuple[int, float]:
     """
-    Return how many wei the treasury has sent since then, and the age of the transfer on the way in seconds.
+    Return the wei that the treasury has sent since `since`, and the age of the transfer in flight in seconds.
 
-    The age counts from the first transfer on its account nonce, however often it was replaced; 0 without one.
+    The age counts from the first transfer on its account nonce; replacements do not reset it. It is 0 without one.
     """
     paid_wei, age = db.only_row(_TOP_UPS, {"chain": current_chain_id(), "since": since})
     return int(paid_wei), float(age)

@@ -1,4 +1,4 @@
-"""The relay's periodic task. Calls are sent and settled by the loops of `relay.worker`, which need no task."""
+"""The relay's periodic task. The loops of `relay.worker` send and settle calls without tasks."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from credits.services.reconciliation import require_no_findings
 from relay.services.settling import reconciliation
 
 
-# It reads everything and so takes longer than the two minutes of other tasks.
+# It reads all calls and takes longer than the two minutes of other tasks.
 @shared_task(name="relay.reconcile", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
 def reconcile_with_chain(**_: Any) -> None:
     """

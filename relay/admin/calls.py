@@ -26,15 +26,15 @@ _UNSUCCESSFUL = (
     RelayTransaction.Status.EXPIRED,
     RelayTransaction.Status.CANCELLED,
 )
-# Why calls end unwanted, in words; the codes are what the API answers.
+# Failure codes of the API in words.
 REASONS = {
     **{refusal.code: refusal.title for refusal in CallRefused.__subclasses__()},
-    "reverted": "Reverted, nobody knows why",
+    "reverted": "Reverted without a reason",
     PREDECESSOR_FAILED: "A call before it failed",
     "refused-by-node": "The node refused it",
     "not-mined-in-time": "Not mined in time",
     "cancelled-by-staff": "Cancelled by staff",
-    "relay-call-expired": "Its time had run out",
+    "relay-call-expired": "Its validity had ended",
     "relay-nonce-used": "Another call used its nonce",
     "account-nonce-lost": "The relayer's nonce was used elsewhere",
     OVERTAKEN: "Overtaken by a reopened call",
@@ -43,16 +43,14 @@ REASONS = {
 
 def _broadcast_again(row: RelayTransaction, decision: Decision) -> str:
     taken = broadcast_again(relay_transaction_id=row.pk, now=timezone.now())
-    return "The node took it." if taken else "The node did not take it; its attempts say why."
+    return "The node accepted it." if taken else "The node did not accept it; see its attempts."
 
 
 BROADCAST_AGAIN = ReasonedAction(
     name="broadcast_again",
     label="Broadcast again",
     permission="relay.rebroadcast_relaytransaction",
-    effect=lambda row: (
-        "The stored bytes go to the node once more. However often they are sent, they are mined once."
-    ),
+    effect=lambda row: "The stored bytes are sent to the node again. They can be mined only once.",
     run=_broadcast_again,
     reaches_out=True,
     applies_to=lambda row: row.is_in_progress,
@@ -61,7 +59,7 @@ BROADCAST_AGAIN = ReasonedAction(
 
 def _cancel_unsent(row: RelayTransaction, decision: Decision) -> str:
     cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
-    return "A self-transfer uses up its account nonce; once that is confirmed, the hold is released."
+    return "A self-transfer uses up its account nonce. Once it is confirmed, the hold is released."
 
 
 CANCEL_UNSENT = ReasonedAction(
@@ -69,9 +67,9 @@ CANCEL_UNSENT = ReasonedAction(
     label="Cancel unsent",
     permission="relay.cancel_relaytransaction",
     effect=lambda row: (
-        "It is never broadcast. A self-transfer that the service pays uses up its account nonce; "
+        "It will not be broadcast. A self-transfer that the service pays uses up its account nonce; "
         f"then it ends as Cancelled and {row.hold.amount} credits are released. "
-        "Calls behind it in its channel fail with it."
+        "Calls behind it in its channel fail too."
     ),
     run=_cancel_unsent,
     reaches_out=True,
@@ -80,7 +78,7 @@ CANCEL_UNSENT = ReasonedAction(
 
 
 def _ids_of(part: str) -> list[int]:
-    """Return the relay transactions of the first attempts whose hash is like that."""
+    """Return the ids of the first relay transactions with an attempt whose hash matches."""
     owners = Attempt.objects.with_hash_like(part).order_by("transaction_hash")
     return list(owners.values_list("relay_transaction_id", flat=True)[:MOST])
 
@@ -104,7 +102,7 @@ class AttemptInline(ReadOnlyInline[Attempt, RelayTransaction]):
 
 
 class ReversedSettlementInline(ReadOnlyInline[ReversedSettlement, RelayTransaction]):
-    """How a relay transaction had ended in blocks that disappeared."""
+    """Earlier outcomes of a relay transaction, in blocks that disappeared."""
 
     model = ReversedSettlement
     fields = readonly_fields = (

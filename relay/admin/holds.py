@@ -1,4 +1,4 @@
-"""Holds of the ledger, with the release of those that no call will close."""
+"""Holds of the ledger, with the release of orphaned ones."""
 
 from django.contrib import admin
 from django.utils import timezone
@@ -19,13 +19,13 @@ RELEASE_ORPHANED_HOLD = ReasonedAction(
     label="Release",
     permission="relay.release_orphaned_hold",
     effect=lambda row: (
-        f"{row.amount} credits are available to the user again. Nothing else can close this hold."
+        f"{row.amount} credits become available to the user again. Nothing else can close this hold."
     ),
     run=_release,
     applies_to=lambda row: cancellation.orphaned_holds(now=timezone.now()).filter(pk=row.pk).exists(),
 )
 
-# Only the relay can tell which of its holds are orphaned.
+# Only the relay knows which of its holds are orphaned.
 admin.site.unregister(CreditHold)
 
 

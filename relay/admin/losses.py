@@ -18,7 +18,7 @@ from relay.services.fleet import losses
 
 @admin.register(Loss)
 class LossAdmin(OwnedRows):
-    """Gas that no user pays for; above the list, what of the hour's budget is used and by whom."""
+    """Gas that the service pays; above the list, the use of the hourly budget and the users who cause most of it."""
 
     owner_path = "user"
     list_before_template = "relay/losses.html"

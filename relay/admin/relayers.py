@@ -14,14 +14,14 @@ from relay.services.fleet import relayers
 def _set_active(row: Relayer, *, is_active: bool) -> str:
     changed = relayers.set_active(relayer_id=row.pk, is_active=is_active)
     state = "active" if is_active else "paused"
-    return f"It is {state} from now on." if changed else f"It was {state} before."
+    return f"It is {state} now." if changed else f"It was {state} already."
 
 
 PAUSE_RELAYER = ReasonedAction(
     name="pause",
     label="Pause",
     permission="relay.pause_relayer",
-    effect=lambda row: f"It takes no new calls. Its {row.in_flight} account nonces in flight go on.",
+    effect=lambda row: f"It takes no new calls. Its {row.in_flight} transactions in flight continue.",
     run=lambda row, decision: _set_active(row, is_active=False),
     applies_to=lambda row: row.is_active,
 )
@@ -30,7 +30,7 @@ RESUME_RELAYER = ReasonedAction(
     label="Resume",
     permission="relay.pause_relayer",
     effect=lambda row: (
-        "Its key was used elsewhere. Resume it only if nobody else holds the key any more."
+        "Its key was used elsewhere. Resume it only if no other party has the key."
         if row.quarantined_at
         else "It takes new calls again."
     ),
@@ -42,7 +42,7 @@ RESUME_RELAYER = ReasonedAction(
 def _retire(row: Relayer, decision: Decision) -> str:
     if relayers.retire(relayer_id=row.pk, now=timezone.now()):
         return "It is retired. What it holds stays on its address."
-    return "Nothing changed: it takes calls, or some of its calls are not settled yet."
+    return "Nothing changed: it takes calls, or some of its calls are not settled."
 
 
 def _ask_for_another(row: Relayer, decision: Decision) -> str:
@@ -70,7 +70,7 @@ RETIRE_RELAYER = ReasonedAction(
     name="retire",
     label="Retire",
     permission="relay.add_spare_relayer",
-    effect=lambda row: "It is neither funded nor tracked any more. Pause it first and let its calls settle.",
+    effect=lambda row: "It is no longer funded or tracked. Pause it first and let its calls settle.",
     run=_retire,
     applies_to=lambda row: not row.is_active and row.retired_at is None,
 )
@@ -78,7 +78,7 @@ BRING_BACK_RELAYER = ReasonedAction(
     name="bring_back",
     label="Bring back",
     permission="relay.add_spare_relayer",
-    effect=lambda row: "It is tracked and funded again, and paused until somebody resumes it.",
+    effect=lambda row: "It is tracked and funded again, and stays paused until staff resume it.",
     run=_ask_for_return,
     applies_to=lambda row: row.retired_at is not None,
     kind=relayers.RETURN,

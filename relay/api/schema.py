@@ -89,34 +89,32 @@ LSP15_QUOTA = problem_responses(
 
 
 EXECUTE_DESCRIPTION = f"""
-Sends the signed call through the profile's key manager, at the service's gas cost. Credits are held at once and
-charged when the chain has confirmed what the call really cost.
+Sends the signed call through the profile's key manager; the service pays the gas. Credits are held at once, and the
+actual cost is charged when the chain has confirmed it.
 
-A repeat of the same call is charged once, so a lost answer may simply be asked for again. It returns the same hash,
-until a transaction with another fee has carried the call into the chain: then it returns that one's hash.
-`transactionStatus` knows every hash of a call. After `Failed`, `Cancelled` or `Expired` the same call is tried anew.
-A nonce ahead of the key manager's is accepted behind calls of the same channel that are in progress here, at most
-{settings.RELAY_MAX_FOLLOWERS} of them.
+Repeating a call is safe: it is charged once, so retry a request whose response was lost. The repeat returns the same
+hash, or the hash of the replacement that was mined with other fees. `transactionStatus` accepts every hash of a call.
+After `Failed`, `Cancelled` or `Expired`, a repeat is a new attempt. A nonce ahead of the key manager's is accepted
+behind calls of the same channel that are in progress, at most {settings.RELAY_MAX_FOLLOWERS} of them.
 
 `docs/signing.md` of the repository shows how to compute the hash.
 """.strip()
 
 PREPARE_DESCRIPTION = """
-Answers everything that a controller needs in order to sign a relay call: the key manager, the encoded call, the next
-nonce and the hash. Sign `hash` as it is, add the signature to `transaction`, and send both with `keyManagerAddress`
-to execute.
+Returns everything that a controller needs to sign a relay call: the key manager, the encoded call, the next nonce and
+the hash. Sign `hash` as it is, add the signature to `transaction`, and send both with `keyManagerAddress` to execute.
 
-Nothing is held, stored or sent. `refusals` holds a problem document for each reason for which execute would refuse the
-call now; the answer is 200 all the same. The call is tried by its parts, without its signature, so `highestCost` is
-often some percent above what execute will hold.
+No credits are held and nothing is sent. `refusals` has a problem document for each reason for which execute would
+refuse the call now; the status is 200 nevertheless. The call is tried in parts, without its signature, so `highestCost`
+is often a few percent above the hold of execute.
 
-With a `quote`, the call costs at most its `cost`, whatever gas comes to cost: send its `id` as the header `Relay-Quote`
-of execute before `expiresAt`. It is good for this very call, once. Each quote reserves a part of what the service may
-lose, so ask without one (`"quote": false`) where you only show a price.
+With a `quote`, the call costs at most its `cost`, even if gas prices rise: send its `id` as the header `Relay-Quote` of
+execute before `expiresAt`. A quote is valid for this call, once. Each quote reserves a part of the service's loss
+budget, so prepare without one (`"quote": false`) where you only display a price.
 """.strip()
 
 QUOTA_DESCRIPTION = """
-`quota` is what can be spent now: the balance less what is held for calls in progress.
+`quota` is the number of credits available now: the balance minus the holds of calls in progress.
 
 The message is signed by a controller with SIGN in one of these forms: the personal message of
 `keccak256(address ‖ uint256(timestamp))` (LSP-15), the personal message of the text `address:timestamp`, or the bare
@@ -124,16 +122,15 @@ The message is signed by a controller with SIGN in one of these forms: the perso
 """.strip()
 
 STATUS_DESCRIPTION = """
-`Pending` and `Submitted` are in progress: `creditsUsed` is then the expected cost. `Success`, `Failed` (reverted, the
-burned gas is charged), `Expired`, `Cancelled` and `ExecutedExternally` are final.
+`Pending` and `Submitted` are in progress; `creditsUsed` is then the expected cost. `Success`, `Failed` (reverted; the
+gas used is charged), `Expired`, `Cancelled` and `ExecutedExternally` are final.
 """.strip()
 
 WAIT_DESCRIPTION = """
-Answers as `transactionStatus` does. With `wait`, a transaction in progress is answered as soon as its status is another
-one than when the request came, or as it is when the time is over. Repeat the request until the status is final; a final
-one is answered at once.
+Returns the same as `transactionStatus`. With `wait`, the response for a transaction in progress is delayed until its
+status changes or the time is over. Repeat the request until the status is final; a final status is returned at once.
 
-A few requests of one user wait at a time (429 beyond), and so many of all users (503 beyond).
+The number of waiting requests is limited per user (429 beyond) and in total (503 beyond).
 """.strip()
 
 _HASH = "0x5f0a4b5a6a0f4c0d7a1d5f4a7b3c2d1e0f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c"
@@ -220,7 +217,7 @@ LSP15_EXECUTE_EXAMPLES = [
     OpenApiExample("Accepted", response_only=True, status_codes=["200"], value={"transactionHash": _HASH}),
 ]
 _QUOTA_REQUEST = OpenApiExample(
-    "Signed as LSP-15 says",
+    "Signed as in LSP-15",
     request_only=True,
     value={
         "address": _PROFILE,

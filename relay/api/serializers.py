@@ -36,10 +36,10 @@ class PayloadField(HexField):
 
 
 def _starts_before_its_end(value: int) -> None:
-    """Refuse a window that no moment lies in."""
+    """Refuse an empty validity window."""
     start, end = divmod(value, 2**128)
     if end and start > end:
-        raise serializers.ValidationError("The start lies after the end.", code="range")
+        raise serializers.ValidationError("The start is after the end.", code="range")
 
 
 def _validity_field() -> Uint256Field:
@@ -86,36 +86,36 @@ class TransactionHashSerializer(BodySerializer):
     transactionHash = HashField()
 
 
-# A payload of `execute` has so much around the data that it sends.
+# The bytes of an `execute` payload around its data.
 _AROUND_DATA_BYTES = 4 + 5 * 32 + 31
 
 
 class CallSerializer(BodySerializer):
-    """What the profile is to do: an encoded call of its own (`abi`), or a call to another address (`to`)."""
+    """The call that the profile should execute: encoded (`abi`), or a call to another address (`to`)."""
 
     abi = PayloadField(
         required=False, allow_null=True, help_text="Encoded call for the profile, such as setData or execute."
     )
-    to = AddressField(required=False, allow_null=True, help_text="Whom the profile calls. Not with `abi`.")
+    to = AddressField(required=False, allow_null=True, help_text="The address to call. Not with `abi`.")
     value = Uint256Field(
-        required=False, allow_null=True, default=0, help_text="The wei it sends along. Not with `abi`."
+        required=False, allow_null=True, default=0, help_text="The value to send, in wei. Not with `abi`."
     )
     data = HexField(  # type: ignore[assignment] # REST framework takes it off the class, whose `data` stays
         required=False,
         allow_null=True,
         max_bytes=max(0, settings.RELAY_MAX_PAYLOAD_BYTES - _AROUND_DATA_BYTES),
-        help_text="The calldata it sends along; by default none. Not with `abi`.",
+        help_text="The calldata to send; by default none. Not with `abi`.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Require the one form or the other."""
         abi, to = attrs.get("abi"), attrs.get("to")
         if (abi is None) == (to is None):
-            raise serializers.ValidationError({"abi": "Send either this or `to`."}, code="required")
+            raise serializers.ValidationError({"abi": "Send either `abi` or `to`."}, code="required")
         others = [name for name in ("value", "data") if attrs.get(name)]
         if abi is not None and others:
             raise serializers.ValidationError(
-                dict.fromkeys(others, "This goes with `to`; `abi` holds its own."), code="invalid"
+                dict.fromkeys(others, "Send this with `to` only; `abi` includes it."), code="invalid"
             )
         return attrs
 
@@ -128,11 +128,13 @@ class PrepareSerializer(BodySerializer):
         required=False,
         allow_null=True,
         default=0,
-        help_text="Below 2^128. Calls of one channel are executed one after the other.",
+        help_text="Below 2^128. Calls of one channel are executed in order.",
     )
     validityTimestamps = _validity_field()
     controller = AddressField(
-        required=False, allow_null=True, help_text="Who will sign; by default the controller who signed in."
+        required=False,
+        allow_null=True,
+        help_text="The controller that will sign; by default the one that signed in.",
     )
     address = AddressField(
         required=False, allow_null=True, help_text="The profile; if sent, it must be the signed-in one."
@@ -142,9 +144,9 @@ class PrepareSerializer(BodySerializer):
     )
 
     def validate_channel(self, value: int | None) -> int | None:
-        """Refuse what a nonce has no room for."""
+        """Refuse a channel that does not fit into a nonce."""
         if value is not None and value >= 2**128:
-            raise serializers.ValidationError("The number must lie below 2^128.", code="range")
+            raise serializers.ValidationError("The number must be below 2^128.", code="range")
         return value
 
 
@@ -152,18 +154,18 @@ class UnsignedTransactionSerializer(serializers.Serializer[Any]):
     """The `transaction` of execute, without its signature."""
 
     abi = HexField(max_bytes=settings.RELAY_MAX_PAYLOAD_BYTES, help_text="The encoded call for the profile.")
-    nonce = Uint256Field(help_text="The next nonce of the channel, behind the calls in progress here.")
-    validityTimestamps = Uint256Field(help_text="As it was sent; 0 for always.")
+    nonce = Uint256Field(help_text="The next nonce of the channel, after the calls in progress.")
+    validityTimestamps = Uint256Field(help_text="As sent; 0 for always.")
 
 
 class QuoteSerializer(serializers.Serializer[Any]):
-    """What the call costs at most, if it is sent with the header `Relay-Quote` in time."""
+    """The highest cost of the call, if it is sent with the header `Relay-Quote` before the quote expires."""
 
     id = serializers.UUIDField(help_text="The value of the header `Relay-Quote` of execute.")
     cost = serializers.IntegerField(
-        help_text="Credits that the call costs at most, whatever gas comes to cost."
+        help_text="The highest cost of the call in credits, even if gas prices rise."
     )
-    expiresAt = serializers.IntegerField(help_text="Until when it is to be sent, in unix seconds.")
+    expiresAt = serializers.IntegerField(help_text="When the quote expires, in unix seconds.")
 
 
 class PreparedSerializer(serializers.Serializer[Any]):

@@ -43,7 +43,7 @@ from relay.services.accepting.preflight import check_own
 from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
 from users.tokens import TokenHolder
 
-# REST framework's class for it is another one than the document names.
+# The OpenAPI document names the token's scheme differently from REST framework's class.
 _TOKEN: Any = [{"accessToken": []}]
 
 
@@ -54,13 +54,13 @@ class ExecuteRate(RateLimit):
 
 
 class PrepareRate(RateLimit):
-    """Preparations per user; each asks the node about as much as a relay call does."""
+    """Preparations per user; each costs about as many node reads as a relay call."""
 
     setting = "RELAY_PREPARE_RATE"
 
 
 class ReadRate(RateLimit):
-    """Readings of quota and status per user, counted with those of the ad networks."""
+    """Reads of quota and status per user, counted together with those of earnings."""
 
     setting = "RELAY_READ_RATE"
 
@@ -74,7 +74,7 @@ _QUOTE_HEADER = OpenApiParameter(
     "Relay-Quote",
     OpenApiTypes.UUID,
     OpenApiParameter.HEADER,
-    description="The `id` of a quote that prepare gave for this call: the call then costs no more than that.",
+    description="The `id` of a quote from prepare for this call: the call then costs at most the quote.",
 )
 
 
@@ -83,12 +83,16 @@ def _quote_id(request: Request) -> UUID | None:
     try:
         return None if text is None else UUID(text)
     except ValueError:
-        fault = {"pointer": "", "code": "invalid", "detail": "Send the id of a quote, as prepare answers it."}
+        fault = {
+            "pointer": "",
+            "code": "invalid",
+            "detail": "Send the id of a quote, as returned by prepare.",
+        }
         raise InvalidRequest("Correct the header Relay-Quote.", errors=[fault]) from None
 
 
 class RelayViewSet(SessionReadLate, ViewSet):
-    """What the signed-in profile asks for; its session is read together with what else the rows say."""
+    """Relay requests of the signed-in profile; each action reads the session together with its other rows."""
 
     authentication_classes = (VerifiedTokenAuthentication,)
 
@@ -105,7 +109,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
     )
     @action(detail=False, methods=["post"], throttle_classes=[ExecuteRate])
     def execute(self, request: Request) -> HttpResponse:
-        """Relay a signed call and answer the hash of the transaction that carries it."""
+        """Relay a signed call and return the hash of the transaction that executes it."""
         caller, body = _caller(request), ExecuteSerializer.read(request.data)
         if body.get("address") is not None:
             check_own(profile_address=caller.profile_address, address=body["address"])
@@ -127,7 +131,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
     )
     @action(detail=False, methods=["post"], throttle_classes=[PrepareRate])
     def prepare(self, request: Request) -> Response:
-        """Answer what is to be signed, what it would cost, and why it would be refused."""
+        """Return the call to sign, its cost, and the reasons for which it would be refused."""
         caller, body = _caller(request), PrepareSerializer.read(request.data)
         if body.get("address") is not None:
             check_own(profile_address=caller.profile_address, address=body["address"])
@@ -146,7 +150,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
     )
     @action(detail=False, methods=["post"], throttle_classes=[ReadRate])
     def quota(self, request: Request) -> Response:
-        """Answer what is left and until when, to a controller's signature."""
+        """Return the quota, authorised by a controller's signature."""
         body = QuotaRequestSerializer.read(request.data)
         reading = quota.read_quota(caller=_caller(request), now=timezone.now(), **body)
         return Response(
@@ -170,7 +174,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
     )
     @action(detail=False, methods=["post"], url_path="transactionStatus", throttle_classes=[ReadRate])
     def transaction_status(self, request: Request) -> Response:
-        """Answer status and cost; the hash of any attempt names the transaction."""
+        """Return status and cost; the hash of any attempt identifies the transaction."""
         caller, body = _caller(request), TransactionHashSerializer.read(request.data)
         report = queries.transaction_report(
             user_id=caller.user_id,
@@ -197,7 +201,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
         throttle_classes=[ReadRate],
     )
     def transaction(self, request: Request, transaction_hash: str) -> HttpResponse:
-        """Answer status and cost; with `wait`, once the status is another one."""
+        """Return status and cost; with `wait`, once the status has changed."""
         caller, sent = _caller(request), request.query_params.dict()
         query = TransactionQuerySerializer.read({**sent, "transactionHash": transaction_hash})
         report = queries.transaction_report(
@@ -210,7 +214,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
         seconds = min(query["wait"], settings.RELAY_WAIT_SECONDS)
         if seconds and report.is_in_progress:
             wait = Wait(caller.user_id, seconds, (report.id, report.status), changed_answers)
-            response.wait = wait  # type: ignore[attr-defined] # for the server, which holds the answer back
+            response.wait = wait  # type: ignore[attr-defined] # for the server, which delays the response
         return response
 
 

@@ -9,8 +9,8 @@ from relay.services.settling import reorganisations
 
 class Command(BaseCommand):
     help = (
-        "Compare what was settled above a block with the chain again, however final it was; "
-        "the relay worker then reopens what is not in the chain any more."
+        "Compare everything settled above a block with the chain again, final or not; "
+        "the relay worker then reopens calls whose blocks are no longer in the chain."
     )
     requires_migrations_checks = True
 

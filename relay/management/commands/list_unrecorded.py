@@ -1,4 +1,4 @@
-"""`manage.py list_unrecorded`: what our relayers have on the chain and no row knows."""
+"""`manage.py list_unrecorded`: find transactions of our relayers that no row records."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from relay.services.settling import unrecorded
 
 
 class Command(BaseCommand):
-    help = "List transactions of the relayers and the treasury that no row knows; exit 1 if there are any."
+    help = "List transactions of the relayers and the treasury that no row records; exit 1 if there are any."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--from-block",
             type=int,
-            help="the first block to read (default: where the rows cease to explain)",
+            help="the first block to read (default: the last one that the rows explain)",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -32,8 +32,8 @@ class Command(BaseCommand):
             self.stdout.write(_line(one))
         read = f"Blocks {report.from_block} to {report.to_block} were read"
         if report.transactions:
-            raise CommandError(f"{read}; no row knows {len(report.transactions)} transactions in them.")
-        self.stdout.write(f"{read}; the rows know every transaction in them.")
+            raise CommandError(f"{read}; {len(report.transactions)} transactions in them are not recorded.")
+        self.stdout.write(f"{read}; every transaction in them is recorded.")
 
 
 def _line(one: unrecorded.Unrecorded) -> str:

@@ -1,4 +1,4 @@
-"""`manage.py reconcile_relay`: do captured credits match the gas that the chain took, here and at the nodes?"""
+"""`manage.py reconcile_relay`: compare captured credits with the gas charged on chain."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ class Command(ReconciliationCommand):
             "--days",
             type=int,
             default=reconciliation.DAYS,
-            help="how far back costs are compared, at today's CREDIT_WEI",
+            help="how far back costs are compared, at the current CREDIT_WEI",
         )
         parser.add_argument(
             "--receipt-days",
             type=int,
             default=reconciliation.RECEIPT_DAYS,
-            help="how far back the nodes are asked for the receipts of calls",
+            help="how far back receipts are compared with the nodes",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

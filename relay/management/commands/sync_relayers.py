@@ -18,12 +18,12 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--at-least", type=int, default=0, help="Fail where an active one holds less wei."
+            "--at-least", type=int, default=0, help="Fail if an active relayer holds less wei."
         )
         parser.add_argument(
             "--believe-node",
             action="store_true",
-            help="Quarantine even most relayers at once on the word of the only node, as after a restore.",
+            help="Accept a single node's report even if it quarantines most relayers, as after a restore.",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

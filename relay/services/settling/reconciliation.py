@@ -226,9 +226,9 @@ def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
     if receipt.block_hash != row.block_hash:
         rule = "a mined attempt is in the block that the nodes say"
         yield Finding(rule, row.call_id, row.attempt_id, receipt.block_number, row.block_number or 0)
-    for rule, (said, stored) in pairs.items():
-        if said != stored:
-            yield Finding(rule, row.call_id, row.attempt_id, int(said), int(stored or 0))
+    for rule, (reported, stored) in pairs.items():
+        if reported != stored:
+            yield Finding(rule, row.call_id, row.attempt_id, int(reported), int(stored or 0))
 
 
 def _compare_relayers() -> list[Finding]:

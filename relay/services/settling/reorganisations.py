@@ -257,10 +257,10 @@ class ReorganisationCounts(NamedTuple):
 
 def counts(*, since: datetime) -> ReorganisationCounts:
     """Return the counts since `since`, read in one statement."""
-    return ReorganisationCounts(*db.only_row(_FIGURES, {"chain": get_chain().id, "since": since}))
+    return ReorganisationCounts(*db.only_row(_COUNTS, {"chain": get_chain().id, "since": since}))
 
 
-_FIGURES = """
+_COUNTS = """
 SELECT (SELECT count(*) FROM relay_reversedsettlement WHERE reversed_at >= %(since)s),
        (SELECT count(*) FROM relay_gapfiller WHERE created_at >= %(since)s),
        coalesce(final.number, 0), final.replaced_at IS NOT NULL

@@ -71,7 +71,7 @@ def page_figures(*, now: datetime) -> dict[str, Any]:
     outcomes = figures.outcomes(since=now - _DAY)
     by_hour = _columns(figures.hours(since=now - _DAY), now)
     # The figures of /metrics, so that both agree.
-    ledger = credits_queries.figures()
+    ledger = credits_queries.ledger_counts()
     return {
         "relay_cards": _relay_cards(outcomes, now),
         "relayers": [_relayer(row) for row in figures.relayers(now=now)],
@@ -134,7 +134,7 @@ def _relay_cards(outcomes: figures.Outcomes, now: datetime) -> list[Card]:
     ]
 
 
-def _money_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]:
+def _money_cards(ledger: credits_queries.LedgerCounts, now: datetime) -> list[Card]:
     outstanding = Card(
         title="Credits outstanding",
         value=f"{ledger.owned:,}",
@@ -153,8 +153,8 @@ def _money_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]:
     return [outstanding, *payouts]
 
 
-def _trouble_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]:
-    payments, earnings = payments_queries.figures(), earnings_queries.postback_figures()
+def _trouble_cards(ledger: credits_queries.LedgerCounts, now: datetime) -> list[Card]:
+    payments, earnings = payments_queries.payment_counts(), earnings_queries.postback_counts()
     received = _iso(now - _DAY)
     return [
         Card(
@@ -182,9 +182,9 @@ def _trouble_cards(ledger: credits_queries.Figures, now: datetime) -> list[Card]
 
 
 def _waiting_cards(
-    ledger: credits_queries.Figures,
-    earnings: earnings_queries.PostbackFigures,
-    payments: payments_queries.Figures,
+    ledger: credits_queries.LedgerCounts,
+    earnings: earnings_queries.PostbackCounts,
+    payments: payments_queries.PaymentCounts,
 ) -> list[Card]:
     unsent_age = relay_queries.relay_counts().unsent_age
     return [

@@ -13,15 +13,15 @@ from gateway.common.metrics import gauge, gauges, register
 @register
 def ledger() -> Iterator[Metric]:
     """Yield sums over all accounts, and what is open, in one statement."""
-    figures = queries.figures()
-    yield gauge("credit_accounts", "Credit accounts.", figures.accounts)
-    yield gauge("credits_outstanding", "Credits that users own: the sum of balances above 0.", figures.owned)
-    yield gauge("credits_owed", "Credits that users owe: the sum of balances below 0.", figures.owed)
-    yield gauge("credits_held", "Credits set aside, as the accounts say.", figures.held)
-    yield gauge("credit_holds_open", "Holds that are neither captured nor released.", figures.open_holds)
-    yield gauge("credit_holds_open_credits", "Credits of the open holds.", figures.open_hold_credits)
+    counts = queries.ledger_counts()
+    yield gauge("credit_accounts", "Credit accounts.", counts.accounts)
+    yield gauge("credits_outstanding", "Credits that users own: the sum of balances above 0.", counts.owned)
+    yield gauge("credits_owed", "Credits that users owe: the sum of balances below 0.", counts.owed)
+    yield gauge("credits_held", "Credits set aside, as the accounts say.", counts.held)
+    yield gauge("credit_holds_open", "Holds that are neither captured nor released.", counts.open_holds)
+    yield gauge("credit_holds_open_credits", "Credits of the open holds.", counts.open_hold_credits)
     yield gauge(
-        "credit_holds_oldest_age_seconds", "Since the oldest open hold was made.", figures.oldest_hold_age
+        "credit_holds_oldest_age_seconds", "Since the oldest open hold was made.", counts.oldest_hold_age
     )
 
 

@@ -146,7 +146,7 @@ FROM credits_account AS account WHERE user_id = %(user)s
 """  # noqa: S608 (names of our own sources)
 
 
-class Figures(NamedTuple):
+class LedgerCounts(NamedTuple):
     """The state of the ledger at one moment: whole credits, and ages in seconds, 0 where nothing waits."""
 
     accounts: int
@@ -159,12 +159,12 @@ class Figures(NamedTuple):
     oldest_hold_age: float
 
 
-def figures() -> Figures:
+def ledger_counts() -> LedgerCounts:
     """Return the state of the ledger, in one statement; it reads all accounts and the open holds."""
-    return Figures(*db.only_row(_FIGURES, {}))
+    return LedgerCounts(*db.only_row(_COUNTS, {}))
 
 
-_FIGURES = """
+_COUNTS = """
 SELECT account.*, hold.*
 FROM (SELECT count(*), coalesce(sum(balance) FILTER (WHERE balance > 0), 0)::bigint,
              coalesce(-sum(balance) FILTER (WHERE balance < 0), 0)::bigint, coalesce(sum(held), 0)::bigint

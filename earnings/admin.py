@@ -349,7 +349,7 @@ class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
         return ("slug", *self.readonly_fields) if obj else self.readonly_fields
 
     def form_context(self, request: HttpRequest, row: AdNetwork | None) -> dict[str, Any]:
-        figures = queries.figures_of(row, now=timezone.now()) if row else []
+        figures = queries.totals_of(row, now=timezone.now()) if row else []
         return {**super().form_context(request, row), "figures": figures}
 
     def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:

@@ -11,23 +11,23 @@ from gateway.common.metrics import gauge, gauges, register
 @register
 def postbacks() -> Iterator[Metric]:
     """Yield held earnings, and the postbacks of the last day that went wrong, in one statement."""
-    figures = queries.postback_figures()
-    yield gauge("postbacks_held", "Earnings that wait before they are given.", figures.held)
-    yield gauge("postbacks_held_credits", "Credits of the held earnings.", figures.held_credits)
+    counts = queries.postback_counts()
+    yield gauge("postbacks_held", "Earnings that wait before they are given.", counts.held)
+    yield gauge("postbacks_held_credits", "Credits of the held earnings.", counts.held_credits)
     yield gauge(
         "postbacks_held_overdue_seconds",
         "Since the oldest held earning of an enabled network should have been given; 0 where none is late.",
-        figures.overdue_age,
+        counts.overdue_age,
     )
     yield gauge(
         "postbacks_refused_in_last_day",
         "Postbacks of the last 24 hours that were signed and refused.",
-        figures.refused,
+        counts.refused,
     )
     yield gauge(
         "postbacks_conflicting_in_last_day",
         "Postbacks of the last 24 hours that came again saying something else.",
-        figures.conflicting,
+        counts.conflicting,
     )
 
 

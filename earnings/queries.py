@@ -29,7 +29,7 @@ def networks() -> dict[str, bool]:
     return dict(AdNetwork.objects.order_by("slug").values_list("slug", "is_enabled"))
 
 
-class PostbackFigures(NamedTuple):
+class PostbackCounts(NamedTuple):
     """The state of postbacks at one moment: whole credits, and an age in seconds, 0 where none is late."""
 
     held: int
@@ -41,12 +41,12 @@ class PostbackFigures(NamedTuple):
     conflicting: int
 
 
-def postback_figures() -> PostbackFigures:
+def postback_counts() -> PostbackCounts:
     """Return the state of postbacks, in one statement that reads what is held or new."""
-    return PostbackFigures(*db.only_row(_POSTBACK_FIGURES, {}))
+    return PostbackCounts(*db.only_row(_POSTBACK_COUNTS, {}))
 
 
-_POSTBACK_FIGURES = """
+_POSTBACK_COUNTS = """
 SELECT earning.*, recent.*
 FROM (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() -
@@ -58,7 +58,7 @@ FROM (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
 """
 
 
-class Figures(NamedTuple):
+class NetworkTotals(NamedTuple):
     """Since a moment: credits by their state, refusals, and the credits that entries gave and took."""
 
     since: str
@@ -70,7 +70,7 @@ class Figures(NamedTuple):
     credits_taken: int
 
 
-def figures_of(network: AdNetwork, *, now: datetime) -> list[Figures]:
+def totals_of(network: AdNetwork, *, now: datetime) -> list[NetworkTotals]:
     """Return the figures of today (UTC), 7 days and 30 days by the time of arrival, in one statement."""
     spans = {
         "today": datetime.combine(now.date(), time(), tzinfo=now.tzinfo),
@@ -88,7 +88,7 @@ def figures_of(network: AdNetwork, *, now: datetime) -> list[Figures]:
     postbacks = Postback.objects.filter(network=network, received_at__gte=spans["30 days"])
     row = postbacks.aggregate(**aggregates)
     return [
-        Figures(since, *(row[f"{name}_{place}"] for name in Figures._fields[1:]))
+        NetworkTotals(since, *(row[f"{name}_{place}"] for name in NetworkTotals._fields[1:]))
         for place, since in enumerate(spans)
     ]
 

@@ -1,8 +1,8 @@
 """
-Sums of money: which may be charged, how they are shown, what they pay out.
+Amounts of money: minimum charges, display, and payouts in credits.
 
-Whole numbers throughout: money in minor units of a currency that has 100 of them,
-credits whole. Fractions of a credit are dropped once, when a payout is posted.
+Whole numbers throughout: money in minor units, 100 per major unit, and whole credits.
+A fraction of a credit is dropped once, when a payout is posted.
 """
 
 from decimal import Decimal
@@ -11,11 +11,11 @@ from babel.numbers import format_currency
 
 MINOR_UNITS = 100
 
-# The least that Stripe charges a card (docs.stripe.com/currencies, minimum charge amounts). A smaller
-# invoice would be marked paid without a payment.
+# Stripe's minimum charge amounts (docs.stripe.com/currencies). A smaller invoice would be marked paid without a
+# payment.
 MINIMUM_CHARGE = {"usd": 50, "eur": 50, "gbp": 30, "chf": 50, "aud": 50, "cad": 50, "nzd": 50, "sgd": 50}
 
-# The locale in which a currency's symbol stands alone: "$25.50" and not "US$25.50".
+# The locale that shows a currency's symbol without its country: "$25.50" and not "US$25.50".
 _HOME_LOCALE = {
     "usd": "en_US",
     "eur": "en_IE",
@@ -38,14 +38,14 @@ def display_amount(*, amount_minor: int, currency: str) -> str:
 
 
 def payout_credits(*, collected_minor: int, credits_per_major_unit: int) -> int:
-    """Return `floor(collected * rate / 100)`: the credits that this much collected money pays out."""
+    """Return the credits that collected money pays out: `floor(collected * rate / 100)`."""
     return collected_minor * credits_per_major_unit // MINOR_UNITS
 
 
 def clawback_target(*, paid_out: int, collected_minor: int, returned_minor: int) -> int:
     """
-    Return the credits that must have been taken back in all once `returned_minor` was refunded or disputed.
+    Return the total credits to take back when `returned_minor` was refunded or disputed.
 
-    `floor(paid_out * returned / collected)`, never more than was paid out.
+    `floor(paid_out * returned / collected)`, at most `paid_out`.
     """
     return paid_out * min(max(returned_minor, 0), collected_minor) // collected_minor

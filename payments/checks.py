@@ -1,4 +1,4 @@
-"""System checks of payments: what would only show when the first customer pays."""
+"""System checks of payments: configuration errors that would otherwise show only at the first payment."""
 
 from typing import Any
 
@@ -16,24 +16,24 @@ _STRIPE = "https://api.stripe.com"
 
 @register("payments")
 def stripe_key(**_: Any) -> list[CheckMessage]:
-    """Refuse a key that does not fit the rest of the settings; none of the texts quotes it."""
+    """Refuse a key that contradicts the other settings; no message quotes it."""
     key, errors = settings.STRIPE_SECRET_KEY, []
     if not key:
         return []
     if not key.startswith(LIVE_PREFIXES + TEST_PREFIXES):
-        errors.append("STRIPE_SECRET_KEY is no secret key: it begins with none of sk_live_, sk_test_, rk_…")
+        errors.append("STRIPE_SECRET_KEY is not a secret key: it must begin with sk_live_, sk_test_ or rk_…")
     if is_live_key(key) and settings.STRIPE_API_BASE.rstrip("/") != _STRIPE:
-        errors.append("STRIPE_SECRET_KEY is a live key, and STRIPE_API_BASE is not Stripe's.")
+        errors.append("STRIPE_SECRET_KEY is a live key, but STRIPE_API_BASE is not Stripe's.")
     if not settings.STRIPE_WEBHOOK_SECRETS:
         errors.append(
-            "STRIPE_SECRET_KEY is set, and STRIPE_WEBHOOK_SECRETS is empty: every webhook is refused."
+            "STRIPE_SECRET_KEY is set, but STRIPE_WEBHOOK_SECRETS is empty: every webhook will be refused."
         )
     return [Error(text, id="payments.E001") for text in errors]
 
 
 @register("payments")
 def currencies(**_: Any) -> list[CheckMessage]:
-    """Refuse a currency whose smallest card charge is not in `MINIMUM_CHARGE`."""
+    """Refuse a currency whose minimum charge is not in `MINIMUM_CHARGE`."""
     unknown = [currency for currency in settings.BILLING_CURRENCIES if currency not in MINIMUM_CHARGE]
     if not unknown:
         return []
@@ -43,15 +43,15 @@ def currencies(**_: Any) -> list[CheckMessage]:
 
 @register("payments", deploy=True)
 def payments_are_set_up(**_: Any) -> list[CheckMessage]:
-    """Warn that nobody can pay; runs only with `--deploy`, since a service may do without payments."""
+    """Warn where payments are not set up; runs only with `--deploy`, since payments are optional."""
     if settings.STRIPE_SECRET_KEY:
         return []
-    return [Warning("STRIPE_SECRET_KEY is not set: the payment paths answer 503.", id="payments.W001")]
+    return [Warning("STRIPE_SECRET_KEY is not set: payment endpoints return 503.", id="payments.W001")]
 
 
 @register("payments", deploy=True)
 def stripe_settings(**_: Any) -> list[CheckMessage]:
-    """Compare the account's settings with docs/deployment.md, as far as Stripe's API tells them; with `--deploy`."""
+    """Compare the account's settings with docs/deployment.md, as far as Stripe's API has them; with `--deploy`."""
     if not settings.STRIPE_SECRET_KEY:
         return []
     try:
@@ -62,7 +62,7 @@ def stripe_settings(**_: Any) -> list[CheckMessage]:
         *_webhook_warnings(state),
         *_account_warnings(state),
         Info(
-            "Stripe's API does not tell its mails, its retries, and what it does after the last one.",
+            "Stripe's API does not expose the settings for e-mails, retries and failed payments.",
             hint="Compare them by hand with docs/deployment.md, section 7.",
             id="payments.I001",
         ),
@@ -74,7 +74,7 @@ def _webhook_warnings(state: AccountState) -> list[CheckMessage]:
     types = state.webhook_types.get(url)
     if types is None:
         text = f"Stripe has no enabled webhook endpoint for {url}."
-        return [Warning(text, hint="An hourly task asks for what was not delivered.", id="payments.W003")]
+        return [Warning(text, hint="An hourly task fetches undelivered events.", id="payments.W003")]
     missing = [] if "*" in types else [name for name in EVENT_TYPES if name not in types]
     if not missing:
         return []
@@ -84,12 +84,12 @@ def _webhook_warnings(state: AccountState) -> list[CheckMessage]:
 def _account_warnings(state: AccountState) -> list[CheckMessage]:
     warnings: list[CheckMessage] = []
     if not state.has_portal:
-        text = "Stripe's customer portal has no settings: portalPage is refused. Save them once."
+        text = "Stripe's customer portal has no settings, so portalPage is refused. Save the settings once."
         warnings.append(Warning(text, id="payments.W005"))
     if state.has_unpaid_subscription:
-        text = "A subscription is unpaid: Stripe is not set to cancel after the last retry."
+        text = "A subscription is unpaid: Stripe is not configured to cancel after the last retry."
         warnings.append(Warning(text, id="payments.W006"))
     if settings.STRIPE_AUTOMATIC_TAX and not state.computes_tax:
-        text = "STRIPE_AUTOMATIC_TAX is on, and Stripe Tax is not active."
+        text = "STRIPE_AUTOMATIC_TAX is on, but Stripe Tax is not active."
         warnings.append(Warning(text, id="payments.W007"))
     return warnings

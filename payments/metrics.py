@@ -1,4 +1,4 @@
-"""The gauges of payments: what waits for Stripe, or because of it."""
+"""The gauges of payments: events and operations that wait."""
 
 from collections.abc import Iterator
 
@@ -10,26 +10,26 @@ from payments import queries
 
 @register
 def payments() -> Iterator[Metric]:
-    """Yield events and operations that are not done, in one statement."""
-    figures = queries.figures()
+    """Yield unfinished events and operations, in one statement."""
+    counts = queries.payment_counts()
     yield gauges(
         "stripe_events_waiting",
-        "Delivered events that are not applied: received, or failed and tried again.",
+        "Delivered events that are not applied: received, or failed and retried.",
         "status",
-        {"received": figures.received_events, "failed": figures.failed_events},
+        {"received": counts.received_events, "failed": counts.failed_events},
     )
     yield gauge(
         "stripe_events_oldest_age_seconds",
-        "Since the oldest event came that is not applied; 0 without one.",
-        figures.oldest_event_age,
+        "Age of the oldest event that is not applied; 0 without one.",
+        counts.oldest_event_age,
     )
     yield gauge(
         "billing_operations_pending",
-        "Changes that were begun at Stripe and are not finished.",
-        figures.pending_operations,
+        "Changes at Stripe that are not finished.",
+        counts.pending_operations,
     )
     yield gauge(
         "billing_operations_oldest_age_seconds",
-        "Since the oldest pending change was begun; 0 without one.",
-        figures.oldest_operation_age,
+        "Age of the oldest unfinished change; 0 without one.",
+        counts.oldest_operation_age,
     )

@@ -1,4 +1,4 @@
-"""What pages, metrics and the admin read about payments. Nothing here writes."""
+"""Reads for pages, metrics and the admin. Nothing here writes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +18,7 @@ EXAMPLE_MINOR = 10 * MINOR_UNITS
 
 
 def monthly_amount_of(user: User) -> Decimal:
-    """Return what the user's live subscription costs a month, in major units; 0 without one."""
+    """Return the monthly amount of the user's live subscription, in major units; 0 without one."""
     live = Subscription.objects.live().filter(user_id=user.pk)
     amount_minor = live.values_list("amount_minor", flat=True).first()
     return Decimal(amount_minor or 0) / MINOR_UNITS
@@ -26,9 +26,9 @@ def monthly_amount_of(user: User) -> Decimal:
 
 def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
     """
-    Return when `monthly_amount_of` begins to be charged; None where it is already, or never will be.
+    Return when the amount of `monthly_amount_of` is first charged; None if it already is, or never will be.
 
-    A changed amount counts from the next period; the running one was paid with the amount before.
+    A changed amount applies from the next period; the current period was paid with the previous amount.
     """
     row = Subscription.objects.live().filter(user_id=user.pk, cancels_at_period_end=False).first()
     if row is None:
@@ -45,23 +45,23 @@ def subscription_status_of(user: User) -> str | None:
     return row.status if row else None
 
 
-class Figures(NamedTuple):
-    """The state of payments at one moment. Ages are in seconds, 0 where nothing waits."""
+class PaymentCounts(NamedTuple):
+    """A snapshot of waiting events and operations. Ages are in seconds, 0 where nothing waits."""
 
     received_events: int
     failed_events: int
-    # Of the oldest event that is not done with.
+    # Of the oldest event that is not processed.
     oldest_event_age: float
     pending_operations: int
     oldest_operation_age: float
 
 
-def figures() -> Figures:
-    """Return the state of payments, in one statement that reads only what is not done with."""
-    return Figures(*db.only_row(_FIGURES_SQL, {}))
+def payment_counts() -> PaymentCounts:
+    """Return the snapshot in one statement, which reads only unfinished events and operations."""
+    return PaymentCounts(*db.only_row(_COUNTS, {}))
 
 
-_FIGURES_SQL = """
+_COUNTS = """
 SELECT event.*, operation.*
 FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE status = 'failed'),
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(received_at))), 0)::float
@@ -73,7 +73,7 @@ FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE
 
 
 class CurrencyRates(NamedTuple):
-    """A currency's rate, None where payments wait for one; the planned ones; and its live subscriptions."""
+    """A currency's rate in force (None if payments wait for one), its planned rates, and its live subscriptions."""
 
     currency: str
     rate: PayoutRate | None
@@ -89,10 +89,10 @@ class Change(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Effect:
     """
-    What a rate changes from `rate.valid_from` to `until`, where another begins, or without end.
+    The effect of a rate from `rate.valid_from` until the next rate at `until`, or without end.
 
-    `example` is what 10.00 of the currency pays out, `monthly` what a month of the live subscriptions does,
-    in credits; `experience` is that of one minor unit; `collected` is the price of that month in major units.
+    `example` is the payout of 10.00 of the currency, `monthly` that of one month of the live subscriptions, both in
+    credits; `experience` is per minor unit; `collected` is the price of that month in major units.
     """
 
     rate: PayoutRate
@@ -105,7 +105,7 @@ class Effect:
 
 
 def rates_in_force(*, now: datetime) -> list[CurrencyRates]:
-    """Return the rates at `now` of each currency that subscriptions are sold in, in two statements."""
+    """Return the rates at `now` for each supported currency, in two statements."""
     newest_first = PayoutRate.objects.order_by("-valid_from")
     rates: dict[str, list[PayoutRate]] = {currency: [] for currency in settings.BILLING_CURRENCIES}
     for rate in newest_first.filter(currency__in=rates):
@@ -125,7 +125,7 @@ def rates_in_force(*, now: datetime) -> list[CurrencyRates]:
 
 
 def effect_of_rate(*, rate: PayoutRate) -> Effect:
-    """Return what adding the rate, which is valid and not stored, would change; in three statements."""
+    """Return the effect of adding `rate`, which is valid and not stored, in three statements."""
     before = PayoutRate.objects.in_force(currency=rate.currency, at=rate.valid_from)
     later = PayoutRate.objects.filter(currency=rate.currency, valid_from__gt=rate.valid_from)
     live = Subscription.objects.live().filter(currency=rate.currency)

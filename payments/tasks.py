@@ -1,4 +1,4 @@
-"""Entry points for Celery. PostgreSQL holds the work; beat repeats what a message or a process lost."""
+"""Celery tasks. The work is in PostgreSQL; beat repeats it after a lost message or process."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def send_refund(*, refund_id: str, **_: Any) -> None:
 
 @shared_task(name="payments.catch_up", throws=(BillingUnavailable,))
 def catch_up(**_: Any) -> None:
-    """Ask Stripe for events and paid invoices that did not reach us."""
+    """Fetch events and paid invoices that Stripe could not deliver."""
     try:
         events.fetch_undelivered(now=timezone.now())
     except NothingSucceeded:
@@ -49,7 +49,7 @@ def refresh_subscriptions(**_: Any) -> None:
     synchronisation.refresh_subscriptions(now=timezone.now())
 
 
-# These two read everything; other tasks may take two minutes.
+# These two read all rows; other tasks may take two minutes.
 _SOFT_LIMIT_SECONDS, _HARD_LIMIT_SECONDS = 2 * 3600, 2 * 3600 + 60
 
 
@@ -66,9 +66,9 @@ def claw_back(**_: Any) -> None:
 @shared_task(name="payments.reconcile", soft_time_limit=_SOFT_LIMIT_SECONDS, time_limit=_HARD_LIMIT_SECONDS)
 def reconcile_with_stripe(**_: Any) -> None:
     """
-    Compare our rows with Stripe's; the service logs and stores what differs.
+    Compare our rows with Stripe's; the service logs and stores the differences.
 
     Raises:
-        BooksDiffer: something does.
+        BooksDiffer: there are differences.
     """
     require_no_findings(reconciliation.reconcile(now=timezone.now()))

@@ -11,23 +11,23 @@ from webhooks import queries
 @register
 def webhooks() -> Iterator[Metric]:
     """Yield the state of all webhooks, in one statement."""
-    figures = queries.figures()
+    counts = queries.delivery_counts()
     yield gauge(
-        "webhooks_waiting", "Messages that wait to be delivered to enabled endpoints.", figures.waiting
+        "webhooks_waiting", "Messages that wait to be delivered to enabled endpoints.", counts.waiting
     )
     yield gauge(
         "webhooks_overdue_seconds",
         "Since the message that is due longest could have been sent; 0 where none is due.",
-        figures.overdue_age,
+        counts.overdue_age,
     )
     yield gauge(
         "webhooks_given_up_in_last_day",
         "Messages of the last 24 hours that no attempt delivered.",
-        figures.given_up_in_last_day,
+        counts.given_up_in_last_day,
     )
-    yield gauge("webhooks_endpoints_failing", "Endpoints whose last attempt failed.", figures.failing)
+    yield gauge("webhooks_endpoints_failing", "Endpoints whose last attempt failed.", counts.failing)
     yield gauge(
         "webhooks_endpoints_disabled",
         "Endpoints that were disabled because they were gone or failing.",
-        figures.disabled,
+        counts.disabled,
     )

@@ -138,7 +138,7 @@ def synced_subscriptions(span: Span, audience: Audience) -> list[tuple[int, Even
     ]
 
 
-class Figures(NamedTuple):
+class DeliveryCounts(NamedTuple):
     """The state of all webhooks at one moment."""
 
     waiting: int
@@ -149,12 +149,12 @@ class Figures(NamedTuple):
     failing: int
 
 
-def figures() -> Figures:
+def delivery_counts() -> DeliveryCounts:
     """Return the state of all webhooks, in one statement."""
-    return Figures(*db.only_row(_FIGURES, {}))
+    return DeliveryCounts(*db.only_row(_COUNTS, {}))
 
 
-_FIGURES = """
+_COUNTS = """
 SELECT message.*, given_up.*, endpoint.*
 FROM (SELECT count(*), coalesce(greatest(0, extract(epoch FROM statement_timestamp() - min(next_attempt_at))), 0)::float
       FROM webhooks_message JOIN webhooks_endpoint ON webhooks_endpoint.id = endpoint_id

@@ -1,8 +1,8 @@
 """
-Clawbacks: credits and experience follow refunded and disputed money, and are given again when it is reinstated.
+Clawbacks: credits and experience are taken back with refunded and disputed money, and restored when it is reinstated.
 
-What a payout's clawbacks take in all is `floor(gained × money returned / money collected)`, for credits as
-for the experience of each track. So events may come in any order, twice or not at all.
+A payout's clawbacks take back `floor(gained × money returned / money collected)` in total, for credits and for the
+experience of each track. So events may arrive in any order, twice or not at all.
 """
 
 from datetime import datetime, timedelta
@@ -19,21 +19,21 @@ from payments.stripe.client import ReturnedMoney
 from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.services import experience
 
-# How far back refunds and disputes are looked for: a dispute is decided after months.
+# How far back refunds and disputes are compared: a dispute is decided after months.
 LOOKBACK = timedelta(days=180)
 _TRACKS = (BadgeTrack.SUBSCRIBER, BadgeTrack.PERMANENT)
 
 
 def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str, now: datetime) -> None:
     """
-    Bring the clawbacks of the payment's payout to what `returned` asks for.
+    Adjust the clawbacks of the payment's payout to match `returned`.
 
-    `cause` names how we learned of it, for support. Runs inside the caller's transaction, after
-    `synchronisation.record_sync`: clawbacks of one customer are posted one after the other. A payment
-    without a payout needs none: when the payout is posted, its returned money is read again.
+    `cause` names the source of the information, for support. Runs inside the caller's transaction, after
+    `synchronisation.record_sync`, which serialises the clawbacks of one customer. A payment without a
+    payout needs none: when the payout is posted, its returned money is read again.
 
     Raises:
-        StaleSnapshot: `returned` is stale and asks for another sum than what is taken back.
+        StaleSnapshot: `returned` is stale and requires another sum than the one taken back.
     """
     payout = payout_of(returned)
     if payout is None:
@@ -45,7 +45,7 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
     if is_stale:
         raise StaleSnapshot
     key = f"stripe:clawback:{payout.stripe_invoice_id}:{payout.clawbacks.count() + 1}"
-    # A cent may move experience and no credit.
+    # A cent can change experience without changing credits.
     entry = _post_credits(payout=payout, credits=to_take, key=key, cause=cause) if to_take else None
     Clawback.objects.create(payout=payout, key=key, credits=to_take, entry=entry, created_at=now)
     _post_experience(payout=payout, experience_by_track=experience_by_track, clawback_key=key)
@@ -62,7 +62,7 @@ def payout_of(returned: ReturnedMoney) -> Payout | None:
 
 
 def credits_to_take(*, payout: Payout, returned: ReturnedMoney) -> int:
-    """Return the credits that all clawbacks of the payout together must take."""
+    """Return the total credits that the payout's clawbacks must take back."""
     return clawback_target(
         paid_out=payout.credits,
         collected_minor=payout.charged_minor,
@@ -71,12 +71,12 @@ def credits_to_take(*, payout: Payout, returned: ReturnedMoney) -> int:
 
 
 def experience_to_take(*, payout: Payout, returned: ReturnedMoney) -> dict[BadgeTrack, int]:
-    """Return what is still to be taken on each track, negative where some is to be given again."""
+    """Return the experience still to be taken back on each track, negative where some must be restored."""
     clawback_keys = list(payout.clawbacks.values_list("key", flat=True))
     left = {}
     for track in _TRACKS:
         gained = _sum("amount", [payouts.experience_key(payout, track)])
-        # What clawbacks took so far is negative.
+        # Experience taken back so far, a negative sum.
         moved = _sum("base", [_experience_key(key, track) for key in clawback_keys])
         target = clawback_target(
             paid_out=gained, collected_minor=payout.charged_minor, returned_minor=returned.total_minor

@@ -1,4 +1,4 @@
-"""Customers: one per user, also when two requests ask at once; a new one where Stripe has deleted it."""
+"""Customers: one per user, also under concurrency; a new one where Stripe has deleted it."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -24,7 +24,7 @@ def ensure_customer(*, user: User, now: datetime) -> Customer:
         parameters={"address": user.profile_address},
         now=now,
     )
-    # A faster request may have created the customer before this operation began.
+    # Another request may have created the customer before this operation began.
     customer = Customer.objects.current().filter(user_id=user.pk).first()
     if customer is not None:
         operations.finish(operation=operation, outcome=customer.stripe_customer_id, now=now)
@@ -34,10 +34,10 @@ def ensure_customer(*, user: User, now: datetime) -> Customer:
 
 def with_customer(*, user: User, now: datetime, act: Callable[[Customer], _Result]) -> _Result:
     """
-    Return what `act` answers for the user's customer, or for a new one where Stripe has deleted the first.
+    Return the result of `act` for the user's customer, or for a new one where Stripe has deleted the customer.
 
     Raises:
-        DomainError: what `act` raises for a customer that is not deleted.
+        DomainError: raised by `act` for a customer that is not deleted.
     """
     customer = ensure_customer(user=user, now=now)
     try:

@@ -1,4 +1,4 @@
-"""What becomes of payments when a person deletes the account: nothing stays at Stripe, and only figures here."""
+"""Erase payments when an account is deleted: the customer at Stripe is deleted; ids and amounts stay here."""
 
 from datetime import datetime
 
@@ -9,7 +9,7 @@ from payments.services import subscriptions, synchronisation
 from payments.stripe import get_billing_client
 from users.models import User
 
-# Bodies of events name cards, mail addresses and places. Only events since there was a customer can be about it.
+# Bodies of events name cards, e-mail addresses and places. Only events after the customer's creation can contain it.
 _EMPTY_BODIES = """
 UPDATE payments_stripeevent SET raw_body = ''
 WHERE received_at >= %(since)s AND position(convert_to(%(customer)s, 'UTF8') IN raw_body) > 0
@@ -19,13 +19,13 @@ RETURNING id
 
 def leave_stripe(user: User, now: datetime) -> None:
     """
-    Cancel the user's subscription at once and delete the customer at Stripe; where there is none, do nothing.
+    Cancel the user's subscription at once and delete the customer at Stripe; without a customer, do nothing.
 
     Raises:
-        DomainError: try it again later.
+        DomainError: retry later.
     """
     if _is_pending(user):
-        raise BillingInProgress("A change at Stripe is under way.", retry_after=60)
+        raise BillingInProgress("A change at Stripe is in progress.", retry_after=60)
     if Subscription.objects.live().filter(user=user).exists():
         subscriptions.cancel(user=user, immediately=True, now=now)
     for customer in Customer.objects.current().filter(user=user):
@@ -34,14 +34,14 @@ def leave_stripe(user: User, now: datetime) -> None:
 
 
 def what_is_left(user: User) -> str:
-    """Return what Stripe still has of the user, or is about to get; empty for nothing."""
+    """Return what Stripe still has, or may still receive, of the user; empty if nothing."""
     if _is_pending(user):
-        return "a change at Stripe is under way"
+        return "a change at Stripe is in progress"
     return "a customer is left at Stripe" if Customer.objects.current().filter(user=user).exists() else ""
 
 
 def erase(user: User) -> None:
-    """Keep ids and figures of what was paid, without the address and without what Stripe told of the payer."""
+    """Keep ids and amounts of payments; remove the address and Stripe's data about the payer."""
     BillingOperation.objects.filter(user=user).update(parameters={})
     for customer in Customer.objects.filter(user=user):
         db.all_rows(_EMPTY_BODIES, {"since": customer.created_at, "customer": customer.stripe_customer_id})

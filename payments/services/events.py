@@ -1,7 +1,7 @@
 """
-The inbox of Stripe's events: what Stripe signed is stored first, then applied.
+The inbox of Stripe's events: an event is stored first, then applied.
 
-Each event is applied and marked processed in one transaction, or tried again later.
+Each event is applied and marked processed in one transaction, or retried later.
 """
 
 import logging
@@ -25,9 +25,9 @@ from payments.stripe.client import ReceivedEvent
 
 logger = logging.getLogger(__name__)
 _Status = StripeEvent.Status
-# 10 s, 20 s, 40 s … and no longer than six hours between two tries.
+# Exponential backoff: 10 s, 20 s, 40 s … up to six hours.
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=10), timedelta(hours=6)
-# A sweep begins no further event after so long; a task may take two minutes.
+# A sweep starts no further event after this time; a task may take two minutes.
 _SWEEP_SECONDS = 30.0
 # Stripe keeps events for 30 days.
 _EVENT_RETENTION = timedelta(days=29)
@@ -38,7 +38,7 @@ def receive(*, body: bytes, signature: str, now: datetime) -> None:
     Store a webhook, unless the event is stored already, and enqueue its processing.
 
     Raises:
-        WebhookRefused: it is not what Stripe sent to us just now; nothing is stored.
+        WebhookRefused: Stripe did not send it just now; nothing is stored.
     """
     event = get_billing_client().read_webhook(body=body, signature=signature)
     store(event=event, body=body, now=now)
@@ -79,8 +79,8 @@ def process(*, event_id: int, now: datetime) -> bool:
     """
     Apply one event; False where it was processed before, is being processed, or does not exist.
 
-    Any failure is written to the event outside the rolled-back transaction,
-    with the time of the next try, so that neither the event nor its reason is lost.
+    A failure is written to the event outside the rolled-back transaction, with the
+    time of the next retry, so that neither the event nor the reason is lost.
     """
     event = StripeEvent.objects.filter(pk=event_id).first()
     if event is None or event.status == _Status.PROCESSED:
@@ -91,7 +91,7 @@ def process(*, event_id: int, now: datetime) -> bool:
             apply=partial(_apply, event_id=event_id, now=now),
         )
     except OutOfTime:
-        # The worker has run out of time, whichever event it was at; the sweep tries this one again.
+        # The worker's time limit is not this event's failure; the sweep retries the event.
         raise
     except Exception as error:
         _store_failure(event=event, error=error, now=now)
@@ -131,9 +131,9 @@ def _store_failure(*, event: StripeEvent, error: Exception, now: datetime) -> No
 
 def process_due(*, now: datetime) -> int:
     """
-    Process events whose message was lost, and failed ones that are due again; return how many were applied.
+    Process events whose message was lost, and failed events that are due; return how many were applied.
 
-    One sweep runs at a time. It leaves the rest for the next one when Stripe is unreachable, or after half a minute.
+    One sweep runs at a time. It stops when Stripe is unreachable or after half a minute; the next sweep continues.
     """
     due = StripeEvent.objects.filter(
         status__in=[_Status.RECEIVED, _Status.FAILED], next_attempt_at__lte=now
@@ -151,7 +151,7 @@ def process_due(*, now: datetime) -> int:
 
 
 def process_again(*, events: QuerySet[StripeEvent], now: datetime) -> int:
-    """Enqueue events that are not processed, for support; return how many. Joins the caller's transaction."""
+    """Enqueue unprocessed events for support; return how many. Joins the caller's transaction."""
     event_ids = list(events.exclude(status=_Status.PROCESSED).values_list("pk", flat=True))
     with transaction.atomic():
         for event_id in event_ids:
@@ -165,11 +165,10 @@ def process_again(*, events: QuerySet[StripeEvent], now: datetime) -> int:
 
 def dismiss(*, event_id: int, now: datetime) -> bool:
     """
-    Close a failed event without applying it, for finance; False where it is not failed any more.
+    Close a failed event without applying it, for finance; False where it is no longer failed.
 
-    For events that will never be applied: the object is deleted at Stripe, or cannot be one of ours. The
-    reason of the failure stays on the row. The sweeps of `reconciliation` still find money that such an
-    event was about.
+    For events that can never be applied: the object was deleted at Stripe, or is not ours. The reason of
+    the failure stays on the row. Reconciliation still finds money that such an event concerned.
     """
     failed = StripeEvent.objects.filter(pk=event_id, status=_Status.FAILED)
     return (

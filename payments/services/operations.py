@@ -5,8 +5,8 @@ Billing operations: commands to Stripe, stored first and sent with their own id 
 2. `create_customer` or `change_subscription` sends the command, holding no lock.
 3. The same function stores the answer and finishes the operation in one transaction.
 
-A process that dies between the steps leaves a pending row. The next request of the user that would change something,
-or `resume_abandoned`, sends the command again with the same key and gets Stripe's first answer.
+A process that dies between the steps leaves a pending row. The user's next change, or `resume_abandoned`, sends the
+command again with the same key and gets Stripe's first answer.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,11 +26,12 @@ from payments.stripe import get_billing_client
 from payments.stripe.client import SubscriptionState
 from users.models import User
 
-# Stripe keeps an idempotency key for at least 24 hours; a little less is certain.
+# Stripe keeps an idempotency key for at least 24 hours; this leaves a margin.
 KEY_LIFETIME = timedelta(hours=23)
-# Few live requests take longer. If one does, both send the command with the same key, and Stripe carries it out once.
+# Few requests take longer. If one does, both send the command with the same key, and Stripe executes it once.
 ABANDONED_AFTER = timedelta(seconds=15)
-# Of 50 equal requests at once some meet an operation that has just ended five times in a row; a try is two statements.
+# With 50 equal concurrent requests, some find an operation that has just ended five times in a row. A try is two
+# statements.
 _MAX_TRIES = 40
 _MAX_RESUMED = 100
 _Kind = BillingOperation.Kind
@@ -39,13 +40,13 @@ _Status = BillingOperation.Status
 
 def begin(*, user: User, kind: _Kind, parameters: dict[str, Any], now: datetime) -> BillingOperation:
     """
-    Return a pending operation for exactly these parameters: a new one, or the one that waits to be finished.
+    Return a pending operation with exactly these parameters: a new one, or the unfinished one.
 
     Raises:
         BillingInProgress: the user has a pending operation of another kind or with other parameters, or
-            one whose key Stripe may have forgotten. If its process has died, it is finished now, and what the
-            caller knows of the subscription may be outdated.
-        BillingUnavailable: it cannot be finished, because Stripe is away.
+            one whose key Stripe may have forgotten. If its process has died, it is finished now, and the
+            caller's view of the subscription may be outdated.
+        BillingUnavailable: it cannot be finished because Stripe is unavailable.
     """
     for _ in range(_MAX_TRIES):
         created, pending = _create_or_find(user=user, kind=kind, parameters=parameters, now=now)
@@ -58,8 +59,8 @@ def begin(*, user: User, kind: _Kind, parameters: dict[str, Any], now: datetime)
             return pending
         if _is_abandoned(pending, now=now):
             _finish_abandoned(pending, now=now)
-        raise BillingInProgress("Another change of this subscription is under way.", retry_after=2)
-    raise BillingInProgress("Other changes keep coming. Repeat the request.", retry_after=1)
+        raise BillingInProgress("Another change of this subscription is in progress.", retry_after=2)
+    raise BillingInProgress("Other requests keep changing the subscription. Retry.", retry_after=1)
 
 
 def _create_or_find(
@@ -78,7 +79,7 @@ def _is_abandoned(operation: BillingOperation, *, now: datetime) -> bool:
 
 
 def _finish_abandoned(operation: BillingOperation, *, now: datetime) -> None:
-    """Finish another request's operation; a refusal for good closes it and is none of this request."""
+    """Finish another request's operation; a final refusal closes that operation and does not concern this request."""
     try:
         _resume(operation=operation, now=now)
     except DomainError as error:
@@ -87,7 +88,7 @@ def _finish_abandoned(operation: BillingOperation, *, now: datetime) -> None:
 
 
 def has_expired_key(*, operation: BillingOperation, now: datetime) -> bool:
-    """Return whether Stripe may have forgotten the operation's key, and would carry it out anew."""
+    """Return whether Stripe may have forgotten the operation's key, and would execute the command again."""
     return now - operation.created_at > KEY_LIFETIME
 
 
@@ -96,7 +97,7 @@ def create_customer(*, operation: BillingOperation, now: datetime) -> Customer:
     Create the operation's customer at Stripe and store it; safe to repeat with the same operation.
 
     Raises:
-        DomainError: Stripe refused for good; the operation is closed.
+        DomainError: Stripe refused the command; the operation is closed.
     """
     with _closed_if_refused(operation=operation, now=now):
         customer_id = get_billing_client().create_customer(
@@ -119,7 +120,7 @@ def change_subscription(
     Send the operation's command about a subscription to Stripe and store the answer.
 
     Raises:
-        DomainError: Stripe refused for good; the operation is closed.
+        DomainError: Stripe refused the command; the operation is closed.
     """
     requested_at = synchronisation.db_now()
     with _closed_if_refused(operation=operation, now=now):
@@ -154,12 +155,12 @@ def _closed_if_refused(*, operation: BillingOperation, now: datetime) -> Iterato
 
 
 def finish(*, operation: BillingOperation, outcome: str, now: datetime) -> None:
-    """Mark the operation done, inside the caller's transaction, unless another process was faster."""
+    """Mark the operation done, inside the caller's transaction, unless another process has finished it."""
     _close(operation, _Status.DONE, outcome, now)
 
 
 def refuse(*, operation: BillingOperation, code: str, now: datetime) -> None:
-    """Mark the operation refused by Stripe: a repeat in other circumstances is a new operation."""
+    """Mark the operation refused by Stripe, so that a later repeat is a new operation."""
     _close(operation, _Status.REFUSED, code, now)
 
 
@@ -172,8 +173,8 @@ def resume_abandoned(*, now: datetime) -> int:
     """
     Finish pending operations whose process has died; return how many.
 
-    One that fails again stays pending, or is closed where Stripe refused it; the others are still tried.
-    When Stripe is unreachable, all wait for the next sweep.
+    An operation that fails again stays pending, or is closed where Stripe refused it; the others are still tried.
+    While Stripe is unreachable, all wait for the next sweep.
     """
     abandoned = BillingOperation.objects.filter(
         status=_Status.PENDING, created_at__lt=now - ABANDONED_AFTER
@@ -189,7 +190,7 @@ def resume_abandoned(*, now: datetime) -> int:
 
 
 def _resume(*, operation: BillingOperation, now: datetime) -> None:
-    """Send the command again with its key; once Stripe may have forgotten the key, read what Stripe has instead."""
+    """Send the command again with its key; once Stripe may have forgotten the key, read Stripe's state instead."""
     BillingOperation.objects.filter(pk=operation.pk).update(attempts=F("attempts") + 1)
     if has_expired_key(operation=operation, now=now):
         if operation.kind != _Kind.CREATE_CUSTOMER:
@@ -202,7 +203,7 @@ def _resume(*, operation: BillingOperation, now: datetime) -> None:
 
 
 def _customer_of(operation: BillingOperation) -> Customer:
-    """Return the customer that the command is about, which Stripe may have deleted since."""
+    """Return the customer of the command, which Stripe may have deleted since."""
     parameters = operation.parameters
     if operation.kind == _Kind.CREATE_SUBSCRIPTION:
         return Customer.objects.get(stripe_customer_id=parameters["customer_id"])

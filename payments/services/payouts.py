@@ -1,8 +1,8 @@
 """
-Payouts: money that was collected for a subscription period becomes credits and experience, once.
+Payouts: money collected for a subscription period becomes credits and experience, once.
 
-`apply_paid_invoice` is the one entry point for the webhook's worker and for beat. Nothing
-here depends on the calendar: a payout follows an invoice, whenever it was paid.
+`apply_paid_invoice` is the one entry point for the webhook worker and for beat. Nothing
+here depends on the calendar: a payout follows a paid invoice.
 """
 
 from datetime import datetime
@@ -20,20 +20,20 @@ from rewards.models import BadgeTrack
 from rewards.services import experience
 from users.models import User
 
-# What a month of a subscription is billed for; an invoice of another reason pays for no period.
+# The billing reasons of a subscription period; an invoice with another reason pays for no period.
 _BILLING_REASONS = {"subscription_create", "subscription_cycle", "subscription_update"}
 
 
 def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None:
     """
-    Pay out the invoice's collected money; the same invoice again returns the first payout.
+    Pay out the invoice's collected money; a repeat for the same invoice returns the first payout.
 
-    Returns None where the invoice pays for no period with money that reached us: not
-    paid, of another reason, marked paid without a payment, or worth less than a credit.
+    Returns None for an invoice that does not pay for a period with collected money: not
+    paid, with another reason, marked paid without a payment, or for less than a credit.
     Runs inside the caller's transaction: entry, payout, experience and allowance commit together.
 
     Raises:
-        UnknownSubscription: the subscription has not been stored yet; try again.
+        UnknownSubscription: the subscription is not stored yet; retry.
         RateMissing: no rate is in force for the currency.
     """
     if not is_payable(invoice=invoice) or invoice.period_start is None or invoice.period_end is None:
@@ -66,7 +66,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
 
 
 def is_payable(*, invoice: InvoiceState) -> bool:
-    """Return whether the invoice is a subscription period that was paid with money in this mode of Stripe."""
+    """Return whether the invoice is for a subscription period and was paid with money, in the key's mode."""
     return (
         invoice.status == "paid"
         and bool(invoice.subscription_id)
@@ -83,7 +83,7 @@ def is_of_our_mode(*, is_live: bool) -> bool:
 
 def credits_for(*, invoice: InvoiceState, paid_at: datetime) -> int:
     """
-    Return the credits that a payable invoice pays out, at the rate of the moment it was paid.
+    Return the credits that a payable invoice pays out, at the rate in force when it was paid.
 
     Raises:
         RateMissing: no rate was in force for the currency.
@@ -136,10 +136,10 @@ def _insert_payout(payout: Payout) -> Payout:
 
 def _gain_experience(payout: Payout) -> None:
     """
-    Add what the payout is worth on both tracks, once; in the caller's transaction.
+    Add the payout's experience on both tracks, once; in the caller's transaction.
 
-    The badge at the time of posting decides how much that is. A month that is posted late gains by the
-    badge of that day: otherwise everything gained since would have to be posted anew, and entries are final.
+    The growth rate is that of the badge at the time of posting, even where a payout is posted late: entries are final,
+    so later ones cannot be recomputed.
     """
     bases = {
         BadgeTrack.SUBSCRIBER: payout.amount_minor * payout.rate.experience_per_minor_unit,
@@ -162,9 +162,9 @@ def experience_key(payout: Payout, track: BadgeTrack) -> str:
 
 def update_allowance(*, user: User) -> None:
     """
-    Bring the user's allowance in line with the newest payout and its subscription; in the caller's transaction.
+    Update the user's allowance from the newest payout and its subscription; in the caller's transaction.
 
-    It is a function of the rows alone, so the order in which they were written does not matter.
+    It depends on the rows alone, so the order in which they were written does not matter.
     """
     payout = newest_payout(user=user)
     if payout is None:
@@ -177,8 +177,7 @@ def paid_period_of(*, payout: Payout, is_taken_back: bool) -> PaidPeriod:
     """
     Return the paid period of a user whose newest payout this is.
 
-    It ends early where the subscription was cancelled at once, and has never begun where the whole payout
-    was taken back.
+    It ends early where the subscription was cancelled at once, and is empty where the whole payout was taken back.
     """
     subscription, ends_at = payout.subscription, payout.period_end
     if is_taken_back:
@@ -196,6 +195,6 @@ def paid_period_of(*, payout: Payout, is_taken_back: bool) -> PaidPeriod:
 
 
 def newest_payout(*, user: User) -> Payout | None:
-    """Return the payout of the latest period; of two that begin together, that of the later subscription."""
+    """Return the payout of the latest period; where two begin together, that of the later subscription."""
     rows = Payout.objects.filter(user_id=user.pk).select_related("subscription")
     return rows.order_by("-period_start", "-subscription_id", "-pk").first()

@@ -1,11 +1,11 @@
 """
-Refunds that staff ask for: shown first with the credits they take back, approved, stored, and then sent to Stripe.
+Refunds requested by staff: previewed with the credits they take back, approved, stored, and then sent to Stripe.
 
-1. `preview_of` reads what Stripe has returned of the payment, and computes what the refund would take back.
-2. `request` asks for approval; carried out, it commits a pending `Refund`, whose id is the idempotency key.
-3. `send` has Stripe return the money, in a worker and again until Stripe answers.
+1. `preview_of` reads the money already returned from Stripe, and computes the credits that the refund would take back.
+2. `request` requests approval; once approved, a pending `Refund` is committed, whose id is the idempotency key.
+3. `send` sends the refund to Stripe from a worker, and retries until Stripe answers.
 
-The credits are taken back by `clawbacks`, when Stripe's event about the refund is applied.
+`clawbacks` takes the credits back when Stripe's event about the refund is applied.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ _MAX_SENT = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """What a refund of `amount_minor` does; money in minor units of the payout's currency."""
+    """The effect of a refund of `amount_minor`; money is in minor units of the payout's currency."""
 
     payout: Payout
     amount_minor: int
@@ -51,7 +51,7 @@ class Preview:
 
     @property
     def owed_after(self) -> int:
-        """Return the credits that were spent already and that the person then owes."""
+        """Return the spent credits that the person will owe."""
         return max(0, -self.available_after)
 
     @property
@@ -64,14 +64,14 @@ class Preview:
 
 def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Preview:
     """
-    Return what a refund of so much, or of all that is left, would do; Stripe is asked what was returned so far.
+    Return the effect of a refund of `amount_minor`, by default of all that is left; reads returned money from Stripe.
 
     Raises:
-        NotRefundable: no payment, or less than that, is left.
+        NotRefundable: there is no payment, or less than `amount_minor` is left.
         BillingUnavailable: Stripe does not answer.
     """
     if not payout.is_refundable:
-        raise NotRefundable("No payment at Stripe brought this money.", left=0)
+        raise NotRefundable("This money did not come from a payment at Stripe.", left=0)
     returned = get_billing_client().returned_money(payment_intent_id=payout.stripe_payment_intent_id)
     left = payout.charged_minor - returned.total_minor
     if left <= 0:
@@ -79,7 +79,7 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
     amount = left if amount_minor is None else amount_minor
     if not 0 < amount <= left:
         shown = display_amount(amount_minor=left, currency=payout.currency)
-        raise NotRefundable(f"Of this payment {shown} is left to refund.", left=left)
+        raise NotRefundable(f"At most {shown} of this payment can be refunded.", left=left)
     after = replace(returned, refunded_minor=returned.refunded_minor + amount)
     taken_before = payout.credits_taken_back()
     return Preview(
@@ -95,7 +95,7 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
 
 def request(*, preview: Preview, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Ask for the refund as it was shown.
+    Request approval of the refund as previewed.
 
     Raises:
         PermissionDenied, ReasonRequired, AboveCeiling, RequestConflict, DomainError: see `approvals.ask`.
@@ -121,13 +121,13 @@ def request(*, preview: Preview, actor: User, reason: str, key: str) -> Approval
 
 
 def _store(approval: ApprovalRequest) -> Done:
-    # Of two refunds at once the second sees the first.
+    # The lock serialises concurrent refunds of one payment.
     payout = Payout.objects.select_for_update(of=("self",)).get(pk=approval.object_id)
     if payout.refunds.filter(status=_Status.PENDING).exists():
-        raise RequestOutdated("Another refund of this payment waits for Stripe. Wait until it is done.")
+        raise RequestOutdated("Another refund of this payment is in progress. Wait until it is done.")
     if approval.payload["credits_taken_back"] != payout.credits_taken_back():
         raise RequestOutdated(
-            "Money of this payment was returned meanwhile. Look at the payment and ask again."
+            "Money of this payment was returned in the meantime. Review the payment and request again."
         )
     refund = Refund.objects.create(
         payout=payout,
@@ -137,7 +137,7 @@ def _store(approval: ApprovalRequest) -> Done:
     )
     enqueue_on_commit("payments.send_refund", refund_id=str(refund.pk))
     shown = display_amount(amount_minor=refund.amount_minor, currency=payout.currency)
-    return Done(f"{shown} is on its way to Stripe; the refund's row says when it is done.", payout, refund)
+    return Done(f"The refund of {shown} was sent to Stripe; its row shows when it is done.", payout, refund)
 
 
 REFUND = approval_kinds.register(
@@ -154,11 +154,11 @@ REFUND = approval_kinds.register(
 
 def send(*, refund_id: str, now: datetime) -> Refund:
     """
-    Have Stripe return the money, once however often it is sent; a refund that is done is left alone.
+    Send the refund to Stripe, which refunds it once; a finished refund is left unchanged.
 
     Raises:
-        BillingUnavailable: Stripe does not answer; the refund goes on waiting.
-        BillingRefused: Stripe refuses, and the refund is closed as refused.
+        BillingUnavailable: Stripe does not answer; the refund stays pending.
+        BillingRefused: Stripe refuses; the refund is closed as refused.
     """
     refund = Refund.objects.select_related("payout").get(pk=refund_id)
     if refund.status != _Status.PENDING:
@@ -180,7 +180,7 @@ def send(*, refund_id: str, now: datetime) -> Refund:
 
 
 def _keep_error(waiting: QuerySet[Refund], error: DomainError, *, now: datetime) -> None:
-    """Say on the row what went wrong; what a repeat cannot mend closes it."""
+    """Store the error on the row; an error that is not retryable closes the refund."""
     waiting.update(last_error=error.detail)
     if not error.retryable:
         reason = str(error.members.get("reason", error.code))
@@ -188,7 +188,7 @@ def _keep_error(waiting: QuerySet[Refund], error: DomainError, *, now: datetime)
 
 
 def send_pending(*, now: datetime) -> int:
-    """Send what waits, as after a lost message; while Stripe is away, all wait for the next time."""
+    """Send pending refunds, as after a lost message; while Stripe is away, all wait for the next sweep."""
     sweep = Sweep("refund")
     pending = Refund.objects.filter(status=_Status.PENDING).order_by("created_at")
     try:

@@ -27,13 +27,13 @@ from payments.stripe.client import SubscriptionState
 from users.models import User
 
 _Kind = BillingOperation.Kind
-# After so many steps a request gives up that meets a faster one each time.
+# A request that loses to a concurrent one in each step gives up after this many.
 _MAX_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRequest:
-    """A monthly amount in minor units, and whether the subscription ends with the running period."""
+    """A monthly amount in minor units, and whether the subscription ends with the current period."""
 
     amount_minor: int
     currency: str
@@ -42,11 +42,11 @@ class SubscriptionRequest:
 
 def upsert(*, user: User, request: SubscriptionRequest, now: datetime) -> Subscription:
     """
-    Create the user's subscription, or bring the running one to `request`; a repeat changes nothing.
+    Create the user's subscription, or change the live one to match `request`; a repeat changes nothing.
 
-    A changed amount applies from the next period. An incomplete subscription with the
-    same values tries its open invoice again, with other values it is ended and begun anew, as a paused one is.
-    Where a renewal was not collected, its invoice is tried again with the newest card.
+    A changed amount applies from the next period. For an incomplete subscription, the same values retry its open
+    invoice and other values replace it; a paused one is replaced too. An uncollected renewal is retried with the
+    newest card.
 
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, CurrencyFixed: the request is not possible.
@@ -70,22 +70,22 @@ def check_sellable(*, request: SubscriptionRequest) -> None:
     Refuse a currency or an amount that cannot be charged.
 
     Raises:
-        CurrencyNotSupported, AmountTooSmall, AmountTooLarge: they say what is possible.
+        CurrencyNotSupported, AmountTooSmall, AmountTooLarge: with the allowed values.
     """
     supported = settings.BILLING_CURRENCIES
     if request.currency not in supported:
         raise CurrencyNotSupported(f"Subscriptions are sold in: {', '.join(supported)}.", supported=supported)
     minimum, maximum = MINIMUM_CHARGE[request.currency], settings.BILLING_MAX_AMOUNT_MINOR
     if request.amount_minor < minimum:
-        raise AmountTooSmall(f"The least is {minimum} minor units.", minimum=minimum)
+        raise AmountTooSmall(f"The minimum is {minimum} minor units.", minimum=minimum)
     if request.amount_minor > maximum:
-        raise AmountTooLarge(f"The most is {maximum} minor units.", maximum=maximum)
+        raise AmountTooLarge(f"The maximum is {maximum} minor units.", maximum=maximum)
 
 
 def _step(
     *, user: User, customer: Customer, request: SubscriptionRequest, now: datetime
 ) -> SubscriptionState | None:
-    """Take the next step towards the request; None where something has changed and another step is needed."""
+    """Take the next step towards the request; return None where another step is needed."""
     live = Subscription.objects.select_related("customer").live().filter(user_id=user.pk).first()
     if live is None:
         return _create(user=user, customer=customer, request=request, now=now)
@@ -96,12 +96,12 @@ def _step(
     if state.status == Subscription.Status.INCOMPLETE:
         return _pay_or_replace(user=user, customer=customer, state=state, request=request, now=now)
     if state.status == Subscription.Status.PAUSED:
-        # Nothing is collected any more. Another one begins with a paid month, as the first did.
+        # A paused subscription collects nothing. Its replacement begins with a paid month.
         _require_card(customer)
         _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
         return None
     if state.currency != request.currency:
-        raise CurrencyFixed(f"The running subscription is in {state.currency}.", currency=state.currency)
+        raise CurrencyFixed(f"The live subscription is in {state.currency}.", currency=state.currency)
     changed = _change(user=user, customer=customer, state=state, request=request, now=now)
     if changed.status in Subscription.OVERDUE:
         return _collect(customer=customer, state=changed, now=now)
@@ -131,7 +131,7 @@ def _create(
     }
     operation = operations.begin(user=user, kind=_Kind.CREATE_SUBSCRIPTION, parameters=parameters, now=now)
     if Subscription.objects.live().filter(user_id=user.pk).exists():
-        operations.finish(operation=operation, outcome="already begun", now=now)
+        operations.finish(operation=operation, outcome="already created", now=now)
         return None
     return operations.change_subscription(operation=operation, customer=customer, now=now)
 
@@ -163,7 +163,7 @@ def _pay_or_replace(
 
 
 class NextStep(StrEnum):
-    """What the owner of a subscription does next."""
+    """The owner's next step."""
 
     NOTHING = "nothing"
     SUBSCRIBE = "subscribe"
@@ -175,10 +175,10 @@ class NextStep(StrEnum):
 @dataclass(frozen=True, slots=True)
 class SubscriptionReport:
     """
-    How a subscription stands. Amounts are minor units.
+    The state of a subscription. Amounts are in minor units.
 
-    `paid_minor` is what the running period has cost, None where it is not paid; `next_minor` what the next one
-    will cost, None where there is none. What is open can be confirmed with `client_secret`.
+    `paid_minor` is the price of the current period, None if it is not paid; `next_minor` that of the next period, None
+    if there is none. `client_secret` confirms the open payment.
     """
 
     subscription: Subscription
@@ -192,16 +192,16 @@ class SubscriptionReport:
 
 def report(*, user: User, now: datetime) -> SubscriptionReport:
     """
-    Return how the user's live subscription stands, or else the one that ended last.
+    Return the state of the user's live subscription, or else of the one that ended last.
 
-    Stripe is asked only where something is open.
+    Stripe is read only where a payment is open.
 
     Raises:
-        NoSubscription: there never was one.
+        NoSubscription: the user never had one.
     """
     row = Subscription.objects.select_related("customer").filter(user_id=user.pk).current_or_last()
     if row is None:
-        raise NoSubscription("There is no subscription. Begin one with upsertSubscription.")
+        raise NoSubscription("There is no subscription. Create one with upsertSubscription.")
     state = None
     if row.status in Subscription.COLLECTABLE:
         state = _refresh(customer=row.customer, subscription_id=row.stripe_subscription_id, now=now)
@@ -230,8 +230,8 @@ def _next_step(row: Subscription, state: SubscriptionState | None) -> NextStep:
 
 
 def _collect(*, customer: Customer, state: SubscriptionState, now: datetime) -> SubscriptionState:
-    """Try the newest invoice with the newest card, and return the subscription as it is then."""
-    # The wallet has just captured another card, and its webhook may still be on its way.
+    """Retry the newest invoice with the newest card, and return the subscription's state after it."""
+    # The wallet may have just captured another card whose webhook has not arrived.
     get_billing_client().use_newest_card(customer_id=customer.stripe_customer_id)
     get_billing_client().pay_invoice(invoice_id=state.latest_invoice_id)
     return _refresh(customer=customer, subscription_id=state.subscription_id, now=now)
@@ -239,17 +239,17 @@ def _collect(*, customer: Customer, state: SubscriptionState, now: datetime) -> 
 
 def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
     """
-    Cancel the user's subscription, at once or with the running period.
+    Cancel the user's subscription, at once or at the end of the current period.
 
-    To cancel at once ends the allowance without a refund; credits stay. To cancel with the period once
-    more changes nothing; a subscription that has ended cannot be cancelled.
+    Cancelling at once ends the allowance without a refund; credits stay. Cancelling at the period's end again changes
+    nothing; a subscription that has ended cannot be cancelled.
 
     Raises:
-        NoSubscription: there is none to cancel.
+        NoSubscription: the user has no live subscription.
     """
     live = Subscription.objects.select_related("customer").live().filter(user_id=user.pk).first()
     if live is None:
-        raise NoSubscription("There is no running subscription.")
+        raise NoSubscription("There is no live subscription.")
     customer = live.customer
     state = _refresh(customer=customer, subscription_id=live.stripe_subscription_id, now=now)
     if state.status not in Subscription.ENDED:
@@ -271,7 +271,7 @@ def _cancel_now(*, user: User, customer: Customer, subscription_id: str, now: da
 def _outcome(state: SubscriptionState) -> Subscription:
     if state.status in Subscription.COLLECTABLE and state.decline_code:
         raise CardDeclined(
-            "The card was declined. Capture another one and repeat.", declineCode=state.decline_code
+            "The card was declined. Capture another card and retry.", declineCode=state.decline_code
         )
     if state.status in Subscription.COLLECTABLE and state.payment_client_secret:
         raise AuthenticationRequired(

@@ -1,13 +1,13 @@
 """
-Snapshots: what Stripe says about a subscription, an invoice or a payment, read afresh and then stored.
+Snapshots: a subscription, an invoice or a payment is fetched from Stripe and then stored.
 
 An event's body is never applied. A snapshot is fetched outside any transaction and applied inside
 one, so neither the order of events nor repetition matters.
 
-Two processes may ask Stripe one after the other and write in the other order. So each takes `db_now`
-before and after asking, and `record_sync` tells under the customer's lock whether its answer is stale:
-another one is stored that had not arrived yet when ours was requested. A stale answer that agrees with
-the rows is as good as any; one that differs is fetched again.
+Two processes may read from Stripe in one order and write in the other. So each takes `db_now` before
+and after its request, and `record_sync` decides under the customer's lock whether the answer is stale:
+a newer answer arrived after ours was requested. A stale answer that agrees with the rows is accepted;
+one that differs is fetched again.
 """
 
 from collections.abc import Callable
@@ -27,13 +27,13 @@ from payments.services import clawbacks, payouts
 from payments.stripe import get_billing_client
 from payments.stripe.client import InvoiceState, ReturnedMoney, SubscriptionState
 
-# How often Stripe is asked again while other processes keep writing.
+# How often a stale answer is fetched again while other processes keep writing.
 MAX_RETRIES = 5
 _Result = TypeVar("_Result")
 
 
 def db_now() -> datetime:
-    """Return the time by the one clock that all processes share, the database's."""
+    """Return the time of the database's clock, which all processes share."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
         row: tuple[datetime] = cursor.fetchone()
@@ -42,10 +42,10 @@ def db_now() -> datetime:
 
 def record_sync(*, customer: Customer, requested_at: datetime, received_at: datetime) -> bool:
     """
-    Lock the customer and store when its newest answer has arrived; runs in the caller's transaction.
+    Lock the customer and store when its newest answer arrived; runs in the caller's transaction.
 
-    Returns whether the answers that were requested and received at these times are stale: another
-    that arrived after `requested_at` is stored. States of one customer are stored one after the other.
+    Returns whether answers requested and received at these times are stale: an answer that arrived after
+    `requested_at` is stored. The lock serialises the states of one customer.
     """
     last_synced_at = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk).last_synced_at
     if last_synced_at is None or last_synced_at < received_at:
@@ -60,7 +60,7 @@ def store_subscription(
     Write the state; runs in the caller's transaction, after `record_sync`.
 
     Raises:
-        StaleSnapshot: the state is stale and differs from what is stored.
+        StaleSnapshot: the state is stale and differs from the stored one.
     """
     fields = {
         "stripe_item_id": state.item_id,
@@ -89,7 +89,7 @@ def store_subscription(
 
 
 def sync_subscription(*, subscription_id: str, now: datetime) -> SubscriptionState | None:
-    """Read a subscription afresh, store it and return what was stored; None where its customer is not ours."""
+    """Fetch a subscription, store it and return the stored state; None where its customer is not ours."""
     requested_at = db_now()
     state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
     customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
@@ -107,7 +107,7 @@ def store_latest(
     on_stored: Callable[[SubscriptionState], object] | None = None,
 ) -> SubscriptionState:
     """
-    Store a state that was requested at that time, or a later one where it is stale; return what was stored.
+    Store a state requested at `requested_at`, or a newer one where it is stale; return the stored state.
 
     `on_stored` runs in the same transaction.
     """
@@ -129,9 +129,9 @@ def store_latest(
 
 def note_if_deleted(*, customer: Customer, now: datetime) -> bool:
     """
-    Ask Stripe whether it has deleted the customer; if so, store that and the end of its subscriptions.
+    Store that Stripe has deleted the customer, and the end of its subscriptions; False where it has not.
 
-    A customer that Stripe has never heard of is no deleted one: the key is probably that of another account.
+    A customer unknown to Stripe does not count as deleted: the key probably belongs to another account.
     """
     if not get_billing_client().is_customer_deleted(customer_id=customer.stripe_customer_id):
         return False
@@ -142,7 +142,7 @@ def note_if_deleted(*, customer: Customer, now: datetime) -> bool:
 
 
 def refresh_subscriptions(*, now: datetime) -> int:
-    """Read every live subscription afresh; return how many were read."""
+    """Fetch and store every live subscription; return how many were fetched."""
     sweep = Sweep("subscription")
     subscription_ids = list(Subscription.objects.live().values_list("stripe_subscription_id", flat=True))
     for subscription_id in subscription_ids:
@@ -155,9 +155,9 @@ def refresh_subscriptions(*, now: datetime) -> int:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """
-    Stripe's answers about one thing, requested after `requested_at` and complete by `received_at`, by `db_now`.
+    Stripe's answers about one object, requested after `requested_at` and complete by `received_at`, by `db_now`.
 
-    It is empty where `is_foreign`, because the customer belongs to another system on the same account.
+    It is empty where `is_foreign`: the customer belongs to another system on the same Stripe account.
     """
 
     requested_at: datetime
@@ -175,16 +175,16 @@ class Snapshot:
 
         Raises:
             StaleSnapshot: another process may have stored a newer answer; fetch the snapshot again.
-            UnknownSubscription, RateMissing: a payout is due and cannot be posted yet.
+            UnknownSubscription, RateMissing: a payout is due but cannot be posted yet.
         """
         customers = {customer.stripe_customer_id: customer for customer in self._customers()}
-        # Each customer is locked before anything is decided.
+        # Every customer is locked before the first decision.
         staleness = [
             record_sync(customer=customer, requested_at=self.requested_at, received_at=self.received_at)
             for customer in customers.values()
         ]
         is_stale = any(staleness)
-        # A live subscription takes the place of one that is stored as live and has ended.
+        # Ended subscriptions first: at most one may be stored as live.
         for state in sorted(self.subscriptions, key=lambda state: state.status not in Subscription.ENDED):
             if state.customer_id in customers:
                 customer = customers[state.customer_id]
@@ -207,7 +207,7 @@ class Snapshot:
 
 
 def fetch_and_apply(*, fetch: Callable[[], Snapshot], apply: Callable[[Snapshot], _Result]) -> _Result:
-    """Fetch a snapshot and apply it in a transaction of `apply`; start again where it is stale."""
+    """Fetch a snapshot and apply it in a transaction of `apply`; start over where it is stale."""
     for _ in range(MAX_RETRIES):
         snapshot = fetch()
         try:
@@ -219,10 +219,10 @@ def fetch_and_apply(*, fetch: Callable[[], Snapshot], apply: Callable[[Snapshot]
 
 def fetch_snapshot(*, event_type: str, object_id: str) -> Snapshot:
     """
-    Ask Stripe for everything that an event of this type is about; the snapshot of other types is empty.
+    Fetch everything that an event of this type concerns; the snapshot of other types is empty.
 
-    Where the event is about a captured card, the customer's newest card becomes the default first, and
-    open invoices of subscriptions that wait for money are tried with it.
+    For a captured card, the customer's newest card first becomes the default, and open invoices of its subscriptions
+    are retried with it.
     """
     for prefix, fetch in _FETCHERS:
         if event_type.startswith(prefix):
@@ -231,7 +231,7 @@ def fetch_snapshot(*, event_type: str, object_id: str) -> Snapshot:
 
 
 def invoice_snapshot(invoice: InvoiceState) -> Snapshot:
-    """Return an invoice of a customer of ours with its subscription and what was returned of its payment."""
+    """Return an invoice of one of our customers with its subscription and the returned money of its payment."""
     if not _is_ours(invoice.customer_id):
         return _empty(is_foreign=True)
     client, requested_at = get_billing_client(), db_now()
@@ -271,14 +271,14 @@ def _fetch_subscription(object_id: str) -> Snapshot:
 
 
 def _fetch_card(object_id: str) -> Snapshot:
-    """Make the newest card the default everywhere, then try what an old card could not pay."""
+    """Make the newest card the default everywhere, then retry invoices that an older card could not pay."""
     client = get_billing_client()
     customer_id, method_id = client.payment_method_of_setup(setup_intent_id=object_id)
     if not _is_ours(customer_id):
         return _empty(is_foreign=True)
     if not method_id or client.is_customer_deleted(customer_id=customer_id):
         return _empty()
-    # Not the card of this event: events come in any order, and an older one must not bring an older card back.
+    # Not the card of this event: events arrive in any order, and an older event must not restore an older card.
     client.use_newest_card(customer_id=customer_id)
     for state in client.list_subscriptions(customer_id=customer_id):
         if state.status in Subscription.COLLECTABLE and state.latest_invoice_id:
@@ -290,7 +290,7 @@ def _fetch_card(object_id: str) -> Snapshot:
 
 
 def _fetch_customer(object_id: str) -> Snapshot:
-    """Note at once that a customer is deleted: nothing that happens later makes it untrue."""
+    """Store at once that a customer is deleted, since a deletion is final."""
     customer = Customer.objects.current().filter(stripe_customer_id=object_id).first()
     if customer is not None:
         note_if_deleted(customer=customer, now=timezone.now())
@@ -321,7 +321,7 @@ _FETCHERS: tuple[tuple[str, Callable[[str], Snapshot]], ...] = (
     ("charge.dispute.", _fetch_returned_money),
 )
 
-# What the webhook endpoint subscribes to, and what is asked for when deliveries were lost.
+# The event types that the webhook endpoint subscribes to, also used to fetch undelivered events.
 EVENT_TYPES = (
     "invoice.paid",
     "invoice.payment_failed",

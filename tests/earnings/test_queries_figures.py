@@ -6,7 +6,7 @@ import pytest
 from pytest_django import DjangoAssertNumQueries as NumQueries
 
 from earnings.models import Postback
-from earnings.queries import Figures, figures_of
+from earnings.queries import NetworkTotals, totals_of
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.staff import browser_of, member
@@ -38,18 +38,18 @@ def test_each_span_counts_its_postbacks_by_their_state(django_assert_num_queries
     network.send(network.reward(user, amount="50"), now=NOW)
 
     with django_assert_num_queries(1):
-        figures = figures_of(network.row, now=NOW)
+        figures = totals_of(network.row, now=NOW)
 
     assert figures == [
-        Figures("today", 2, 1, 1, 1, 30, 14),
-        Figures("7 days", 4, 1, 2, 2, 30 + 33, 14 + 15),
-        Figures("30 days", 6, 1, 3, 3, 30 + 33 + 36, 14 + 15 + 16),
+        NetworkTotals("today", 2, 1, 1, 1, 30, 14),
+        NetworkTotals("7 days", 4, 1, 2, 2, 30 + 33, 14 + 15),
+        NetworkTotals("30 days", 6, 1, 3, 3, 30 + 33 + 36, 14 + 15 + 16),
     ]
 
 
 def test_a_network_without_postbacks_has_figures_of_zero() -> None:
-    assert figures_of(set_up("tapjoy").row, now=NOW) == [
-        Figures(since, 0, 0, 0, 0, 0, 0) for since in ("today", "7 days", "30 days")
+    assert totals_of(set_up("tapjoy").row, now=NOW) == [
+        NetworkTotals(since, 0, 0, 0, 0, 0, 0) for since in ("today", "7 days", "30 days")
     ]
 
 

@@ -220,7 +220,7 @@ def test_stripe_away_keeps_nobody_else_waiting(profile: Profile, stripe: FakeBil
     BillingOperation.objects.create(
         user=row.user, kind=BillingOperation.Kind.CREATE_CUSTOMER, parameters={}, created_at=now()
     )
-    assert run_due(row).waits_for == "A change at Stripe is under way."
+    assert run_due(row).waits_for == "A change at Stripe is in progress."
     BillingOperation.objects.filter(status="pending").update(status="done")
     assert run_due(row).status == _Status.ERASED
     assert deletion.erase_due(now=now() + timedelta(days=1)) == 0

@@ -1,9 +1,9 @@
 """
-Reconciliation: do our rows say what Stripe says, and do they agree with each other?
+Reconciliation: compare our rows with Stripe and with each other.
 
-A difference counts once a second comparison finds it too: between the reading of Stripe and that
-of our row, a webhook may have come in. Only a repair changes anything, by the same services
-that webhooks use. No module here asks Stripe inside a transaction.
+A difference is reported only if a second comparison finds it too: a webhook may arrive between the read from Stripe
+and the read of our row. Only a repair changes rows, through the services that webhooks use. No module here calls Stripe
+inside a transaction.
 """
 
 import logging
@@ -22,7 +22,7 @@ from payments.services.reconciliation.findings import Finding, Window
 
 logger = logging.getLogger(__name__)
 DAYS = 40
-# A webhook, the sweep and an operation's resumption have long happened by then.
+# By then, a webhook, the sweep or a resumed operation has done its work.
 MINUTES = 15
 
 
@@ -30,10 +30,10 @@ def reconcile(
     *, now: datetime, days: int = DAYS, minutes: int = MINUTES, repair: bool = False
 ) -> ReconciliationRun | None:
     """
-    Compare everything of the last `days` with Stripe and store what was found; None where another run is active.
+    Compare the last `days` days with Stripe and store the findings; None where another run is in progress.
 
-    What began less than `minutes` ago is not missed yet. `repair` applies paid invoices, refunds and
-    disputes as if Stripe had just reported them; other differences are for people.
+    Objects younger than `minutes` minutes are not reported as missing. `repair` applies paid invoices, refunds and
+    disputes as if Stripe had just reported them; staff handle other differences.
     """
     if not settings.STRIPE_SECRET_KEY:
         raise BillingUnavailable("Payments are not set up on this service.", retry_after=3600)

@@ -167,7 +167,7 @@ def test_an_expired_idempotency_key_is_not_used_by_a_request_before_the_sweep(
     with killed_after(CREATE.method):
         payer.upsert(AMOUNT)
     double.pass_time(25 * 3600)
-    with pytest.raises(Exception, match="under way"):
+    with pytest.raises(Exception, match="in progress"):
         payer.upsert(AMOUNT)
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1
     operations.resume_abandoned(now=double.now())

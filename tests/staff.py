@@ -125,7 +125,7 @@ def approve(role: str, *, action: str = "approve") -> str:
     return messages_of(confirm(browser_of(member(role)), "gateway_admin_approvalrequest", action, request))
 
 
-_OURS = ("credits", "rewards", "earnings", "relay", "payments", "checkin")
+_OURS = ("credits", "proofs", "rewards", "earnings", "relay", "payments", "checkin")
 
 
 def everything() -> dict[str, Any]:

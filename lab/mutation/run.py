@@ -39,7 +39,12 @@ from lab.mutation.sql_mutants import mutants_of_sql
 from lab.mutation.tests_of import Likeness, TestMap, sql_functions, users_of, words_of
 
 AREAS = {
-    "ledger": ("credits/services/*.py", "credits/queries.py", "credits/functions.sql"),
+    "ledger": (
+        "credits/services/*.py",
+        "proofs/services/*.py",
+        "credits/queries.py",
+        "credits/functions.sql",
+    ),
     "relay": ("relay/services/*/*.py", "relay/queries.py", "relay/pricing.py", "relay/api/[lv]*.py"),
     "relay in the database": ("relay/functions.sql",),
     "sign-in": (
@@ -59,6 +64,7 @@ AREAS = {
 }
 TESTS = (
     "tests/credits",
+    "tests/proofs",
     "tests/relay",
     "tests/users",
     "tests/earnings",

@@ -28,7 +28,7 @@ def _uncovered(user: User) -> str:
     """Return how many of the user's entries no root covers yet, or an empty string."""
     last = LedgerRoot.objects.order_by("-number").values_list("last_entry_id", flat=True).first() or 0
     count = CreditEntry.objects.filter(account__user=user, pk__gt=last).count()
-    return f"{count} entries are under no root yet" if count else ""
+    return f"{count} entries are not covered by a root yet" if count else ""
 
 
 @transaction.atomic

@@ -61,7 +61,7 @@ class ExportVerification:
         has_ended = False
         for number, line in enumerate(lines, start=1):
             if has_ended:
-                yield f"line {number}: something follows the end"
+                yield f"line {number}: content after the end"
                 return
             try:
                 members = json.loads(line)
@@ -74,12 +74,12 @@ class ExportVerification:
                     has_ended = True
                     yield from self._end(number, members)
                 else:
-                    yield f"line {number}: the kind {kind} is unknown"
+                    yield f"line {number}: unknown kind {kind}"
             except (ValueError, KeyError, TypeError):
-                yield f"line {number}: it cannot be read"
+                yield f"line {number}: unreadable"
                 return
         if not has_ended:
-            yield "the export is cut off: it has no end"
+            yield "the export is truncated: the end is missing"
 
     def _entry(self, number: int, text: str) -> Iterator[str]:
         entry_id = int(json.loads(text)["entry"])

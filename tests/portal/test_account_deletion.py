@@ -183,7 +183,7 @@ def test_what_is_under_way_ends_first(profile: Profile, stripe: FakeBilling) -> 
 
     assert run_due(row).waits_for == "credits are held"
     holds.release(hold_id=held.hold.pk)
-    assert "under no root yet" in run_due(row).waits_for
+    assert "not covered by a root yet" in run_due(row).waits_for
     close_roots()
     relayed(user, 1)
     RelayTransaction.objects.filter(user=user).update(status="Submitted", settled_at=None)

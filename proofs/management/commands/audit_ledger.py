@@ -1,4 +1,4 @@
-"""`manage.py audit_ledger`: is every entry what was signed, and is each still there?"""
+"""`manage.py audit_ledger`: compare every entry with its signed root."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from proofs.services import audit
 
 
 class Command(ReconciliationCommand):
-    help = "Compute every signed root anew from the entries; exit 1 on any difference."
+    help = "Compute every signed root from the entries again; exit 1 on any difference."
 
     def handle(self, *args: Any, **options: Any) -> None:
         self.report(audit.audit(now=timezone.now()))

@@ -1,4 +1,4 @@
-"""`manage.py close_ledger_roots`: put a signed root over the newest entries now."""
+"""`manage.py close_ledger_roots`: close a signed root over the newest entries now."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from proofs.services.roots import WritersBusy, close_roots
 
 
 class Command(BaseCommand):
-    help = "Close signed roots over all entries that are under none yet, without waiting for beat."
+    help = "Close signed roots over all entries that no root covers yet, without waiting for beat."
     requires_migrations_checks = True
 
     def handle(self, *args: Any, **options: Any) -> None:

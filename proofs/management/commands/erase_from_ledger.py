@@ -1,4 +1,4 @@
-"""`manage.py erase_from_ledger`: forget what the ledger says of a person in words."""
+"""`manage.py erase_from_ledger`: erase the texts that the ledger holds about a person."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from users.queries import owner_of
 
 
 class Command(BaseCommand):
-    help = "Delete the salt and the reasons of a user's entries; proofs stay good. Takes the owner's DATABASE_URL."
+    help = "Delete the salt and the reasons of a user's entries; proofs stay valid. Needs the owner's DATABASE_URL."
     requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -23,4 +23,4 @@ class Command(BaseCommand):
             count = erase(user=user)
         except EntriesStillOpen as still_open:
             raise CommandError(f"{still_open}; run close_ledger_roots first.") from still_open
-        self.stdout.write(f"{count} entries are numbers only from now on.")
+        self.stdout.write(f"{count} entries have no texts any more.")

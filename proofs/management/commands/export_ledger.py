@@ -1,4 +1,4 @@
-"""`manage.py export_ledger`: the ledger and its roots as JSON Lines, for somebody else to verify."""
+"""`manage.py export_ledger`: write the ledger and its roots as JSON Lines, for an auditor to verify."""
 
 from pathlib import Path
 from typing import Any

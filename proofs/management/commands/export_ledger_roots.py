@@ -1,4 +1,4 @@
-"""`manage.py export_ledger_roots`: keep each signed root as a file, where the service itself writes nothing else."""
+"""`manage.py export_ledger_roots`: keep each signed root as a file of a directory."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from proofs.services.export import root_lines
 
 
 class Command(BaseCommand):
-    help = "Add the roots that a directory does not have yet; exit 1 if one that it has is another one now, or is gone."
+    help = "Add the roots that the directory lacks; exit 1 if a root it has was changed or deleted since."
     requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:

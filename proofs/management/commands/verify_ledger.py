@@ -1,4 +1,4 @@
-"""`manage.py verify_ledger`: is an exported ledger what was signed? No database is asked."""
+"""`manage.py verify_ledger`: verify an exported ledger without the database."""
 
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,11 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", type=Path, help="what export_ledger has written")
+        parser.add_argument("file", type=Path, help="file written by export_ledger")
         parser.add_argument(
             "--keys",
             type=Path,
-            help="PEM public keys that are known to be the service's (default: the settings')",
+            help="trusted PEM public keys of the service (default: those of the settings)",
         )
         parser.add_argument(
             "--roots",
@@ -33,7 +33,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         keys = parse_public_keys(options["keys"].read_text()) if options["keys"] else public_keys()
         if not keys:
-            raise CommandError("No public key is known: name a file with --keys.")
+            raise CommandError("No public key: name a file with --keys.")
         verification = ExportVerification(keys, _kept(options["roots"]) if options["roots"] else None)
         count = 0
         with options["file"].open(encoding="utf-8") as lines:
@@ -42,7 +42,7 @@ class Command(BaseCommand):
                     self.stdout.write(fault)
         self.stdout.write(
             f"Verified: {verification.roots} roots, {verification.entries} entries;"
-            f" {verification.open_entries} entries are under no root yet."
+            f" {verification.open_entries} entries are not covered by a root yet."
         )
         if count:
             raise CommandError(f"{count} faults", returncode=1)

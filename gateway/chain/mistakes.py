@@ -1,9 +1,9 @@
 """
-Known ways to sign a relay call wrongly, each with its own refusal.
+Known ways to sign a relay call wrongly, each with its own error.
 
-A key manager cannot distinguish a wrong signature from a wrong nonce: it recovers some
-other address and refuses that one. The service recovers first, and if a known wrong hash
-leads to a controller of the profile, it reports which mistake was made.
+A key manager cannot distinguish a wrong signature from a wrong nonce: it recovers another address and refuses that
+one. The service recovers the address first. If the signature over a known wrong hash is a controller's, the error names
+the mistake.
 """
 
 from typing import ClassVar
@@ -17,13 +17,12 @@ class SignatureMistake(DomainError):
     status = 400
     advice: ClassVar[str] = ""
 
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = f"{cls.__doc__}\n\n`controller` is the key that signed."
+
 
 class SignedAsPersonalMessage(SignatureMistake):
-    """
-    `personal_sign` was used over the LSP-25 hash; sign the hash itself, without a message prefix.
-
-    `controller` is the key that signed.
-    """
+    """`personal_sign` was used over the LSP-25 hash; sign the hash itself, without a message prefix."""
 
     code, title = "signature-personal-sign-digest", "The LSP-25 hash was signed as a personal message"
     advice = (
@@ -33,11 +32,7 @@ class SignedAsPersonalMessage(SignatureMistake):
 
 
 class SignedAsHexText(SignatureMistake):
-    """
-    `personal_sign` was used over the hash written as text; sign the 32 bytes of the hash itself.
-
-    `controller` is the key that signed.
-    """
+    """`personal_sign` was used over the hash written as text; sign the 32 bytes of the hash itself."""
 
     code, title = "signature-personal-sign-text", "The hash was signed as text"
     advice = (
@@ -47,11 +42,7 @@ class SignedAsHexText(SignatureMistake):
 
 
 class SignedInnerMessage(SignatureMistake):
-    """
-    `personal_sign` was used over the inner message; use EIP-191 version 0x00 with the key manager.
-
-    `controller` is the key that signed.
-    """
+    """`personal_sign` was used over the inner message; use EIP-191 version 0x00 with the key manager."""
 
     code, title = "signature-personal-sign-message", "The inner message was signed as a personal message"
     advice = (
@@ -61,11 +52,7 @@ class SignedInnerMessage(SignatureMistake):
 
 
 class SignedWithoutPrefix(SignatureMistake):
-    """
-    The packed words were hashed without 0x1900 and the key manager's address before them.
-
-    `controller` is the key that signed.
-    """
+    """The packed words were hashed without 0x1900 and the key manager's address before them."""
 
     code, title = "signature-prefix-missing", "The EIP-191 prefix is missing"
     advice = (
@@ -75,11 +62,7 @@ class SignedWithoutPrefix(SignatureMistake):
 
 
 class SignedForProfile(SignatureMistake):
-    """
-    The profile stands where the key manager belongs: the intended validator is the key manager.
-
-    `controller` is the key that signed.
-    """
+    """The hash uses the profile as the intended validator; use the key manager."""
 
     code, title = "signature-profile-as-validator", "The profile was used as the validator"
     advice = (
@@ -89,22 +72,14 @@ class SignedForProfile(SignatureMistake):
 
 
 class SignedForOtherChain(SignatureMistake):
-    """
-    The hash, or the message of a sign-in, names another chain id than the one this service relays to.
-
-    `controller` is the key that signed.
-    """
+    """The hash, or the message of a sign-in, contains another chain id than that of this service."""
 
     code, title = "signature-other-chain", "The signature is for another chain"
     advice = "The hash was made with chain id {signed}. Sign with chain id {chain_id}."
 
 
 class SignedLegacyPacked(SignatureMistake):
-    """
-    The hash of key managers 0.6 and 0.7: personal_sign over chain id, key manager, nonce, payload.
-
-    `controller` is the key that signed.
-    """
+    """The hash is that of key managers 0.6 and 0.7: personal_sign over chain id, key manager, nonce and payload."""
 
     code, title = "signature-legacy-0-7", "The call was signed in the form of 2022"
     advice = (
@@ -114,11 +89,7 @@ class SignedLegacyPacked(SignatureMistake):
 
 
 class SignedLegacyVersionSix(SignatureMistake):
-    """
-    The hash of key managers of version 0.8 and 0.9: version 6, without validity timestamps.
-
-    `controller` is the key that signed.
-    """
+    """The hash is that of key managers 0.8 and 0.9: version 6, without validity timestamps."""
 
     code, title = "signature-legacy-0-9", "The call was signed with version 6 and without validity"
     advice = (
@@ -128,11 +99,7 @@ class SignedLegacyVersionSix(SignatureMistake):
 
 
 class SignedVersionSix(SignatureMistake):
-    """
-    The hash of key managers of version 0.10: version 6 in place of LSP-25's 25.
-
-    `controller` is the key that signed.
-    """
+    """The hash is that of key managers 0.10: version 6 instead of LSP-25's 25."""
 
     code, title = "signature-legacy-0-10", "The call was signed with version 6"
     advice = (
@@ -141,11 +108,7 @@ class SignedVersionSix(SignatureMistake):
 
 
 class SignedWithValue(SignatureMistake):
-    """
-    The hash names a value; the service sends none with a relay call, so the word must be 0.
-
-    `controller` is the key that signed.
-    """
+    """The hash contains a value; the service sends none with a relay call, so that word must be 0."""
 
     code, title = "signature-value-not-zero", "The call was signed with a value"
     advice = (
@@ -155,11 +118,7 @@ class SignedWithValue(SignatureMistake):
 
 
 class SignedWithOtherNonce(SignatureMistake):
-    """
-    The signature belongs to a neighbouring relay nonce; send the nonce that was signed.
-
-    `controller` is the key that signed.
-    """
+    """The signature belongs to a neighbouring relay nonce; send the nonce that was signed."""
 
     code, title = "signature-other-nonce", "The call was signed with another nonce"
     advice = (
@@ -168,11 +127,7 @@ class SignedWithOtherNonce(SignatureMistake):
 
 
 class SignedWithoutChannel(SignatureMistake):
-    """
-    The hash holds the sequence number alone; the relay nonce carries the channel in its upper 128 bits.
-
-    `controller` is the key that signed.
-    """
+    """The hash contains only the sequence number; the relay nonce has the channel in its upper 128 bits."""
 
     code, title = "signature-channel-missing", "The nonce was signed without its channel"
     advice = (
@@ -182,11 +137,7 @@ class SignedWithoutChannel(SignatureMistake):
 
 
 class SignedWithoutValidity(SignatureMistake):
-    """
-    The request carries validity timestamps that the signature does not cover.
-
-    `controller` is the key that signed.
-    """
+    """The request carries validity timestamps that the signature does not cover."""
 
     code, title = "signature-validity-missing", "The validity timestamps were not signed"
     advice = (
@@ -196,11 +147,7 @@ class SignedWithoutValidity(SignatureMistake):
 
 
 class SignedAbiEncoded(SignatureMistake):
-    """
-    The words were encoded with abi.encode; LSP-25 packs them, the payload without offset and length.
-
-    `controller` is the key that signed.
-    """
+    """The words were encoded with abi.encode; LSP-25 packs them, the payload without offset and length."""
 
     code, title = "signature-abi-encoded", "The message was encoded with abi.encode"
     advice = (
@@ -210,11 +157,7 @@ class SignedAbiEncoded(SignatureMistake):
 
 
 class SignedPayloadAlone(SignatureMistake):
-    """
-    The signature covers the payload alone, so anybody could replay it; sign the LSP-25 hash.
-
-    `controller` is the key that signed.
-    """
+    """The signature covers the payload alone, so anyone could replay it; sign the LSP-25 hash."""
 
     code, title = "signature-payload-only", "Only the payload was signed"
     advice = (

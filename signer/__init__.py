@@ -1,12 +1,12 @@
 """
-The signer: a process of its own that holds the keys, and signs nothing but what its policy allows.
+The signer: a process of its own that holds the keys and signs only what its policy allows.
 
-It takes nobody's word: it reads contracts through a node of its own and remembers in a journal what it has signed. It
-knows nothing of Django or the database. The service imports what both must agree on: how a transaction is written.
+It trusts no caller: it reads contracts through a node of its own and keeps a journal of its signatures. It imports
+neither Django nor the service. The service imports the encoding of transactions from here.
 """
 
 import os
 
-# Before anything is hashed, here and in the service, whose packages import this one: eth-hash would take pycryptodome,
-# which eth-keyfile brings along and which needs four times as long.
+# Set before the first hash, here and in the service, which imports this package: by default eth-hash uses pycryptodome,
+# a dependency of eth-keyfile, which takes four times as long.
 os.environ.setdefault("ETH_HASH_BACKEND", "pysha3")

@@ -28,7 +28,7 @@ _JOURNAL_DAYS = 30
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the command line asks for; return the exit code."""
+    """Run the command; return the exit code."""
     logging.basicConfig(
         level=os.environ.get("LOG_LEVEL", "INFO"), format="%(asctime)s %(levelname)s %(message)s"
     )
@@ -74,27 +74,26 @@ def _import(kind: str) -> int:
 
 
 class Pruning(threading.Thread):
-    """Keeps the journal small: looks once at the start and then every few hours, for as long as the process lives."""
+    """Prunes the journal at the start and then every six hours."""
 
     def __init__(self, service: SigningService, *, days: int) -> None:
         super().__init__(name="pruning", daemon=True)
         self._service, self._days = service, days
 
     def run(self) -> None:
-        """Look again and again."""
         while True:
-            self.look()
+            self.prune()
             time.sleep(_PRUNED_EVERY_SECONDS)
 
-    def look(self) -> None:
-        """Look once; where the node does not answer, the next time does."""
+    def prune(self) -> None:
+        """Prune once; if the node does not answer, the next time does."""
         try:
-            gone = self._service.prune(days=self._days)
+            count = self._service.prune(days=self._days)
         except NodeAway as error:
             logger.warning("the journal is not pruned now: %s", error)
             return
-        if gone:
-            logger.info("the journal has forgotten %s old entries", gone)
+        if count:
+            logger.info("%s old entries of the journal are pruned", count)
 
 
 if __name__ == "__main__":

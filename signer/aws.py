@@ -1,4 +1,4 @@
-"""Keys in AWS KMS (`ECC_SECG_P256K1`), which signs digests and never shows a key."""
+"""Keys in AWS KMS (`ECC_SECG_P256K1`), which signs digests and never reveals a key."""
 
 from typing import Any
 
@@ -16,14 +16,14 @@ _ALGORITHM = "ECDSA_SHA_256"
 
 
 class KmsKey:
-    """One key, by its id or ARN. Its public key is asked for once."""
+    """One key, by its id or ARN. Its public key is read once."""
 
     def __init__(self, client: Any, key_id: str) -> None:
         """
-        Ask for the public key.
+        Read the public key.
 
         Raises:
-            KeyUnusable: there is no such key of this curve.
+            KeyUnusable: the key does not exist, or is of another curve.
         """
         self._client, self._key_id = client, key_id
         try:
@@ -38,7 +38,7 @@ class KmsKey:
         return f"KmsKey({self.address})"
 
     def sign(self, digest: bytes) -> bytes:
-        """See `signer.keys.Key`. The digest is signed as it is: by default KMS would hash it once more."""
+        """See `signer.keys.Key`. KMS signs the digest as it is; by default it would hash it again."""
         try:
             answer = self._client.sign(
                 KeyId=self._key_id, Message=digest, MessageType="DIGEST", SigningAlgorithm=_ALGORITHM
@@ -55,9 +55,9 @@ def _unusable(key_id: str, error: Exception) -> KeyUnusable:
 
 def kms_client(*, endpoint: str = "", seconds: float = 1.5) -> Any:
     """
-    Return a client that tries twice and waits so long each time, together less than the service waits for the signer.
+    Return a client that tries twice, with this timeout; both together are shorter than the service's timeout.
 
-    Region and credentials come from AWS' own variables or the host's role.
+    Region and credentials come from AWS's own variables or the host's role.
     """
     config = Config(
         connect_timeout=seconds,

@@ -1,4 +1,4 @@
-"""What one key may spend within a moving window: gas of calls, or wei of transfers."""
+"""The spending limit of one key within a moving window: gas of calls, or wei of transfers."""
 
 import math
 from collections import deque
@@ -7,11 +7,11 @@ _PARTS = 60
 
 
 class Budget:
-    """Counts by sixtieths of its window; what was spent counts for the window and at most one part more."""
+    """Counts in sixtieths of the window; an amount counts for the window and at most one sixtieth longer."""
 
     def __init__(self, *, seconds: float) -> None:
         self._part_seconds = seconds / _PARTS
-        # The number of each part in which something was spent, and how much.
+        # The number of each part with spending, and the amount.
         self._parts: deque[tuple[int, int]] = deque()
         self._spent = 0
 
@@ -26,7 +26,7 @@ class Budget:
         self._spent += amount
 
     def spent(self, *, now: float) -> int:
-        """Return what was spent within the window."""
+        """Return the amount spent within the window."""
         oldest = math.floor(now / self._part_seconds) - _PARTS
         while self._parts and self._parts[0][0] < oldest:
             self._spent -= self._parts.popleft()[1]

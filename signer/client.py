@@ -1,4 +1,4 @@
-"""The way to a signer: HTTP over a unix socket, or over TLS where both sides show a certificate."""
+"""Client of a signer: HTTP over a unix socket, or over mutual TLS."""
 
 import http.client
 import socket
@@ -12,12 +12,12 @@ from signer.messages import KeyList, Outcome, SigningRequest, read_keys, read_ou
 
 
 class SignerAway(Exception):
-    """The signer did not answer in time, or not as one; the text names the kind of failure."""
+    """The signer did not answer in time or answered incorrectly; the text names the kind of failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """The files of mutual TLS: our certificate and key, and the authority that vouches for the other side."""
+    """The files of mutual TLS: our certificate and key, and the authority that must have signed the other side's."""
 
     certificate: str
     key: str
@@ -29,7 +29,7 @@ class Certificates:
         return cls(*(f"{folder}/{name}" for name in ("tls.crt", "tls.key", "ca.crt")))
 
     def context(self, *, is_server: bool) -> ssl.SSLContext:
-        """Return the TLS settings of one side: neither talks to a stranger."""
+        """Return the TLS settings of one side; both sides verify each other."""
         purpose = ssl.Purpose.CLIENT_AUTH if is_server else ssl.Purpose.SERVER_AUTH
         context = ssl.create_default_context(purpose, cafile=self.authority)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -51,22 +51,22 @@ class _UnixConnection(http.client.HTTPConnection):
 
 class SignerClient:
     """
-    Asks one signer, over a kept connection for each thread.
+    Sends requests to one signer, over a persistent connection per thread.
 
-    What fails on a connection that was idle is asked once more: to sign the same again gives the same.
+    A request that fails on an idle connection is repeated once: signing the same again gives the same bytes.
     """
 
     def __init__(self, url: str, *, timeout_seconds: float, certificates: Certificates | None = None) -> None:
         self._parts, self._seconds = urlsplit(url), timeout_seconds
         self._tls = certificates.context(is_server=False) if certificates else None
-        self._kept = threading.local()
+        self._persistent = threading.local()
 
     def keys(self) -> KeyList:
         """
         Return the addresses that it signs for.
 
         Raises:
-            SignerAway: it did not answer in time, or with something else.
+            SignerAway: it did not answer in time, or answered incorrectly.
         """
         try:
             return read_keys(self.request("GET", "/keys"))
@@ -75,10 +75,10 @@ class SignerClient:
 
     def sign(self, requests: Sequence[SigningRequest]) -> list[Outcome]:
         """
-        Return what becomes of each request, in one round trip.
+        Return the outcome of each request, in one round trip.
 
         Raises:
-            SignerAway: it did not answer in time, or with something else; some may be signed all the same.
+            SignerAway: it did not answer in time, or answered incorrectly; it may still have signed some.
         """
         try:
             return read_outcomes(self.request("POST", "/sign", write_requests(requests)), len(requests))
@@ -86,12 +86,7 @@ class SignerClient:
             raise SignerAway(str(error)) from error
 
     def read(self, path: str) -> str:
-        """
-        Return the text of a page: `/health` or `/metrics`.
-
-        Raises:
-            SignerAway: it did not answer in time, or not with 200.
-        """
+        """Return the text of a page: `/health` or `/metrics`."""
         return self.request("GET", path).decode()
 
     def request(self, method: str, path: str, body: bytes | None = None) -> bytes:
@@ -101,10 +96,10 @@ class SignerClient:
         Raises:
             SignerAway: the signer did not answer in time, or not with 200.
         """
-        connection = getattr(self._kept, "connection", None)
+        connection = getattr(self._persistent, "connection", None)
         was_open = connection is not None and connection.sock is not None
         if connection is None:
-            connection = self._kept.connection = self._connection()
+            connection = self._persistent.connection = self._connection()
         try:
             try:
                 return _answer(connection, method, path, body)

@@ -8,22 +8,22 @@ from pathlib import Path
 from signer.client import Certificates
 from signer.journal import Journal
 from signer.keys import RELAYERS, SPARE, TREASURY, Keyring, only_treasury, read_keystore
-from signer.policy import Limits
+from signer.policy import TransactionLimits
 from signer.service import Policy, SigningService
 from signer.targets import NodeTargets
 
-# What LUKSO has published; the service starts with the same.
+# The implementations that LUKSO has published; the service starts with the same.
 KEY_MANAGERS = "0x2Fe3AeD98684E7351aD2D408A43cE09a738BF8a4,0xa75684d7D048704a2DB851D05Ba0c3cbe226264C"
 PROFILES = "0x3024D38EA2434BA6635003Dc1BDC0daB5882ED4F,0x52c90985AF970D4E0DC26Cb5D052505278aF32A9"
 
 
 class Misconfigured(Exception):
-    """A variable is missing or malformed; the text names it and shows no secret."""
+    """A variable is missing or malformed; the text names it and contains no secret."""
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """Everything that a signer is started with."""
+    """The configuration that a signer starts with."""
 
     listen: str
     certificates: Certificates | None
@@ -44,7 +44,7 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
     chain_id = read.number("CHAIN_ID")
     is_open = read.text("CHAIN_TRUST", "strict") == "open"
     policy = Policy(
-        Limits(
+        TransactionLimits(
             chain_id=chain_id,
             fee_cap_wei=read.number("RELAY_FEE_CAP_WEI", 20 * 10**9),
             max_gas=read.number("RELAY_MAX_GAS", 3_000_000),
@@ -80,7 +80,7 @@ def _from_token(read: "_Reader") -> Keyring:
     module = read.text("SIGNER_PKCS11_MODULE", "")
     if not module:
         return Keyring.of([])
-    from signer.tokens import Token  # Only those who have a device load the library.
+    from signer.tokens import Token  # Loads the library, which only installations with a device have.
 
     token = Token(module, label=read.text("SIGNER_PKCS11_TOKEN"), pin=read.secret("SIGNER_PKCS11_PIN"))
     return Keyring.of(token.keys(RELAYERS), token.keys(SPARE), only_treasury(token.keys(TREASURY)))

@@ -1,4 +1,4 @@
-"""The contracts that may be called: the selectors and the code of key managers, and minimal proxies."""
+"""The contracts that may be called: selectors of key managers, and the code of minimal proxies."""
 
 from functools import lru_cache
 
@@ -9,7 +9,7 @@ from eth_utils.address import to_checksum_address
 EXECUTE_RELAY_CALL = function_signature_to_4byte_selector("executeRelayCall(bytes,uint256,uint256,bytes)")
 TARGET = function_signature_to_4byte_selector("target()")
 _WORD, _ADDRESS_BYTES = 32, 20
-# The first argument begins behind the four words of the arguments' head.
+# The first argument begins after the four words of the head.
 RELAY_CALL_HEAD = (4 * _WORD).to_bytes(_WORD, "big")
 
 
@@ -26,7 +26,7 @@ def implementation_of(code: bytes) -> str | None:
     Return the EIP-55 address that a minimal proxy delegates to, or None for any other code.
 
     A target with leading zero bytes may be pushed without them, which moves the jump
-    target. The comparison is exact to the byte, so nothing else can pass.
+    target. Every byte is compared, so no other code passes.
     """
     width = len(code) - len(proxy_code(b""))
     if not 0 < width <= _ADDRESS_BYTES:
@@ -46,7 +46,7 @@ def proxy_code(target: bytes) -> bytes:
 
 
 def code_name(code: bytes) -> str:
-    """Return the name that code is vetted by: the address a minimal proxy delegates to, else the code's hash."""
+    """Return the name by which code is vetted: the address that a minimal proxy delegates to, else the code's hash."""
     return implementation_of(code) or code_hash(code)
 
 

@@ -1,8 +1,8 @@
 """
-What was signed, kept in one SQLite file: an entry is on the disk before its signature leaves the process.
+The journal of signatures in one SQLite file: an entry is on disk before its signature leaves the process.
 
-The file is locked by the process that has opened it, so that no second signer can sign with another memory. Of account
-nonces that were used up long ago, all that it keeps is that they are.
+The process that opens the file locks it, so that a second signer cannot sign with another journal. Of account nonces
+that were used long ago, it keeps only the highest.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ class Account(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """An account nonce of one account."""
+    """One account nonce of an account."""
 
     address: str
     chain_id: int
@@ -32,9 +32,10 @@ class JournalInUse(Exception):
 
 
 class Journal:
-    """One file. For one thread at a time."""
+    """One file. For one thread at a time. `prune_step` exceeds the entries of one account nonce."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, prune_step: int = 5_000) -> None:
+        self._prune_step = prune_step
         self._file = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             for statement in _OPENING:
@@ -42,17 +43,17 @@ class Journal:
         except sqlite3.OperationalError as error:
             self._file.close()
             raise JournalInUse(str(error)) from error
-        # Of each account, the first account nonce that is not forgotten.
-        self._forgotten: dict[Account, int] = {
-            Account(*account): below for *account, below in self._file.execute(_FORGOTTEN)
+        # For each account, the first account nonce that is not pruned.
+        self._pruned_below: dict[Account, int] = {
+            Account(*account): below for *account, below in self._file.execute(_PRUNED)
         }
 
     def close(self) -> None:
-        """Let another process open it."""
+        """Release the lock, so that another process can open the file."""
         self._file.close()
 
     def signed_on(self, slot: Slot) -> list[Entry]:
-        """Return what was signed on an account nonce, in the order of signing."""
+        """Return the entries of an account nonce, in the order of signing."""
         return [
             Entry(Kind(kind), digest, content, max_fee, int(amount), signature, transaction_hash)
             for kind, digest, content, max_fee, amount, signature, transaction_hash in self._file.execute(
@@ -61,70 +62,62 @@ class Journal:
         ]
 
     def record(self, entries: Sequence[tuple[Slot, Entry]], *, now: float) -> None:
-        """Write them down; they are on the disk when this returns, all or none."""
+        """Store the entries; when this returns all are on disk, or none if it raises."""
         rows = [(*slot, *entry[:4], str(entry.amount), *entry[5:], now) for slot, entry in entries]
-        self._file.execute("BEGIN IMMEDIATE")
-        try:
+        with self._file:  # Commits, or rolls back after an error.
+            self._file.execute("BEGIN IMMEDIATE")
             self._file.executemany(_INSERT, rows)
-        except BaseException:
-            self._file.execute("ROLLBACK")
-            raise
-        self._file.execute("COMMIT")
 
     def amounts_since(self, since: float) -> list[tuple[str, float, int]]:
-        """Return for each account nonce used since then: whose it is, when, and the largest amount."""
+        """Return for each account nonce signed since then: its address, the time, and the largest amount."""
         largest: dict[tuple[str, int], tuple[float, int]] = {}
         for address, nonce, signed_at, amount in self._file.execute(_AMOUNTS, (since,)):
             _, before = largest.get((address, nonce), (0.0, 0))
             largest[address, nonce] = signed_at, max(before, int(amount))
         return [(address, signed_at, amount) for (address, _), (signed_at, amount) in largest.items()]
 
-    def has_forgotten(self, slot: Slot) -> bool:
-        """Return whether the account nonce is one of those of which nothing else is known any more."""
-        return slot.account_nonce < self._forgotten.get(Account(slot.address, slot.chain_id), 0)
+    def is_pruned(self, slot: Slot) -> bool:
+        """Return whether the entries of this account nonce are pruned."""
+        return slot.account_nonce < self._pruned_below.get(Account(slot.address, slot.chain_id), 0)
 
-    def forget(self, account: Account, *, below: int, signed_before: float) -> tuple[int, bool]:
+    def prune(self, account: Account, *, below: int, signed_before: float) -> tuple[int, bool]:
         """
-        Forget account nonces in their order: those below this one, up to the first with something younger.
+        Delete the entries of account nonces below this one, up to the first with a younger entry.
 
-        Does a limited number; return how many entries are gone, and whether that was all.
+        Deletes a limited number at a time; returns how many, and whether those were all.
         """
-        rows = self._file.execute(_OLDEST, (*account, below, _MOST_AT_ONCE)).fetchall()
-        is_done = len(rows) < _MOST_AT_ONCE
+        rows = self._file.execute(_OLDEST, (*account, below, self._prune_step)).fetchall()
+        is_done = len(rows) < self._prune_step
         young = next((nonce for nonce, signed_at in rows if signed_at >= signed_before), None)
         if young is not None:
             below, is_done = young, True
         elif not is_done:
-            # More may be signed on the last of them.
+            # The last one may have further entries.
             below, _ = rows[-1]
-        gone = sum(nonce < below for nonce, _ in rows)
-        if gone:
-            self._file.execute("BEGIN IMMEDIATE")
-            try:
-                self._file.execute(_REMEMBER_FORGOTTEN, (*account, below))
-                self._file.execute(_FORGET, (*account, below))
-            except BaseException:
-                self._file.execute("ROLLBACK")
-                raise
-            self._file.execute("COMMIT")
-            self._forgotten[account] = below
-        return gone, is_done
+        deleted = sum(nonce < below for nonce, _ in rows)
+        if deleted:
+            with self._file:
+                self._file.execute("BEGIN IMMEDIATE")
+                self._file.execute(_KEEP_PRUNED, (*account, below))
+                self._file.execute(_DELETE, (*account, below))
+            self._pruned_below[account] = below
+        return deleted, is_done
 
     def size(self) -> int:
-        """Return how large the file is; what was forgotten leaves room in it for what comes."""
+        """Return the size of the file; the space of deleted entries is reused."""
         (pages,), (size,) = (
             self._file.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size")
         )
         return int(pages) * int(size)
 
     def count(self) -> int:
-        """Return how many transactions were ever signed."""
+        """Return the number of transactions that were ever signed."""
         (count,) = self._file.execute("SELECT coalesce(max(rowid), 0) FROM signed").fetchone()
         return int(count)
 
 
 _OPENING = (
-    # Before anything else, so that the lock is taken with the first statement and never given back.
+    # First, so that the next statement takes the lock, and the process keeps it.
     "PRAGMA locking_mode = EXCLUSIVE",
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -141,20 +134,18 @@ _OPENING = (
     "BEGIN IMMEDIATE",
     "COMMIT",
 )
-# More than is ever signed on one account nonce.
-_MOST_AT_ONCE = 5_000
-_FORGOTTEN = "SELECT address, chain_id, below FROM forgotten"
-# The newest row stays, because its number is how many there were.
+_PRUNED = "SELECT address, chain_id, below FROM forgotten"
+# The newest row stays, because its rowid is the number of all entries.
 _OLDEST = """
 SELECT account_nonce, signed_at FROM signed
 WHERE address = ? AND chain_id = ? AND account_nonce < ? AND rowid < (SELECT max(rowid) FROM signed)
 ORDER BY account_nonce LIMIT ?
 """
-_REMEMBER_FORGOTTEN = """
+_KEEP_PRUNED = """
 INSERT INTO forgotten VALUES (?, ?, ?)
 ON CONFLICT (address, chain_id) DO UPDATE SET below = max(below, excluded.below)
 """
-_FORGET = """
+_DELETE = """
 DELETE FROM signed WHERE address = ? AND chain_id = ? AND account_nonce < ?
 AND rowid < (SELECT max(rowid) FROM signed)
 """

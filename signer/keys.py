@@ -1,4 +1,4 @@
-"""Keys, wherever they are: in this process's memory from an encrypted keystore, or in a device that signs digests."""
+"""Keys: in this process's memory, from an encrypted keystore, or in a device that signs digests."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ RELAYERS, SPARE, TREASURY = "relayers", "spare", "treasury"
 
 
 class KeyUnusable(Exception):
-    """A key cannot be read, or the device that holds it does not answer. The text shows no secret."""
+    """A key cannot be read, or its device does not answer. The text contains no secret."""
 
 
 class Key(Protocol):
@@ -31,13 +31,13 @@ class Key(Protocol):
         Return the signature over a digest: 65 bytes of r, the lower s and the recovery id.
 
         Raises:
-            KeyUnusable: the device that holds it does not answer, or does not sign.
+            KeyUnusable: its device does not answer, or refuses to sign.
         """
         ...
 
 
 class MemoryKey:
-    """A key in this process. No text shows it."""
+    """A key in this process. No repr and no error shows it."""
 
     def __init__(self, secret: bytes) -> None:
         self._key = PrivateKey(secret)
@@ -53,7 +53,7 @@ class MemoryKey:
 
 @dataclass(frozen=True)
 class Keyring:
-    """All keys of a signer, by address: relayers in service, those that staff may add, and the treasury."""
+    """All keys of a signer, by address: relayers in service, spare relayers that staff may add, and the treasury."""
 
     relayers: dict[str, Key]
     spare: dict[str, Key]
@@ -76,7 +76,7 @@ class Keyring:
 
     @property
     def for_calls(self) -> dict[str, Key]:
-        """Those of relayers, in service or not."""
+        """The keys of all relayers, in service or spare."""
         return self.relayers | self.spare
 
 
@@ -94,7 +94,7 @@ def only_treasury(keys: Sequence[Key]) -> Key | None:
 
 def read_keystore(directory: Path, password: str) -> Keyring:
     """
-    Return the keys of a folder with the folders `relayers`, `spare` and `treasury` of keystore files (version 3).
+    Return the keys in the keystore files (version 3) of the folders `relayers`, `spare` and `treasury`.
 
     Raises:
         KeyUnusable: a file cannot be decrypted, or there is more than one treasury.
@@ -110,9 +110,9 @@ def _decrypted(file: Path, password: str) -> Key:
     try:
         return MemoryKey(decode_keyfile_json(json.loads(file.read_bytes()), password.encode()))
     except (ValueError, KeyError, TypeError, OSError) as error:
-        # Without the cause, which may quote what was read.
+        # Without the cause, which may quote the file.
         raise KeyUnusable(
-            f"{file.name} is no keystore file of this password ({type(error).__name__})"
+            f"{file.name} is not a keystore file of this password ({type(error).__name__})"
         ) from None
 
 
@@ -120,7 +120,7 @@ def write_keystore(
     directory: Path, kind: str, secret: bytes, password: str, *, work: int | None = None
 ) -> str:
     """
-    Encrypt a key into the folder of its kind, and return its address.
+    Encrypt a key into the folder of its kind; return its address.
 
     `work` is scrypt's cost, for development and tests.
     """

@@ -1,4 +1,4 @@
-"""What travels between the service and the signer: JSON in both directions."""
+"""The messages between the service and the signer, in JSON."""
 
 import json
 import re
@@ -11,7 +11,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 class SigningRequest(NamedTuple):
-    """A transaction, and the address that shall sign it: a relayer, or the treasury for one that carries value."""
+    """A transaction and the address that must sign it: a relayer, or the treasury if it carries value."""
 
     address: str
     transaction: UnsignedTransaction
@@ -22,18 +22,18 @@ class KeyList(NamedTuple):
     """The EIP-55 addresses that a signer signs for."""
 
     relayers: list[str]
-    # Those of `relayers` that take calls only once staff have added them.
+    # Those of `relayers` that take calls only after staff have added them.
     spare: list[str]
-    # Empty where the signer holds no treasury.
+    # Empty without a treasury.
     treasury: str
 
 
-# What became of one request: it was refused, or nothing can be said now (the signer's node is away), or it is signed.
+# The outcome of one request: signed, refused, or None while undecided (the signer's node does not answer).
 Outcome = SignedTransaction | PolicyViolation | None
 
 
 def write_requests(requests: Sequence[SigningRequest]) -> bytes:
-    """Return the body that asks for these signatures."""
+    """Return the body of a signing request."""
     items = [
         {
             "address": address,
@@ -56,7 +56,7 @@ def read_requests(body: bytes) -> list[SigningRequest]:
     Return the requests of a body.
 
     Raises:
-        ValueError: it is not what `write_requests` writes; the text names no part of it.
+        ValueError: it is malformed; the text does not quote it.
     """
     try:
         return [_request(item) for item in json.loads(body)["transactions"]]
@@ -93,7 +93,7 @@ def _text(value: Any) -> str:
 
 
 def write_outcomes(outcomes: Sequence[Outcome]) -> bytes:
-    """Return the answer to a body of requests, in their order."""
+    """Return the body of a response, with the outcomes in the order of the requests."""
     items: list[dict[str, str] | None] = []
     for outcome in outcomes:
         if isinstance(outcome, PolicyViolation):
@@ -109,10 +109,10 @@ def _signed(transaction: SignedTransaction) -> dict[str, str]:
 
 def read_outcomes(body: bytes, count: int) -> list[Outcome]:
     """
-    Return what became of so many requests.
+    Return the outcomes of `count` requests.
 
     Raises:
-        ValueError: the body says something else.
+        ValueError: the body is malformed.
     """
     try:
         outcomes = [_outcome(item) for item in json.loads(body)["results"]]
@@ -133,7 +133,7 @@ def _outcome(item: dict[str, Any] | None) -> Outcome:
 
 
 def write_keys(keys: KeyList) -> bytes:
-    """Return the answer to the question for the signer's addresses."""
+    """Return the body of a response with the signer's addresses."""
     return json.dumps(keys._asdict()).encode()
 
 
@@ -142,7 +142,7 @@ def read_keys(body: bytes) -> KeyList:
     Return the signer's addresses.
 
     Raises:
-        ValueError: the body says something else.
+        ValueError: the body is malformed.
     """
     try:
         return KeyList(**json.loads(body))

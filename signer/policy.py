@@ -1,7 +1,7 @@
 """
-What may be signed at all, for any caller: pure rules on one transaction, and on what its account nonce has carried.
+Rules for signing, the same for every caller: on one transaction, and on the entries of its account nonce. Pure.
 
-The service's own keys keep the first two rules as well; the journal's rule needs a signer with a memory.
+Keys in the service's own process keep the rules on one transaction too; the rule on account nonces needs a journal.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,15 +12,14 @@ from typing import NamedTuple
 from signer.contracts import EXECUTE_RELAY_CALL, RELAY_CALL_HEAD
 from signer.transactions import SELF_TRANSFER_GAS, PolicyViolation, UnsignedTransaction
 
-# More than the number of raises by an eighth from 1 wei to the cap; also the most entries that the journal keeps per
-# account nonce.
-MOST_ON_ONE_NONCE = 256
-_MOST_ACCOUNT_NONCE = 2**63 - 1
+# The maximum of entries per account nonce; more than the number of bumps by an eighth from 1 wei to the cap.
+MAX_PER_NONCE = 256
+_MAX_ACCOUNT_NONCE = 2**63 - 1
 _WORD = 32
 
 
 class Kind(StrEnum):
-    """What a transaction does."""
+    """The kind of a transaction."""
 
     CALL = "call"
     SELF_TRANSFER = "self-transfer"
@@ -28,22 +27,22 @@ class Kind(StrEnum):
 
 
 class Entry(NamedTuple):
-    """A transaction that was signed."""
+    """A signed transaction in the journal."""
 
     kind: Kind
-    # What was signed, fees included; and what it does, without them.
+    # The hash with the fees, which is signed; and the hash without the fees and the account nonce.
     digest: bytes
     content: bytes
     max_fee_wei: int
-    # What it takes of its budget at most: gas, or wei for a transfer.
+    # Its maximum use of its key's budget: gas, or wei for a transfer.
     amount: int
     signature: bytes
     transaction_hash: str
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The chain, wei per gas, and the units of gas of one transaction."""
+class TransactionLimits:
+    """Limits of one transaction: its chain, its maximum of wei per gas, and its maximum gas."""
 
     chain_id: int
     fee_cap_wei: int
@@ -51,17 +50,17 @@ class Limits:
 
 
 def check_relayed(
-    transaction: UnsignedTransaction, *, relayer: str, own: Collection[str], limits: Limits
+    transaction: UnsignedTransaction, *, relayer: str, own: Collection[str], limits: TransactionLimits
 ) -> Kind:
     """
-    Return whether a relayer's transaction is a relay call or a self-transfer; `own` are all addresses with a key.
+    Return the kind of a relayer's transaction: a relay call or a self-transfer. `own` are all addresses with a key.
 
     Raises:
         PolicyViolation: it is neither, is of another chain, or exceeds a limit.
     """
     _check_terms(transaction, limits)
     if not SELF_TRANSFER_GAS <= transaction.gas_limit <= limits.max_gas:
-        raise PolicyViolation("gas limit above the cap, or below what any transaction takes")
+        raise PolicyViolation("gas limit above the cap, or below 21,000")
     if transaction.to == relayer:
         if transaction.data or transaction.gas_limit != SELF_TRANSFER_GAS:
             raise PolicyViolation("a self-transfer carries no data and 21,000 gas")
@@ -78,30 +77,30 @@ def check_transfer(
     *,
     value_wei: int,
     relayers: Collection[str],
-    limits: Limits,
+    limits: TransactionLimits,
     max_value_wei: int,
 ) -> Kind:
     """
     Return the kind of a transfer from the treasury.
 
     Raises:
-        PolicyViolation: another receiver, more than the most of one transfer, or fees above the cap.
+        PolicyViolation: another receiver, a value above the maximum, or fees above the cap.
     """
     _check_terms(transaction, limits)
     if transaction.to not in relayers:
-        raise PolicyViolation("the treasury pays relayers alone")
+        raise PolicyViolation("the treasury pays only relayers")
     if not 0 < value_wei <= max_value_wei:
-        raise PolicyViolation("more than one transfer may carry")
+        raise PolicyViolation("value above the maximum of a transfer")
     if transaction.data or transaction.gas_limit != SELF_TRANSFER_GAS:
         raise PolicyViolation("a transfer carries no data and 21,000 gas")
     return Kind.TRANSFER
 
 
-def _check_terms(transaction: UnsignedTransaction, limits: Limits) -> None:
+def _check_terms(transaction: UnsignedTransaction, limits: TransactionLimits) -> None:
     if transaction.chain_id != limits.chain_id:
         raise PolicyViolation("another chain id than the configured one")
-    if transaction.account_nonce > _MOST_ACCOUNT_NONCE:
-        raise PolicyViolation("no account nonce")
+    if transaction.account_nonce > _MAX_ACCOUNT_NONCE:
+        raise PolicyViolation("account nonce out of range")
     tip, fee = transaction.max_priority_fee_per_gas_wei, transaction.max_fee_per_gas_wei
     if not 0 <= tip <= fee <= limits.fee_cap_wei:
         raise PolicyViolation("fees above the cap, or a tip above the fee")
@@ -109,17 +108,17 @@ def _check_terms(transaction: UnsignedTransaction, limits: Limits) -> None:
 
 def check_nonce(signed: Sequence[Entry], entry: Entry) -> None:
     """
-    Refuse what would make an account nonce carry two different calls; `signed` is what was signed on it before.
+    Refuse a second, different call on an account nonce; `signed` are the earlier entries of the nonce.
 
-    A self-transfer may always be signed: it uses up the nonce and does nothing. A call may be the first on its nonce,
-    or the same call again at a higher fee. A transfer of the treasury goes to a relayer whatever its amount is, and the
-    chain takes one, so it may be another one than before.
+    A self-transfer may always be signed: it uses the nonce and has no other effect. A call must be the first on its
+    nonce, or the same call at a higher fee. A transfer of the treasury always goes to a relayer, and the chain
+    executes one per nonce, so it may differ from earlier ones.
 
     Raises:
-        PolicyViolation: the account nonce is another's, or too much was signed on it.
+        PolicyViolation: the account nonce belongs to another transaction, or has too many entries.
     """
-    if len(signed) >= MOST_ON_ONE_NONCE:
-        raise PolicyViolation("too many transactions are signed on this account nonce")
+    if len(signed) >= MAX_PER_NONCE:
+        raise PolicyViolation("too many transactions on this account nonce")
     if entry.kind != Kind.CALL or not signed:
         return
     calls = [earlier for earlier in signed if earlier.kind == Kind.CALL]
@@ -130,7 +129,7 @@ def check_nonce(signed: Sequence[Entry], entry: Entry) -> None:
 
 
 def _is_execute_relay_call(calldata: bytes) -> bool:
-    """Return whether the calldata is `executeRelayCall`, encoded as the service does it and in no other way."""
+    """Return whether the calldata is `executeRelayCall`, encoded exactly as the service does it."""
     if not calldata.startswith(EXECUTE_RELAY_CALL + RELAY_CALL_HEAD):
         return False
     head = 4 + 4 * _WORD
@@ -140,6 +139,6 @@ def _is_execute_relay_call(calldata: bytes) -> bool:
 
 
 def _length_at(calldata: bytes, at: int) -> int:
-    """Return how many bytes follow the length at this place, padded to whole words."""
+    """Return how many bytes follow the length at this position, padded to whole words."""
     length = int.from_bytes(calldata[at : at + _WORD], "big")
     return length + -length % _WORD

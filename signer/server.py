@@ -1,10 +1,10 @@
 """
-The signer's HTTP server: on a unix socket, or over TLS for those who show a certificate.
+The signer's HTTP server, on a unix socket or over mutual TLS.
 
-    POST /sign     a batch of transactions, answered in one trip
+    POST /sign     signs a batch of transactions
     GET  /keys     the addresses
-    GET  /health   200 while the journal can be read
-    GET  /metrics  figures in Prometheus' text format
+    GET  /health   200 while the journal is readable
+    GET  /metrics  metrics in Prometheus' text format
 """
 
 import logging
@@ -30,7 +30,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "signer", ""
     timeout = _IDLE_SECONDS
-    # Without it, the second packet of an answer would wait for an acknowledgement.
+    # Buffered, because the second packet of an unbuffered response would wait for an acknowledgement.
     wbufsize = -1
     server: "Server"
 
@@ -46,10 +46,10 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             self._answer(400, b"")
             return
-        self._answer(200, write_outcomes(self.server.service.sign(requests, is_wanted=self._is_there)))
+        self._answer(200, write_outcomes(self.server.service.sign(requests, is_wanted=self._is_connected)))
 
-    def _is_there(self) -> bool:
-        """Say whether the caller still waits: it sends one request after the other, so what comes now is its end."""
+    def _is_connected(self) -> bool:
+        """Return whether the caller still waits. It sends one request at a time, so any input now is a disconnect."""
         events = select.poll()
         events.register(self.connection, select.POLLIN)
         return not events.poll(0)
@@ -71,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         if status != 200:
-            # Part of the request may be unread.
+            # The request may not be read to its end.
             self.close_connection = True
             self.send_header("Connection", "close")
         self.end_headers()
@@ -86,7 +86,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class Server(ThreadingMixIn, TCPServer):
-    """Answers each connection in a thread of its own, until `shutdown`."""
+    """Serves each connection in a thread of its own, until `shutdown`."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -102,28 +102,28 @@ class Server(ThreadingMixIn, TCPServer):
         if scheme == "unix":
             self.address_family = socket.AF_UNIX
             address = place
-            # Left by a process that was killed. The journal's lock keeps a living one from being replaced.
+            # A killed process leaves its socket behind. The journal's lock prevents a second running signer.
             Path(place).unlink(missing_ok=True)
         else:
             if certificates is None:
-                raise ValueError("over TCP, both sides show certificates")
+                raise ValueError("TCP needs certificates of both sides")
             self._tls = certificates.context(is_server=True)
             host, _, port = place.rpartition(":")
             address = (host, int(port))
         super().__init__(address, _Handler)
         if scheme == "unix":
-            # For the owner and the group: every process that may connect may ask.
+            # For the owner and the group: every process that can connect may sign.
             Path(place).chmod(0o660)
 
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """Shake hands in the connection's own thread, so that a slow caller keeps nobody waiting."""
+        """Do the TLS handshake in the connection's own thread, so that a slow client delays no other."""
         if self._tls is not None:
             request.settimeout(10)
             request = self._tls.wrap_socket(request, server_side=True)
         super().finish_request(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Log what ended a connection; a caller who went away or showed no certificate is no error of ours."""
+        """Log a warning: a client that disconnects or has no certificate is not an error of the signer."""
         logger.warning("a connection ended early", exc_info=logger.isEnabledFor(logging.DEBUG))
 
 

@@ -1,9 +1,9 @@
 """
-Sign what the policy allows, at most once for each purpose, and remember it.
+Signs transactions that the policy allows, and records them in the journal.
 
-A batch is one step: its targets are read from the chain, then each transaction is checked and signed, and all of them
-are in the journal before any signature is returned. Batches come one after the other; one whose caller has hung up
-meanwhile is not signed, because its calls may be given up and signed on other account nonces.
+For each batch the service reads the called contracts from the chain, checks and signs each transaction, and stores all
+entries before it returns any signature. Batches are signed one at a time. If the caller has disconnected meanwhile, the
+batch is not signed, because its calls may be dropped and signed on other account nonces.
 """
 
 import threading
@@ -21,7 +21,7 @@ from signer.budget import Budget
 from signer.journal import Account, Journal, Slot
 from signer.keys import Key, Keyring, KeyUnusable, MemoryKey
 from signer.messages import KeyList, Outcome, SigningRequest
-from signer.policy import Entry, Kind, Limits, check_nonce, check_relayed, check_transfer
+from signer.policy import Entry, Kind, TransactionLimits, check_nonce, check_relayed, check_transfer
 from signer.targets import NodeAway, Targets, Trust
 from signer.transactions import (
     PolicyViolation,
@@ -36,18 +36,18 @@ _HOUR, _DAY = 3600.0, 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The limits of one transaction, of an hour's gas for each relayer, and of the treasury's wei."""
+    """Limits of one transaction, of each relayer's gas per hour, and of the treasury's transfers."""
 
-    limits: Limits
+    limits: TransactionLimits
     gas_per_hour: int
-    # Gas of a call of code that is not trusted; with 0 no such call is signed.
+    # Maximum gas of a call to untrusted code; with 0 no such call is signed.
     max_gas_untrusted: int
     transfer_wei: int
     transfers_per_day_wei: int
 
 
-class _Wanted(NamedTuple):
-    """A request that may be signed unless its account nonce is taken."""
+class _Checked(NamedTuple):
+    """A request that passed the rules on one transaction, with its key."""
 
     request: SigningRequest
     key: Key
@@ -64,7 +64,7 @@ class _Wanted(NamedTuple):
 
 
 class SigningService:
-    """The keys and all that guards them. Thread-safe."""
+    """The keys behind the policy and the journal. Thread-safe."""
 
     def __init__(
         self,
@@ -75,12 +75,12 @@ class SigningService:
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._keys, self._policy, self._journal, self._targets = keys, policy, journal, targets
+        self.keyring, self._policy, self.journal, self._targets = keys, policy, journal, targets
         self._clock = clock
         self._calling = keys.for_calls
         self._own = set(self._calling) | ({keys.treasury.address} if keys.treasury else set())
         self._lock = threading.Lock()
-        # Devices take their time, so the signatures of a batch are made side by side.
+        # Devices are slow, so the signatures of a batch are made in parallel.
         self._threads = ThreadPoolExecutor(16, thread_name_prefix="sign")
         self.counts: Counter[str] = Counter()
         self._budgets = {address: Budget(seconds=_HOUR) for address in self._calling}
@@ -91,69 +91,69 @@ class SigningService:
                 self._budgets[address].spend(amount, now=signed_at)
 
     def keys(self) -> KeyList:
-        """Return the addresses that it signs for."""
-        treasury = self._keys.treasury
+        """Return the addresses that the service signs for."""
+        treasury = self.keyring.treasury
         return KeyList(
             relayers=list(self._calling),
-            spare=list(self._keys.spare),
+            spare=list(self.keyring.spare),
             treasury=treasury.address if treasury else "",
         )
 
     def spent(self) -> dict[str, int]:
-        """Return what each key has spent of its budget: gas of the last hour, wei of the last day."""
+        """Return each key's spending: gas of the last hour, wei of the last day."""
         now = self._clock()
         with self._lock:
             return {address: budget.spent(now=now) for address, budget in self._budgets.items()}
 
     def signed_ever(self) -> int:
-        """Return how many transactions the journal has; fails where it cannot be read."""
+        """Return the number of transactions ever signed; raises if the journal cannot be read."""
         with self._lock:
-            return self._journal.count()
+            return self.journal.count()
 
     def journal_bytes(self) -> int:
-        """Return how large the journal's file is."""
+        """Return the size of the journal's file."""
         with self._lock:
-            return self._journal.size()
+            return self.journal.size()
 
     def prune(self, *, days: int) -> int:
         """
-        Forget account nonces that the chain has used for good, and on which nothing was signed for so many days.
+        Delete entries of account nonces that are final on the chain and have no entry younger than `days`.
 
-        Nothing is signed on them again. Return how many entries are gone.
+        These account nonces are never signed again. Return the number of deleted entries.
 
         Raises:
-            NodeAway: nobody says what is used.
+            NodeAway: the node did not answer.
         """
         used, before = self._targets.used_nonces(self._own), self._clock() - days * _DAY
-        gone = 0
+        count = 0
         for address, below in used.items():
             account = Account(address, self._policy.limits.chain_id)
             is_done = False
             while not is_done:
-                # Signing waits for one step at most.
+                # Released after each step, so that signing waits for one step at most.
                 with self._lock:
-                    forgotten, is_done = self._journal.forget(account, below=below, signed_before=before)
-                gone += forgotten
-        return gone
+                    deleted, is_done = self.journal.prune(account, below=below, signed_before=before)
+                count += deleted
+        return count
 
     def sign(
         self, requests: Sequence[SigningRequest], *, is_wanted: Callable[[], bool] = lambda: True
     ) -> list[Outcome]:
         """
-        Return for each request the signed transaction, why it is refused, or None where nothing can be said now.
+        Return for each request the signed transaction, the refusal, or None while it is undecided.
 
-        `is_wanted` says whether the caller still waits, once it is this batch's turn.
+        `is_wanted` is called when it is this batch's turn, and returns whether the caller still waits.
         """
-        wanted = [self._checked(request) for request in requests]
-        trusts = self._trusts(item for item in wanted if isinstance(item, _Wanted))
+        checked = [self._checked(request) for request in requests]
+        trusts = self._trusts(item for item in checked if isinstance(item, _Checked))
         outcomes: list[Outcome] = [
             item if isinstance(item, PolicyViolation) else self._refusal_of_target(item, trusts)
-            for item in wanted
+            for item in checked
         ]
         allowed = [
             (place, item)
-            for place, item in enumerate(wanted)
-            if isinstance(item, _Wanted)
+            for place, item in enumerate(checked)
+            if isinstance(item, _Checked)
             and (item.kind != Kind.CALL or item.request.transaction.to in trusts)
             and outcomes[place] is None
         ]
@@ -165,10 +165,10 @@ class SigningService:
             self.counts[_name(outcome)] += 1
         return outcomes
 
-    def _checked(self, request: SigningRequest) -> _Wanted | PolicyViolation:
-        """Return what the rules on a single transaction say, which ask nobody."""
+    def _checked(self, request: SigningRequest) -> _Checked | PolicyViolation:
+        """Apply the rules on one transaction, which need neither the node nor the journal."""
         address, transaction, value_wei = request
-        treasury = self._keys.treasury
+        treasury = self.keyring.treasury
         try:
             if treasury and address == treasury.address:
                 kind = check_transfer(
@@ -178,41 +178,41 @@ class SigningService:
                     limits=self._policy.limits,
                     max_value_wei=self._policy.transfer_wei,
                 )
-                return _Wanted(request, treasury, kind)
+                return _Checked(request, treasury, kind)
             key = self._calling.get(address)
             if key is None:
                 raise PolicyViolation("no key for this address")
             if value_wei:
                 raise PolicyViolation("a relayer sends no value")
             kind = check_relayed(transaction, relayer=address, own=self._own, limits=self._policy.limits)
-            return _Wanted(request, key, kind)
+            return _Checked(request, key, kind)
         except PolicyViolation as refusal:
             return refusal
 
-    def _trusts(self, wanted: Iterable[_Wanted]) -> dict[str, Trust]:
-        """Return what the chain says of the called contracts; nothing where the node is away."""
-        addresses = {item.request.transaction.to for item in wanted if item.kind == Kind.CALL}
+    def _trusts(self, checked: Iterable[_Checked]) -> dict[str, Trust]:
+        """Return the trust in the called contracts; empty if the node does not answer."""
+        addresses = {item.request.transaction.to for item in checked if item.kind == Kind.CALL}
         with suppress(NodeAway):
             return self._targets.trust_of(addresses)
         self.counts["node-away"] += 1
         return {}
 
-    def _refusal_of_target(self, item: _Wanted, trusts: dict[str, Trust]) -> PolicyViolation | None:
+    def _refusal_of_target(self, item: _Checked, trusts: dict[str, Trust]) -> PolicyViolation | None:
         transaction = item.request.transaction
         trust = trusts.get(transaction.to)
         if item.kind != Kind.CALL or trust is None or trust == Trust.TRUSTED:
             return None
         if trust == Trust.NONE:
-            return PolicyViolation("the called contract is no key manager")
+            return PolicyViolation("the called contract is not a key manager")
         if transaction.gas_limit > self._policy.max_gas_untrusted:
-            return PolicyViolation("the called contract is no key manager of trusted code")
+            return PolicyViolation("the called contract is not a key manager of trusted code")
         return None
 
-    def _sign_allowed(self, allowed: Sequence[tuple[int, _Wanted]]) -> list[tuple[int, Outcome]]:
+    def _sign_allowed(self, allowed: Sequence[tuple[int, _Checked]]) -> list[tuple[int, Outcome]]:
         now = self._clock()
         outcomes: list[tuple[int, Outcome]] = []
-        # What this batch is about to sign, which the journal does not know yet.
-        begun: list[tuple[int, _Wanted, Entry]] = []
+        # Entries of this batch, which are not in the journal yet.
+        begun: list[tuple[int, _Checked, Entry]] = []
         for place, item in allowed:
             transaction, value_wei = item.request.transaction, item.request.value_wei
             entry = Entry(
@@ -224,43 +224,43 @@ class SigningService:
                 signature=b"",
                 transaction_hash="",
             )
-            if self._journal.has_forgotten(item.slot):
-                forgotten = PolicyViolation("the account nonce was used long ago", refusal="nonce-used")
-                outcomes.append((place, forgotten))
+            if self.journal.is_pruned(item.slot):
+                refusal = PolicyViolation("the account nonce was used long ago", refusal="nonce-used")
+                outcomes.append((place, refusal))
                 continue
-            before = self._journal.signed_on(item.slot)
-            before += [other for _, wanted, other in begun if wanted.slot == item.slot]
+            before = self.journal.signed_on(item.slot)
+            before += [other for _, earlier, other in begun if earlier.slot == item.slot]
             repeated = next((other for other in before if other.digest == entry.digest), None)
             if repeated is not None:
-                # One that is twice in the batch is answered the second time it is asked for.
+                # A duplicate within the batch is undecided; its repeat is answered from the journal.
                 signature = repeated.signature
                 outcomes.append((place, _signed(item, signature) if signature else None))
                 continue
             try:
                 check_nonce(before, entry)
                 self._spend(item, before, now)
-            except PolicyViolation as refusal:
-                outcomes.append((place, refusal))
+            except PolicyViolation as violation:
+                outcomes.append((place, violation))
                 continue
             begun.append((place, item, entry))
         return outcomes + self._sign_and_record(begun, now)
 
-    def _spend(self, item: _Wanted, before: Sequence[Entry], now: float) -> None:
-        """Count what the transaction adds to what its account nonce may spend already: the chain takes one of them."""
+    def _spend(self, item: _Checked, before: Sequence[Entry], now: float) -> None:
+        """Count the increase over the largest earlier amount of the account nonce: the chain executes one of them."""
         added = max(0, item.amount - max((entry.amount for entry in before), default=0))
         budget = self._budgets[item.key.address]
         limit = self._policy.gas_per_hour
         if item.kind == Kind.TRANSFER:
             limit = self._policy.transfers_per_day_wei
         elif item.kind == Kind.SELF_TRANSFER:
-            # Without them a relayer that has used its hour up would be stuck behind a nonce that is not used.
+            # Otherwise a relayer at its limit could not fill an unused account nonce.
             limit += limit // 10
         if added and budget.spent(now=now) + added > limit:
-            raise PolicyViolation("what this key may spend for now is used up", refusal="used-up")
+            raise PolicyViolation("this key has reached its limit for now", refusal="used-up")
         budget.spend(added, now=now)
 
     def _sign_and_record(
-        self, begun: Sequence[tuple[int, _Wanted, Entry]], now: float
+        self, begun: Sequence[tuple[int, _Checked, Entry]], now: float
     ) -> list[tuple[int, Outcome]]:
         in_memory = all(isinstance(item.key, MemoryKey) for _, item, _ in begun)
         signatures = list(map(_signature, begun) if in_memory else self._threads.map(_signature, begun))
@@ -271,7 +271,7 @@ class SigningService:
         ]
         results = [(place, item, entry, _signed(item, entry.signature)) for place, item, entry in signed]
         if results:
-            self._journal.record(
+            self.journal.record(
                 [
                     (item.slot, entry._replace(transaction_hash=result.transaction_hash))
                     for _, item, entry, result in results
@@ -281,8 +281,8 @@ class SigningService:
         return [(place, result) for place, _, _, result in results]
 
 
-def _signature(begun: tuple[int, _Wanted, Entry]) -> bytes | None:
-    """Return the key's signature; None where its device does not answer."""
+def _signature(begun: tuple[int, _Checked, Entry]) -> bytes | None:
+    """Return the key's signature; None if its device does not answer."""
     _, item, entry = begun
     try:
         return item.key.sign(entry.digest)
@@ -290,12 +290,12 @@ def _signature(begun: tuple[int, _Wanted, Entry]) -> bytes | None:
         return None
 
 
-def _signed(item: _Wanted, signature: bytes) -> SignedTransaction:
+def _signed(item: _Checked, signature: bytes) -> SignedTransaction:
     return with_signature(item.request.transaction, signature, value_wei=item.request.value_wei)
 
 
 def _content(transaction: UnsignedTransaction, value_wei: int) -> bytes:
-    """Return what names the transaction's effect: everything but its fees and its account nonce."""
+    """Return the hash of everything but the fees and the account nonce."""
     terms = f"{transaction.chain_id} {transaction.to} {transaction.gas_limit} {value_wei} "
     return keccak(terms.encode() + transaction.data)
 

@@ -1,4 +1,4 @@
-"""Which contracts are key managers of trusted code, and what is final, read through the signer's own node."""
+"""The trust in called contracts, and the account nonces that are final, read through the signer's own node."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -9,49 +9,49 @@ import urllib3
 
 from signer.contracts import TARGET, code_name
 
-_MOST_REMEMBERED = 100_000
+_MAX_CACHED = 100_000
 
 
 class Trust(Enum):
-    """What is known of a contract."""
+    """The trust in a contract."""
 
     TRUSTED = "trusted"
     UNTRUSTED = "untrusted"
-    # No contract, or none that names a profile.
+    # No contract, or one that names no profile.
     NONE = "none"
 
 
 class NodeAway(Exception):
-    """The signer's node did not answer, or not for the configured chain."""
+    """The signer's node did not answer, or is of another chain."""
 
 
 class Targets(Protocol):
-    """Says of contracts whether they may be called."""
+    """Reads the trust in contracts."""
 
     def trust_of(self, addresses: Collection[str]) -> dict[str, Trust]:
         """
-        Return what is known of each address.
+        Return the trust in each address.
 
         Raises:
-            NodeAway: the node did not answer, or not for the configured chain.
+            NodeAway: the node did not answer, or is of another chain.
         """
         ...
 
     def used_nonces(self, addresses: Collection[str]) -> dict[str, int]:
         """
-        Return for each account how many account nonces the chain has used for good.
+        Return for each account the number of account nonces that are final on the chain.
 
         Raises:
-            NodeAway: the node did not answer, or knows no final block of the configured chain.
+            NodeAway: the node did not answer, is of another chain, or has no final block.
         """
         ...
 
 
 class NodeTargets:
     """
-    Asks a node for the code of key managers and of their profiles.
+    Reads the code of key managers and of their profiles from a node.
 
-    Trusted code delegates for ever to one implementation and keeps its profile, so it is asked about once.
+    Trusted code never changes its implementation or its profile, so each trusted contract is read once.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class NodeTargets:
         chain_id: int,
         key_managers: Collection[str],
         profiles: Collection[str],
-        # Two trips may take less than the service waits for the signer.
+        # Twice this is below the service's timeout for the signer.
         timeout_seconds: float = 2,
     ) -> None:
         self._url, self._chain_id = url, chain_id
@@ -71,18 +71,18 @@ class NodeTargets:
         self._trusted: dict[str, None] = {}
 
     def trust_of(self, addresses: Collection[str]) -> dict[str, Trust]:
-        """Return what is known of each address; of those that are not known yet in two trips to the node."""
+        """See `Targets`; two trips to the node read those that are not cached."""
         trusted = {address: Trust.TRUSTED for address in addresses if address in self._trusted}
         return trusted | self._read(sorted(set(addresses) - trusted.keys()))
 
     def used_nonces(self, addresses: Collection[str]) -> dict[str, int]:
-        """Return what the newest final block has of each account."""
+        """See `Targets`; read at the newest final block."""
         names = sorted(addresses)
         calls: list[tuple[str, list[Any]]] = [("eth_chainId", [])]
         calls += [("eth_getTransactionCount", [address, "finalized"]) for address in names]
-        chain_id, *counts = self._ask(calls)
+        chain_id, *counts = self.batch(calls)
         self._check_chain(chain_id)
-        # A node that knows no final block answers an error.
+        # A node without a final block answers by an error.
         return {address: _number(count) for address, count in zip(names, counts, strict=True)}
 
     def _check_chain(self, answer: Any) -> None:
@@ -97,18 +97,20 @@ class NodeTargets:
         calls += [
             ("eth_call", [{"to": address, "data": "0x" + TARGET.hex()}, "latest"]) for address in addresses
         ]
-        chain_id, *answers = self._ask(calls)
+        chain_id, *answers = self.batch(calls)
         self._check_chain(chain_id)
         codes, profiles = (
             answers[: len(addresses)],
             [_address(answer) for answer in answers[len(addresses) :]],
         )
-        profile_codes = self._ask([("eth_getCode", [profile or _NOBODY, "latest"]) for profile in profiles])
+        profile_codes = self.batch(
+            [("eth_getCode", [profile or _ZERO_ADDRESS, "latest"]) for profile in profiles]
+        )
         read = {}
         for address, code, profile_code in zip(addresses, codes, profile_codes, strict=True):
             trust = self._judge(_bytes(code), _bytes(profile_code))
             if trust == Trust.TRUSTED:
-                self._remember(address)
+                self._cache(address)
             read[address] = trust
         return read
 
@@ -120,12 +122,18 @@ class NodeTargets:
             Trust.TRUSTED if vetted and code_name(profile_code).lower() in self._profiles else Trust.UNTRUSTED
         )
 
-    def _remember(self, address: str) -> None:
+    def _cache(self, address: str) -> None:
         self._trusted[address] = None
-        if len(self._trusted) > _MOST_REMEMBERED:
+        if len(self._trusted) > _MAX_CACHED:
             self._trusted.pop(next(iter(self._trusted)))
 
-    def _ask(self, calls: Sequence[tuple[str, list[Any]]]) -> list[Any]:
+    def batch(self, calls: Sequence[tuple[str, list[Any]]]) -> list[Any]:
+        """
+        Return each call's result, None where it is an error.
+
+        Raises:
+            NodeAway: the node did not answer.
+        """
         body = [
             {"jsonrpc": "2.0", "id": place, "method": method, "params": params}
             for place, (method, params) in enumerate(calls)
@@ -138,25 +146,25 @@ class NodeTargets:
             raise NodeAway(type(error).__name__) from error
 
 
-_NOBODY = "0x" + "00" * 20
+_ZERO_ADDRESS = "0x" + "00" * 20
 
 
 def _number(answer: Any) -> int:
     try:
         return int(answer, 16)
     except (TypeError, ValueError) as error:
-        raise NodeAway("no number in the answer") from error
+        raise NodeAway("response without a number") from error
 
 
 def _bytes(answer: Any) -> bytes:
     try:
         return bytes.fromhex(answer.removeprefix("0x"))
     except (AttributeError, ValueError) as error:
-        raise NodeAway("no code in the answer") from error
+        raise NodeAway("response without code") from error
 
 
 def _address(answer: Any) -> str | None:
-    """Return the address in an answered word; None where the contract answered something else, or an error."""
+    """Return the address that a contract answered; None for any other answer or an error."""
     if not isinstance(answer, str) or len(answer) != 66 or not answer.startswith("0x" + "00" * 12):
         return None
     return "0x" + answer[26:]

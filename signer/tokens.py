@@ -1,4 +1,4 @@
-"""Keys in a device behind PKCS#11: a hardware security module, or SoftHSM."""
+"""Keys in a PKCS#11 device: a hardware security module, or SoftHSM."""
 
 import threading
 from contextlib import suppress
@@ -12,7 +12,7 @@ from signer.keys import KeyUnusable
 from signer.transactions import address_of, recoverable
 
 _POINT_BYTES = 65
-# After too many wrong PINs a device locks its user out.
+# After several wrong PINs a device locks.
 _WRONG_PIN = (pkcs11.PinIncorrect, pkcs11.PinLocked, pkcs11.PinExpired)
 
 
@@ -21,7 +21,7 @@ class TokenKey:
 
     def __init__(self, token: "Token", key_id: bytes) -> None:
         """
-        Read the public half.
+        Read the public key.
 
         Raises:
             KeyUnusable: it is missing, or of another curve.
@@ -45,10 +45,10 @@ class TokenKey:
 
 class Token:
     """
-    A token that its user has logged in to; a process may do that once at a time.
+    A token with an open session; a process may have one at a time.
 
-    The session is used by one thread at a time. One that the device has ended, because it was reset or away, is
-    replaced by a new one.
+    One thread uses the session at a time. If the device has ended it, because it was reset or disconnected, the next
+    signature opens a new one.
     """
 
     def __init__(self, module: str, *, label: str, pin: str) -> None:
@@ -62,7 +62,7 @@ class Token:
         self._handles: dict[bytes, Any] = {}
         try:
             self._library = pkcs11.lib(module)
-            self._session: Any = self._open()
+            self._session: Any = self.open_session()
         except (pkcs11.PKCS11Error, RuntimeError) as error:
             raise KeyUnusable(f"PKCS#11, token {label}: {type(error).__name__}") from error
 
@@ -71,7 +71,7 @@ class Token:
         Return the keys with this label, in the order of their ids.
 
         Raises:
-            KeyUnusable: one of them has no public half, or is of another curve.
+            KeyUnusable: one of them has no public key, or is of another curve.
         """
         wanted = {
             Attribute.CLASS: ObjectClass.PRIVATE_KEY,
@@ -83,7 +83,7 @@ class Token:
 
     def public_key(self, key_id: bytes) -> PublicKey:
         """
-        Return the public half of a key pair.
+        Return the public key of a key pair.
 
         Raises:
             KeyUnusable: it is missing, or of another curve.
@@ -92,14 +92,14 @@ class Token:
         try:
             if not public_keys:
                 raise ValueError("no public key")
-            # A DER octet string around the uncompressed point; some devices leave the wrapping out.
+            # The uncompressed point, in a DER octet string with most devices.
             return PublicKey(bytes(public_keys[0][Attribute.EC_POINT])[-_POINT_BYTES:])
         except ValueError as error:
-            raise KeyUnusable(f"PKCS#11, key {key_id.hex()}: no key of secp256k1") from error
+            raise KeyUnusable(f"PKCS#11, key {key_id.hex()}: not a key of secp256k1") from error
 
     def sign(self, key_id: bytes, digest: bytes) -> bytes:
         """
-        Return r and s, in a new session if the present one is of no use.
+        Return r and s; opens a new session if the current one fails.
 
         Raises:
             PKCS11Error: the device does not sign.
@@ -133,25 +133,26 @@ class Token:
         return bytes(self._handles[key_id].sign(digest, mechanism=Mechanism.ECDSA))
 
     def _objects(self, wanted: dict[Attribute, Any]) -> list[Any]:
-        # All of them: a search that is not gone through stays open.
+        # Read to the end, because an unfinished search stays open.
         return list(self._session.get_objects(wanted))
 
     def _reopen(self) -> None:
         """
-        Begin anew with the library too, which may not see a device that was gone.
+        Initialise the library again, which may not see a device that was disconnected, and open a session.
 
         Raises:
-            PKCS11Error: the device is still away, or has another PIN, which is tried once.
+            PKCS11Error: the device is still disconnected, or the PIN is wrong, which is tried once.
         """
         if not self._pin:
             raise pkcs11.PinIncorrect
         self.close()
         self._library.reinitialize()
         try:
-            self._session = self._open()
+            self._session = self.open_session()
         except _WRONG_PIN:
             self._pin = ""
             raise
 
-    def _open(self) -> Any:
+    def open_session(self) -> Any:
+        """Open a session and log in."""
         return self._library.get_token(token_label=self._label).open(user_pin=self._pin)

@@ -1,4 +1,4 @@
-"""Transactions as they are signed: EIP-1559's fields, their digest, and the bytes with the signature."""
+"""Type-2 transactions (EIP-1559): their fields, the digest to sign, and the signed bytes."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,16 +10,16 @@ from eth_utils.address import to_checksum_address
 
 SELF_TRANSFER_GAS = 21_000
 _TYPE_2 = b"\x02"
-# The number of the curve's points. Of the two values of s that fit, only the lower one is valid (EIP-2).
+# The order of the curve. Of the two possible values of s, only the lower one is valid (EIP-2).
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 
-# Why a signer refuses: the service never sends such a transaction; the account nonce is another transaction's; what
-# may be signed within an hour or a day is used up.
+# The reason of a refusal: the policy forbids the transaction; the account nonce belongs to another transaction; the
+# limit of an hour or a day is reached.
 Refusal = Literal["policy", "nonce-used", "used-up"]
 
 
 class PolicyViolation(Exception):
-    """The signer was asked for a transaction that the service never has a reason to send, or not now."""
+    """The signer's policy forbids this transaction, always or for now."""
 
     def __init__(self, reason: str, *, refusal: Refusal = "policy") -> None:
         super().__init__(reason)
@@ -41,36 +41,39 @@ class UnsignedTransaction:
 
 @dataclass(frozen=True, slots=True)
 class SignedTransaction:
-    """The bytes to broadcast and the hash they will be known by, lower-case 0x-hex."""
+    """The bytes to broadcast, and the transaction hash in lower-case 0x-hex."""
 
     raw: bytes
     transaction_hash: str
 
 
 def signing_digest(transaction: UnsignedTransaction, *, value_wei: int = 0) -> bytes:
-    """Return the digest that is signed."""
-    return _digest(_fields(transaction, value_wei))
+    """Return the digest to sign."""
+    return keccak(_TYPE_2 + _rlp(_fields(transaction, value_wei)))
 
 
 def with_signature(
     transaction: UnsignedTransaction, signature: bytes, *, value_wei: int = 0
 ) -> SignedTransaction:
-    """Return the bytes of a transaction with its signature, 65 bytes of r, s and the recovery id."""
-    return _signed(_fields(transaction, value_wei), signature)
+    """Return the signed bytes of a transaction; the signature is 65 bytes of r, s and the recovery id."""
+    y_parity, r, s = signature[64], *(int.from_bytes(signature[at : at + 32], "big") for at in (0, 32))
+    raw = _TYPE_2 + _rlp([*_fields(transaction, value_wei), *map(_number, (y_parity, r, s))])
+    return SignedTransaction(raw=raw, transaction_hash="0x" + keccak(raw).hex())
 
 
 def sign_with(key: PrivateKey, transaction: UnsignedTransaction, *, value_wei: int = 0) -> SignedTransaction:
-    """Sign a transaction of this value, under no policy: the caller has checked its own."""
-    fields = _fields(transaction, value_wei)
-    return _signed(fields, key.sign_recoverable(_digest(fields), hasher=None))
+    """Sign a transaction of this value; the caller must have applied its policy."""
+    digest = signing_digest(transaction, value_wei=value_wei)
+    signature = key.sign_recoverable(digest, hasher=None)
+    return with_signature(transaction, signature, value_wei=value_wei)
 
 
 def recoverable(digest: bytes, r: int, s: int, public_key: PublicKey) -> bytes:
     """
-    Return a signature with the lower s and its recovery id, as Ethereum wants it, of one that a device made.
+    Return a device's signature in Ethereum's form, with the lower s and the recovery id.
 
     Raises:
-        ValueError: it is no signature of this key.
+        ValueError: it is not a signature of this key.
     """
     s = min(s, CURVE_ORDER - s)
     start = r.to_bytes(32, "big") + s.to_bytes(32, "big")
@@ -89,16 +92,6 @@ def recoverable(digest: bytes, r: int, s: int, public_key: PublicKey) -> bytes:
 def address_of(public_key: PublicKey) -> str:
     """Return the EIP-55 address of a key."""
     return to_checksum_address(keccak(public_key.format(compressed=False)[1:])[12:])
-
-
-def _digest(fields: list[Any]) -> bytes:
-    return keccak(_TYPE_2 + _rlp(fields))
-
-
-def _signed(fields: list[Any], signature: bytes) -> SignedTransaction:
-    y_parity, r, s = signature[64], *(int.from_bytes(signature[at : at + 32], "big") for at in (0, 32))
-    raw = _TYPE_2 + _rlp([*fields, *map(_number, (y_parity, r, s))])
-    return SignedTransaction(raw=raw, transaction_hash="0x" + keccak(raw).hex())
 
 
 def _fields(transaction: UnsignedTransaction, value_wei: int) -> list[Any]:

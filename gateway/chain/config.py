@@ -1,4 +1,4 @@
-"""The chain that this process serves; nothing else reads its settings."""
+"""The chain of this process, from the settings; no other module reads its settings."""
 
 from functools import cache
 from typing import Any
@@ -15,7 +15,7 @@ _MAX_LAG_BLOCKS = 5
 
 @cache
 def get_chain() -> Chain:
-    """Return the chain that the settings describe, made once."""
+    """Return the chain of the settings, made once."""
     return Chain(
         id=settings.CHAIN_ID,
         node_urls=tuple(settings.CHAIN_RPC_URLS),
@@ -41,5 +41,5 @@ def _read_again(**_: Any) -> None:
     get_chain.cache_clear()
 
 
-# Django's tools for tests send this when they override a setting.
+# Sent by Django's test tools when they override a setting.
 setting_changed.connect(_read_again)

@@ -1,8 +1,8 @@
 """
-The contracts we talk to: their ABI, calldata, errors and code.
+The contracts that the service calls: their ABI, calldata and errors.
 
-Every process needs this, so calls are packed by hand: web3.py takes a second to import, and its contract objects a
-hundred times as long for a call. Tests compare both on random values. What we read of events is in `events`.
+Calls on the path of a relay call are packed here, because web3.py's contract objects take a hundred times as long.
+Tests compare both on random values.
 """
 
 from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def _selector(name: str) -> bytes:
     return function_abi_to_4byte_selector(_BY_NAME[name])
 
 
-# ERC-725X: what a profile does for those who may ask for it.
+# `execute` of a profile (ERC-725X).
 EXECUTE = bytes.fromhex("44c028fe")
 EXECUTE_RELAY_CALL = _selector("executeRelayCall")
 GET_DATA = _selector("getData")
@@ -128,7 +128,7 @@ def encode_get_nonce(*, controller: str, channel: int) -> bytes:
 
 
 def encode_lsp20_verify_call(*, profile: str, controller: str, payload: bytes) -> bytes:
-    """Return the calldata that asks a key manager whether the controller may call the profile so (LSP-20)."""
+    """Return the calldata of a key manager's `lsp20VerifyCall` for this controller and payload (LSP-20)."""
     types = ["address", "address", "address", "uint256", "bytes"]
     return LSP20_VERIFY_CALL + encode(types, [profile, profile, controller, 0, payload])
 
@@ -160,9 +160,9 @@ def decode_number(returned: bytes) -> int | None:
 
 def decode_permissions(returned: bytes) -> int:
     """
-    Return the LSP-6 bits in what `getData` returned, as key managers read them; 0 in anything else.
+    Return the LSP-6 bits in the data that `getData` returned, as key managers read them; 0 in any other data.
 
-    They take the value's first 32 bytes, with zeros to the right of a shorter one.
+    Key managers take the value's first 32 bytes, and pad a shorter one with zeros on the right.
     """
     offset = int.from_bytes(returned[:_WORD], "big")
     length = int.from_bytes(returned[offset : offset + _WORD], "big")
@@ -172,33 +172,21 @@ def decode_permissions(returned: bytes) -> int:
     return int.from_bytes(value[:_WORD].ljust(_WORD, b"\0"), "big")
 
 
-def decode_relay_answers(
-    owner: bytes, target: bytes, permissions: bytes, nonce: bytes
-) -> tuple[str | None, str | None, int, int | None]:
-    """Return what `owner()`, `target()`, `getData` of a controller's permissions and `getNonce` returned."""
-    return (
-        decode_address(owner),
-        decode_address(target),
-        decode_permissions(permissions),
-        decode_number(nonce),
-    )
-
-
 def is_accepted_signature(returned: bytes) -> bool:
-    """Return whether `isValidSignature` returned the value that ERC-1271 asks for."""
+    """Return whether `isValidSignature` returned ERC-1271's magic value."""
     return len(returned) == _WORD and returned.startswith(IS_VALID_SIGNATURE)
 
 
 def _decoded(types: Sequence[str], body: bytes) -> tuple[Any, ...] | None:
-    """Return what a foreign contract encoded, or None if the bytes do not encode these types."""
+    """Return the decoded values, or None if the bytes do not encode these types."""
     try:
-        # Solidity does not insist on zero padding, so neither do we.
+        # Like Solidity, accept padding other than zeros.
         return decode(types, body, strict=False)
     except (DecodingError, OverflowError, ValueError):
         return None
 
 
-# Foreign contracts write the texts of errors, so they are cut.
+# Any contract may write these texts, so they are cut.
 _REASON_CHARACTERS = 256
 _REVERT_DATA_BYTES = 260
 _PANICS = {
@@ -216,7 +204,7 @@ _ERROR, _PANIC = map(function_signature_to_4byte_selector, ("Error(string)", "Pa
 
 @dataclass(frozen=True, slots=True)
 class _ContractError:
-    """A Solidity error that is a refusal of its own; parameters without a name are not reported."""
+    """A Solidity error that has a class of its own; parameters without a name are not reported."""
 
     refusal: type[errors.CallRefused]
     types: tuple[str, ...]
@@ -228,7 +216,7 @@ class _ContractError:
         return function_signature_to_4byte_selector(f"{name}({','.join(self.types)})")
 
     def decoded(self, body: bytes) -> DomainError | None:
-        """Return the refusal with the error's parameters as members; None if the body does not encode them."""
+        """Return the error with its parameters as members; None if the body does not encode them."""
         values = _decoded(self.types, body)
         if values is None:
             return None
@@ -261,7 +249,7 @@ PROFILE_ERRORS: Mapping[bytes, str] = {
 
 
 def refusal_from_revert(data: bytes) -> DomainError:
-    """Return the refusal for a simulated relay call that reverted with `data`."""
+    """Return the error for a simulated relay call that reverted with `data`."""
     selector, body = data[:4], data[4:]
     error = CONTRACT_ERRORS.get(selector)
     refusal = error.decoded(body) if error else None
@@ -277,14 +265,16 @@ def refusal_from_revert(data: bytes) -> DomainError:
     if reason:
         detail = f"The called contract reverts: {reason}."
     elif data:
-        detail = f"The called contract reverts with an error of its own, 0x{selector.hex()}."
+        detail = f"The called contract reverts with a custom error, 0x{selector.hex()}."
     else:
-        detail = "The call reverts without a reason. A malformed payload or a lack of gas ends like this too."
+        detail = (
+            "The call reverts without a reason. A malformed payload or too little gas can also cause this."
+        )
     return errors.TargetReverted(detail, reason=reason or None, revertData=revert_data)
 
 
 def _reason(data: bytes) -> str:
-    """Read Error(string) and Panic(uint256) of Solidity; anything else has no text."""
+    """Return the text of Solidity's Error(string) or Panic(uint256); empty for any other data."""
     if data[:4] == _ERROR:
         values = _decoded(["bytes"], data[4:])
         text = values[0].decode(errors="replace") if values else ""

@@ -1,8 +1,8 @@
 """
-The chain's refusals: the node is away, a signature is unusable, a contract says no.
+Errors of the chain: no node answers, a signature is unusable, a contract refuses a call.
 
-Contract errors of LSP-6, LSP-25, LSP-20 and ERC-725X become one class each; their
-docstrings are the public error catalogue. `gateway.chain.contracts` decodes them.
+Each contract error of LSP-6, LSP-25, LSP-20 and ERC-725X that callers can act on is a class; its docstring is its
+entry in the public error catalogue. `gateway.chain.contracts` decodes them.
 """
 
 from typing import ClassVar
@@ -19,9 +19,9 @@ class NodeUnavailable(DomainError):
 
 class SignerUnavailable(DomainError):
     """
-    The process that holds the relayers' keys does not answer, or may sign no more for now. Repeat the call.
+    The signer does not answer, or its limit is reached for now. Repeat the call.
 
-    A call that was handed in meanwhile may still be accepted; a repeat gets its hash.
+    A call that was sent meanwhile may still be accepted; a repeat returns its hash.
     """
 
     code, title, status, retryable = "signer-unavailable", "The call cannot be signed now", 503, True
@@ -33,7 +33,7 @@ def no_answer() -> NodeUnavailable:
 
 
 class CallReverted(Exception):
-    """A simulated call reverted; `data` is what the contract returned, empty where nothing is known."""
+    """A simulated call reverted; `data` is what the contract returned, empty if the node did not report it."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__("the call reverted")
@@ -41,23 +41,23 @@ class CallReverted(Exception):
 
 
 class UnusableSignature(DomainError):
-    """The signature has a length, v, r or s of no known form; send 65 bytes r, s, v."""
+    """The signature's length, v, r or s fits no known form; send 65 bytes r, s, v."""
 
     code, title, status = "signature-malformed", "The signature is malformed", 400
 
 
 class UnrecoverableSignature(UnusableSignature):
-    """The signature is well formed, but no key can have made it over this message."""
+    """The signature is well formed, but no key can have made it for this message."""
 
     code, title = "signature-unrecoverable", "The signature belongs to no key"
 
 
 class CallRefused(DomainError):
     """
-    The chain refuses the relay call as it stands; `detail` and the members say why.
+    The chain refuses the relay call; `detail` and the members give the reason.
 
-    `contract_error` is the Solidity error that means this refusal: its named parameters
-    become members, and `advice` with these members becomes the detail.
+    `contract_error` is the Solidity error of this class: its named parameters become members, and `advice`, filled in
+    with them, becomes the detail.
     """
 
     status = 422
@@ -67,22 +67,26 @@ class CallRefused(DomainError):
 
 class RelayNonceRefused(CallRefused):
     """
-    The relay nonce is used up or not yet due at the key manager (`InvalidRelayNonce`).
+    The key manager does not accept the relay nonce (`InvalidRelayNonce`): it is used, or not due yet.
 
-    `controller` is the signer that the key manager recovered, and `nonce` the one that it does not take.
+    `controller` is the signer that the key manager recovered, and `nonce` the refused nonce.
     """
 
     code, title = "relay-nonce-refused", "The relay nonce is not the next one"
     contract_error = "InvalidRelayNonce(address controller, uint256 nonce, bytes)"
-    advice = "The key manager does not take this nonce from this signer. Read getNonce again and sign anew."
+    advice = (
+        "The key manager does not accept this nonce from this signer. Read getNonce again and sign again."
+    )
 
 
 class NoPermissions(CallRefused):
-    """The `controller` has no permission at all on the profile (`NoPermissionsSet`)."""
+    """The `controller` has no permissions on the profile (`NoPermissionsSet`)."""
 
     code, title = "controller-without-permissions", "The controller has no permissions on the profile"
     contract_error = "NoPermissionsSet(address controller)"
-    advice = "The controller has no permissions on the profile. A signature over a wrong hash looks the same."
+    advice = (
+        "The controller has no permissions on the profile. A signature of a wrong hash has the same effect."
+    )
 
 
 class NotAuthorised(CallRefused):
@@ -104,7 +108,7 @@ class CallNotAllowed(CallRefused):
 
 
 class NoCallsAllowed(CallRefused):
-    """The `controller` may make calls in principle and has no allowed call (`NoCallsAllowed`)."""
+    """The `controller` has the permission CALL and no allowed calls (`NoCallsAllowed`)."""
 
     code, title = "no-calls-allowed", "The controller has no allowed calls"
     contract_error = "NoCallsAllowed(address controller)"
@@ -122,7 +126,7 @@ class DataKeyNotAllowed(CallRefused):
 
 
 class NoDataKeysAllowed(CallRefused):
-    """The `controller` may set data in principle and has no allowed data key (`NoERC725YDataKeysAllowed`)."""
+    """The `controller` has the permission SETDATA and no allowed data keys (`NoERC725YDataKeysAllowed`)."""
 
     code, title = "no-data-keys-allowed", "The controller has no allowed data keys"
     contract_error = "NoERC725YDataKeysAllowed(address controller)"
@@ -133,21 +137,21 @@ class RelayCallNotYetValid(CallRefused):
     """
     The validity window of the relay call has not begun (`RelayCallBeforeStartTime`).
 
-    Where the service found this before the chain was asked, `validFrom` is the begin and `serverTime` the time that
-    it was compared with, both in unix seconds.
+    If the service itself refuses the call, `validFrom` is the start of the window and `serverTime` the current time,
+    both in unix seconds.
     """
 
     code, title = "relay-call-not-yet-valid", "The relay call is not valid yet"
     contract_error = "RelayCallBeforeStartTime()"
-    advice = "The validity window begins later."
+    advice = "The validity window has not begun."
 
 
 class RelayCallExpired(CallRefused):
     """
     The validity window of the relay call has ended (`RelayCallExpired`); sign again with a later end.
 
-    Where the service found this before the chain was asked, `validUntil` is the end and `serverTime` the time that
-    it was compared with, both in unix seconds.
+    If the service itself refuses the call, `validUntil` is the end of the window and `serverTime` the current time,
+    both in unix seconds.
     """
 
     code, title = "relay-call-expired", "The relay call has expired"
@@ -156,11 +160,11 @@ class RelayCallExpired(CallRefused):
 
 
 class FunctionNotSupported(CallRefused):
-    """The payload calls a function that key managers do not pass on (`InvalidERC725Function`), by its `selector`."""
+    """The payload calls a function that key managers do not execute (`InvalidERC725Function`), given by `selector`."""
 
     code, title = "payload-function-not-supported", "The payload's function cannot be relayed"
     contract_error = "InvalidERC725Function(bytes4 selector)"
-    advice = "Key managers pass on setData, setDataBatch, execute, executeBatch and ownership functions."
+    advice = "Key managers execute only setData, setDataBatch, execute, executeBatch and ownership functions."
 
 
 class PayloadMalformed(CallRefused):
@@ -180,7 +184,7 @@ class KeyManagerCallNotAllowed(CallRefused):
 
 
 class DelegateCallNotAllowed(CallRefused):
-    """The payload makes the profile run foreign code as its own (`DelegateCallDisallowedViaKeyManager`)."""
+    """The payload is a delegate call, which runs other code as the profile (`DelegateCallDisallowedViaKeyManager`)."""
 
     code, title = "delegate-call-not-allowed", "Delegate calls cannot be relayed"
     contract_error = "DelegateCallDisallowedViaKeyManager()"
@@ -188,30 +192,30 @@ class DelegateCallNotAllowed(CallRefused):
 
 
 class ProfileBalanceTooLow(CallRefused):
-    """The profile holds `balanceWei`, the payload sends `requiredWei` (`ERC725X_InsufficientBalance`)."""
+    """The profile has `balanceWei`, and the payload sends `requiredWei` (`ERC725X_InsufficientBalance`)."""
 
     code, title = "profile-balance-too-low", "The profile has too little LYX"
     contract_error = "ERC725X_InsufficientBalance(uint256 balanceWei, uint256 requiredWei)"
-    advice = "The payload sends more LYX than the profile holds. Relaying pays gas, never the amount."
+    advice = "The payload sends more LYX than the profile has. Relaying pays for gas, not for the amount."
 
 
 class ProfileRefused(CallRefused):
     """
     The profile or its key manager refuses the payload with the contract error named in `reason`.
 
-    `revertData` is the raw answer.
+    `revertData` is the raw revert data.
     """
 
     code, title = "profile-refused", "The profile refuses the call"
 
 
 class TargetReverted(CallRefused):
-    """The contract that the profile calls reverts; `reason` is its text, `revertData` the raw answer."""
+    """The contract that the profile calls reverts; `reason` is its text, `revertData` the raw revert data."""
 
     code, title = "target-reverted", "The called contract reverts"
 
 
-# Further errors of the profile and the key manager themselves, all `ProfileRefused`; their names say enough.
+# Other errors of the profile and the key manager themselves, all `ProfileRefused` with the error's name.
 PROFILE_ERRORS = (
     "ERC725X_ContractDeploymentFailed()",
     "ERC725X_CreateOperationsRequireEmptyRecipientAddress()",

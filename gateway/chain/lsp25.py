@@ -22,7 +22,7 @@ _HALF_WORD = 128
 _LOW_HALF = (1 << _HALF_WORD) - 1
 # Mainnet, testnet, and the first testnet, whose id is still in old examples.
 LUKSO_CHAIN_IDS = (42, 4201, 2828)
-# Where else a wallet may stand: Ethereum, Base, OP, Arbitrum, Polygon, BNB.
+# Other chains that a wallet may be set to: Ethereum, Base, OP, Arbitrum, Polygon, BNB.
 _OTHER_CHAIN_IDS = (*LUKSO_CHAIN_IDS, 1, 8453, 10, 42161, 137, 56)
 _VALUE_WORD = slice(4 + 64, 4 + 96)
 
@@ -44,22 +44,22 @@ class RelayCall:
 
     @property
     def channel(self) -> int:
-        """The queue of this nonce; calls of different channels do not wait for each other."""
+        """The nonce's channel; calls of different channels are independent."""
         return self.relay_nonce >> _HALF_WORD
 
     @property
     def sequence(self) -> int:
-        """The place inside the channel, from 0 without gaps."""
+        """The number within the channel, from 0 without gaps."""
         return self.relay_nonce & _LOW_HALF
 
     @property
     def valid_from(self) -> int:
-        """The first unix second at which the chain accepts the call; 0 for always."""
+        """The first unix second at which the chain accepts the call; 0 without a limit."""
         return self.validity >> _HALF_WORD
 
     @property
     def valid_until(self) -> int | None:
-        """The last unix second at which the chain accepts the call; None for ever."""
+        """The last unix second at which the chain accepts the call; None without a limit."""
         return valid_until_of(self.validity)
 
     def digest(self, chain_id: int) -> bytes:
@@ -68,25 +68,20 @@ class RelayCall:
 
 
 def valid_until_of(validity: int) -> int | None:
-    """Return the last unix second of a validity, which is its lower half; None for ever."""
+    """Return the last unix second of a validity, which is its lower half; None without a limit."""
     return validity & _LOW_HALF or None
 
 
 @dataclass(frozen=True, slots=True)
 class WrongHash:
-    """A digest that a mistaken wallet signs, with the refusal that names the mistake."""
+    """The digest that a known mistake produces, with the error that explains it."""
 
     mistake: type[SignatureMistake]
     detail: str
     digest: bytes
 
-    @property
-    def code(self) -> str:
-        """The stable code of the mistake in the problem document."""
-        return self.mistake.code
-
     def refusal(self, **members: Any) -> SignatureMistake:
-        """Return the refusal to raise, with further members."""
+        """Return the error to raise, with further members."""
         return self.mistake(self.detail, **members)
 
 
@@ -99,10 +94,10 @@ def relay_digest(
 
 def wrong_hashes(*, chain_id: int, call: RelayCall, profile: str) -> list[WrongHash]:
     """
-    Return the hashes that known mistakes produce, the likeliest first, none twice, never the right one.
+    Return the hashes that known mistakes produce, the most likely first, without duplicates and the correct hash.
 
-    The caller recovers the signer of each: if one is a controller of the profile, the
-    mistake is found. None of these hashes may ever be accepted.
+    If the signer of one of them is a controller of the profile, its mistake was made. None of these hashes may
+    ever be accepted.
     """
     seen = {call.digest(chain_id)}
     hashes = []

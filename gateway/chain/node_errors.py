@@ -1,8 +1,8 @@
 """
-What the errors of nodes mean.
+Classification of nodes' errors.
 
-JSON-RPC gives most errors the code -32000 or one of the client's own, so the words of geth,
-erigon, nethermind, reth and anvil decide what an error means.
+Most JSON-RPC errors have the code -32000 or a code of the node software's own, so the messages of geth, erigon,
+nethermind, reth and anvil decide.
 """
 
 import re
@@ -13,18 +13,18 @@ from gateway.chain.types import SendKind, SendOutcome
 
 _MESSAGE_CHARACTERS = 200
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
-# geth's, while nothing is final yet.
+# geth's code while no block is final yet.
 _UNKNOWN_BLOCK = -39001
 _REVERT_CODES = frozenset({3, -32015})
 _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
-# The first match decides. Only words known to mean "never" end a call; after others it is sent again.
+# The first match decides. Only messages known to be permanent end a call; after others its bytes are sent again.
 _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for kind, pattern in (
         (SendKind.ACCEPTED, r"already ?known|^known transaction|already imported|existing tx with same hash"),
         (SendKind.NONCE_TOO_LOW, r"nonce (is )?too low|old ?nonce|nonce has already been used|^mined$"),
-        # About the pool's room or the order of arrival, not the transaction: the same bytes may fit later.
+        # About the pool's space or the order of arrival, not the transaction: the same bytes may be accepted later.
         (
             SendKind.UNREACHABLE,
             r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace",
@@ -52,7 +52,7 @@ _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 
 
 def send_outcome(reply: Any) -> SendOutcome:
-    """Return what the reply to `eth_sendRawTransaction` means; after unknown words the bytes are sent again."""
+    """Return the outcome that a response to `eth_sendRawTransaction` stands for; unknown messages are `UNREACHABLE`."""
     if not isinstance(reply, RpcError):
         return SendOutcome(SendKind.ACCEPTED, "")
     message = reply.message[:_MESSAGE_CHARACTERS]
@@ -63,12 +63,12 @@ def send_outcome(reply: Any) -> SendOutcome:
 
 
 def is_send_error(error: RpcError) -> bool:
-    """Return whether the error is about the transaction that was sent, and not about how often we ask."""
+    """Return whether the error is about the transaction that was sent, not about a rate limit."""
     return error.code not in _RATE_LIMIT_CODES
 
 
 def is_call_error(error: RpcError) -> bool:
-    """Return whether an error on reading is the answer: the contract failed, or the node lacks the method."""
+    """Return whether an error of a read is an answer: the contract failed, or the node lacks the method."""
     if error.code in _RATE_LIMIT_CODES:
         return False
     return (
@@ -79,12 +79,12 @@ def is_call_error(error: RpcError) -> bool:
 
 
 def is_block_error(error: RpcError) -> bool:
-    """Return whether the error is the answer to a request for a block: the node does not know that name for one."""
+    """Return whether the error is an answer to a request for a block: the node does not know the tag."""
     return error.code in {INVALID_PARAMS, _UNKNOWN_BLOCK}
 
 
 def revert_data(error: RpcError) -> bytes:
-    """Return what the contract returned when it reverted; empty if the node does not show it."""
+    """Return the data that the contract reverted with; empty if the node does not report it."""
     # geth, erigon, reth and anvil put the hex text there, nethermind "Reverted 0x…", some proxies an object.
     text = error.data.get("data") if isinstance(error.data, dict) else error.data
     match = _HEX.search(text) if isinstance(text, str) else None

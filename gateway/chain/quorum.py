@@ -1,8 +1,8 @@
 """
-What several nodes say together. Pure.
+Agreement between several nodes. Pure.
 
-A node alone may lag, be cut off with a minority of the chain, or lie. What moves money or account nonces therefore
-counts only when so many nodes say the same.
+A single node may lag, be on a minority fork, or lie. So money and account nonces move only when a quorum of nodes
+reports the same.
 """
 
 from collections import Counter
@@ -24,10 +24,10 @@ def agreed_view(
     needed: int,
 ) -> ChainView:
     """
-    Return what at least `needed` of these views say.
+    Return what at least `needed` of these views agree on.
 
-    Of a height, a nonce or a balance that is the most that so many of them have reached. A transaction about
-    which fewer say the same is undecided.
+    For numbers (height, nonce, balance): the highest value that `needed` views have reached. A transaction with fewer
+    equal reports is undecided.
     """
     receipts, undecided = _decided([view.receipts for view in views], transaction_hashes, needed)
     block_hashes, _ = _decided([view.block_hashes for view in views], heights, needed)
@@ -52,7 +52,7 @@ def agreed_view(
 def _decided(
     answers: Sequence[Mapping[Key, Value]], keys: Iterable[Key], needed: int
 ) -> tuple[dict[Key, Value], frozenset[Key]]:
-    """Return what so many answer for each key, nothing included, and the keys for which fewer answer the same."""
+    """Return the value that `needed` answers have for each key (absent counts as a value), and the undecided keys."""
     decided: dict[Key, Value] = {}
     undecided = set()
     for key in keys:
@@ -70,7 +70,7 @@ def _final(views: Sequence[ChainView], needed: int) -> BlockId | None:
 
 
 def _hash_of_head(heads: Sequence[Head], needed: int) -> str:
-    """Return the hash that so many name for the newest block; empty where they are not on one block."""
+    """Return the newest block's hash if `needed` heads have the same; else an empty text."""
     [(block_hash, votes)] = Counter(head.block_hash for head in heads).most_common(1)
     return block_hash if votes >= needed else ""
 
@@ -85,16 +85,16 @@ def _account(states: Sequence[AccountState], needed: int) -> AccountState:
 
 
 def _reached(numbers: Sequence[int], needed: int) -> int:
-    """Return the highest number that so many have reached."""
+    """Return the highest number that `needed` of them have reached."""
     return sorted(numbers, reverse=True)[needed - 1]
 
 
 def agreed_outcome(outcomes: Sequence[SendOutcome], *, needed: int) -> SendOutcome:
     """
-    Return what the nodes' answers to one transaction mean together.
+    Return the outcome of a transaction that was sent to several nodes.
 
-    One that took it is enough. A used account nonce ends nothing by itself, so it is enough as well. That it
-    cannot be mined as it is must be said by `needed` nodes; until then the same bytes are sent again.
+    One node that accepts it, or reports its account nonce as used, is enough: neither ends the transaction. `needed`
+    nodes must refuse it before it counts as refused; until then the same bytes are sent again.
     """
     for kind in (SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW):
         for outcome in outcomes:

@@ -1,10 +1,10 @@
 """
-What relay calls need to know of the chain, for many calls in one round trip.
+The chain's state for relay calls, for many calls in one round trip.
 
-The trip holds lenses, which read the contracts of up to eight calls each, and a trial of each call: the very
-transaction that would be signed, executed by the node at its gas limit, or an estimate where no limit is known. The
-trial is a call of its own, since a lens that executed would warm storage and make the execution look cheaper than it
-is. Nodes without state overrides or without `eth_simulateV1` are asked in older ways, which cost more.
+The trip contains lenses, each of which reads the contracts of up to eight calls, and a simulation of each call: the
+transaction that would be signed, executed by the node at its gas limit, or an estimate if no limit is known. The
+simulation is separate, because a lens that executed the call would warm storage and lower its gas. For nodes without
+state overrides or `eth_simulateV1` there are older methods, which cost more.
 """
 
 import itertools
@@ -22,11 +22,11 @@ from signer.contracts import implementation_of
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
-# As long as those blocks hold less gas together than this many full ones, nobody competes for their room.
+# While those blocks use less gas together than this many full blocks, senders do not compete for space.
 _FEWEST_USED_BLOCKS = 1.0
 # Callers choose the contract, so cap the gas of each read.
 READ_GAS = 500_000
-# After so long, a node that lacks a method is asked for it again.
+# How long the older methods are used after a node has lacked a method.
 _RETRY_SECONDS = 600.0
 Item = TypeVar("Item")
 
@@ -43,7 +43,7 @@ class RelayStateReader:
     """
     Reads the states of relay calls. Safe to share between threads.
 
-    The newest block and the tip are asked for again after `price_seconds`, with the next trip.
+    The newest block and the tip are read again with the first trip after `price_seconds`.
     """
 
     def __init__(self, nodes: Nodes, *, price_seconds: float) -> None:
@@ -80,7 +80,7 @@ class RelayStateReader:
         readings: Sequence[Any],
         now: float,
     ) -> list[Sequence[bytes]]:
-        """Return what the contracts of each query answered; where no lens read them, they are asked one by one."""
+        """Return the contracts' answers for each query; those that no lens has read are read one by one."""
         answered: list[Sequence[bytes]] = []
         for group, reading in zip(groups, readings, strict=True):
             answers = _lens_answers(reading, len(group))
@@ -99,7 +99,7 @@ class RelayStateReader:
     def _trials(
         self, queries: Sequence[RelayQuery], replies: Sequence[Any], now: float, *, simulates: bool
     ) -> list[Trial]:
-        """Read how each transaction would end; where the node cannot simulate, it executes them by `eth_call`."""
+        """Return the simulations; a node that cannot simulate executes the calls by `eth_call`."""
         executed: dict[int, Any] = {}
         lacking = [
             place
@@ -125,10 +125,10 @@ _PRICE: tuple[Call, ...] = (
 
 def _market_tip(history: Any) -> int:
     """
-    Read the tip, in wei per gas, that half of the gas in recent blocks paid; 0 where they were hardly used.
+    Return the median tip of recent blocks, in wei per gas; 0 if they were nearly empty.
 
-    Each block's median counts as much as the block's gas: moving it takes as much gas as all others use, not a
-    transaction in each block.
+    Each block's median is weighted by the block's gas: to move the result, a sender must use as much gas as all
+    others together, not one transaction in each block.
     """
     if not isinstance(history, dict | RpcError):
         raise rpc.unreadable()
@@ -148,7 +148,7 @@ def _market_tip(history: Any) -> int:
 
 
 class Question(NamedTuple):
-    """A contract (0x-hex in any casing), and the calldata to call it with; none asks for its code."""
+    """A contract (0x-hex in any casing) and the calldata of a call to it; empty calldata reads its code."""
 
     address: str
     calldata: bytes = b""
@@ -177,7 +177,7 @@ def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
 
 
 def _lens_answers(reply: Any, count: int) -> list[Sequence[bytes]] | None:
-    """Return what a lens answered about so many queries; None where the node does not know lenses."""
+    """Return a lens's answers for `count` queries; None if the node does not support lenses."""
     if isinstance(reply, RpcError):
         return None
     answers = _read_answers(rpc.octets(reply), _QUESTIONS * count)
@@ -194,21 +194,21 @@ def _single_calls(query: RelayQuery) -> list[Call]:
 
 
 def _single_answers(replies: Sequence[Any]) -> list[bytes]:
-    """Return what the contracts answered, in the form of a lens: a reverting one with no bytes."""
+    """Return the contracts' answers in the form of a lens: no bytes from one that reverted."""
     codes = [code_answer(rpc.octets(reply)) for reply in replies[:2]]
     return codes + [b"" if isinstance(reply, RpcError) else rpc.octets(reply) for reply in replies[2:]]
 
 
 def _state(answers: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
     profile_code, key_manager_code, *of_contracts = answers
-    owner, target, permissions, relay_nonce = contracts.decode_relay_answers(*of_contracts)
+    owner, target, permissions, relay_nonce = of_contracts
     return RelayState(
         profile_code_name=_code_name(profile_code),
         key_manager_code_name=_code_name(key_manager_code),
-        owner=owner,
-        target=target,
-        permissions=permissions,
-        relay_nonce=relay_nonce,
+        owner=contracts.decode_address(owner),
+        target=contracts.decode_address(target),
+        permissions=contracts.decode_permissions(permissions),
+        relay_nonce=contracts.decode_number(relay_nonce),
         head=price.head,
         market_tip_wei=price.market_tip_wei,
         trial=trial,
@@ -238,7 +238,7 @@ def _trial(query: RelayQuery, reply: Any, *, simulated: bool) -> Trial:
     if query.gas_limit is None:
         return Trial(gas_limit=rpc.quantity(reply), gas_used=None)
     if not simulated:
-        # What an `eth_call` returned does not matter; that it returned, does.
+        # Only whether it returned matters, not what.
         rpc.octets(reply)
         return Trial(gas_limit=query.gas_limit)
     try:
@@ -258,24 +258,24 @@ def _is_unknown_method(reply: Any) -> bool:
 
 
 def _accepts(error: RpcError) -> bool:
-    """Accept what may also mean that a node does not know state overrides or simulations."""
+    """Also accept the errors of a node that does not support state overrides or simulations."""
     return error.code == node_errors.INVALID_PARAMS or node_errors.is_call_error(error)
 
 
-# A lens is code that the node runs in one `eth_call` in place of many, to read several contracts at once.
+# A lens is code that the node runs in one `eth_call`, to read several contracts in one call instead of many.
 #
-# The code is on no chain: the call puts it at an address of its own by a state override, which geth, erigon,
-# nethermind, reth and anvil know. It answers a list of questions in order. A question is an address (20 bytes),
-# the length of its calldata (2 bytes) and the calldata; without calldata it asks for the contract's code.
+# The code is not on the chain: the call puts it at an unused address by a state override, which geth, erigon,
+# nethermind, reth and anvil support. It answers a list of questions in order. A question is an address (20 bytes),
+# the length of its calldata (2 bytes) and the calldata; one without calldata reads the contract's code.
 #
-# An answer is its length (32 bytes) and so many bytes. A contract that reverts, uses up its 500,000 gas or returns
-# more than 512 bytes has the length 2^256 - 1 and no bytes. The answer about code is 128 bytes: its size, its hash,
-# and its first 64 bytes, padded with zeros.
+# An answer is its length (32 bytes) and that many bytes. For a contract that reverts, uses up its 500,000 gas or
+# returns more than 512 bytes, the length is 2^256 - 1 and no bytes follow. The answer for code has 128 bytes: its
+# size, its hash, and its first 64 bytes, padded with zeros.
 _LENS_ADDRESS = "0x00000000000000000000000000000000004c454e"
-# For the questions of one query: four with all of their gas, and room for the lens itself.
+# For the questions of one query: four times their gas, and the lens's own.
 _LENS_GAS = 5_000_000
-# Queries in one lens, which spares a node a tenth of its time. Together they need less gas than the 50,000,000 that
-# geth allows an `eth_call` unless told otherwise.
+# Queries in one lens; this saves a tenth of the node's time. They need less gas than the 50,000,000 that geth allows
+# an `eth_call` by default.
 _MOST_IN_LENS = 8
 _WORD, _SHOWN_CODE_BYTES = 32, 64
 _FAILED = 2**256 - 1
@@ -305,7 +305,7 @@ _OVERRIDE = {_LENS_ADDRESS: {"code": "0x" + _LENS_CODE.hex()}}
 
 
 def _lens_call(queries: Sequence[RelayQuery]) -> Call:
-    """Return the JSON-RPC method and parameters that ask what the contracts of these queries say now."""
+    """Return the call that reads the contracts of these queries."""
     data = b"".join(
         bytes.fromhex(address[2:]) + len(calldata).to_bytes(2, "big") + calldata
         for query in queries
@@ -319,7 +319,7 @@ def _lens_call(queries: Sequence[RelayQuery]) -> Call:
 
 
 def _read_answers(returned: bytes, count: int) -> list[bytes] | None:
-    """Return the bytes that answer each question, empty where a contract failed; None if a lens did not write them."""
+    """Return each question's answer, empty if its contract failed; None if the bytes are not a lens's."""
     answers: list[bytes] = []
     at = 0
     while at < len(returned):
@@ -333,7 +333,7 @@ def _read_answers(returned: bytes, count: int) -> list[bytes] | None:
 
 
 def code_answer(code: bytes) -> bytes:
-    """Return what a lens answers about a contract with this code."""
+    """Return a lens's answer for a contract with this code."""
     code_hash = keccak(code) if code else bytes(_WORD)
     return (
         len(code).to_bytes(_WORD, "big")
@@ -343,7 +343,7 @@ def code_answer(code: bytes) -> bytes:
 
 
 def _code_name(answer: bytes) -> str:
-    """Return the name of a contract's code as `contracts.code_name` does; empty where there is no code."""
+    """Return the name of a contract's code as `signer.contracts.code_name` does; empty without code."""
     size = int.from_bytes(answer[:_WORD], "big")
     if not size:
         return ""

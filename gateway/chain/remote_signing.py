@@ -1,9 +1,9 @@
 """
-A signer in another process, and how transactions of the database go together with it.
+A signer in another process, and database transactions that need its signatures.
 
-Nothing leaves the process while a transaction is open. So one that needs a signature is rolled back, the signature is
-fetched, and the transaction runs again with it: `signed_outside`. A signature that is not used after all does no
-harm, because its bytes are sent nowhere.
+The process makes no request while a transaction is open. So a transaction that needs a signature is rolled back, the
+signature is fetched, and the transaction runs again with it: `signed_outside`. A signature that is not used after all
+is harmless, because its bytes are not sent.
 """
 
 import threading
@@ -25,46 +25,46 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 RETRY_AFTER_SECONDS = 2
-# How long the signer's addresses are known, and how long a failure to ask for them.
+# How long the signer's addresses are cached, and how long after a failure they are read again.
 _KEYS_SECONDS, _FAILURE_SECONDS = 30.0, 3.0
-# How long nobody asks a signer that did not answer; then one asks for its health, and waits so long.
+# How long requests to a failing signer are refused at once, and the timeout of the health check after that.
 _PAUSE_SECONDS, _HEALTH_SECONDS = 1.0, 1.0
-# Rows may change between two runs, and ask for another signature each time.
-_MOST_RUNS = 4
+# Rows may change between two runs, so that each needs another signature.
+_MAX_RUNS = 4
 
 
-class _SignatureMissing(BaseException):
-    """Ends a transaction that cannot go on without this signature; no handler of errors must stop it."""
+class _SignatureNeeded(BaseException):
+    """Rolls back a transaction that needs this signature; a BaseException, so that no error handler catches it."""
 
     def __init__(self, request: SigningRequest) -> None:
-        super().__init__("a signature is missing")
+        super().__init__("a signature is needed")
         self.request = request
 
 
-# The signatures that the transaction of this thread has been given; None where none is open.
-_given: ContextVar[dict[SigningRequest, SignedTransaction] | None] = ContextVar("given", default=None)
+# The signatures fetched for this thread's transaction; None outside `signed_outside`.
+_fetched: ContextVar[dict[SigningRequest, SignedTransaction] | None] = ContextVar("fetched", default=None)
 
 
 def signed_outside(run: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
     """
-    Run a function in a transaction of its own, and where it needs a signature from elsewhere, again with it.
+    Run a function in a transaction of its own; run it again for each signature that a remote signer must make.
 
-    With keys in this process it runs once, and signs inside.
+    With keys in this process it runs once, and signs within the transaction.
     """
 
     @wraps(run)
     def wrapped(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
-        given: dict[SigningRequest, SignedTransaction] = {}
-        for _ in range(_MOST_RUNS):
-            token = _given.set(given)
+        fetched: dict[SigningRequest, SignedTransaction] = {}
+        for _ in range(_MAX_RUNS):
+            token = _fetched.set(fetched)
             try:
                 with transaction.atomic(durable=True):
                     return run(*args, **kwargs)
-            except _SignatureMissing as missing:
-                request = missing.request
+            except _SignatureNeeded as needed:
+                request = needed.request
             finally:
-                _given.reset(token)
-            given[request] = remote_signer().sign_request(request)
+                _fetched.reset(token)
+            fetched[request] = remote_signer().sign_request(request)
         raise SignerUnavailable("The rows changed each time.", retry_after=RETRY_AFTER_SECONDS)
 
     return wrapped
@@ -72,18 +72,18 @@ def signed_outside(run: Callable[_Parameters, _Result]) -> Callable[_Parameters,
 
 class RemoteSigner:
     """
-    Asks a signer over its socket. What it holds is asked for again every half minute, so that keys may change.
+    Signs through a signer's socket. Its addresses are read again every half minute, so that keys may change.
 
-    While it is silent, callers are told so at once: only the first of them has waited for the whole time-out. `health`
-    asks the same signer, and waits for a moment.
+    While the signer is failing, requests are refused at once; only the first waits for the timeout. `health` is a
+    client of the same signer with a short timeout.
     """
 
     is_remote = True
 
     def __init__(self, client: SignerClient, health: SignerClient) -> None:
         self._client, self._health = client, health
-        self._is_silent = False
-        self._silent_until = 0.0
+        self._is_failing = False
+        self._refused_until = 0.0
         self._health_lock = threading.Lock()
         self._cached_keys: KeyList | None = None
         self._refresh_at = 0.0
@@ -100,15 +100,15 @@ class RemoteSigner:
         return self._keys().treasury
 
     def require_answers(self) -> None:
-        if not self._is_silent:
+        if not self._is_failing:
             return
-        if time.monotonic() < self._silent_until or not self._health_lock.acquire(blocking=False):
+        if time.monotonic() < self._refused_until or not self._health_lock.acquire(blocking=False):
             raise _away()
         try:
             self._health.read("/health")
-            self._is_silent = False
+            self._is_failing = False
         except SignerAway as error:
-            raise self._fell_silent() from error
+            raise self._failed() from error
         finally:
             self._health_lock.release()
 
@@ -117,33 +117,33 @@ class RemoteSigner:
 
     def sign_request(self, request: SigningRequest) -> SignedTransaction:
         """
-        Sign for a relayer or the treasury; inside a transaction of `signed_outside`, end it where that was not done.
+        Sign for a relayer or the treasury; within `signed_outside`, roll back unless the signature was fetched.
 
         Raises:
             PolicyViolation, SignerUnavailable: see `Signer.sign`.
         """
-        given = _given.get()
-        if given is not None:
-            if request not in given:
-                raise _SignatureMissing(request)
-            return given[request]
-        (outcome,) = self.sign_together([request])
+        fetched = _fetched.get()
+        if fetched is not None:
+            if request not in fetched:
+                raise _SignatureNeeded(request)
+            return fetched[request]
+        (outcome,) = self.sign_batch([request])
         if isinstance(outcome, PolicyViolation) and outcome.refusal == "used-up":
-            raise used_up() from outcome
+            raise limit_reached() from outcome
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    def sign_together(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
+    def sign_batch(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
         self.require_answers()
         try:
             return [_away() if outcome is None else outcome for outcome in self._client.sign(requests)]
         except SignerAway as error:
-            raise self._fell_silent() from error
+            raise self._failed() from error
 
-    def _fell_silent(self) -> SignerUnavailable:
-        self._silent_until = time.monotonic() + _PAUSE_SECONDS
-        self._is_silent = True
+    def _failed(self) -> SignerUnavailable:
+        self._refused_until = time.monotonic() + _PAUSE_SECONDS
+        self._is_failing = True
         return _away()
 
     def _keys(self) -> KeyList:
@@ -172,8 +172,8 @@ def _away() -> SignerUnavailable:
     return SignerUnavailable("The signer does not answer. Repeat the call.", retry_after=RETRY_AFTER_SECONDS)
 
 
-def used_up() -> SignerUnavailable:
-    """Return the error for a call that the signer will sign later, once the hour of its relayer is over."""
+def limit_reached() -> SignerUnavailable:
+    """Return the error for a call that exceeds the relayer's gas limit of this hour; the signer may sign it later."""
     detail = "The relayers may spend no more gas for now. Repeat the call later."
     return SignerUnavailable(detail, retry_after=60)
 

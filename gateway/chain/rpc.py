@@ -1,9 +1,9 @@
 """
 JSON-RPC to one node: batches over a kept-alive HTTP/1.1 connection, and the values in their answers.
 
-A relay call waits for the node once, and there a general HTTP client spends more processor time
-than everything else does together: `docs/performance.md` compares both. This one speaks just as
-much HTTP as JSON-RPC needs: POST, a body of known length or in chunks, no redirects.
+A relay call waits for one request to the node, and a general HTTP client would need more processor time for it than
+all other steps of the call together (`docs/performance.md` compares both). This one supports only what JSON-RPC needs:
+POST, a body of known length or in chunks, no redirects.
 """
 
 import json
@@ -26,7 +26,7 @@ Call = tuple[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class RpcError:
-    """The error that a node answered to one call of a batch."""
+    """A node's error response to one call of a batch."""
 
     code: int
     message: str
@@ -56,10 +56,10 @@ def _replies(body: bytes, count: int, accepts: Callable[[RpcError], bool]) -> li
     except ValueError as error:
         raise NodeFault("not JSON") from error
     if not isinstance(answers, list):
-        raise NodeFault("no batch in the answer")
+        raise NodeFault("response is not a batch")
     by_id = {answer["id"]: answer for answer in answers if isinstance(answer, dict) and "id" in answer}
     if any(place not in by_id for place in range(count)):
-        raise NodeFault("answers are missing")
+        raise NodeFault("responses are missing")
     return [_reply(by_id[place], accepts) for place in range(count)]
 
 
@@ -68,7 +68,7 @@ def _reply(answer: dict[str, Any], accepts: Callable[[RpcError], bool]) -> Any:
     if fields is None:
         return answer.get("result")
     if not isinstance(fields, dict) or not isinstance(fields.get("code"), int):
-        raise NodeFault("an error without a code")
+        raise NodeFault("error without a code")
     error = RpcError(code=fields["code"], message=str(fields.get("message", "")), data=fields.get("data"))
     if not accepts(error):
         raise NodeFault(f"JSON-RPC error {error.code}")
@@ -86,15 +86,15 @@ def _tls() -> ssl.SSLContext:
 
 
 class HttpFault(NodeFault):
-    """The node could not be reached in time, or answered something that is no HTTP answer with status 200."""
+    """The node could not be reached in time, or its response is not HTTP with status 200."""
 
 
 class _Closed(HttpFault):
-    """The node closed the connection before it answered anything."""
+    """The node closed the connection before it sent a response."""
 
 
 class NodeConnection:
-    """A connection that is opened when it is first used. For one thread; times are in seconds."""
+    """A connection to one node, opened by the first request. For one thread; times are in seconds."""
 
     def __init__(self, url: str, *, connect_seconds: float, read_seconds: float) -> None:
         parts = urlsplit(url)
@@ -108,7 +108,7 @@ class NodeConnection:
             "Content-Type: application/json\r\nAccept: application/json\r\nContent-Length: "
         ).encode()
         self._socket: socket.socket | None = None
-        # What was received beyond the last answer's end.
+        # Bytes received after the end of the last response.
         self._rest = b""
         self._deadline = 0.0
 
@@ -117,13 +117,13 @@ class NodeConnection:
         Return the result of each call, or the error that `accepts` lets pass, in order.
 
         Raises:
-            HttpFault: the answer came too late, or with another status than 200; the connection is closed.
-            NodeFault: the answer is none to the batch, or has another error.
+            HttpFault: the node timed out or responded with another status than 200; the connection is closed.
+            NodeFault: the response does not match the batch, or has another error.
         """
         return _replies(self._post(_request_body(calls)), len(calls), accepts)
 
     def _post(self, body: bytes) -> bytes:
-        """Send a body and return the answer's; a connection that the node has closed is opened anew, once."""
+        """Send a body and return the response's. Reconnects once if the node has closed the connection."""
         was_open = self._socket is not None
         try:
             return self._exchange(body)
@@ -153,7 +153,7 @@ class NodeConnection:
             raise HttpFault(type(error).__name__) from error
         except (ValueError, HttpFault) as error:
             self.close()
-            raise error if isinstance(error, HttpFault) else HttpFault("malformed answer") from error
+            raise error if isinstance(error, HttpFault) else HttpFault("malformed response") from error
 
     def _open(self) -> socket.socket:
         connection = socket.create_connection((self._host, self._port), self._connect_seconds)
@@ -167,7 +167,7 @@ class NodeConnection:
         head = self._until(b"\r\n\r\n", _MAX_HEAD_BYTES)
         status, *lines = head.split(b"\r\n")
         if not status.startswith(b"HTTP/1."):
-            raise HttpFault("no HTTP answer")
+            raise HttpFault("not HTTP")
         headers = {
             name.strip().lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines)
         }
@@ -176,7 +176,7 @@ class NodeConnection:
         elif b"content-length" in headers:
             body = self._exactly(int(headers[b"content-length"]))
         else:
-            raise HttpFault("an answer without a length")
+            raise HttpFault("response without a length")
         if headers.get(b"connection", b"").lower() == b"close" or status.startswith(b"HTTP/1.0"):
             self.close()
         if status.split()[1:2] != [b"200"]:
@@ -190,17 +190,17 @@ class NodeConnection:
             body += self._exactly(size)
             self._until(b"\r\n", _MAX_HEAD_BYTES)
             if len(body) > _MAX_BODY_BYTES:
-                raise HttpFault("an answer without end")
+                raise HttpFault("response too large")
         while self._until(b"\r\n", _MAX_HEAD_BYTES):
             pass
         return bytes(body)
 
     def _until(self, end: bytes, most: int) -> bytes:
-        """Return what comes before `end`, and skip `end`."""
+        """Return the bytes before `end`, and skip `end`."""
         buffer, searched = self._rest, 0
         while (at := buffer.find(end, searched)) < 0:
             if len(buffer) > most:
-                raise HttpFault("a head without end")
+                raise HttpFault("response head too large")
             searched = max(0, len(buffer) - len(end))
             buffer += self._receive(is_first=not buffer and end == b"\r\n\r\n")
         self._rest = buffer[at + len(end) :]
@@ -208,7 +208,7 @@ class NodeConnection:
 
     def _exactly(self, count: int) -> bytes:
         if not 0 <= count <= _MAX_BODY_BYTES:
-            raise HttpFault("an answer too long")
+            raise HttpFault("response too large")
         pieces, missing = [self._rest], count - len(self._rest)
         while missing > 0:
             piece = self._receive(is_first=False)
@@ -229,16 +229,16 @@ class NodeConnection:
         except ConnectionResetError as error:
             raise _Closed("closed") from error
         if not received:
-            raise _Closed("closed") if is_first else HttpFault("closed within an answer")
+            raise _Closed("closed") if is_first else HttpFault("closed within a response")
         return received
 
 
 def quantity(reply: Any) -> int:
     """
-    Return the number that the node must have answered (a QUANTITY of JSON-RPC).
+    Return the number in a response (a QUANTITY of JSON-RPC).
 
     Raises:
-        NodeUnavailable: it answered something else.
+        NodeUnavailable: the response is something else. So do the functions below.
     """
     if not isinstance(reply, str):
         raise unreadable()
@@ -249,22 +249,12 @@ def quantity(reply: Any) -> int:
 
 
 def quantities(values: Iterable[Any]) -> list[int]:
-    """
-    Return the numbers that the node must have answered.
-
-    Raises:
-        NodeUnavailable: one of them is something else.
-    """
+    """Return the number in each response."""
     return [quantity(value) for value in values]
 
 
 def octets(reply: Any) -> bytes:
-    """
-    Return the bytes that the node must have answered (DATA of JSON-RPC).
-
-    Raises:
-        NodeUnavailable: it answered something else.
-    """
+    """Return the bytes in a response (DATA of JSON-RPC)."""
     if not isinstance(reply, str):
         raise unreadable()
     try:
@@ -274,24 +264,14 @@ def octets(reply: Any) -> bytes:
 
 
 def member(reply: Any, name: str) -> Any:
-    """
-    Return a member of the object that the node must have answered.
-
-    Raises:
-        NodeUnavailable: it answered something else.
-    """
+    """Return a member of the object in a response."""
     if not isinstance(reply, dict) or name not in reply:
         raise unreadable()
     return reply[name]
 
 
 def head_of(block: Any) -> Head:
-    """
-    Read a block.
-
-    Raises:
-        NodeUnavailable: the node answered something else.
-    """
+    """Return the block in a response."""
     return Head(
         number=quantity(member(block, "number")),
         timestamp=quantity(member(block, "timestamp")),

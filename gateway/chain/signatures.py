@@ -1,9 +1,8 @@
 """
-ECDSA signatures over secp256k1 as wallets write them, and who signed.
+ECDSA signatures over secp256k1 as wallets write them, their signers, and the digests that wallets sign.
 
 OpenZeppelin's ECDSA library, which key managers use, accepts only 65 bytes with v of 27
-or 28 and s in the lower half. Other forms of the same signature are rewritten here: the
-form that a wallet chooses is no reason to refuse its user.
+or 28 and s in the lower half. Other forms that wallets use are converted here.
 """
 
 from coincurve import PublicKey
@@ -53,7 +52,7 @@ def recover_address(digest: bytes, signature: bytes) -> str:
 
 def recover_signers(signature: bytes, *digests: bytes) -> tuple[bytes, list[str]]:
     """
-    Return the signature as the chain accepts it, and for each 32-byte digest the EIP-55 address whose key signed it.
+    Return the signature as the chain accepts it, and each 32-byte digest's signer as EIP-55 address.
 
     Raises:
         UnusableSignature: see `normalise_signature` and `recover_address`.
@@ -65,6 +64,23 @@ def recover_signers(signature: bytes, *digests: bytes) -> tuple[bytes, list[str]
 def personal_sign_digest(message: bytes) -> bytes:
     """Return the hash that `personal_sign` signs for these bytes (EIP-191 version 0x45)."""
     return keccak(b"\x19Ethereum Signed Message:\n%d" % len(message) + message)
+
+
+def quota_digests(*, address: str, timestamp: int) -> list[bytes]:
+    """
+    Return the digests that a wallet may have signed to request a quota at this unix second, the most common first.
+
+    LSP-15 does not define the form, so there are several:
+
+    1. personal_sign of keccak256(address, timestamp), both packed: LSP-15's documentation;
+    2. personal_sign of the text "address:timestamp" with the EIP-55 address: LUKSO's relayer;
+    3. the same with the address in lower case;
+    4. keccak256(address, timestamp) without any prefix: scripts in use.
+    """
+    checksummed = checksum(address)
+    inner = keccak(bytes.fromhex(checksummed[2:]) + timestamp.to_bytes(32, "big"))
+    texts = (f"{spelling}:{timestamp}".encode() for spelling in (checksummed, checksummed.lower()))
+    return [personal_sign_digest(inner), *map(personal_sign_digest, texts), inner]
 
 
 def _split(signature: bytes) -> tuple[int, int, int]:

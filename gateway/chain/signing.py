@@ -1,8 +1,8 @@
 """
-Relayer keys, and the policy that no caller can override.
+Relayer keys, and a policy that no caller can override.
 
-A signer refuses whatever the service has no reason to sign, so that a fault elsewhere
-can at most waste gas, and never moves a relayer's funds. Keys do not leave this module.
+A signer refuses every transaction that the service does not need, so a fault elsewhere can waste gas at most, and
+never moves a relayer's funds. Keys do not leave this module.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from mnemonic import Mnemonic
 from gateway.chain.config import get_chain
 from gateway.chain.remote_signing import remote_signer
 from signer.messages import SigningRequest
-from signer.policy import Limits, check_relayed
+from signer.policy import TransactionLimits, check_relayed
 from signer.transactions import (
     PolicyViolation,
     SignedTransaction,
@@ -29,22 +29,22 @@ from signer.transactions import (
 
 
 class NoSigner(ImproperlyConfigured):
-    """This process holds no relayer keys, so it neither signs nor names relayers."""
+    """This process has no relayer keys, so it cannot sign or list relayers."""
 
     def __init__(self) -> None:
         super().__init__("This process does not sign. Only web, admin and the relay worker do.")
 
 
 class Signer(Protocol):
-    """Holds the relayer keys: this process, or a service elsewhere."""
+    """Signs with the relayers' keys: in this process, or in another one."""
 
     @property
     def is_remote(self) -> bool:
-        """Whether signing leaves this process, so that it may not happen inside a transaction of the database."""
+        """Whether another process signs, so that signing must not happen within a database transaction."""
         ...
 
     def addresses(self) -> list[str]:
-        """Return the EIP-55 addresses it can sign for, in a stable order."""
+        """Return the EIP-55 addresses that it can sign for, in a stable order."""
         ...
 
     def spare_addresses(self) -> list[str]:
@@ -53,10 +53,10 @@ class Signer(Protocol):
 
     def require_answers(self) -> None:
         """
-        Return unless a signer elsewhere is known not to answer.
+        Return unless a remote signer is failing.
 
         Raises:
-            SignerUnavailable: it is known not to answer.
+            SignerUnavailable: it has failed lately.
         """
         ...
 
@@ -66,23 +66,23 @@ class Signer(Protocol):
 
         Raises:
             PolicyViolation: the service never sends such a transaction.
-            SignerUnavailable: a remote signer does not answer; it may have signed all the same.
+            SignerUnavailable: a remote signer does not answer; it may still have signed.
         """
         ...
 
-    def sign_together(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
+    def sign_batch(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
         """
-        Sign several in one trip; return for each the signed transaction, or what `sign` would raise.
+        Sign several in one request; return for each the signed transaction, or the error that `sign` would raise.
 
         Raises:
-            SignerUnavailable: a remote signer does not answer; it may have signed some of them all the same.
+            SignerUnavailable: a remote signer does not answer; it may still have signed some of them.
         """
         ...
 
 
 class LocalSigner:
     """
-    Keys in this process's memory. No text ever shows them: no repr, no error.
+    Keys in this process's memory. No repr and no error shows them.
 
     `keys` are in service from the start; `spare_keys` are those of relayers that staff may add later.
     """
@@ -104,7 +104,7 @@ class LocalSigner:
         spare = dict(read_key(text, "a derived key") for text in spare_keys)
         self._spare = [address for address in spare if address not in self._keys]
         self._keys |= spare
-        self._limits = Limits(chain_id=chain_id, fee_cap_wei=fee_cap_wei, max_gas=max_gas)
+        self._limits = TransactionLimits(chain_id=chain_id, fee_cap_wei=fee_cap_wei, max_gas=max_gas)
 
     def __repr__(self) -> str:
         return f"LocalSigner({', '.join(self._keys)})"
@@ -116,7 +116,7 @@ class LocalSigner:
         return list(self._spare)
 
     def require_answers(self) -> None:
-        """Nobody else is asked."""
+        """Keys in memory never fail."""
 
     def sign(self, *, relayer: str, transaction: UnsignedTransaction) -> SignedTransaction:
         key = self._keys.get(relayer)
@@ -125,7 +125,7 @@ class LocalSigner:
         check_relayed(transaction, relayer=relayer, own=self._keys, limits=self._limits)
         return sign_with(key, transaction)
 
-    def sign_together(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
+    def sign_batch(self, requests: Sequence[SigningRequest]) -> list[SignedTransaction | Exception]:
         outcomes: list[SignedTransaction | Exception] = []
         for request in requests:
             try:
@@ -140,7 +140,7 @@ def read_key(text: str, name: str) -> tuple[str, PrivateKey]:
     Return the EIP-55 address and the key of 32 bytes in hex.
 
     Raises:
-        ImproperlyConfigured: it is no private key. The error gives its `name` alone.
+        ImproperlyConfigured: it is not a private key. The error shows only its `name`.
     """
     try:
         secret = bytes.fromhex(text.removeprefix("0x"))
@@ -198,10 +198,10 @@ def set_signer(signer: Signer | None) -> None:
 
 def get_signer() -> Signer:
     """
-    Return the installed signer, else the one that the settings name: another process, or the keys that they have.
+    Return the installed signer, else that of the settings: another process, or keys in this one.
 
     Raises:
-        NoSigner: this process was started to sign nothing.
+        NoSigner: this process has no keys and no remote signer.
     """
     if _installed is not None:
         return _installed

@@ -1,4 +1,4 @@
-"""The key that funds relayers, and its own policy: it signs nothing but transfers of a bounded value to them."""
+"""The key that funds relayers. Its own policy allows only transfers to them, up to a maximum value."""
 
 from collections.abc import Collection
 from functools import cache
@@ -11,21 +11,21 @@ from gateway.chain.fees import Fees
 from gateway.chain.remote_signing import RemoteSigner, remote_signer
 from gateway.chain.signing import read_key
 from signer.messages import SigningRequest
-from signer.policy import Limits, check_transfer
+from signer.policy import TransactionLimits, check_transfer
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction, sign_with
 
-# What a transfer to an account without code costs.
+# The gas of a transfer to an account without code.
 TRANSFER_GAS = SELF_TRANSFER_GAS
 
 
 class Treasury:
-    """Holds the treasury's key. No text ever shows it."""
+    """Signs with the treasury's key in this process. No repr and no error shows it."""
 
     def __init__(self, key: str, *, chain_id: int, fee_cap_wei: int, max_value_wei: int) -> None:
         self.address: str
         self._key: PrivateKey
         self.address, self._key = read_key(key, "RELAY_TREASURY_KEY")
-        self._limits = Limits(chain_id=chain_id, fee_cap_wei=fee_cap_wei, max_gas=TRANSFER_GAS)
+        self._limits = TransactionLimits(chain_id=chain_id, fee_cap_wei=fee_cap_wei, max_gas=TRANSFER_GAS)
         self._max_value_wei = max_value_wei
 
     def __repr__(self) -> str:
@@ -38,7 +38,7 @@ class Treasury:
         Sign a transfer of `value_wei` to one of `relayers`; the same transfer always gives the same bytes.
 
         Raises:
-            PolicyViolation: another receiver, more than the most of one transfer, or fees above the cap.
+            PolicyViolation: another receiver, a value above the maximum, or fees above the cap.
         """
         transaction = transfer(self._limits.chain_id, to=to, account_nonce=account_nonce, fees=fees)
         check_transfer(
@@ -52,7 +52,7 @@ class Treasury:
 
 
 def transfer(chain_id: int, *, to: str, account_nonce: int, fees: Fees) -> UnsignedTransaction:
-    """Return the transaction of a transfer, whose value travels beside it."""
+    """Return the transaction of a transfer; its value is passed separately."""
     return UnsignedTransaction(
         chain_id=chain_id,
         account_nonce=account_nonce,
@@ -65,7 +65,7 @@ def transfer(chain_id: int, *, to: str, account_nonce: int, fees: Fees) -> Unsig
 
 
 class RemoteTreasury:
-    """The treasury of a signer elsewhere, which knows the relayers and keeps limits of its own."""
+    """The treasury of a remote signer, which knows the relayers and has limits of its own."""
 
     def __init__(self, address: str, signer: RemoteSigner) -> None:
         self.address, self._signer = address, signer
@@ -80,11 +80,11 @@ class RemoteTreasury:
 
 def get_treasury() -> Treasury | RemoteTreasury | None:
     """
-    Return the treasury of this process or of its signer; None where neither has its key.
+    Return the treasury of this process or of its remote signer; None if neither has the key.
 
     Raises:
         ImproperlyConfigured: the key cannot be read.
-        SignerUnavailable: the signer has not yet said what it holds.
+        SignerUnavailable: the signer has not answered yet.
     """
     if settings.RELAY_SIGNER != "remote":
         return _local()
@@ -94,7 +94,7 @@ def get_treasury() -> Treasury | RemoteTreasury | None:
 
 
 def forget_treasury() -> None:
-    """Read the key anew when it is next wanted, after the settings have changed."""
+    """Read the key again at its next use, after the settings have changed."""
     _local.cache_clear()
 
 

@@ -1,5 +1,5 @@
 """
-The chain's values: the chain itself, what a node answers, and the client's interface.
+The chain's values: the chain itself, what nodes answer, and the client's interface.
 
 Addresses are EIP-55 text, hashes lower-case 0x-hex.
 """
@@ -18,9 +18,9 @@ _WEI_PER_COIN = 10**18
 @dataclass(frozen=True, slots=True)
 class Finality:
     """
-    When a block is final: with `blocks` blocks from its own on, its own included.
+    When a block is final: once the chain has `blocks` blocks from it on, itself included.
 
-    With `by_tag` a block is final that the node calls so (its tag `finalized`), where the node knows the tag.
+    With `by_tag`, a node's tag `finalized` decides instead, where the node knows the tag.
     """
 
     blocks: int = 64
@@ -30,13 +30,12 @@ class Finality:
 @dataclass(frozen=True, slots=True)
 class Chain:
     """
-    One chain: its nodes, what gas may cost there, and when a block is confirmed and when final.
+    One chain: its nodes, the limits of gas prices, and when a block is confirmed and when final.
 
     At most `node_places` threads of a process wait for nodes. Money and account nonces move when `quorum` nodes
-    say the same. A node whose newest block is older than
-    `max_head_age_seconds` (0: any age) or more than `max_lag_blocks` behind the others is not asked.
-    A transaction is confirmed with `confirmations` blocks from its own on, its own included.
-    `explorer_url` is empty where no block explorer is configured.
+    report the same. A node leaves the rotation if its newest block is older than `max_head_age_seconds` (0: any age)
+    or more than `max_lag_blocks` behind the others. A transaction is confirmed once the chain has `confirmations`
+    blocks from its block on, that one included. `explorer_url` is empty without a block explorer.
     """
 
     id: int
@@ -58,7 +57,7 @@ class Chain:
         return f"{self.explorer_url}/tx/{transaction_hash}" if self.explorer_url else ""
 
     def amount(self, wei: int, *, places: int) -> str:
-        """Return the amount in whole coins as people read it, rounded to so many decimal places."""
+        """Return the amount in whole coins as text, rounded to this many decimal places."""
         return f"{Decimal(wei) / _WEI_PER_COIN:,.{places}f} {self.currency}"
 
 
@@ -75,7 +74,7 @@ class Head:
 @dataclass(frozen=True, slots=True)
 class ProfileState:
     """
-    A profile, and whether it accepts one signature by one controller.
+    A profile, and whether it accepts one controller's signature.
 
     `profile_code` is empty if there is no contract; `owner` is None if the
     contract does not answer `owner()`; `permissions` are LSP-6 bits.
@@ -89,7 +88,7 @@ class ProfileState:
 
 @dataclass(frozen=True, slots=True)
 class KeyManagerState:
-    """A key manager's code and the profile it says it controls (None if it does not answer)."""
+    """A key manager's code, and the profile that its `target()` returns (None if it does not answer)."""
 
     code: bytes
     target: str | None
@@ -98,10 +97,10 @@ class KeyManagerState:
 @dataclass(frozen=True, slots=True)
 class RelayQuery:
     """
-    What to read for one relay call, and the transaction to try.
+    One relay call to read the state for, and the transaction to simulate.
 
-    `sender` would send `calldata` to the key manager with `gas_limit`; with None the node is
-    asked for the least limit that suffices, up to `gas_cap`.
+    `sender` would send `calldata` to the key manager with `gas_limit`; with None the node
+    estimates the lowest sufficient limit, up to `gas_cap`.
     """
 
     profile: str
@@ -117,10 +116,10 @@ class RelayQuery:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """
-    How the newest block would execute a relay call.
+    The simulation of a relay call at the newest block.
 
-    `gas_limit` is the one that was tried, or the estimate; None where an estimate reverted. `gas_used` is
-    None where the node did not say. `revert` is what the call reverted with; None if it succeeded.
+    `gas_limit` is the simulated one, or the estimate; None if an estimate reverted. `gas_used` is
+    None if the node did not report it. `revert` is the data that the call reverted with; None if it succeeded.
     """
 
     gas_limit: int | None
@@ -133,10 +132,10 @@ class RelayState:
     """
     Everything that the preflight of one relay call needs, read in one round trip.
 
-    Codes go by the names they are vetted by, empty where there is no contract. `relay_nonce` is the
-    next one of the controller in that channel, channel bits included; None if the key manager does
-    not answer `getNonce`. The newest block and the tip may be a few seconds old. The tip, in wei per gas,
-    is what half of the gas in recent blocks paid; 0 where those were hardly used.
+    Code names are those that staff vet, empty without a contract. `relay_nonce` is the controller's
+    next nonce in that channel, channel bits included; None if the key manager does not answer `getNonce`.
+    The newest block and the tip may be a few seconds old. The tip, in wei per gas, is the median by gas
+    of recent blocks; 0 if those blocks were nearly empty.
     """
 
     profile_code_name: str
@@ -152,7 +151,7 @@ class RelayState:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a mined transaction did and cost."""
+    """The result and the cost of a mined transaction."""
 
     transaction_hash: str
     block_number: int
@@ -167,8 +166,8 @@ class AccountState:
     """
     An account's next nonce at the newest block and at the newest confirmed one.
 
-    A block is confirmed once the chain has `confirmations` blocks from it on, itself included. Where nodes
-    differ, the quorum has seen all of this; it has not seen the nonce go beyond `highest_nonce`.
+    A block is confirmed once the chain has `confirmations` blocks from it on, itself included. With several nodes,
+    a quorum has reached these values, and a quorum has not seen the nonce go beyond `highest_nonce`.
     """
 
     latest_nonce: int
@@ -195,8 +194,8 @@ class ChainView:
     The newest block, the receipts that exist and the requested accounts.
 
     `block_hashes` has the requested heights that the chain has reached; `final` is the newest final block, None
-    where nobody asked for it. About `undecided` transactions too few nodes say the same: they are neither mined
-    nor absent for now. A height or a final block about which too few say the same is missing.
+    if it was not requested. Nodes disagree about `undecided` transactions, which count as neither mined nor absent
+    for now. A height or a final block that nodes disagree about is missing.
     """
 
     head: Head
@@ -210,7 +209,7 @@ class ChainView:
 @dataclass(frozen=True, slots=True)
 class NodeHealth:
     """
-    A node by its host, and why it is not asked at present; `fault` is empty where it is.
+    A node by its host, and why it is out of the rotation; `fault` is empty while it is in.
 
     The age of the newest block is that of the last check; None before the first.
     """
@@ -221,7 +220,7 @@ class NodeHealth:
 
 
 class SendKind(Enum):
-    """What happened to raw bytes that were handed to the node."""
+    """The outcome of sending raw bytes to the nodes."""
 
     ACCEPTED = "accepted"
     """The node holds the transaction, now or already before."""
@@ -232,12 +231,12 @@ class SendKind(Enum):
     REFUSED = "refused"
     """These bytes can never be mined as they are."""
     UNREACHABLE = "unreachable"
-    """No node answered, or none that rejects these bytes for good; send the same ones again."""
+    """No node answered or rejected these bytes permanently; send the same bytes again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SendOutcome:
-    """What the node answered to one raw transaction, with its own words in `message`."""
+    """The outcome of one raw transaction, with the node's own message."""
 
     kind: SendKind
     message: str
@@ -245,7 +244,7 @@ class SendOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ExternalExecution:
-    """A mined transaction in which a key manager verified a controller's call; anybody may have sent it."""
+    """A mined transaction in which a key manager verified a controller's call; any account may have sent it."""
 
     transaction_hash: str
     sender: str
@@ -257,7 +256,7 @@ class ExternalExecution:
 
 @dataclass(frozen=True, slots=True)
 class SentTransaction:
-    """A mined transaction of one of our accounts: where it is, what it carried and cost."""
+    """A mined transaction of one of our accounts: its place, content and cost."""
 
     transaction_hash: str
     sender: str
@@ -269,11 +268,11 @@ class SentTransaction:
 
 class ChainClient(Protocol):
     """
-    What the service asks a chain node.
+    All requests of the service to chain nodes.
 
     Addresses go in and come out as EIP-55 text, hashes as lower-case 0x-hex. Every
     method raises `NodeUnavailable` if no node gives a usable answer. If a contract
-    refuses to answer, that is a value (None, empty, 0) and not an error.
+    does not answer, that is a value (None, empty, 0) and not an error.
     """
 
     def chain_id(self) -> int:
@@ -289,7 +288,7 @@ class ChainClient(Protocol):
         ...
 
     def probe_code(self, *, address: str) -> bytes:
-        """Return the code at the address if a node says it at once; no answer says nothing about the nodes."""
+        """Return the code at the address; a best-effort read that fails fast and has no effect on the rotation."""
         ...
 
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
@@ -305,12 +304,12 @@ class ChainClient(Protocol):
         ...
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
-        """Return everything that the preflights of these calls need, read at the newest block in one round trip."""
+        """Return the states that the preflights of these calls need, read at the newest block in one round trip."""
         ...
 
     def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
         """
-        Return the least gas limit with which the newest block would execute this call.
+        Return the lowest gas limit with which the newest block would execute this call.
 
         Raises:
             CallReverted: it reverts, or needs more gas than `gas_cap`.
@@ -324,8 +323,8 @@ class ChainClient(Protocol):
         Return a gas limit for a relay call whose nonce is not due yet.
 
         Permissions and payload are checked at the newest block; nonce, signature and
-        the effects of earlier calls are not. The limit is never below what the call
-        needs in that state.
+        the effects of earlier calls are not. The limit is never below the call's need
+        in that state.
 
         Raises:
             CallReverted: the controller may not make the call, or the payload reverts.
@@ -344,13 +343,13 @@ class ChainClient(Protocol):
         """
         Return the newest block, and these transactions and accounts as of that block or a later one.
 
-        Also the hashes of the blocks at these heights, and with `finality` the newest final block. Where there
-        are several nodes, this is what the quorum of them says.
+        Also the hashes of the blocks at these heights, and with `finality` the newest final block. With several
+        nodes, this is what a quorum of them agrees on.
         """
         ...
 
     def read_pending_nonces(self, *, accounts: Sequence[str]) -> dict[str, int]:
-        """Return each account's next nonce after all transactions that any node knows, those in its pool included."""
+        """Return each account's next nonce after all transactions that any node knows, including its pool's."""
         ...
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
@@ -364,17 +363,17 @@ class ChainClient(Protocol):
         ...
 
     def read_sent(self, *, senders: Sequence[str], from_block: int, to_block: int) -> list[SentTransaction]:
-        """Return what these accounts have sent in these blocks, both included, as one node has them."""
+        """Return the transactions of these accounts in these blocks, both included, from one node."""
         ...
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
         """
-        Send signed transactions to every node in order and return what they answered to each.
+        Send signed transactions to every node in order and return the outcome of each.
 
-        A node that is away is `UNREACHABLE`, so this raises no network errors. Only a quorum refuses one.
+        Without an answer the outcome is `UNREACHABLE`; no network error is raised. Only a quorum can refuse one.
         """
         ...
 
     def nodes(self) -> list[NodeHealth]:
-        """Return every configured node, as far as this process has checked it."""
+        """Return the health of every configured node, as this process has last checked it."""
         ...

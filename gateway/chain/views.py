@@ -21,7 +21,7 @@ Read = Callable[[Sequence[Call]], list[Any]]
 
 
 def is_answer(error: RpcError) -> bool:
-    """Return whether the error is an answer here: a node that does not know a name for a block says so by one."""
+    """Return whether the error is an answer: a node reports an unknown block tag by an error."""
     return node_errors.is_call_error(error) or node_errors.is_block_error(error)
 
 
@@ -35,12 +35,12 @@ def view_of(
     finality: Finality | None = None,
 ) -> ChainView:
     """
-    Return the view of the node that `read` asks; see `ChainClient.read_chain`.
+    Return one node's view, read by `read`; see `ChainClient.read_chain`.
 
     Raises:
-        NodeUnavailable: it gave no usable answer.
+        NodeUnavailable: the node gave no usable answer.
     """
-    # The head is read first: a block that arrives meanwhile can only add to what is read afterwards.
+    # The head is read first, so that a block which arrives meanwhile can only add to the later reads.
     block, *replies = read(
         [
             NEWEST_BLOCK,
@@ -82,12 +82,12 @@ def _account_states(accounts: Sequence[str], replies: Sequence[Any]) -> dict[str
 
 
 def _height(newest: Head, blocks: int) -> int:
-    """Return the newest height with that many blocks from it on, itself included."""
+    """Return the newest height that has this many blocks from it on, its own included."""
     return max(0, newest.number - blocks + 1)
 
 
 def _final_calls(newest: Head, finality: Finality | None) -> list[Call]:
-    """Ask for the newest final block: what the tag names comes first, if the tag counts."""
+    """Return the calls that read the newest final block; the block of the tag comes first, if tags count."""
     if finality is None:
         return []
     names = [hex(_height(newest, finality.blocks))]
@@ -99,14 +99,14 @@ def _block(name: str) -> Call:
 
 
 def _block_id(reply: Any) -> BlockId | None:
-    """Read which block it is; None if the node knows none."""
+    """Return the number and hash in a response; None if the node has no such block."""
     if reply is None or isinstance(reply, RpcError):
         return None
     return BlockId(rpc.quantity(rpc.member(reply, "number")), _text(reply, "hash"))
 
 
 def _receipt(reply: Any) -> Receipt | None:
-    """Read a receipt; None if the node has none."""
+    """Return the receipt in a response; None if the node has none."""
     if reply is None:
         return None
     return Receipt(

@@ -10,7 +10,7 @@ from eth_account.messages import encode_defunct
 
 from credit_relay_client import RelayCall, personal_sign, quota_message, sign_hash
 from gateway.chain import lsp25, mistakes
-from gateway.chain.lsp15 import quota_digests
+from gateway.chain.signatures import quota_digests
 from tests.docs.pages import DOCS, rows
 
 VECTORS = json.loads((DOCS / "examples/vectors.json").read_text())

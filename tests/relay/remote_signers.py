@@ -17,7 +17,7 @@ from gateway.chain.signing import set_signer
 from gateway.chain.treasury import forget_treasury
 from signer.journal import Journal
 from signer.keys import Keyring, MemoryKey
-from signer.policy import Limits
+from signer.policy import TransactionLimits
 from signer.service import Policy, SigningService
 from signer.targets import NodeTargets
 from tests.signer.parts import serving
@@ -38,7 +38,7 @@ class RemoteSigners:
             timeout_seconds=60,
         )
         self.policy = Policy(
-            Limits(
+            TransactionLimits(
                 django_settings.CHAIN_ID,
                 django_settings.RELAY_FEE_CAP_WEI,
                 max_gas=django_settings.RELAY_MAX_GAS,
@@ -57,7 +57,7 @@ class RemoteSigners:
     @contextmanager
     def restarted(self, keys: Keyring) -> Iterator[None]:
         """Serve with other keys on the same journal, as after a restart."""
-        self.service._journal.close()
+        self.service.journal.close()
         self.keys = keys
         self.service = self._started()
         with self.serving():

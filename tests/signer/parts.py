@@ -14,7 +14,7 @@ from signer.client import Certificates, SignerClient
 from signer.journal import Journal
 from signer.keys import Key, Keyring, MemoryKey
 from signer.messages import SigningRequest
-from signer.policy import Limits
+from signer.policy import TransactionLimits
 from signer.server import Server
 from signer.service import Policy, SigningService
 from signer.targets import NodeAway, Targets, Trust
@@ -23,7 +23,7 @@ from tests.fakes.profiles import random_address
 
 CHAIN_ID, FEE_CAP, MAX_GAS = 4201, 20 * 10**9, 3_000_000
 POLICY = Policy(
-    Limits(CHAIN_ID, FEE_CAP, MAX_GAS),
+    TransactionLimits(CHAIN_ID, FEE_CAP, MAX_GAS),
     gas_per_hour=10**9,
     max_gas_untrusted=0,
     transfer_wei=2 * 10**17,

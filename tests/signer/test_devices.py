@@ -160,7 +160,7 @@ def test_a_pin_that_became_wrong_is_tried_once(module: str, token: Token) -> Non
     key = token.keys(TREASURY)[0]
     token._pin = _PIN + "0"
     token.close()
-    with patch.object(token, "_open", side_effect=token._open) as opened:
+    with patch.object(token, "open_session", side_effect=token.open_session) as opened:
         for _ in range(3):
             with pytest.raises(KeyUnusable, match="PinIncorrect"):
                 key.sign(bytes(32))

@@ -5,14 +5,15 @@ from unittest.mock import patch
 
 import pytest
 
-from signer import journal as journals
 from signer.__main__ import Pruning
+from signer.journal import Journal
 from signer.messages import Outcome
 from signer.service import SigningService
 from signer.targets import NodeAway, NodeTargets, Trust
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.signer.parts import (
     CHAIN_ID,
+    POLICY,
     Clock,
     FakeTargets,
     new_keys,
@@ -58,9 +59,9 @@ def test_what_is_final_for_long_goes_and_its_account_nonces_stay_closed(
     assert service.prune(days=30) == 2
     assert service.prune(days=30) == 0
     assert service.signed_ever() == 8
-    journal = service._journal
+    journal = service.journal
     journal.close()
-    again = new_service(tmp_path, service._keys, targets, clock=clock)
+    again = new_service(tmp_path, service.keyring, targets, clock=clock)
     replayed = again.sign([*calls[:2], self_transfer(relayer, account_nonce=1)])
     assert all(map(_is_refused, replayed))
     for call in (calls[2], calls[5], kept):
@@ -69,19 +70,20 @@ def test_what_is_final_for_long_goes_and_its_account_nonces_stay_closed(
 
 
 def test_many_entries_go_step_by_step_and_the_file_grows_no_further(
-    service: SigningService, targets: FakeTargets, clock: Clock
+    tmp_path: Path, targets: FakeTargets, clock: Clock
 ) -> None:
+    journal = Journal(str(tmp_path / "small"), prune_step=10)
+    service = SigningService(new_keys(), POLICY, journal, targets, clock=clock)
     relayer = service.keys().relayers[0]
     target, sizes = targets.key_manager(), []
-    with patch.object(journals, "_MOST_AT_ONCE", 10):
-        for begin in range(0, 200, 50):
-            calls = [relay_call(relayer, target, account_nonce=begin + nonce) for nonce in range(50)]
-            service.sign(calls)
-            clock.now += 31 * _DAY
-            targets.used = {relayer: begin + 50}
-            # The newest entry stays until the next time.
-            assert service.prune(days=30) == (49 if begin == 0 else 50)
-            sizes.append(service.journal_bytes())
+    for begin in range(0, 200, 50):
+        calls = [relay_call(relayer, target, account_nonce=begin + nonce) for nonce in range(50)]
+        service.sign(calls)
+        clock.now += 31 * _DAY
+        targets.used = {relayer: begin + 50}
+        # The newest entry stays until the next time.
+        assert service.prune(days=30) == (49 if begin == 0 else 50)
+        sizes.append(service.journal_bytes())
     assert sizes[1] == sizes[-1]
 
 
@@ -89,7 +91,7 @@ def test_without_a_node_nothing_is_forgotten_and_signing_goes_on(
     service: SigningService, targets: FakeTargets
 ) -> None:
     targets.is_away = True
-    Pruning(service, days=30).look()
+    Pruning(service, days=30).prune()
     assert isinstance(service.sign([self_transfer(service.keys().relayers[0])])[0], SignedTransaction)
 
 
@@ -100,7 +102,7 @@ def test_a_node_that_knows_no_final_block_or_answers_no_number_says_nothing(
     answers: list[str | None],
 ) -> None:
     targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
-    with patch.object(NodeTargets, "_ask", return_value=answers), pytest.raises(NodeAway):
+    with patch.object(NodeTargets, "batch", return_value=answers), pytest.raises(NodeAway):
         targets.used_nonces(["0x" + "aa" * 20])
 
 
@@ -111,12 +113,12 @@ def test_a_node_that_answers_neither_chain_nor_code_tells_nothing_of_a_contract(
     answers: list[str | None],
 ) -> None:
     targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
-    with patch.object(NodeTargets, "_ask", side_effect=[answers, ["0x"]]), pytest.raises(NodeAway):
+    with patch.object(NodeTargets, "batch", side_effect=[answers, ["0x"]]), pytest.raises(NodeAway):
         targets.trust_of(["0x" + "aa" * 20])
 
 
 def test_an_answer_that_is_no_address_names_no_profile() -> None:
     targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
     address, word = "0x" + "aa" * 20, "0x" + "zz" * 32
-    with patch.object(NodeTargets, "_ask", side_effect=[[hex(CHAIN_ID), "0x60", word], ["0x"]]):
+    with patch.object(NodeTargets, "batch", side_effect=[[hex(CHAIN_ID), "0x60", word], ["0x"]]):
         assert targets.trust_of([address]) == {address: Trust.NONE}

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from signer.journal import Journal, JournalInUse
-from signer.keys import Key, KeyUnusable
+from signer.keys import Key, Keyring, KeyUnusable
 from signer.messages import Outcome, SigningRequest
-from signer.policy import MOST_ON_ONE_NONCE
+from signer.policy import MAX_PER_NONCE
 from signer.service import SigningService
 from signer.targets import Trust
 from signer.transactions import PolicyViolation, SignedTransaction
@@ -209,7 +209,7 @@ def test_an_account_nonce_has_room_for_so_many_transactions(
     service: SigningService, targets: FakeTargets, relayer: str
 ) -> None:
     call = relay_call(relayer, targets.key_manager())
-    tips = range(MOST_ON_ONE_NONCE)
+    tips = range(MAX_PER_NONCE)
     signed = service.sign([self_transfer(relayer, max_priority_fee_per_gas_wei=tip) for tip in tips])
     assert all(isinstance(outcome, SignedTransaction) for outcome in signed)
     assert _refusal(_one(service, self_transfer(relayer, max_fee_per_gas_wei=FEE_CAP))) == "policy"
@@ -233,8 +233,8 @@ def test_what_was_signed_outlives_the_process(
     first = _hash(_one(service, call))
     with pytest.raises(JournalInUse):
         Journal(str(tmp_path / "journal"))
-    service._journal.close()
-    again = new_service(tmp_path, service._keys, targets, clock=clock)
+    service.journal.close()
+    again = new_service(tmp_path, service.keyring, targets, clock=clock)
     assert _hash(_one(again, call)) == first
     assert again.spent() == service.spent()
     assert _refusal(_one(again, relay_call(relayer, call.transaction.to))) == "nonce-used"
@@ -315,22 +315,23 @@ def test_code_that_is_not_trusted_gets_as_much_gas_as_the_signer_allows_it(
 
 
 def test_a_device_that_does_not_answer_leaves_nothing_signed(tmp_path: Path, targets: FakeTargets) -> None:
-    keys = new_keys()
-    service = new_service(tmp_path, keys, targets)
-    relayer = service.keys().relayers[0]
-    key, keys.relayers[relayer] = keys.relayers[relayer], _Broken(relayer)
-    service._calling[relayer] = keys.relayers[relayer]
-    call = relay_call(relayer, targets.key_manager())
+    device = _Device()
+    service = new_service(tmp_path, Keyring.of([device]), targets)
+    call = relay_call(device.address, targets.key_manager())
+    device.is_away = True
     assert _one(service, call) is None
-    service._calling[relayer] = key
+    device.is_away = False
     assert _hash(_one(service, call))
 
 
-class _Broken:
-    """A device without its cable."""
+class _Device:
+    """A device that may be unplugged."""
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self) -> None:
+        self._key, self.is_away = new_key(), False
+        self.address = self._key.address
 
     def sign(self, digest: bytes) -> bytes:
-        raise KeyUnusable("as a test wants it")
+        if self.is_away:
+            raise KeyUnusable("as a test wants it")
+        return self._key.sign(digest)

@@ -12,9 +12,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from gateway.chain.config import get_chain
-from gateway.chain.lsp15 import quota_digests
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.signatures import recover_signers
+from gateway.chain.signatures import quota_digests, recover_signers
 from relay import queries
 from relay.errors import KeyManagerNotFound, KeyManagerNotOwner
 from relay.models import RelayTransaction

@@ -14,8 +14,7 @@ from django.conf import settings
 from credits.queries import allowance_at
 from gateway.chain.client import get_chain_client
 from gateway.chain.lsp6 import Permission
-from gateway.chain.lsp15 import quota_digests
-from gateway.chain.signatures import recover_signers
+from gateway.chain.signatures import quota_digests, recover_signers
 from relay.errors import QuotaSignatureInvalid, TimestampOutOfWindow
 from relay.queries import rows_of_quota
 from relay.services.accepting.acceptance import Caller

@@ -19,7 +19,7 @@ from django.db import IntegrityError, transaction
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.errors import SignerUnavailable
-from gateway.chain.remote_signing import RETRY_AFTER_SECONDS, used_up
+from gateway.chain.remote_signing import RETRY_AFTER_SECONDS, limit_reached
 from gateway.chain.signing import get_signer
 from gateway.common import db
 from relay.errors import RelayNonceTaken
@@ -110,7 +110,7 @@ def complete(calls: Sequence[Unsigned]) -> list[str | Exception]:
     A call that the signer refuses is withdrawn. A call without an answer stays for a repeat or the sweep.
     """
     try:
-        outcomes = get_signer().sign_together([call.request for call in calls])
+        outcomes = get_signer().sign_batch([call.request for call in calls])
     except SignerUnavailable as away:
         return [away] * len(calls)
     signed, refused = [], []
@@ -136,7 +136,7 @@ def _error(outcome: object) -> Exception:
 
 def _refused(refusal: PolicyViolation) -> Exception:
     if refusal.refusal == "used-up":
-        return used_up()
+        return limit_reached()
     if refusal.refusal == "nonce-used":
         return given_up()
     logger.error("the signer refuses a call: %s", refusal)

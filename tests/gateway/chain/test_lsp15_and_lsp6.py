@@ -3,8 +3,7 @@
 import pytest
 
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission, permissions_key
-from gateway.chain.lsp15 import quota_digests
-from gateway.chain.signatures import recover_address
+from gateway.chain.signatures import quota_digests, recover_address
 from tests.fakes.profiles import random_address
 from tests.gateway.chain.vectors import VECTORS, octets
 

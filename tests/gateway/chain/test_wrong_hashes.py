@@ -27,7 +27,7 @@ _CHAIN_ID = 4201
 def test_the_published_wrong_hashes_are_known(name: str, code: str) -> None:
     call = RelayCall(VECTORS["key_manager"], octets(VECTORS["payload"]), b"", 0)
     codes = {
-        "0x" + wrong.digest.hex(): wrong.code
+        "0x" + wrong.digest.hex(): wrong.mistake.code
         for wrong in wrong_hashes(chain_id=42, call=call, profile=VECTORS["up"])
     }
     assert codes[VECTORS["known_wrong_hashes_chain42_nonce0"][name]] == code
@@ -76,7 +76,7 @@ def test_a_wrong_number_in_the_hash_is_named(
     }
     signature = profile.controller.sign(relay_digest(**fields | changed))
     (wrong,) = _signed_hashes(profile, call, signature)
-    assert wrong.code == code
+    assert wrong.mistake.code == code
     assert named in wrong.detail
     assert "{" not in wrong.detail
 
@@ -89,7 +89,9 @@ def test_personal_sign_over_the_hash_is_named_as_bytes_and_as_text(profile: Prof
     account = Account.from_key(profile.controller.private_key)
     as_bytes = account.sign_message(encode_defunct(primitive=digest)).signature
     as_text = account.sign_message(encode_defunct(text="0x" + digest.hex())).signature
-    codes = [_signed_hashes(profile, call, bytes(signature))[0].code for signature in (as_bytes, as_text)]
+    codes = [
+        _signed_hashes(profile, call, bytes(signature))[0].mistake.code for signature in (as_bytes, as_text)
+    ]
     assert codes == ["signature-personal-sign-digest", "signature-personal-sign-text"]
 
 
@@ -115,5 +117,5 @@ def test_a_mistake_becomes_a_refusal_with_its_facts(profile: Profile) -> None:
     refusals = [one.refusal(controller=profile.controller.address) for one in wrong]
     assert {type(refusal) for refusal in refusals} <= set(SignatureMistake.__subclasses__())
     assert {refusal.status for refusal in refusals} == {400}
-    assert [refusal.code for refusal in refusals] == [one.code for one in wrong]
+    assert [refusal.code for refusal in refusals] == [one.mistake.code for one in wrong]
     assert refusals[0].members == {"controller": profile.controller.address}

@@ -54,6 +54,7 @@ _REPLIES: dict[str, Any] = {
         "baseFeePerGas": "0x7",
         "hash": "0x" + "0a" * 32,
     },
+    "eth_maxPriorityFeePerGas": "0x1",
     "eth_feeHistory": {"oldestBlock": "0x1", "reward": [["0x1"]] * 10, "gasUsedRatio": [0.5] * 10},
 }
 _RETURNED = {

@@ -27,8 +27,7 @@ _Result = TypeVar("_Result")
 RETRY_AFTER_SECONDS = 2
 # How long the signer's addresses are cached, and how long after a failure they are read again.
 _KEYS_SECONDS, _FAILURE_SECONDS = 30.0, 3.0
-# How long requests to a failing signer are refused at once, and the timeout of the health check after that.
-_PAUSE_SECONDS, _HEALTH_SECONDS = 1.0, 1.0
+_HEALTH_SECONDS = 1.0
 # Rows may change between two runs, so that each needs another signature.
 _MAX_RUNS = 4
 
@@ -79,11 +78,13 @@ class RemoteSigner:
     """
 
     is_remote = True
+    # How long requests are refused at once after a failure; then the health check decides.
+    pause_seconds = 1.0
 
     def __init__(self, client: SignerClient, health: SignerClient) -> None:
         self._client, self._health = client, health
         self._is_failing = False
-        self._refused_until = 0.0
+        self.refused_until = 0.0
         self._health_lock = threading.Lock()
         self._cached_keys: KeyList | None = None
         self._refresh_at = 0.0
@@ -102,7 +103,7 @@ class RemoteSigner:
     def require_answers(self) -> None:
         if not self._is_failing:
             return
-        if time.monotonic() < self._refused_until or not self._health_lock.acquire(blocking=False):
+        if time.monotonic() < self.refused_until or not self._health_lock.acquire(blocking=False):
             raise _away()
         try:
             self._health.read("/health")
@@ -142,7 +143,7 @@ class RemoteSigner:
             raise self._failed() from error
 
     def _failed(self) -> SignerUnavailable:
-        self._refused_until = time.monotonic() + _PAUSE_SECONDS
+        self.refused_until = time.monotonic() + self.pause_seconds
         self._is_failing = True
         return _away()
 

@@ -1,7 +1,6 @@
 """A signer elsewhere with the keys of the settings, before which the relay's own tests can be run."""
 
 import secrets
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +10,7 @@ from django.conf import settings as django_settings
 from pytest_django import Settings
 
 from devstack.services.stack import Services
-from gateway.chain import remote_signing as remote
-from gateway.chain.remote_signing import remote_signer
+from gateway.chain.remote_signing import RemoteSigner, remote_signer
 from gateway.chain.signing import set_signer
 from gateway.chain.treasury import forget_treasury
 from signer.journal import Journal
@@ -61,9 +59,8 @@ class RemoteSigners:
         self.keys = keys
         self.service = self._started()
         with self.serving():
-            # A process that ends takes its connections along; half a minute later its keys are asked for again.
-            remote_signer()._client._kept = threading.local()
-            remote_signer()._refresh_at = 0.0
+            # As in a process that has no connection to the old one, and has not cached its addresses.
+            remote_signer.cache_clear()
             yield
 
     @contextmanager
@@ -85,7 +82,7 @@ def remote_signing(services: Services, folder: Path, settings: Settings) -> Iter
     set_signer(None)
     forget_treasury()
     # Tests let it be silent and answer within the same moment.
-    with patch.object(remote, "_PAUSE_SECONDS", 0.0):
+    with patch.object(RemoteSigner, "pause_seconds", 0.0):
         yield signers
     settings.RELAY_SIGNER = "local"
     set_signer(None)

@@ -13,10 +13,10 @@ from pytest_django import Settings
 from credits.models import CreditHold
 from credits.queries import balance_of
 from credits.services.reconciliation import find_differences
-from gateway.chain import remote_signing
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import SignerUnavailable
 from gateway.chain.lsp25 import RelayCall
+from gateway.chain.remote_signing import RemoteSigner, remote_signer
 from gateway.chain.signing import get_signer, set_signer
 from gateway.chain.treasury import get_treasury
 from gateway.common import db
@@ -179,7 +179,7 @@ def test_what_cannot_be_signed_in_time_is_given_up_and_its_account_nonce_used_up
 def test_while_the_signer_is_known_to_be_silent_nothing_is_taken(
     user: User, new_call: NewCall, accept: Accept
 ) -> None:
-    with away(), patch.object(remote_signing, "_PAUSE_SECONDS", 1_000.0):
+    with away(), patch.object(RemoteSigner, "pause_seconds", 1_000.0):
         with pytest.raises(SignerUnavailable):
             execute(user=user, call=new_call(), now=timezone.now())
         before = list(Relayer.objects.order_by("pk").values()), CreditHold.objects.count()
@@ -187,7 +187,7 @@ def test_while_the_signer_is_known_to_be_silent_nothing_is_taken(
             execute(user=user, call=new_call(channel=7), now=timezone.now())
         assert (list(Relayer.objects.order_by("pk").values()), CreditHold.objects.count()) == before
         assert unsigned.waiting().calls == 1
-    remote_signing.remote_signer()._silent_until = 0.0
+    remote_signer().refused_until = 0.0
     accept(channel=7)
     # Its health is good, so the next one goes to it; that one fails again.
     with away(), pytest.raises(SignerUnavailable):

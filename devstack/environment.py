@@ -24,7 +24,7 @@ from devstack.files import read_json, write_json
 from devstack.services.outside import Outside
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.world.keys import address_of
-from gateway.common.processes import SIGNING, withheld
+from gateway.common.processes import RANDOM, SIGNING, withheld
 
 CREDIT_WEI = 10**12
 CREDITS_PER_MAJOR_UNIT = 1_000  # the payout rate of every currency until staff add another one
@@ -106,11 +106,9 @@ def django_environment(
         "CHAIN_RPC_URLS": services.rpc_url,
         "CHAIN_BLOCK_SECONDS": str(max(1, math.ceil(block_time or 1))),
         "AUTH_SIGNING_KEYS": secrets.signing_key,
+        **{name: secrets.derived(name) for name in RANDOM},
         "AUTH_REFRESH_SECRET": secrets.refresh,
         "AUTH_DOMAIN": f"127.0.0.1:{port}",
-        "CHECKIN_SEED_SECRETS": secrets.derived("check-in"),
-        "AD_NETWORK_SECRET_KEYS": secrets.derived("ad networks"),
-        "WEBHOOK_SECRET_KEYS": secrets.derived("webhooks"),
         # Demo profiles carry name and picture with them; nobody is asked.
         "IPFS_GATEWAY_URL": "https://ipfs.invalid",
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),

@@ -30,16 +30,13 @@ BASE_DIR = Path(__file__).resolve().parents[1]
 # Which process of compose.yaml this is; empty where one process does everything. It decides which secrets are refused.
 _PROCESS = env.choice("GATEWAY_PROCESS", allowed=("", *processes.PROCESSES), default="")
 SECRET_KEY = env.secret("SECRET_KEY")
-DEBUG = False
 ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
 # Where callers reach the service. With https, cookies are secure and plain http is refused.
 PUBLIC_URL = env.base_url("PUBLIC_URL")
 _IS_HTTPS = PUBLIC_URL.startswith("https://")
 WEB_SERVES = {"web": "service", "admin": "admin"}.get(_PROCESS, "all")
 ROOT_URLCONF = "gateway.urls"
-USE_TZ = True
 TIME_ZONE = "UTC"
-LANGUAGE_CODE = "en-us"
 FORMAT_MODULE_PATH = "gateway.admin.formats"
 APPEND_SLASH = False
 # Bytes of a request's body.
@@ -223,14 +220,12 @@ CACHES: dict[str, dict[str, Any]] = {
 # ------------ Browsers: https, cookies, framing, content policy, origins -------------------------------------
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _IS_HTTPS
-SESSION_COOKIE_HTTPONLY = True
 SECURE_HSTS_SECONDS = 31_536_000 if _IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
 SECURE_SSL_REDIRECT = _IS_HTTPS
 # Only pages for people are redirected. An API call over plain http must fail, so that its sender notices.
 SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems|account)(/|$)|$)"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
-X_FRAME_OPTIONS = "DENY"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 CSRF_FAILURE_VIEW = "gateway.admin.error_pages.csrf_failed"
 CONTENT_SECURITY_POLICY = {
@@ -250,7 +245,6 @@ CORS_ALLOWED_ORIGINS = env.listing("CORS_ALLOWED_ORIGINS", default=())
 # Browser wallets call from extension origins; the API knows no cookies, so any origin may be allowed.
 CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
 CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
-CORS_ALLOW_CREDENTIALS = False
 CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key", "relay-quote")
 CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 
@@ -282,7 +276,7 @@ LSP15_SIGNER_RATE, LSP15_NEW_SIGNER_RATE = "120/minute", "30/minute"
 AUTH_NONCE_RATE = AUTH_VERIFY_RATE = env.rate("AUTH_RATE", "30/minute")
 AUTH_REFRESH_RATE = LEDGER_ROOTS_RATE = "60/minute"
 POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
-# Anybody can repeat the public signature of a call that failed on chain. After this many failures they need a token.
+# Anyone can repeat the public signature of a call that failed on chain. After this many failures, a token is needed.
 LSP15_FAILURES_PER_CALL = 2
 # How long a request waits for a call's status to change.
 RELAY_WAIT_SECONDS = 20
@@ -340,7 +334,7 @@ CREDIT_WEI = env.integer("CREDIT_WEI", default=10**12, minimum=1)
 # The number of blocks, including its own, after which a transaction is settled, and after which it is final.
 CONFIRMATIONS = env.integer("CONFIRMATIONS", default=2, minimum=1)
 FINALITY_BLOCKS = env.integer("FINALITY_BLOCKS", default=64, minimum=CONFIRMATIONS)
-# Whether the node's block tag `finalized` decides what is final, if the node has it.
+# Whether the node's block tag `finalized` determines finality, if the node has it.
 FINALITY_TAG = env.flag("FINALITY_TAG", default=False)
 # The signer, as unix:///path or https://host:port, and the folder with tls.crt, tls.key and ca.crt for https.
 SIGNER_URL = env.optional("SIGNER_URL")
@@ -360,11 +354,9 @@ if RELAY_SIGNER != "local":
 # Derives the keys of the relayers that staff add later, at most this many.
 RELAY_RELAYER_MNEMONIC = env.secret("RELAY_RELAYER_MNEMONIC", default="")
 RELAY_DERIVED_RELAYERS = 16
-RELAY_RELAYER_KEYS = (
-    env.secrets("RELAY_RELAYER_KEYS", default="" if RELAY_RELAYER_MNEMONIC else None)
-    if RELAY_SIGNER == "local"
-    else []
-)
+RELAY_RELAYER_KEYS = []
+if RELAY_SIGNER == "local":
+    RELAY_RELAYER_KEYS = env.secrets("RELAY_RELAYER_KEYS", default="" if RELAY_RELAYER_MNEMONIC else None)
 # The account that funds relayers: its key, or only its address, whose balance is then watched.
 RELAY_TREASURY_KEY = env.secret("RELAY_TREASURY_KEY", default="")
 RELAY_TREASURY_ADDRESS = env.optional("RELAY_TREASURY_ADDRESS")
@@ -421,7 +413,7 @@ STRIPE_AUTOMATIC_TAX = env.flag("STRIPE_AUTOMATIC_TAX", default=False)
 BILLING_CURRENCIES = env.listing("BILLING_CURRENCIES", default=("usd", "eur", "gbp", "chf"))
 BILLING_MAX_AMOUNT_MINOR = env.integer("BILLING_MAX_AMOUNT_MINOR", default=1_000_000, minimum=100)
 
-# ------------ Check-ins --------------------------------------------------------------------------------------
+# ------------ Check-ins and ad networks ----------------------------------------------------------------------
 
 # The daily seeds derive from a secret and a salt in the database: new seeds from the first, old ones from any of them.
 CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS")
@@ -429,17 +421,13 @@ CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS")
 CHECKIN_MAX_DAILY_ATTEMPTS = 5
 CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
 CHECKIN_MAX_DAILY_EXPERIENCE = 5_000
-
-# ------------ Ad networks ------------------------------------------------------------------------------------
-
 ADMOB_KEYS_URL = "https://www.gstatic.com/admob/reward/verifier-keys.json"
 # Encrypts the networks' secrets in the database. The first key encrypts; all keys decrypt.
 AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")
 
-# ------------ Webhooks to wallet apps ------------------------------------------------------------------------
+# ------------ Webhooks to wallet apps, and the ledger's signed roots -----------------------------------------
 
-# Encrypts the endpoints' secrets in the database. The first key encrypts; all keys decrypt. Without a key, staff cannot
-# create endpoints.
+# Encrypts the endpoints' secrets likewise. Without a key, staff cannot create endpoints.
 WEBHOOK_SECRET_KEYS = env.secrets("WEBHOOK_SECRET_KEYS", default="")
 WEBHOOK_TIMEOUT_SECONDS = 15
 # Development stacks allow endpoints over plain http and on this machine.
@@ -448,9 +436,6 @@ WEBHOOK_ALLOW_HTTP = WEBHOOK_ALLOW_LOOPBACK = False
 WEBHOOK_DISABLE_DAYS = 5
 # How long delivered and abandoned messages are kept; until then staff can send them again.
 WEBHOOK_KEPT_DAYS = 30
-
-# ------------ The ledger's signed roots ----------------------------------------------------------------------
-
 # PEM: the private key (EC P-256) that signs roots, and the public keys of all roots.
 LEDGER_SIGNING_KEY = env.secret("LEDGER_SIGNING_KEY", default="")
 LEDGER_PUBLIC_KEYS = env.secret("LEDGER_PUBLIC_KEYS", default="")
@@ -479,12 +464,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     **_sentinels,
 }
 # In the relay queue, a full reconciliation would delay calls.
-CELERY_TASK_ROUTES = {
-    "relay.reconcile": {"queue": "default"},
-    "relay.*": {"queue": "relay"},
-}
+CELERY_TASK_ROUTES = {"relay.reconcile": {"queue": "default"}, "relay.*": {"queue": "relay"}}
 CELERY_TASK_DEFAULT_QUEUE = "default"
-CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULER = "gateway.celery:Clock"
 
 # ------------ Monitoring and logs ----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.common import redis_urls
+from gateway.common.processes import RANDOM
 
 
 def signing_key() -> str:
@@ -30,12 +31,9 @@ _environment = {
     "CHAIN_ID": "4201",
     "CHAIN_RPC_URLS": "http://127.0.0.1:1",
     "AUTH_SIGNING_KEYS": signing_key(),
+    **{name: secrets.token_urlsafe(50) for name in RANDOM},
     "LEDGER_SIGNING_KEY": signing_key(),
-    "AUTH_REFRESH_SECRET": secrets.token_urlsafe(50),
     "AUTH_DOMAIN": "testserver",
-    "CHECKIN_SEED_SECRETS": secrets.token_urlsafe(50),
-    "WEBHOOK_SECRET_KEYS": secrets.token_urlsafe(50),
-    "AD_NETWORK_SECRET_KEYS": secrets.token_urlsafe(50),
     "RELAY_RELAYER_KEYS": ",".join("0x" + secrets.token_hex(32) for _ in range(3)),
 }
 if os.environ.get("PGBOUNCER"):

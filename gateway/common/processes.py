@@ -23,6 +23,9 @@ USED_BY = {
     "LEDGER_SIGNING_KEY": ("worker-default",),
 }
 
+# Secrets for which any random text of 32 characters or more will do. Tests and development stacks make them up.
+RANDOM = ("AUTH_REFRESH_SECRET", "CHECKIN_SEED_SECRETS", "AD_NETWORK_SECRET_KEYS", "WEBHOOK_SECRET_KEYS")
+
 
 def withheld(process: str) -> list[str]:
     """Return the secrets that a process must not be given; none for a process without a name."""

@@ -33,7 +33,7 @@ def _documented() -> dict[str, list[str]]:
     documented = {}
     for cells in rows(DOCS / "configuration.md"):
         names = code_spans(cells[0])
-        if names and len(cells) == 4:
+        if names and len(cells) == 3:
             documented[names[0]] = cells
     return documented
 

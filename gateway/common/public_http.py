@@ -1,10 +1,10 @@
 """
-Requests to addresses that others chose, such as the endpoint of a wallet app.
+Requests to URLs that users chose, such as the webhook endpoint of a wallet app.
 
-They must reach nothing that this machine alone can reach: databases, other services, the cloud's metadata. So a host's
-name is resolved once, each of its addresses must be public, and the connection goes to the address that was looked
-at: a name that means another one a moment later gains nothing. No redirect is followed, no proxy is asked, and neither
-time nor length of an answer is up to who answers.
+Such a request must not reach internal services: databases, other hosts, the cloud's metadata (SSRF). The host name is
+resolved once, every address that it resolves to must be public, and the connection goes to the address that was
+checked, so DNS rebinding gains nothing. Redirects are not followed and proxies are not used. Response time and size
+are bounded: the deadline covers the whole exchange, also a response that arrives byte by byte.
 """
 
 import ipaddress
@@ -20,26 +20,27 @@ from functools import cache
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from urllib.parse import urlsplit
 
-# Everything that is routed publicly. What wraps an IPv4 address, which may be a private one, lies outside or is named.
+# All publicly routed IPv6 addresses. Addresses that embed an IPv4 address, maybe a private one, are outside of it or
+# listed here: 6to4 and Teredo.
 _GLOBAL_UNICAST = ipaddress.ip_network("2000::/3")
-_WRAPPING = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
+_EMBEDDING_IPV4 = (ipaddress.ip_network("2002::/16"), ipaddress.ip_network("2001::/32"))
 _PORTS = {"https": 443, "http": 80}
-_LONGEST_URL = 2000
-# Between the end of reading and the end of the connection.
-_LAST_SECONDS = 1.0
+_MAX_URL_LENGTH = 2000
+# Time between the deadline for reading and the end of the connection.
+_CLOSE_SECONDS = 1.0
 
 
 class AddressRefused(Exception):
-    """The address may not be asked; the text says why."""
+    """The URL must not be requested; the message gives the reason."""
 
 
 class NoAnswer(Exception):
-    """Nothing that is HTTP came in time; the text says what happened."""
+    """No HTTP response arrived in time; the message gives the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The status of an answer, and the beginning of its body."""
+    """The status of a response, and the beginning of its body."""
 
     status: int
     body: bytes
@@ -47,7 +48,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Exceptions:
-    """What is allowed beyond https and public addresses, for development."""
+    """What development may request besides https URLs of public addresses."""
 
     http: bool = False
     loopback: bool = False
@@ -63,10 +64,10 @@ class _Target:
 
 def require_usable(url: str, *, allowed: Exceptions) -> None:
     """
-    Refuse an address that could never be asked, without resolving its name.
+    Check a URL without resolving its host name.
 
     Raises:
-        AddressRefused: it is malformed, not https, has a password in it, or names an address that is not public.
+        AddressRefused: the URL is malformed, not https, contains credentials, or its host is a non-public address.
     """
     target = _target_of(url, allowed)
     with suppress(ValueError):
@@ -83,17 +84,17 @@ def post(
     answer_bytes: int = 1024,
 ) -> Answer:
     """
-    Post the body and return the answer, of which at most `answer_bytes` are read.
+    Post the body and return the response, of whose body at most `answer_bytes` are read.
 
     Raises:
-        AddressRefused: the address is malformed, or one of those that its name has is not public.
-        NoAnswer: the name is unknown, nobody answers within so many seconds, or what comes is not HTTP.
+        AddressRefused: the URL is malformed, or its host name resolves to a non-public address.
+        NoAnswer: the host name cannot be resolved, or no HTTP response arrives within `seconds`.
     """
     return _ask("POST", url, body, headers, seconds, allowed, answer_bytes)
 
 
 def get(url: str, *, seconds: float, allowed: Exceptions, answer_bytes: int) -> Answer:
-    """Read what lies at the address, in the same way."""
+    """Request the URL; bounded and checked like `post`."""
     return _ask("GET", url, None, {}, seconds, allowed, answer_bytes)
 
 
@@ -121,7 +122,7 @@ def _ask(
 
 
 def _beginning(response: HTTPResponse, length: int) -> bytes:
-    """Return what has come of the body when time is up; the status counts, whatever follows it."""
+    """Return the beginning of the body, or nothing if it does not arrive in time; the status stands either way."""
     try:
         return response.read(length)
     except (OSError, HTTPException):
@@ -129,12 +130,12 @@ def _beginning(response: HTTPResponse, length: int) -> bytes:
 
 
 def is_public(text: str) -> bool:
-    """Return whether packets to this IP address leave for the public internet."""
+    """Return whether this IP address is on the public internet."""
     address = ipaddress.ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
         if address.ipv4_mapped:
             return is_public(str(address.ipv4_mapped))
-        if address not in _GLOBAL_UNICAST or any(address in network for network in _WRAPPING):
+        if address not in _GLOBAL_UNICAST or any(address in network for network in _EMBEDDING_IPV4):
             return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
@@ -144,7 +145,7 @@ def _target_of(url: str, allowed: Exceptions) -> _Target:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise AddressRefused("This is no URL.") from error
+        raise AddressRefused("This is not a valid URL.") from error
     if parts.scheme != "https" and not (parts.scheme == "http" and allowed.http):
         raise AddressRefused("Only https is allowed.")
     if (
@@ -152,9 +153,9 @@ def _target_of(url: str, allowed: Exceptions) -> _Target:
         or not url.isascii()
         or not url.isprintable()
         or " " in url
-        or len(url) > _LONGEST_URL
+        or len(url) > _MAX_URL_LENGTH
     ):
-        raise AddressRefused("This is no URL.")
+        raise AddressRefused("This is not a valid URL.")
     if "@" in parts.netloc or parts.fragment:
         raise AddressRefused("Leave user, password and fragment out of the URL.")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -163,7 +164,7 @@ def _target_of(url: str, allowed: Exceptions) -> _Target:
 
 def _resolved(target: _Target, allowed: Exceptions, ends_at: float) -> str:
     looked_up: Future[list[str]] = Future()
-    # In a thread that nobody waits for at the end of the process: a lookup cannot be interrupted.
+    # In a daemon thread, because a lookup cannot be interrupted and must not delay the end of the process.
     threading.Thread(target=_look_up, args=(target, looked_up), daemon=True).start()
     try:
         addresses = looked_up.result(_left(ends_at))
@@ -183,25 +184,25 @@ def _look_up(target: _Target, looked_up: "Future[list[str]]") -> None:
 
 
 def _left(ends_at: float) -> float:
-    """Return the seconds until then; a socket takes none for a wish not to wait at all."""
+    """Return the seconds left, more than zero: a socket with a timeout of zero does not block at all."""
     return max(0.001, ends_at - time.monotonic())
 
 
 def _require_public(address: str, allowed: Exceptions) -> None:
-    # A zone (fe80::1%eth0) only ever follows an address of this link.
+    # Only link-local addresses have a zone (fe80::1%eth0).
     if "%" not in address:
         if is_public(address):
             return
         if allowed.loopback and ipaddress.ip_address(address).is_loopback:
             return
-    raise AddressRefused(f"{address} is no public address.")
+    raise AddressRefused(f"{address} is not a public address.")
 
 
 @contextmanager
 def _connected(target: _Target, address: str, ends_at: float) -> Iterator[HTTPConnection]:
-    """Yield a connection to the address, which ends at that moment, whatever comes in drops until then."""
+    """Yield a connection to the address; it ends at the deadline even if the server sends a byte now and then."""
     raw = socket.create_connection((address, target.port), timeout=_left(ends_at))
-    # A second handle of the same connection: encryption takes the first one over.
+    # A second handle of the same connection, because TLS takes over the first.
     handle = raw.dup()
     deadlines = _end_after(_left(ends_at), handle)
     connection = HTTPConnection(target.host, target.port)
@@ -218,13 +219,13 @@ def _connected(target: _Target, address: str, ends_at: float) -> Iterator[HTTPCo
 
 def _end_after(seconds: float, handle: socket.socket) -> list[threading.Timer]:
     """
-    End reading after so many seconds, and writing a moment later.
+    End reading after `seconds`, and writing a moment later.
 
-    Ending both at once lets the kernel reset the connection when more comes, and what was received is lost with it.
+    If both ended at once, the kernel would reset the connection on further data and drop what it has received.
     """
     timers = [
         threading.Timer(seconds, _end, [handle, socket.SHUT_RD]),
-        threading.Timer(seconds + _LAST_SECONDS, _end, [handle, socket.SHUT_RDWR]),
+        threading.Timer(seconds + _CLOSE_SECONDS, _end, [handle, socket.SHUT_RDWR]),
     ]
     for timer in timers:
         timer.start()

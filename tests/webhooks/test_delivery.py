@@ -157,7 +157,7 @@ def test_an_internal_address_gets_nothing(app: App, settings: Any, host: str) ->
     write(app, "one")
     app.deliver()
     assert app.receiver.requests == []
-    assert Delivery.objects.get().error.endswith("is no public address.")
+    assert Delivery.objects.get().error.endswith("is not a public address.")
 
 
 def test_a_call_is_told_in_order_and_does_not_wait_for_others(app: App) -> None:

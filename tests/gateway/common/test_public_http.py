@@ -1,4 +1,4 @@
-"""Requests to addresses that others chose: which are refused, and that nothing is asked but what was checked."""
+"""Requests to URLs that users chose: which are refused, and that only a checked address is connected to."""
 
 import socket
 import threading
@@ -75,7 +75,7 @@ def test_a_public_address_is_recognised(address: str) -> None:
     ],
     ids=lambda url: url[:40],
 )
-def test_a_url_that_may_not_be_asked_is_refused(url: str) -> None:
+def test_a_url_that_must_not_be_requested_is_refused(url: str) -> None:
     with pytest.raises(AddressRefused):
         require_usable(url, allowed=_NONE)
 
@@ -95,12 +95,12 @@ def test_a_name_is_resolved_once_and_each_of_its_addresses_looked_at(monkeypatch
     monkeypatch.setattr(socket, "create_connection", connect)
     with pytest.raises(NoAnswer, match="ConnectionRefusedError"):
         post("https://wallet.example/", body=b"", headers={}, seconds=1, allowed=_NONE)
-    with pytest.raises(AddressRefused, match=r"10\.0\.0\.1 is no public address"):
+    with pytest.raises(AddressRefused, match=r"10\.0\.0\.1 is not a public address"):
         post("https://wallet.example/", body=b"", headers={}, seconds=1, allowed=_NONE)
     assert connected == [("1.1.1.1", 443)]
 
 
-def test_a_name_that_is_looked_up_for_too_long_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lookup_that_takes_too_long_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
 
     def resolve(*_: Any, **__: Any) -> list[Any]:
@@ -115,7 +115,7 @@ def test_a_name_that_is_looked_up_for_too_long_is_no_answer(monkeypatch: pytest.
     go_on.set()
 
 
-def test_an_answer_that_comes_in_drops_is_cut_off() -> None:
+def test_a_response_that_arrives_byte_by_byte_is_cut_off() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=_drip, args=(server, b"HTTP/1.1 "), daemon=True).start()
         began = time.monotonic()
@@ -124,14 +124,14 @@ def test_an_answer_that_comes_in_drops_is_cut_off() -> None:
         assert time.monotonic() - began < 30
 
 
-def test_a_status_counts_though_what_follows_comes_in_drops() -> None:
+def test_a_status_stands_though_the_rest_arrives_byte_by_byte() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         head = b"HTTP/1.1 201 Created\r\nX-Slow: "
         threading.Thread(target=_drip, args=(server, head), daemon=True).start()
         assert post(_url(server), body=b"{}", headers={}, seconds=5, allowed=_LOCAL).status == 201
 
 
-def test_of_a_long_answer_only_the_beginning_is_read() -> None:
+def test_only_the_beginning_of_a_long_response_is_read() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + b"a" * 20
         threading.Thread(target=_drip, args=(server, head), daemon=True).start()

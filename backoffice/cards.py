@@ -1,9 +1,10 @@
-"""Cards, a figure each with a link to its rows, and charts."""
+"""Cards, each a figure with a link to its rows, and charts."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -41,9 +42,9 @@ def in_largest_unit(seconds: float) -> str:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """
-    Values over time: `data` is what the browser draws with the theme's charting library, as JSON.
+    Values over time. `data` and `options` are for the theme's chart component: Chart.js's own, as JSON.
 
-    `rows` says the same as a table, a label and a number for each of the `series`; `summary` in one sentence.
+    `rows` has the same values as a table: a label, and a number for each of the `series`. `summary` is one sentence.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Chart:
     rows: list[tuple[str, list[int]]]
     summary: str
     data: str
+    options: str
 
 
 def columns(parts: Sequence[tuple[str, dict[str, int]]], series: Sequence[str]) -> Chart | None:
@@ -72,11 +74,35 @@ def line(points: Sequence[tuple[str, int]], name: str) -> Chart | None:
 
 
 def _chart(kind: str, series: Sequence[str], rows: list[tuple[str, list[int]]], summary: str) -> Chart:
-    data = {
-        "labels": [label for label, _ in rows],
-        "series": {name: [values[place] for _, values in rows] for place, name in enumerate(series)},
-    }
-    return Chart(kind=kind, series=list(series), rows=rows, summary=summary, data=json.dumps(data))
+    datasets = [
+        _LOOKS[kind]
+        | {"label": name, "data": [values[place] for _, values in rows]}
+        | dict.fromkeys(("backgroundColor", "borderColor"), _COLOURS.get(name, "var(--color-primary-500)"))
+        for place, name in enumerate(series)
+    ]
+    data = {"labels": [label for label, _ in rows], "datasets": datasets}
+    legend = {"display": len(series) > 1, "align": "end", "labels": {"boxWidth": 12, **_TEXT}}
+    options = {**_OPTIONS, "plugins": {"legend": legend}}
+    return Chart(kind, list(series), rows, summary, json.dumps(data), json.dumps(options))
+
+
+_COLOURS = {"unsuccessful": "#dc2626", "waiting": "var(--color-base-400)"}
+_LOOKS: dict[str, dict[str, Any]] = {
+    "bar": {"stack": "all"},
+    "line": {"stepped": True, "borderWidth": 2, "pointRadius": 0, "pointHitRadius": 12},
+}
+# Legible on the light and on the dark theme.
+_TEXT = {"color": "#7c8593"}
+_OPTIONS: dict[str, Any] = {
+    "animation": False,
+    "maintainAspectRatio": False,
+    "interaction": {"mode": "index", "intersect": False},
+    # The theme colours the grid of each axis.
+    "scales": {
+        "x": {"grid": {"display": False}, "ticks": {"maxRotation": 0, "autoSkipPadding": 24, **_TEXT}},
+        "y": {"grid": {}, "beginAtZero": True, "ticks": {"precision": 0, "maxTicksLimit": 6, **_TEXT}},
+    },
+}
 
 
 def shares(parts: dict[str, int]) -> list[tuple[str, int, float]]:

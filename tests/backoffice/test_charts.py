@@ -10,10 +10,13 @@ def test_columns_have_every_series_and_say_which_is_highest() -> None:
 
     assert chart is not None
     assert chart.rows == [("01:00", [2, 1]), ("02:00", [0, 0]), ("03:00", [1_500, 0])]
-    assert json.loads(chart.data) == {
-        "labels": ["01:00", "02:00", "03:00"],
-        "series": {"a": [2, 0, 1_500], "b": [1, 0, 0]},
-    }
+    drawn = json.loads(chart.data)
+    assert drawn["labels"] == ["01:00", "02:00", "03:00"]
+    assert [(one["label"], one["data"]) for one in drawn["datasets"]] == [
+        ("a", [2, 0, 1_500]),
+        ("b", [1, 0, 0]),
+    ]
+    assert json.loads(chart.options)["plugins"]["legend"]["display"]
     assert chart.summary == "At most 1,500, at 03:00."
 
 
@@ -21,7 +24,7 @@ def test_a_line_says_where_it_begins_and_ends_and_how_far_it_went() -> None:
     chart = cards.line([("mon", 5), ("tue", -1_000), ("wed", 7)], "credits")
 
     assert chart is not None
-    assert json.loads(chart.data)["series"] == {"credits": [5, -1_000, 7]}
+    assert [one["data"] for one in json.loads(chart.data)["datasets"]] == [[5, -1_000, 7]]
     assert chart.summary == "From 5 to 7; between -1,000 and 7."
 
 

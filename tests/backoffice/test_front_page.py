@@ -86,7 +86,7 @@ def test_a_call_that_somebody_else_executed_succeeded_in_the_rate_and_in_the_cha
         RelayTransaction.objects.filter(pk=row.pk).update(status=status)
     assert card("Success rate").value == "90.0%"
     chart = page_figures()["calls_by_hour"]
-    counted = {name: sum(values) for name, values in json.loads(chart.data)["series"].items()}
+    counted = {one["label"]: sum(one["data"]) for one in json.loads(chart.data)["datasets"]}
     assert counted == {"succeeded": 9, "unsuccessful": 1, "waiting": 0}
 
 

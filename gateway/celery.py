@@ -34,26 +34,26 @@ app.steps["worker"].add("relay.worker:RelayLoops")
 
 class QoS(redis_transport.QoS):
     """
-    Counts the messages that a worker has taken and not acknowledged; it takes no more than it is allowed to.
+    Counts the messages that a worker has taken and not acknowledged, up to its prefetch limit.
 
-    Kombu's own class goes on counting a message whose acknowledgement did not reach Redis. After as many of them as
-    the worker may hold, it would take nothing any more, though Redis is back. And where the connection is closed
-    already, it raises what ends the worker. Here the message is let go in both cases, and after the visibility
-    timeout somebody gets it again.
+    If an acknowledgement does not reach Redis, kombu's own class keeps counting the message: after as many of them as
+    the prefetch limit, the worker takes no more messages, although Redis is back. If the connection is already closed,
+    kombu raises an error that ends the worker. This class stops counting the message in both cases. Redis delivers the
+    message again after the visibility timeout.
     """
 
     def ack(self, delivery_tag: str) -> None:
-        """Acknowledge the message; whether that succeeds or not, it is not counted any more."""
-        with self._letting_go(delivery_tag):
+        """Acknowledge the message and stop counting it, even if the acknowledgement fails."""
+        with self._uncounted(delivery_tag):
             super().ack(delivery_tag)
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        """Give the message back or drop it; whether that succeeds or not, it is not counted any more."""
-        with self._letting_go(delivery_tag):
+        """Return the message to its queue or drop it, and stop counting it, even if that fails."""
+        with self._uncounted(delivery_tag):
             super().reject(delivery_tag, requeue=requeue)
 
     def restore_unacked(self, client: Any = None) -> None:
-        """Give back all that was taken, where there is a connection; it is not counted any more."""
+        """Return all counted messages to their queues if there is a connection, and stop counting them."""
         taken: dict[str, Any] = self._delivered or {}
         try:
             if self._is_connected:
@@ -67,7 +67,7 @@ class QoS(redis_transport.QoS):
         return transport is not None and transport.client is not None
 
     @contextmanager
-    def _letting_go(self, delivery_tag: str) -> Iterator[None]:
+    def _uncounted(self, delivery_tag: str) -> Iterator[None]:
         try:
             if not self._is_connected:
                 raise ConnectionError("The connection to Redis is closed.")

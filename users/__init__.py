@@ -1,1 +1,1 @@
-"""Who: identity, sessions, tokens, sign-in and trusted implementations."""
+"""Identity: users, sessions, tokens, sign-in and trusted implementations."""

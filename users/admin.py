@@ -27,7 +27,7 @@ navigation.register("Relay", {"users.TrustedImplementation": "verified_user"})
 
 def _end(row: SignInSession, decision: Decision) -> str:
     ended = sessions.end(session_id=row.pk, reason=SignInSession.Reason.STAFF, now=now())
-    return "It is ended." if ended else "It had ended before."
+    return "It is ended." if ended else "It had already ended."
 
 
 END_SESSION = ReasonedAction(
@@ -58,7 +58,7 @@ def _reset_password(row: User, decision: Decision) -> str:
     approval, password = staff.request_password(
         person=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return f"{approvals.outcome_of(approval, '')} The new password, valid then and shown only now: {password}"
+    return f"{approvals.outcome_of(approval, '')} The new password, valid once approved and shown only now: {password}"
 
 
 RESET_PASSWORD = ReasonedAction(
@@ -66,7 +66,7 @@ RESET_PASSWORD = ReasonedAction(
     label="Reset the password",
     permission="users.manage_staff",
     effect=lambda row: (
-        "A new password is shown once. It is valid when it is approved; they should change it then."
+        "A new password is shown once. It becomes valid when approved; they should then change it."
     ),
     run=_reset_password,
     applies_to=lambda row: row.is_staff,
@@ -78,7 +78,7 @@ def _reset_second_factor(row: User, decision: Decision) -> str:
     approval = staff.request_second_factor(
         person=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return f"{approvals.outcome_of(approval, '')} Then they set up a phone when they log in."
+    return f"{approvals.outcome_of(approval, '')} They then set up a phone at the next login."
 
 
 RESET_SECOND_FACTOR = ReasonedAction(
@@ -86,8 +86,8 @@ RESET_SECOND_FACTOR = ReasonedAction(
     label="Reset the second factor",
     permission="users.manage_staff",
     effect=lambda row: (
-        "When it is approved, their phone and recovery codes open nothing. Anybody who logs in with the password "
-        "then sets up a new phone: if others may know it, reset the password as well."
+        "Once approved, their phone and recovery codes stop working. Anyone who logs in with the password "
+        "then sets up a new phone. If others may know the password, reset it as well."
     ),
     run=_reset_second_factor,
     applies_to=lambda row: row.is_staff,
@@ -127,7 +127,7 @@ def as_address(term: str) -> str | None:
 
 @admin.register(SignInSession)
 class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Who signed in when and by which controller, and the button that ends it."""
+    """Sign-ins with their time and controller, and the action that ends a session."""
 
     list_display = ("user", "controller_address", "created_at", "refreshed_at", "expires_at", "revoked_at")
     list_filter = ("revoked_reason",)
@@ -145,7 +145,7 @@ class SignInSessionAdmin(ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(AccountDeletion)
 class AccountDeletionAdmin(ReadOnlyAdmin):
-    """Who asked to be forgotten, how far that is, and what it waits for. Nobody has to do anything here."""
+    """Account deletions, their progress and what they wait for. They need no action by staff."""
 
     list_display = ("user", "status", "waits_for", "requested_at", "billing_ended_at", "erased_at")
     list_filter = ("status",)
@@ -155,7 +155,7 @@ class AccountDeletionAdmin(ReadOnlyAdmin):
 
 def _distrust(row: TrustedImplementation, decision: Decision) -> str:
     TrustedImplementation.objects.filter(pk=row.pk).update(is_active=False)
-    return "It is not trusted from now on."
+    return "It is no longer trusted."
 
 
 DISTRUST = ReasonedAction(
@@ -163,7 +163,7 @@ DISTRUST = ReasonedAction(
     label="Stop trusting",
     permission="users.change_trustedimplementation",
     effect=lambda row: (
-        "Profiles that run it can neither sign in nor relay. To trust it again takes approval."
+        "Profiles that run it can no longer sign in or relay. Trusting it again needs approval."
     ),
     run=_distrust,
     applies_to=lambda row: row.is_active,
@@ -172,7 +172,7 @@ DISTRUST = ReasonedAction(
 
 @admin.register(TrustedImplementation)
 class TrustedImplementationAdmin(ApprovedForm, ReasonedActions, StaffAdmin[TrustedImplementation]):
-    """Contract code that profiles may run; trusting takes a second person, to stop it does not."""
+    """Contract code that profiles may run. Trusting code needs a second person; revoking trust does not."""
 
     saves = trusted_code.SAVE
     staff_actions = (DISTRUST,)

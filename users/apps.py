@@ -1,10 +1,10 @@
-"""Django finds the app here."""
+"""The app's configuration."""
 
 from django.apps import AppConfig
 
 
 class UsersConfig(AppConfig):
-    """Sign-in, with its system checks and its part of the API's description."""
+    """Sign-in, with its system checks and its part of the OpenAPI document."""
 
     name = "users"
 

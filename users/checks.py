@@ -1,4 +1,4 @@
-"""System checks of sign-in: mistakes that would otherwise show only when somebody signs in."""
+"""System checks of sign-in: configuration errors that would otherwise show only at the first sign-in."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +15,7 @@ _EXTERNAL = ("AUTH_EXTERNAL_JWKS_URL", "AUTH_EXTERNAL_ISSUER", "AUTH_EXTERNAL_AU
 
 @register("users")
 def signing_keys_are_usable(**_: Any) -> list[CheckMessage]:
-    """Refuse signing keys that are missing, unreadable, no EC P-256 keys, or there twice."""
+    """Refuse signing keys that are missing, unreadable, duplicate, or not EC P-256 keys."""
     try:
         signing_keys()
     except ImproperlyConfigured as error:
@@ -35,7 +35,7 @@ def refresh_secret_is_strong(**_: Any) -> list[CheckMessage]:
 
 @register("users")
 def external_issuer_is_whole(**_: Any) -> list[CheckMessage]:
-    """Refuse an external issuer that is pinned in part, without TLS, or by a shared secret."""
+    """Refuse an external issuer that is configured in part, without TLS, or with a shared secret."""
     missing = [name for name in _EXTERNAL if not getattr(settings, name)]
     if len(missing) == len(_EXTERNAL):
         return []
@@ -51,14 +51,14 @@ def external_issuer_is_whole(**_: Any) -> list[CheckMessage]:
 
 @register("users")
 def domain_is_the_public_host(**_: Any) -> list[CheckMessage]:
-    """Warn where wallets will find another domain in the message than the one they talk to."""
+    """Warn where the domain in the sign-in message differs from that of the service."""
     host = urlsplit(settings.PUBLIC_URL).netloc
     if host == settings.AUTH_DOMAIN:
         return []
     return [
         Warning(
-            f"AUTH_DOMAIN is {settings.AUTH_DOMAIN} and PUBLIC_URL is on {host}.",
-            hint="Wallets warn people when a message names another domain than the page that asks.",
+            f"AUTH_DOMAIN is {settings.AUTH_DOMAIN}, but PUBLIC_URL is on {host}.",
+            hint="Wallets show a warning when a message names another domain than the page.",
             id="users.W001",
         )
     ]
@@ -66,13 +66,13 @@ def domain_is_the_public_host(**_: Any) -> list[CheckMessage]:
 
 @register("users", deploy=True)
 def https_is_recognised(**_: Any) -> list[CheckMessage]:
-    """Warn where every request will look like plain http and be refused."""
+    """Warn where every request would look like plain http and be refused."""
     if not settings.SECURE_SSL_REDIRECT or settings.TRUSTED_PROXY_COUNT:
         return []
     return [
         Warning(
-            "PUBLIC_URL is https and TRUSTED_PROXY_COUNT is 0, so no proxy is believed to have spoken it.",
-            hint="Set TRUSTED_PROXY_COUNT to the proxies before the service, which serves no TLS itself.",
+            "PUBLIC_URL is https, but TRUSTED_PROXY_COUNT is 0, so X-Forwarded-Proto is ignored.",
+            hint="Set TRUSTED_PROXY_COUNT to the number of proxies in front of the service, which serves no TLS.",
             id="users.W003",
         )
     ]

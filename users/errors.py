@@ -1,54 +1,54 @@
-"""Errors of sign-in and access tokens. Their docstrings are public documentation."""
+"""The errors of sign-in and access tokens. Their docstrings are the public catalogue of problems."""
 
 from gateway.common.errors import DomainError, NotAuthenticated
 
 
 class UntrustedCode(DomainError):
     """
-    The profile or its key manager does not run a contract implementation that this service has vetted.
+    The profile or its key manager runs a contract implementation that this service does not trust.
 
-    `profileCode` and `keyManagerCode` name what they run: the address of the implementation, or the hash of
-    code that is deployed whole. Ask the operator to vet it.
+    `profileCode` and `keyManagerCode` name the implementations: the address that a proxy delegates to, or the hash
+    of the deployed code. Ask the operator to trust them.
     """
 
-    code, title, status = "untrusted-code", "The contract code is not trusted here", 403
+    code, title, status = "untrusted-code", "The contract code is not trusted", 403
 
 
 class SignPermissionMissing(DomainError):
-    """The `controller` signed well but lacks SIGN. Grant it on the profile or use another controller."""
+    """The signature is valid, but the `controller` lacks SIGN. Grant SIGN on the profile or use another controller."""
 
     code, title, status = "sign-permission-missing", "The controller may not sign", 403
 
 
 class SignInRefused(DomainError):
-    """Base class of the errors of signing in and refreshing; never raised itself."""
+    """Base class of sign-in and refresh errors; never raised itself."""
 
     status = 401
 
 
 class ChallengeUnknown(SignInRefused):
-    """This nonce was never issued here, or newer ones of the same caller pushed it out. Ask for a new one."""
+    """The service did not issue this nonce, or newer ones of the same caller replaced it. Request a new one."""
 
-    code, title = "nonce-unknown", "The nonce is not known"
+    code, title = "nonce-unknown", "Unknown nonce"
 
 
 class ChallengeExpired(SignInRefused):
-    """The nonce was signed too late. Ask for a new one and sign its message before `expiresAt`."""
+    """The nonce has expired. Request a new one and sign its message before `expiresAt`."""
 
     code, title = "nonce-expired", "The nonce has expired"
 
 
 class ChallengeUsed(SignInRefused):
-    """The nonce served for one attempt already, whatever became of that. Ask for a new one."""
+    """The nonce was already used for an attempt. Request a new one."""
 
-    code, title = "nonce-used", "The nonce was used before"
+    code, title = "nonce-used", "The nonce has been used"
 
 
 class ChallengeForeign(SignInRefused):
     """
-    The nonce belongs to another profile or another message than the one that was signed.
+    The nonce belongs to another profile or to another message than the signed one.
 
-    Send the nonce that came with the signed message, and the address it was asked for.
+    Send the nonce of the signed message, and the address for which it was requested.
     """
 
     code, title = "nonce-foreign", "The nonce belongs to another message"
@@ -56,36 +56,35 @@ class ChallengeForeign(SignInRefused):
 
 class SignatureNotByController(SignInRefused):
     """
-    The key that signed, `recovered`, is no controller of the profile.
+    The signing key, `recovered`, is not a controller of the profile.
 
-    Sign the message text exactly as it was received, with `personal_sign` or `eth_sign`, by a controller key.
+    Sign the message text exactly as received, with `personal_sign` or `eth_sign`, by a controller's key.
     """
 
-    code, title = "signature-not-by-controller", "The signature is not a controller's"
+    code, title = "signature-not-by-controller", "The signature is not from a controller"
 
 
 class ProfileNotDeployed(DomainError):
     """
-    There is no contract at the address, so nothing can vouch for a signature.
+    There is no contract at the address that could verify a signature.
 
-    Deploy the profile first. Plain accounts, and signatures wrapped for undeployed ones (ERC-6492), cannot
-    sign in.
+    Deploy the profile first. Externally owned accounts, and undeployed profiles (ERC-6492), cannot sign in.
     """
 
     code, title, status = "profile-not-deployed", "The profile is not deployed", 422
 
 
 class AccountInactive(NotAuthenticated):
-    """Support has closed this account. Write to support."""
+    """Support has closed this account. Contact support."""
 
     code, title = "account-inactive", "The account is closed"
 
 
 class AccountDeleted(NotAuthenticated):
     """
-    The owner of this profile has deleted the account here, and what it holds is still being erased.
+    The owner of this profile has deleted the account, and its data is still being erased.
 
-    That takes up to an hour as a rule. Then the profile can sign in again as a new one, without anything of before.
+    This usually takes up to an hour. The profile can then sign in again with a new, empty account.
     """
 
     code, title = "account-deleted", "The account is being deleted"
@@ -93,57 +92,57 @@ class AccountDeleted(NotAuthenticated):
 
 class FreshSignInRequired(DomainError):
     """
-    The request cannot be undone, so it takes a sign-in that is at most `maxAgeSeconds` old.
+    The request cannot be undone, so it requires a sign-in at most `maxAgeSeconds` ago.
 
-    Sign in again, by a message signed for `/api/auth/verify`, and repeat the request with the new token. An access
-    token that was refreshed is as old as its session; one of an external issuer never is fresh.
+    Sign in again through `/api/auth/verify` and repeat the request with the new token. A refreshed access token is
+    as old as its session; a token of an external issuer is never recent enough.
     """
 
-    code, title, status = "fresh-sign-in-required", "Sign in again for this", 403
+    code, title, status = "fresh-sign-in-required", "A recent sign-in is required", 403
 
 
 class RefreshTokenUnknown(SignInRefused):
-    """This refresh token was never issued here, or its session ended long ago. Sign in again."""
+    """The service did not issue this refresh token, or its session ended long ago. Sign in again."""
 
-    code, title = "refresh-token-unknown", "The refresh token is not known"
+    code, title = "refresh-token-unknown", "Unknown refresh token"
 
 
 class RefreshTokenReused(SignInRefused):
     """
-    The refresh token was exchanged before, so somebody holds a copy; its session has ended for everyone.
+    The refresh token was already exchanged, so two parties may hold it; its session has ended.
 
-    Sign in again. Keep the newest refresh token only, and send it once.
+    Sign in again. Store only the newest refresh token, and send it once.
     """
 
-    code, title = "refresh-token-reused", "The refresh token was used before"
+    code, title = "refresh-token-reused", "The refresh token has been used"
 
 
 class ControllerRevoked(SignInRefused):
-    """The controller no longer holds SIGN, or the profile is not its key manager's any more; the session has ended."""
+    """The controller lost SIGN, or the profile has another key manager; the session has ended."""
 
-    code, title = "controller-revoked", "The controller may no longer sign"
+    code, title = "controller-revoked", "The controller may no longer sign in"
 
 
 class SessionEnded(NotAuthenticated):
-    """The session was signed out, revoked or has run its full time. Sign in again."""
+    """The session was signed out or revoked, or has expired. Sign in again."""
 
     code, title = "session-ended", "The session has ended"
 
 
 class AccessTokenMalformed(NotAuthenticated):
-    """The header carries no JSON Web Token with the claims that an access token has."""
+    """The header has no JSON Web Token with the claims of an access token."""
 
     code, title = "access-token-malformed", "The access token cannot be read"
 
 
 class AccessTokenExpired(NotAuthenticated):
-    """The access token has run out. Exchange the refresh token at `/api/auth/refresh`."""
+    """The access token has expired. Exchange the refresh token at `/api/auth/refresh`."""
 
     code, title = "access-token-expired", "The access token has expired"
 
 
 class AccessTokenAlgorithmRefused(NotAuthenticated):
-    """The token is signed by an algorithm that its issuer does not use here, or not at all."""
+    """The token is unsigned, or signed with an algorithm that is not accepted for its issuer."""
 
     code, title = "access-token-algorithm-refused", "The token's algorithm is not accepted"
 
@@ -151,7 +150,7 @@ class AccessTokenAlgorithmRefused(NotAuthenticated):
 class AccessTokenKeyUnknown(NotAuthenticated):
     """The token's `kid` names no key of its issuer. Our own keys are listed at `/.well-known/jwks.json`."""
 
-    code, title = "access-token-key-unknown", "The token's key is not known"
+    code, title = "access-token-key-unknown", "Unknown signing key"
 
 
 class AccessTokenSignatureInvalid(NotAuthenticated):
@@ -161,7 +160,7 @@ class AccessTokenSignatureInvalid(NotAuthenticated):
 
 
 class AccessTokenIssuerRefused(NotAuthenticated):
-    """The token's `iss` is no issuer that this service accepts."""
+    """The token's `iss` is not an accepted issuer."""
 
     code, title = "access-token-issuer-refused", "The token's issuer is not accepted"
 
@@ -179,6 +178,6 @@ class AccessTokenKindRefused(NotAuthenticated):
 
 
 class StaffStarted(DomainError):
-    """The first two members of staff are made at a shell; everybody else is asked for in the admin and approved."""
+    """The command line creates the first two staff accounts; all others are requested in the admin and approved."""
 
-    code, title, status = "staff-started", "Staff begin with two people", 409
+    code, title, status = "staff-started", "The first staff accounts exist", 409

@@ -1,4 +1,4 @@
-"""The service's own signing keys: the first signs, all of them verify, so that a key can be replaced."""
+"""The service's signing keys: the first signs and all of them verify, so that a key can be rotated."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from jwt.utils import base64url_encode
 _PEM_KEY = re.compile(r"-----BEGIN (?P<label>[A-Z ]*PRIVATE KEY)-----.+?-----END (?P=label)-----", re.DOTALL)
 _THUMBPRINT_MEMBERS = ("crv", "kty", "x", "y")
 ES256 = ECDSA(SHA256())
-# Of r, and of s.
+# Length of r and of s.
 HALF_BYTES = 32
 
 
@@ -44,25 +44,25 @@ def signing_keys() -> tuple[SigningKey, ...]:
     Return the keys of `AUTH_SIGNING_KEYS` in their order.
 
     Raises:
-        ImproperlyConfigured: there is none, one is no EC P-256 private key, or one is there twice.
+        ImproperlyConfigured: there is no key, a key is not an EC P-256 private key, or a key is duplicate.
     """
     return parse_keys(settings.AUTH_SIGNING_KEYS, setting="AUTH_SIGNING_KEYS")
 
 
 def public_key_set() -> dict[str, Any]:
-    """Return the JSON Web Key Set with which anyone can verify our access tokens."""
+    """Return the JSON Web Key Set that verifies our access tokens."""
     return {"keys": [key.public_jwk for key in signing_keys()]}
 
 
 @lru_cache(maxsize=4)
 def parse_keys(text: str, *, setting: str) -> tuple[SigningKey, ...]:
-    """Return the PEM private keys of a setting; raises what `signing_keys` does, and names the setting."""
-    # Environment files hold a key on one line, with its line ends spelled out.
+    """Return the PEM private keys of a setting; raises as `signing_keys` does, naming the setting."""
+    # Environment files hold a key on one line, with escaped line ends.
     keys = [_load(match.group(), setting) for match in _PEM_KEY.finditer(text.replace("\\n", "\n"))]
     if not keys:
-        raise ImproperlyConfigured(f"{setting} holds no PEM private key.")
+        raise ImproperlyConfigured(f"{setting} contains no PEM private key.")
     if len({key.kid for key in keys}) < len(keys):
-        raise ImproperlyConfigured(f"{setting} holds the same key twice.")
+        raise ImproperlyConfigured(f"{setting} contains the same key twice.")
     return tuple(keys)
 
 
@@ -70,9 +70,9 @@ def _load(pem: str, setting: str) -> SigningKey:
     try:
         private_key = load_pem_private_key(pem.encode(), password=None)
     except (ValueError, TypeError) as error:
-        raise ImproperlyConfigured(f"{setting} holds a key that cannot be read.") from error
+        raise ImproperlyConfigured(f"{setting} contains an unreadable key.") from error
     if not isinstance(private_key, EllipticCurvePrivateKey) or not isinstance(private_key.curve, SECP256R1):
-        raise ImproperlyConfigured(f"{setting} must hold EC P-256 keys only.")
+        raise ImproperlyConfigured(f"{setting} must contain EC P-256 keys only.")
     public_key = private_key.public_key()
     jwk = public_jwk(public_key)
     return SigningKey(jwk["kid"], private_key, public_key, jwk)
@@ -92,7 +92,7 @@ def _thumbprint(jwk: dict[str, Any]) -> str:
 
 
 def has_signed(key: EllipticCurvePublicKey, message: bytes, signature: bytes) -> bool:
-    """Return whether this is the key's ES256 signature of the message: r and s, one after the other."""
+    """Return whether this is the key's ES256 signature of the message, r followed by s."""
     if len(signature) != 2 * HALF_BYTES:
         return False
     r, s = signature[:HALF_BYTES], signature[HALF_BYTES:]

@@ -1,4 +1,4 @@
-"""The gauges of accounts: people who deleted theirs and are not erased yet."""
+"""The gauges of accounts: deletions that are not finished."""
 
 from collections.abc import Iterator
 
@@ -10,11 +10,11 @@ from users import queries
 
 @register
 def deletions() -> Iterator[Metric]:
-    """Yield how long those who leave have been waiting, in one statement."""
+    """Yield the age of unfinished deletions, in one statement."""
     late = queries.late_deletions()
     yield gauges(
         "account_deletions_oldest_age_seconds",
-        "Since the oldest unfinished deletion of an account was asked for, by its state; 0 without one.",
+        "Age of the oldest unfinished account deletion, by its state; 0 without one.",
         "status",
         {"requested": late.billing_age, "billing-ended": late.erasure_age},
     )

@@ -1,7 +1,7 @@
 """
 Users, their sign-in sessions and refresh tokens, sign-in challenges, deletions, and trusted implementations.
 
-A user is known by a Universal Profile, or is a member of staff known by a password; neither signs in as the other.
+A user has a Universal Profile, or is a member of staff with a password. Neither can sign in as the other.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from django_otp.models import Device, ThrottlingMixin, TimestampMixin
 from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import AddressField, HashField
 
-# Sent with `user` inside the transaction that makes a profile's user; a receiver's rows commit with it.
+# Sent with `user` inside the transaction that creates a profile's user; receivers' rows commit with it.
 user_created = Signal()
 
 
@@ -38,10 +38,10 @@ class User(AbstractUser):
 
     class Meta(AbstractUser.Meta):
         permissions = [
-            ("manage_staff", "Can ask for staff accounts, their roles, and resets of how they log in"),
-            ("decide_staff", "Can approve or reject what somebody else asked for about staff accounts"),
+            ("manage_staff", "Can request staff accounts, roles and credential resets"),
+            ("decide_staff", "Can decide other people's requests about staff accounts"),
         ]
-        # Staff search people by how an address begins or ends, in any casing.
+        # Staff search users by the beginning or end of an address, in any casing.
         indexes = [
             models.Index(
                 OpClass(Lower("profile_address"), "text_pattern_ops"), name="users_user_address_begin"
@@ -49,7 +49,7 @@ class User(AbstractUser):
             models.Index(
                 OpClass(Reverse(Lower("profile_address")), "text_pattern_ops"), name="users_user_address_end"
             ),
-            # Staff are few among all, and search one another by name.
+            # Staff are few among all users, and are searched by name.
             models.Index(fields=["username"], condition=models.Q(is_staff=True), name="users_user_staff"),
         ]
 
@@ -64,10 +64,10 @@ class SignInSessionQuerySet(models.QuerySet["SignInSession"]):
 
 class SignInSession(models.Model):
     """
-    A family of tokens that stem from one signature of one controller.
+    A family of tokens derived from one signature of one controller.
 
     Access tokens name the session as `sid`, so ending the row ends all of them at
-    once. `expires_at` is absolute: no refresh moves it.
+    once. `expires_at` is absolute: a refresh does not extend it.
     """
 
     class Reason(models.TextChoices):
@@ -80,7 +80,7 @@ class SignInSession(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="sign_in_sessions")
     controller_address = AddressField()
-    # Of the wallet app that signed in, as its browser named it; empty where it named none.
+    # Origin of the wallet app that signed in, as sent by the browser; empty without one.
     origin = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField(default=now)
     refreshed_at = models.DateTimeField(default=now)
@@ -109,13 +109,13 @@ class SignInSession(models.Model):
 
 class RefreshToken(models.Model):
     """
-    A one-time token, known by its SHA-256 alone.
+    A one-time token, stored as its SHA-256 only.
 
-    `parent` is unique: whatever happens at once, a token has at most one child.
+    `parent` is unique: even under concurrency, a token has at most one child.
     """
 
     session = models.ForeignKey(SignInSession, on_delete=models.CASCADE, related_name="refresh_tokens")
-    # Whole sessions are deleted, never single tokens, so the database's own check at commit is enough.
+    # Only whole sessions are deleted, so the database's check at commit suffices.
     parent = models.OneToOneField("self", null=True, on_delete=models.DO_NOTHING, related_name="child")
     token_hash = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(default=now)
@@ -127,17 +127,17 @@ class RefreshToken(models.Model):
 
 class SignInChallengeQuerySet(models.QuerySet["SignInChallenge"]):
     def open(self, *, now: datetime) -> "SignInChallengeQuerySet":
-        """Return those that may still be answered."""
+        """Return the challenges that are unused and not expired."""
         return self.filter(consumed_at=None, expires_at__gt=now)
 
 
 class SignInChallenge(models.Model):
     """
-    One message composed by the service, good for one answer.
+    One message composed by the service, valid for one answer.
 
-    The text is stored as it was handed out, so that nothing is parsed or rebuilt
-    when the signature comes. `client` is a keyed digest of the caller's network
-    address; it narrows the search when a client mixes two nonces up.
+    The text is stored as issued, so that nothing is parsed or rebuilt when the
+    signature arrives. `client` is a keyed digest of the caller's network address; it
+    finds the right challenge when a client confuses two nonces.
     """
 
     nonce = models.CharField(max_length=32, unique=True)
@@ -162,19 +162,21 @@ class SignInChallenge(models.Model):
 
 class AccountDeletion(models.Model):
     """
-    A person's wish to be forgotten, and how far it has come (`services.deletion`).
+    A request to delete an account, and its progress (`services.deletion`).
 
-    The user's row stays for the rows of accounting that point at it; in the end it names nobody.
+    The user's row stays, because accounting rows reference it; its personal data is removed.
     """
 
     class Status(models.TextChoices):
-        REQUESTED = "requested", "Requested: the card's subscription and customer are being ended"
-        BILLING_ENDED = "billing-ended", "Nothing is left at Stripe; calls end, then the person is erased"
+        REQUESTED = "requested", "Requested: subscription and customer at Stripe are being deleted"
+        BILLING_ENDED = "billing-ended", "Deleted at Stripe; erased once all calls have ended"
         ERASED = "erased", "Erased"
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="deletion")
     status = models.CharField(max_length=16, choices=Status, default=Status.REQUESTED)
-    waits_for = models.CharField(max_length=200, blank=True, default="", help_text="When it was last tried.")
+    waits_for = models.CharField(
+        max_length=200, blank=True, default="", help_text="When it was last attempted."
+    )
     requested_at = models.DateTimeField()
     billing_ended_at = models.DateTimeField(null=True)
     erased_at = models.DateTimeField(null=True)
@@ -199,11 +201,11 @@ class AccountDeletion(models.Model):
 
 
 class ProfileCard(models.Model):
-    """The name and the picture that a profile shows of itself (LSP-3), as last read; empty where there is none."""
+    """A profile's name and picture (LSP-3), as last read; empty without them."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="card")
     name = models.CharField(max_length=80, blank=True, default="")
-    # A small picture whose type and size were checked; no browser is ever sent to where it came from.
+    # A small picture with verified type and size, so that no browser fetches the original.
     picture = models.BinaryField(default=bytes)
     picture_type = models.CharField(max_length=10, blank=True, default="")
     refreshed_at = models.DateTimeField()
@@ -229,7 +231,7 @@ class IssuerKeySet(models.Model):
 
 
 class Note(models.Model):
-    """What a member of staff wrote down about a person: never changed, and erased with the person."""
+    """A note by staff about a person: never changed, and erased with the account."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="notes")
     author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
@@ -240,7 +242,7 @@ class Note(models.Model):
         default_permissions = ("add", "view")
         ordering = ("-pk",)
         constraints = [models.CheckConstraint(condition=~Q(text=""), name="note_has_text")]
-        # By this name the processes' role may neither change nor delete rows; the owner of the tables erases them.
+        # By this name the application role may neither change nor delete rows; the owner of the tables erases them.
         triggers: ClassVar[list[pgtrigger.Trigger]] = [
             pgtrigger.Protect(name=APPEND_ONLY.name, operation=pgtrigger.Update)
         ]
@@ -251,7 +253,7 @@ class Note(models.Model):
 
 class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
     """
-    What a member of staff logs in with when the phone is lost: codes, each good once, known by their SHA-256 alone.
+    One-time codes that replace a lost phone at a staff login, stored as their SHA-256 only.
 
     A code has 80 random bits, so its hash needs no salt.
     """
@@ -263,7 +265,7 @@ class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[mi
         return f"{len(self.hashes)} recovery codes"
 
     def verify_token(self, token: str) -> bool:
-        """Use the code up; of two logins with the same code at once, one succeeds."""
+        """Use up the code; of two concurrent logins with the same code, one succeeds."""
         if not self.verify_is_allowed()[0]:
             return False
         used = hashlib.sha256(normalised_code(token).encode()).hexdigest()
@@ -276,7 +278,7 @@ class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[mi
         return True
 
     def throttle_increment(self, commit: bool = True) -> None:
-        # The whole row would be written: a code used meanwhile would come back.
+        # Saving the whole row would restore a code that was used in between.
         super().throttle_increment(commit=False)
         self._save_throttle()
 
@@ -292,16 +294,16 @@ class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[mi
 
 
 def normalised_code(text: str) -> str:
-    """Return a recovery code as it is hashed, however it was typed."""
+    """Normalise a typed recovery code for hashing."""
     return text.replace("-", "").replace(" ", "").lower()
 
 
 class TrustedImplementation(models.Model):
     """
-    Code of a profile or a key manager that is trusted.
+    Trusted code of a profile or a key manager.
 
-    Minimal proxies (EIP-1167) are known by the `address` they delegate to,
-    contracts that are deployed whole by the `code_hash` of their runtime code.
+    Minimal proxies (EIP-1167) are identified by the `address` they delegate to,
+    other contracts by the `code_hash` of their runtime code.
     """
 
     class Kind(models.TextChoices):
@@ -317,7 +319,7 @@ class TrustedImplementation(models.Model):
 
     class Meta:
         permissions = [
-            ("decide_trustedimplementation", "Can approve or reject trusted code of somebody else")
+            ("decide_trustedimplementation", "Can decide other people's requests about trusted code")
         ]
         constraints = [
             models.CheckConstraint(
@@ -335,8 +337,8 @@ class TrustedImplementation(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Refuse in the form what the database would refuse."""
+        """Refuse in the form what a database constraint would refuse."""
         if bool(self.address) == bool(self.code_hash):
             raise ValidationError(
-                "Enter the address that proxies delegate to, or the hash of code that is deployed whole: one of them."
+                "Enter either the address that proxies delegate to, or the hash of the deployed code."
             )

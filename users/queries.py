@@ -1,4 +1,4 @@
-"""Users, sessions, challenges and keys, as sign-in and others read them."""
+"""Reads of users, sessions, challenges and keys."""
 
 import uuid
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ def owner_of(address: str) -> User | None:
 
 
 def staff_named(username: str) -> User | None:
-    """Return the active member of staff of that username, or None."""
+    """Return the active member of staff with that username, or None."""
     return next(iter(get_user_model().objects.filter(username=username, is_staff=True, is_active=True)), None)
 
 
 def session_with_user(*, session_id: uuid.UUID) -> SignInSession | None:
-    """Return the session joined with its user in one query, whether or not it has ended. Every request needs this."""
+    """Return the session joined with its user in one query, ended or not."""
     row = db.first_row(_SESSION_WITH_USER, {"session": session_id})
     if row is None:
         return None
@@ -56,11 +56,11 @@ WHERE session.id = %(session)s
 
 def session_state(*, user: str, session: str, now: str) -> str:
     """
-    Return an SQL expression for what a verified token is worth, for statements that read more than that.
+    Return an SQL expression for the session state of a verified token, for statements that read more rows.
 
     The arguments are SQL expressions: the id of the token's user, that of its session (NULL for a token
     of an external issuer) and the moment. The value is `active`, `inactive` where support has closed the account,
-    or `ended`, and NULL where the user is gone; `require_active_state` takes it.
+    `ended`, or NULL where the user does not exist; pass it to `require_active_state`.
     """
     return f"""
 (SELECT CASE
@@ -74,16 +74,16 @@ FROM users_user AS token_user LEFT JOIN users_signinsession AS token_session ON 
 WHERE token_user.id = {user})"""  # noqa: S608 (expressions of our own statements)
 
 
-# The same of the parameters `user`, `session` and `now`.
+# The same for the parameters `user`, `session` and `now`.
 SESSION_STATE = session_state(user="%(user)s", session="CAST(%(session)s AS uuid)", now="%(now)s")
 
 
 def require_active_state(state: str | None) -> None:
     """
-    Refuse a token by the value of `session_state`.
+    Refuse a token whose `session_state` is not active.
 
     Raises:
-        SessionEnded, AccountInactive: the token is worth nothing any more.
+        SessionEnded, AccountInactive: the session or the account has ended.
     """
     if state == "inactive":
         raise AccountInactive(CLOSED)
@@ -99,11 +99,11 @@ def state_of_session(*, user_id: int, session_id: uuid.UUID | None, now: datetim
 
 
 def sessions_of(*, user_id: int, now: datetime) -> list[SignInSession]:
-    """Return the user's active sessions, the one used last first."""
+    """Return the user's active sessions, most recently used first."""
     return list(SignInSession.objects.filter(user_id=user_id).active(now=now).order_by("-refreshed_at", "id"))
 
 
-# The codes of profiles and key managers that were vetted, each as its kind and its name, in one row.
+# The trusted codes of profiles and key managers, each as its kind and its name, in one row.
 TRUSTED_CODES = """
 SELECT coalesce(array_agg(kind || ' ' || coalesce(address, code_hash)), '{}')
 FROM users_trustedimplementation WHERE is_active
@@ -116,18 +116,18 @@ def trusted_codes() -> frozenset[str]:
 
 
 def are_trusted(codes: frozenset[str], *, profile_code: str, key_manager_code: str) -> bool:
-    """Return whether the codes of `TRUSTED_CODES` have both contracts' codes, given by name."""
+    """Return whether `TRUSTED_CODES` contains the codes of both contracts, given by name."""
     kinds = TrustedImplementation.Kind
     return codes >= {f"{kinds.PROFILE} {profile_code}", f"{kinds.KEY_MANAGER} {key_manager_code}"}
 
 
 def refresh_token(*, token_hash: str) -> RefreshToken | None:
-    """Return the refresh token joined with its session and user in one query, whether or not they have ended."""
+    """Return the refresh token joined with its session and user in one query, ended or not."""
     return RefreshToken.objects.select_related("session__user").filter(token_hash=token_hash).first()
 
 
 def other_open_challenges(*, challenge: SignInChallenge, client: str, now: datetime) -> list[SignInChallenge]:
-    """Return the newest few other open challenges of the same client, one of which may be the signed one."""
+    """Return the newest other open challenges of the same client, one of which may be the signed one."""
     challenges = SignInChallenge.objects.open(now=now).filter(client=client).exclude(pk=challenge.pk)
     return list(challenges.order_by("-issued_at")[:_MAX_CHALLENGES_SEARCHED])
 
@@ -140,7 +140,7 @@ def issuer_keys(*, url: str) -> list[dict[str, object]]:
 
 @dataclass(frozen=True, slots=True)
 class LateDeletions:
-    """Seconds since the oldest deletion was asked for whose billing has not ended, and that is not erased; or 0."""
+    """Ages in seconds of the oldest deletion whose billing has not ended, and of the oldest one not erased; or 0."""
 
     billing_age: float
     erasure_age: float
@@ -154,6 +154,6 @@ FROM users_accountdeletion WHERE status <> 'erased'
 
 
 def late_deletions() -> LateDeletions:
-    """Return how long the oldest unfinished deletion of each state has been waiting; one statement."""
+    """Return the age of the oldest unfinished deletion in each state, in one statement."""
     billing, erasure = db.only_row(_LATE_DELETIONS, {})
     return LateDeletions(float(billing), float(erasure))

@@ -20,11 +20,11 @@ def refresh_issuer_keys(**_: Any) -> None:
 
 @shared_task(name="users.end_billing_of_deleted")
 def end_billing_of_deleted(**_: Any) -> None:
-    """Cancel the subscriptions and delete the customers of those who delete their accounts."""
+    """Cancel the subscriptions and delete the customers of accounts that are being deleted."""
     deletion.end_billing(now=now())
 
 
 @shared_task(name="users.refresh_profile_card")
 def refresh_profile_card(*, user_id: int, **_: Any) -> None:
-    """Read the profile's name and picture again."""
+    """Read the profile's name and picture."""
     profile_cards.refresh(user_id=user_id, now=now())

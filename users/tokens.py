@@ -1,9 +1,9 @@
 """
 Access tokens, issued and verified through simplejwt, and opaque refresh tokens.
 
-simplejwt knows a single key and no `kid`. Its backend is extended here by several keys,
-so that a key can be replaced, and by our own problem for each of its errors. The `jwk`,
-`jku` and `x5u` of a token's header are never used.
+simplejwt supports a single key without a `kid`. Its backend is extended here to several keys, so that a key
+can be rotated, and each of its errors becomes a problem of ours. The `jwk`, `jku` and `x5u` of a token's header
+are never used.
 
 simplejwt verifies a token once in each process; until the token expires, a repeated request finds the verified claims
 in memory. Whether the token's session has ended is read from the database for each request.
@@ -36,7 +36,7 @@ from users.keys import signing_keys
 from users.models import SignInSession
 
 HEADER_TYPE = "at+jwt"
-# Lets scanners find leaked refresh tokens, and tells a misplaced one from garbage.
+# Lets scanners find leaked refresh tokens, and identifies a misplaced one.
 REFRESH_PREFIX = "rt_"
 _REFRESH_RANDOM_BYTES = 32
 
@@ -45,25 +45,25 @@ _PROBLEMS: tuple[tuple[type[jwt.InvalidTokenError], type[NotAuthenticated], str]
     (
         jwt.InvalidAlgorithmError,
         errors.AccessTokenAlgorithmRefused,
-        "The issuer does not sign with this algorithm.",
+        "The algorithm is not accepted for this issuer.",
     ),
-    (jwt.InvalidSignatureError, errors.AccessTokenSignatureInvalid, "The signature does not fit the token."),
-    (jwt.InvalidIssuerError, errors.AccessTokenIssuerRefused, "The issuer is not accepted here."),
-    (jwt.InvalidAudienceError, errors.AccessTokenAudienceRefused, "The token is meant for another service."),
+    (jwt.InvalidSignatureError, errors.AccessTokenSignatureInvalid, "The token's signature is invalid."),
+    (jwt.InvalidIssuerError, errors.AccessTokenIssuerRefused, "The issuer is not accepted."),
+    (jwt.InvalidAudienceError, errors.AccessTokenAudienceRefused, "The token is for another service."),
 )
 
 
 def read_header(token: Any) -> dict[str, Any]:
     """
-    Return the token's header; nothing is verified yet.
+    Return the token's header, unverified.
 
     Raises:
-        AccessTokenMalformed: the text is no JSON Web Token.
+        AccessTokenMalformed: the text is not a JSON Web Token.
     """
     try:
         return jwt.get_unverified_header(token)
     except jwt.InvalidTokenError as error:
-        raise errors.AccessTokenMalformed("The header must carry a JSON Web Token.") from error
+        raise errors.AccessTokenMalformed("The header must contain a JSON Web Token.") from error
 
 
 class KeySetBackend(TokenBackend, ABC):
@@ -76,11 +76,11 @@ class KeySetBackend(TokenBackend, ABC):
     def get_verifying_key(self, token: Any) -> Any:
         header = read_header(token)
         key = self.find_key(header)
-        # Before a missing key is reported, so that alg "none" is reported as such.
+        # Checked before the key, so that alg "none" is reported as such.
         if header.get("alg") != self.algorithm:
             raise jwt.InvalidAlgorithmError
         if key is None:
-            raise errors.AccessTokenKeyUnknown("The issuer has no key of this id.")
+            raise errors.AccessTokenKeyUnknown("The issuer has no key with this id.")
         return key
 
     def decode(self, token: Any, verify: bool = True) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class KeySetBackend(TokenBackend, ABC):
         Return the claims of a token that the issuer signed for us and that has not expired.
 
         Raises:
-            NotAuthenticated: one of its subclasses named AccessToken…, which names the fault.
+            NotAuthenticated: as one of its AccessToken… subclasses.
         """
         try:
             return super().decode(token, verify)
@@ -97,11 +97,11 @@ class KeySetBackend(TokenBackend, ABC):
 
 
 def _problem_of(error: Exception) -> NotAuthenticated:
-    # simplejwt keeps PyJWT's error, which is more precise, as the cause of its own.
+    # PyJWT's error is more precise; simplejwt keeps it as the cause of its own.
     for kind, problem, detail in _PROBLEMS:
         if isinstance(error.__cause__, kind):
             return problem(detail)
-    return errors.AccessTokenMalformed("The token lacks a claim or holds one that cannot be read.")
+    return errors.AccessTokenMalformed("A claim of the token is missing or invalid.")
 
 
 class _OwnKeysBackend(KeySetBackend):
@@ -136,34 +136,34 @@ _OWN_BACKEND = _OwnKeysBackend(
 @functools.lru_cache(maxsize=4_096)
 def _verified_claims(keys: str, token: str | bytes) -> dict[str, Any]:
     """
-    Return the claims of a token that simplejwt has verified with the keys of the setting `keys`; raises as it does.
+    Return the claims of a token after simplejwt has verified it with `keys`; raises as simplejwt does.
 
-    A wallet sends the same token for minutes, and a valid signature stays valid. So the result is remembered by token.
-    A refused token is not remembered. The caller checks for each request that the token has not expired since.
+    A wallet sends the same token for minutes, and a valid signature stays valid, so the result is cached by token.
+    Refused tokens are not cached. The caller checks for each request that the token has not expired.
     """
     return KeySetBackend.decode(_OWN_BACKEND, token)
 
 
 class AccessToken(simplejwt.AccessToken):
     """
-    A token of a few minutes that names a user and a sign-in session; `SIMPLE_JWT` sets its terms.
+    A short-lived token that names a user and a sign-in session; `SIMPLE_JWT` configures it.
 
-    Reading one raises a subclass of `NotAuthenticated` that names the fault.
+    Reading one raises the subclass of `NotAuthenticated` for its fault.
     """
 
-    # The session that authentication found for the token; a token of an external issuer has none.
+    # The session that authentication has read; a token of an external issuer has none.
     session: SignInSession | None = None
     user_id: int
     session_id: uuid.UUID
     profile_address: str
 
     def __init__(self, token: str | bytes | None = None, verify: bool = True) -> None:
-        # simplejwt declares the text of a token as a token.
+        # simplejwt annotates the text of a token as a token.
         super().__init__(cast("Any", token), verify)
 
     @classmethod
     def for_session(cls, session: SignInSession, *, now: datetime) -> Self:
-        """Return a token of the session that is good from `now` for `ACCESS_TOKEN_LIFETIME`."""
+        """Return a token of the session, valid from `now` for `ACCESS_TOKEN_LIFETIME`."""
         token = cls.for_user(session.user)
         token.set_iat(at_time=now)
         token.set_exp(from_time=now)
@@ -188,7 +188,7 @@ class AccessToken(simplejwt.AccessToken):
             super().verify()
             self.read_claims()
         except (TokenError, KeyError, ValueError, TypeError, OverflowError, OSError) as error:
-            raise errors.AccessTokenMalformed("A claim of the token is missing or cannot be read.") from error
+            raise errors.AccessTokenMalformed("A claim of the token is missing or invalid.") from error
 
     def verify_token_type(self) -> None:
         try:
@@ -199,7 +199,7 @@ class AccessToken(simplejwt.AccessToken):
             ) from error
 
     def read_claims(self) -> None:
-        """Require and read the claims that simplejwt knows nothing of."""
+        """Require and read the claims that simplejwt does not know."""
         for claim in ("iat", "address", "ctl"):
             if self[claim] is None:
                 raise ValueError(claim)
@@ -211,15 +211,15 @@ class AccessToken(simplejwt.AccessToken):
 @dataclass(frozen=True, slots=True)
 class TokenHolder:
     """
-    Whom a verified access token names, for views that read in one statement whether the session is still active.
+    The holder of a verified access token, for views whose own statement reads whether the session is active.
 
-    Their statements embed `users.queries.session_state` and hand its result to `require_active_state` there.
+    Their statements embed `users.queries.session_state` and pass its result to `require_active_state`.
     """
 
-    # The user's id, by which rate limits and the log of requests know users.
+    # The user's id, used by rate limits and the request log.
     pk: int
     profile_address: str
-    # None for a token of an external issuer, whose user was looked up already.
+    # None for a token of an external issuer, whose user was already read.
     session_id: uuid.UUID | None
 
     is_authenticated: ClassVar[bool] = True
@@ -233,10 +233,10 @@ def new_refresh_token() -> str:
 
 def next_refresh_token(token: str) -> str:
     """
-    Return the one refresh token that `token` may be exchanged for: its HMAC under a server secret.
+    Return the refresh token that `token` is exchanged for: its HMAC under a server secret.
 
-    Nobody else can compute it, and we can compute it again: a client whose answer got
-    lost repeats its request and receives the same token, although none is ever stored.
+    Only the service can compute it, and it can do so repeatedly: a client that lost the
+    response repeats its request and receives the same token, although it is never stored.
     """
     if not settings.AUTH_REFRESH_SECRET:
         raise ImproperlyConfigured("This process has no AUTH_REFRESH_SECRET.")
@@ -246,7 +246,7 @@ def next_refresh_token(token: str) -> str:
 
 
 def hash_of(token: str) -> str:
-    """Return the hash that is stored of a refresh token; its 256 random bits need no slow one."""
+    """Return the stored hash of a refresh token; its 256 random bits need no slow hash."""
     return sha256(token.encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Who makes a request: `Authorization: Bearer <JWT>`, or the bare `<JWT>`, of a profile that has signed in."""
+"""Authentication of requests: `Authorization: Bearer <JWT>`, or the bare `<JWT>`, of a signed-in profile."""
 
 from typing import TYPE_CHECKING, Any, cast
 
@@ -44,7 +44,7 @@ class AccessTokenAuthentication(JWTAuthentication):
         return parts[0] if parts else None
 
     def get_validated_token(self, raw_token: bytes) -> AccessToken:
-        """Read the token as one of the issuer that it claims to be from: ours, or the external one if there is one."""
+        """Read the token as one of its claimed issuer: ours, or the configured external one."""
         if raw_token.startswith(REFRESH_PREFIX.encode()):
             raise AccessTokenKindRefused("This is a refresh token. Send it to /api/auth/refresh.")
         if settings.AUTH_EXTERNAL_JWKS_URL and ExternalAccessToken.reads(raw_token):
@@ -52,7 +52,7 @@ class AccessTokenAuthentication(JWTAuthentication):
         return AccessToken(raw_token)
 
     def get_user(self, validated_token: AccessToken) -> User:  # type: ignore[override]
-        """Return the user; for a token of ours this reads its session, which may have ended."""
+        """Return the user; for our own tokens this reads the session, which may have ended."""
         if isinstance(validated_token, ExternalAccessToken):
             return user_of_profile(profile_address=validated_token.profile_address)
         validated_token.session = session_of(validated_token, now=now())
@@ -61,13 +61,13 @@ class AccessTokenAuthentication(JWTAuthentication):
 
 class VerifiedTokenAuthentication(AccessTokenAuthentication):
     """
-    Leaves it to the view whether the session is still active: the view reads that with everything else.
+    Leaves the session check to the view, which reads the session together with its other rows.
 
     Sets `request.user` to the token's `TokenHolder`. Views use `SessionReadLate` beside it.
     """
 
     def get_user(self, validated_token: AccessToken) -> TokenHolder:  # type: ignore[override]
-        """Return whom the token names; only a token of an external issuer costs a query here."""
+        """Return the token's holder; only a token of an external issuer costs a query."""
         profile_address = validated_token.profile_address
         if isinstance(validated_token, ExternalAccessToken):
             user = user_of_profile(profile_address=profile_address)
@@ -77,13 +77,13 @@ class VerifiedTokenAuthentication(AccessTokenAuthentication):
 
 class SessionReadLate(_View):
     """
-    A view that reads with its own statement whether the session is still active.
+    A view whose own statement reads whether the session is active.
 
-    A token that is worth nothing any more stays the first fault of a request, whatever else is wrong with it.
+    An ended session is reported before any other fault of the request.
     """
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Answer the refusal, or that the session has ended, where the view came to no statement that would tell."""
+        """Return the error, or that the session has ended where the view failed before its own statement."""
         if isinstance(exc, DomainError | drf.APIException) and not isinstance(exc, _TOKEN_REFUSED):
             try:
                 require_active(cast("TokenHolder", self.request.user), now=now())
@@ -93,14 +93,14 @@ class SessionReadLate(_View):
 
 
 class ProfileRequest(Request):
-    """A request that `IsProfileOwner` has let pass; views name it in their annotations."""
+    """A request that `IsProfileOwner` has allowed; used in views' annotations."""
 
     user: User
     auth: AccessToken
 
 
 class IsProfileOwner(BasePermission):
-    """Lets the signed-in owner of a profile pass; members of staff have no profile to act for."""
+    """Allows the signed-in owner of a profile; staff have no profile."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user = cast("User | None", request.user)

@@ -62,35 +62,33 @@ KEYS = problem_responses()
 
 
 NONCE_DESCRIPTION = """
-Answers an EIP-4361 message for the profile. Have a controller of the profile sign it byte for byte with
-`personal_sign` or `eth_sign` before `expiresAt`, then send `nonce` and signature to `/api/auth/verify`.
+Returns an EIP-4361 message for the profile. A controller of the profile signs it byte for byte with
+`personal_sign` or `eth_sign` before `expiresAt`; then send `nonce` and signature to `/api/auth/verify`.
 
-An address without a profile's code is refused here already, if a node says so at once; otherwise `/api/auth/verify`
-refuses it.
+An address without a profile's code is refused here if a node answers at once; otherwise `/api/auth/verify` refuses it.
 """.strip()
 VERIFY_DESCRIPTION = """
-The controller that signed must hold SIGN on the profile. A nonce is good for one attempt, whatever becomes of it,
-except that a signature that is none at all is refused before. So after a 503 of this path, ask for a new nonce and sign
-its message; the same body would get 401 `nonce-used`.
+The signing controller must hold SIGN on the profile. A nonce is valid for one attempt, successful or not; only a
+malformed signature leaves it unused. So after a 503 from this path, request a new nonce and sign its message; the same
+body would get 401 `nonce-used`.
 """.strip()
 REFRESH_DESCRIPTION = """
-A refresh token is good for one exchange. A repeat within 10 seconds, for instance after a lost answer, gets the very
-same next refresh token; a later one ends the session, because then two parties hold the token. The controller must
-still hold SIGN. No refresh moves the end of the session.
+A refresh token is valid for one exchange. A repeat within 10 seconds, for example after a lost response, returns the
+same next refresh token. A later repeat ends the session, because two parties then hold the token. The controller must
+still hold SIGN. A refresh does not extend the session.
 """.strip()
 LOGOUT_DESCRIPTION = """
-Ends the session of the access token at once, for every token of it. `refresh` may name another session of the same
-user, which then ends too. A token of an external issuer is not ended: it is good until it expires, so sign out at its
-issuer as well.
+Ends the session of the access token at once, with all its tokens. `refresh` may name another session of the same user,
+which then ends too. A token of an external issuer stays valid until it expires, so sign out at its issuer as well.
 """.strip()
-ME_DESCRIPTION = "What the access token stands for."
+ME_DESCRIPTION = "The session and user of the access token."
 SESSIONS_DESCRIPTION = """
-The sessions of the profile that have not ended, each of one signature of one controller. Tokens of an external issuer
-belong to no session.
+The active sessions of the profile; each began with a signature of one controller. Tokens of an external issuer belong
+to no session.
 """.strip()
 LOGOUT_EVERYWHERE_DESCRIPTION = """
-Ends every session of the profile at once, this one included: no access or refresh token of them is good any more. A
-token of an external issuer is not ended: it is good until it expires.
+Ends every session of the profile at once, including this one, with all access and refresh tokens. A token of an
+external issuer stays valid until it expires.
 """.strip()
 KEYS_DESCRIPTION = """
 The public keys of our access tokens (RFC 7517). While a key is being replaced there are two; choose by `kid`.

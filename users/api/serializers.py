@@ -18,7 +18,7 @@ class NonceRequestSerializer(BodySerializer):
 class NonceResponseSerializer(serializers.Serializer[Any]):
     nonce = serializers.CharField(help_text="Names the challenge; send it back with the signature.")
     message = serializers.CharField(help_text="The EIP-4361 text to sign, byte for byte.")
-    expiresAt = serializers.DateTimeField(source="expires_at", help_text="Until when the signature is taken.")
+    expiresAt = serializers.DateTimeField(source="expires_at", help_text="When the challenge expires.")
 
 
 class VerifyRequestSerializer(BodySerializer):
@@ -30,7 +30,7 @@ class VerifyRequestSerializer(BodySerializer):
         required=False,
         allow_null=True,
         default=None,
-        help_text="The profile; where it is sent, it must be the challenge's.",
+        help_text="The profile; if sent, it must be the challenge's.",
     )
 
 
@@ -38,13 +38,13 @@ class TokenPairResponseSerializer(serializers.Serializer[Any]):
     access = serializers.CharField(help_text="For the header `Authorization: Bearer <JWT>`.")
     refresh = serializers.CharField(help_text="For one exchange at `/api/auth/refresh`.")
     expiresIn = serializers.IntegerField(
-        source="expires_in_seconds", help_text="Seconds that `access` is good for."
+        source="expires_in_seconds", help_text="Lifetime of `access` in seconds."
     )
     address = AddressField(source="profile_address", help_text="The signed-in profile.")
 
 
 class RefreshTokenField(serializers.CharField):
-    """Text, and no access token: the two are easily mistaken for each other."""
+    """A refresh token; refuses an access token, since the two are easily confused."""
 
     default_error_messages = {"access": "This is an access token. Send the refresh token."}
 
@@ -86,22 +86,24 @@ class MeResponseSerializer(serializers.Serializer[Any]):
     sessionExpiresAt = serializers.DateTimeField(
         source="session.expires_at",
         allow_null=True,
-        help_text="When it ends for good; no refresh moves it.",
+        help_text="When it ends; a refresh does not extend it.",
     )
     accessExpiresAt = serializers.DateTimeField(
-        source="expires_at", help_text="When this access token runs out."
+        source="expires_at", help_text="When this access token expires."
     )
-    issuer = serializers.CharField(help_text="Who issued the access token.")
+    issuer = serializers.CharField(help_text="The issuer of the access token.")
 
 
 class SessionResponseSerializer(serializers.Serializer[Any]):
     sessionId = serializers.UUIDField(source="pk")
     controller = AddressField(source="controller_address", help_text="The key that signed in.")
     signedInAt = serializers.DateTimeField(source="created_at")
-    refreshedAt = serializers.DateTimeField(source="refreshed_at", help_text="When it last got new tokens.")
-    expiresAt = serializers.DateTimeField(source="expires_at", help_text="When it ends for good.")
+    refreshedAt = serializers.DateTimeField(
+        source="refreshed_at", help_text="When it last received new tokens."
+    )
+    expiresAt = serializers.DateTimeField(source="expires_at", help_text="When it ends.")
     isCurrent = serializers.SerializerMethodField(
-        "is_current", help_text="Whether the access token is of this session."
+        "is_current", help_text="Whether the access token belongs to this session."
     )
 
     def is_current(self, session: SignInSession) -> bool:
@@ -109,11 +111,13 @@ class SessionResponseSerializer(serializers.Serializer[Any]):
 
 
 class SessionsResponseSerializer(serializers.Serializer[Any]):
-    sessions = SessionResponseSerializer(many=True, help_text="The one used last first.")
+    sessions = SessionResponseSerializer(many=True, help_text="The most recently used one first.")
 
 
 class SessionsEndedResponseSerializer(serializers.Serializer[Any]):
-    sessionsEnded = serializers.IntegerField(help_text="How many ended by this request, its own among them.")
+    sessionsEnded = serializers.IntegerField(
+        help_text="How many sessions this request ended, including its own."
+    )
 
 
 class KeyResponseSerializer(serializers.Serializer[Any]):
@@ -121,7 +125,7 @@ class KeyResponseSerializer(serializers.Serializer[Any]):
     crv = serializers.CharField(help_text="Always `P-256`.")
     x = serializers.CharField()
     y = serializers.CharField()
-    kid = serializers.CharField(help_text="What the header of a token names; RFC 7638 thumbprint.")
+    kid = serializers.CharField(help_text="The key id in a token's header; RFC 7638 thumbprint.")
     use = serializers.CharField(help_text="Always `sig`.")
     alg = serializers.CharField(help_text="Always `ES256`.")
 

@@ -23,7 +23,7 @@ from users.keys import public_key_set
 from users.models import SignInSession
 from users.services import sessions, sign_in
 
-# For clients that are not signed in yet, so that an access token that has expired does no harm.
+# Clients are not signed in yet, so an expired access token must not be an error.
 _PUBLIC: dict[str, Any] = {"authentication_classes": (), "permission_classes": (AllowAny,)}
 
 
@@ -38,7 +38,7 @@ class SignInViewSet(ViewSet):
         responses={200: serializers.NonceResponseSerializer, **schema.NONCE},
         examples=schema.NONCE_EXAMPLES,
     )
-    # Not per profile: anybody can send an address, and could use up the rate of its owner.
+    # Not per profile: anyone can send an address and could use up its owner's rate.
     @action(detail=False, methods=["post"], throttle_classes=(network_rate("AUTH_NONCE_RATE"),), **_PUBLIC)
     def nonce(self, request: Request) -> Response:
         body = serializers.NonceRequestSerializer.read(request.data)
@@ -110,7 +110,7 @@ class SignInViewSet(ViewSet):
     @extend_schema(
         operation_id="authMe",
         tags=["sign-in"],
-        summary="Who is signed in",
+        summary="Read the current session",
         description=schema.ME_DESCRIPTION,
         responses={200: serializers.MeResponseSerializer, **schema.ME},
         examples=schema.ME_EXAMPLES,
@@ -124,7 +124,7 @@ class SessionViewSet(ViewSet):
     @extend_schema(
         operation_id="authSessions",
         tags=["sign-in"],
-        summary="List where the profile is signed in",
+        summary="List the profile's sessions",
         description=schema.SESSIONS_DESCRIPTION,
         responses={200: serializers.SessionsResponseSerializer, **schema.ME},
         examples=schema.SESSIONS_EXAMPLES,

@@ -1,4 +1,4 @@
-"""What commands that ask for something share: who asks, and why."""
+"""Base of commands that request an approval: the actor and the reason."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from users.queries import staff_named
 
 class ApprovalCommand(BaseCommand):
     """
-    Asks for what takes approval, in the name of a member of staff.
+    Requests an approval in the name of a member of staff.
 
-    What one person may not do alone waits in the admin's queue, for somebody of another role.
+    The request waits in the admin's queue for a person with another role.
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--actor", required=True, help="username of the member of staff who asks")
-        parser.add_argument("--reason", required=True, help="why, for those who decide and for the audit log")
+        parser.add_argument("--actor", required=True, help="username of the requesting member of staff")
+        parser.add_argument("--reason", required=True, help="the reason, for the approver and the audit log")
 
     def actor(self, options: dict[str, Any]) -> User:
         actor = staff_named(options["actor"])
         if actor is None:
-            raise CommandError(f"No member of staff is called {options['actor']}.")
+            raise CommandError(f"There is no member of staff named {options['actor']}.")
         return actor

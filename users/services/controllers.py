@@ -1,4 +1,4 @@
-"""What the chain says about a controller. Everything here asks the node, so never inside a transaction."""
+"""Reads about controllers from the chain. Call these functions outside any transaction."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,15 +19,15 @@ def recover_controller(*, profile_address: str, message: str, signature: bytes) 
     """
     Return the controller that signed `message` for the profile; `signature` is a normalised one.
 
-    The profile itself accepts the signature (ERC-1271), the controller holds SIGN,
-    and the code that says both is trusted: anyone can deploy a contract that says yes.
+    The profile itself accepts the signature (ERC-1271), the controller holds SIGN, and
+    the code is trusted, because anyone can deploy a contract that accepts everything.
 
     Raises:
-        UnrecoverableSignature: no key made this signature.
+        UnrecoverableSignature: no address can be recovered from the signature.
         ProfileNotDeployed: there is no contract at the address.
-        UntrustedCode: the profile or its owner is no trusted contract, or they do not belong together.
-        SignatureNotByController: the recovered key is no controller of the profile.
-        SignPermissionMissing: it is one, without SIGN.
+        UntrustedCode: the profile or its owner is not a trusted contract, or they do not point to each other.
+        SignatureNotByController: the recovered key is not a controller of the profile.
+        SignPermissionMissing: the controller lacks SIGN.
     """
     digest = personal_sign_digest(message.encode())
     controller = recover_address(digest, signature)
@@ -41,27 +41,27 @@ def recover_controller(*, profile_address: str, message: str, signature: bytes) 
         )
     if not state.permissions & Permission.SIGN:
         raise SignPermissionMissing(
-            "Grant SIGN to this controller, or use another one.", controller=controller
+            "Grant SIGN to this controller, or use another controller.", controller=controller
         )
     if not state.signature_valid:
         raise SignatureNotByController("The profile does not accept the signature.", recovered=controller)
     return controller
 
 
-# Profiles that a probe has found, in this process. Changes since then are seen when the signature is checked.
+# Profiles that a probe has found, in this process. The signature check sees later changes.
 _seen_profiles: set[str] = set()
 _MOST_SEEN = 10_000
 
 
 def require_profile_code(*, profile_address: str) -> None:
     """
-    Refuse an address at which there is no profile, as far as a node says so at once.
+    Refuse an address without a profile, if a node answers the probe at once.
 
-    Where none does, nothing is refused here. Who has signed in before is not looked at again.
+    Without an answer, nothing is refused. Profiles that have signed in before are not probed.
 
     Raises:
         ProfileNotDeployed: there is no contract at the address.
-        UntrustedCode: its code is no trusted profile's.
+        UntrustedCode: its code is not trusted.
     """
     if profile_address in _seen_profiles or User.objects.filter(profile_address=profile_address).exists():
         return
@@ -74,7 +74,7 @@ def require_profile_code(*, profile_address: str) -> None:
     name = code_name(code)
     if not trusts_any_code() and f"{TrustedImplementation.Kind.PROFILE} {name}" not in trusted_codes():
         raise UntrustedCode(
-            "The profile runs code that was not vetted here, or this is no profile.", profileCode=name
+            "The address runs code that this service does not trust, or is not a profile.", profileCode=name
         )
     if len(_seen_profiles) >= _MOST_SEEN:
         _seen_profiles.clear()
@@ -85,23 +85,23 @@ def _require_trusted_profile(profile_address: str, state: ProfileState) -> None:
     if not state.profile_code:
         raise ProfileNotDeployed("There is no contract at this address on this chain.")
     if state.owner is None:
-        raise UntrustedCode("The contract does not name its owner, so it is no profile.")
+        raise UntrustedCode("The contract does not have an owner, so it is not a profile.")
     key_manager = get_chain_client().read_key_manager(key_manager=state.owner)
     if key_manager.target != profile_address:
-        raise UntrustedCode("The profile is not owned by a key manager of its own.")
+        raise UntrustedCode("The profile's owner is not its own key manager.")
     profile_code, key_manager_code = code_name(state.profile_code), code_name(key_manager.code)
     if not trusts_any_code() and not are_trusted(
         trusted_codes(), profile_code=profile_code, key_manager_code=key_manager_code
     ):
         raise UntrustedCode(
-            "The profile or its key manager runs code that was not vetted here.",
+            "The profile or its key manager runs code that this service does not trust.",
             profileCode=profile_code,
             keyManagerCode=key_manager_code,
         )
 
 
 def is_valid_signature(*, profile_address: str, message: str, signature: bytes) -> bool:
-    """Return whether the profile accepts this signature over this message, for a diagnosis only."""
+    """Return whether the profile accepts this signature over this message; for diagnosis only."""
     digest = personal_sign_digest(message.encode())
     try:
         controller = recover_address(digest, signature)
@@ -115,7 +115,7 @@ def is_valid_signature(*, profile_address: str, message: str, signature: bytes) 
 
 
 def signed_by_controller(*, profile_address: str, messages: Sequence[str], signature: bytes) -> str | None:
-    """Return the first of these messages whose signer is a controller of the profile, for a diagnosis only."""
+    """Return the first of these messages whose signer is a controller of the profile; for diagnosis only."""
     signers: dict[str, str] = {}
     for message in messages:
         with suppress(UnrecoverableSignature):
@@ -126,10 +126,10 @@ def signed_by_controller(*, profile_address: str, messages: Sequence[str], signa
 
 def may_sign(*, profile_address: str, controller: str) -> bool:
     """
-    Return whether the controller holds SIGN on the profile at the newest block, as a sign-in would see it.
+    Return whether the controller holds SIGN on the profile at the newest block, as a sign-in requires.
 
-    The owner of the profile may have changed: permissions mean something only under a
-    trusted key manager of the profile's own.
+    The profile's owner may have changed: permissions count only under a trusted key
+    manager of the profile.
     """
     state = get_chain_client().read_profile(
         profile=profile_address, controller=controller, digest=bytes(32), signature=b""

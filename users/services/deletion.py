@@ -1,12 +1,12 @@
 """
-The deletion of an account by its owner: asked for once, then carried on until nothing is left of the person.
+The deletion of an account by its owner: requested once, then continued until all personal data is erased.
 
 1. `request` closes the account and ends its sessions.
-2. `end_billing`, by beat, has every app give up what it keeps elsewhere: the subscription and the customer at Stripe.
-3. `erase_due`, by the owner of the tables, waits until nothing of the person moves any more, and erases it.
+2. `end_billing`, run by beat, lets every app delete external data: the subscription and the customer at Stripe.
+3. `erase_due`, run by the owner of the tables, waits until nothing is in progress, and erases the data.
 
-Each step may be repeated, and each begins where the one before has ended. What an app does is an `AppDeletion`
-that it registers. Rows that accounting needs stay, with a user that names nobody.
+Each step can be repeated, and continues where the previous one ended. Each app registers its part as an `AppDeletion`.
+Rows that accounting needs stay, with an anonymous user.
 """
 
 import logging
@@ -26,7 +26,7 @@ from users.models import AccountDeletion, Note, ProfileCard, SignInChallenge, Si
 from users.services import sessions
 
 MAX_SIGN_IN_AGE = timedelta(minutes=10)
-# Requests that were under way when the account was closed have ended by then.
+# Requests that were in progress when the account was closed have ended by then.
 QUIET_TIME = timedelta(minutes=2)
 _Status = AccountDeletion.Status
 _MAX_REASON = 200
@@ -36,11 +36,11 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class AppDeletion:
     """
-    What one app does about a person who leaves.
+    One app's part in a deletion.
 
-    `end` asks others, such as Stripe, and runs outside of transactions; what it raises is tried again.
-    `waits_for` says what is still under way, or nothing, and `erase` deletes; both run in one transaction of the owner
-    of the tables.
+    `end` calls external services such as Stripe, outside any transaction, and is retried on errors. `waits_for`
+    returns what is still in progress, or an empty text, and `erase` deletes; both run in one transaction of the
+    owner of the tables.
     """
 
     waits_for: Callable[[User], str] = lambda user: ""
@@ -52,16 +52,16 @@ _apps: dict[str, AppDeletion] = {}
 
 
 def register(app: str, part: AppDeletion) -> None:
-    """Have the app take part in every deletion."""
+    """Register an app's part in every deletion."""
     _apps[app] = part
 
 
 def request(*, user: User, session: SignInSession | None, now: datetime) -> AccountDeletion:
     """
-    Close the user's account for good, end all its sessions, and have it erased.
+    Close the user's account permanently, end all its sessions, and schedule its erasure.
 
     Raises:
-        FreshSignInRequired: the session began too long ago to be sure that its owner asks.
+        FreshSignInRequired: the session began too long ago to prove that its owner makes the request.
     """
     if session is None or now - session.created_at > MAX_SIGN_IN_AGE:
         seconds = int(MAX_SIGN_IN_AGE.total_seconds())
@@ -76,10 +76,10 @@ def request(*, user: User, session: SignInSession | None, now: datetime) -> Acco
 
 def end_billing(*, now: datetime) -> int:
     """
-    Have the apps give up what others keep of everybody who is leaving; return how many have nothing left there.
+    Let the apps delete external data of all pending deletions; return for how many nothing is left.
 
-    Those with nothing left are checked again until they are erased: a request that was under way when
-    the account was closed may have made another customer.
+    Finished ones are checked again until they are erased: a request in progress when the account was closed may
+    have created another customer.
     """
     sweep, ended = Sweep("deletion"), 0
     for deletion in _unfinished():
@@ -95,8 +95,8 @@ def _end_billing(deletion: AccountDeletion, now: datetime) -> bool:
         for part in _apps.values():
             part.end(deletion.user, now)
     except DomainError as error:
-        # Nobody else is kept waiting, and the next run tries it again.
-        logger.warning("deletion %s is left for the next run: %s", deletion.pk, error.code)
+        # The other deletions continue, and the next run retries this one.
+        logger.warning("deletion %s will be retried by the next run: %s", deletion.pk, error.code)
         row.update(waits_for=error.detail[:_MAX_REASON])
         return False
     row.filter(status=_Status.REQUESTED).update(
@@ -106,7 +106,7 @@ def _end_billing(deletion: AccountDeletion, now: datetime) -> bool:
 
 
 def erase_due(*, now: datetime) -> int:
-    """Erase everybody who has nothing under way; return how many. Only the owner of the tables may."""
+    """Erase all deletions that have nothing in progress; return how many. Only the owner of the tables may."""
     sweep, erased = Sweep("deletion"), 0
     due = _unfinished().filter(status=_Status.BILLING_ENDED, requested_at__lte=now - QUIET_TIME)
     for deletion in due:
@@ -138,7 +138,7 @@ def _erase(deletion: AccountDeletion, now: datetime) -> bool:
 
 
 def _forget(user: User) -> None:
-    """Keep a row that others point at, and nothing in it. From then on the profile can sign in as a new user."""
+    """Keep the referenced row without personal data. The profile can then sign in as a new user."""
     SignInSession.objects.filter(user=user).delete()
     Note.objects.filter(person=user).delete()
     ProfileCard.objects.filter(user=user).delete()

@@ -2,7 +2,7 @@
 The external issuer, where one is configured: its tokens, and the keys that verify them.
 
 Beat fetches the keys and requests read them. So a request never waits for the issuer's
-network, and an issuer that cannot be reached signs nobody out: the last good set stays.
+network, and users stay signed in while the issuer is unreachable: the last valid set stays.
 """
 
 import logging
@@ -34,17 +34,17 @@ class _IssuerKeysBackend(KeySetBackend):
                 try:
                     return PyJWK(key)
                 except (InvalidKeyError, PyJWKError):
-                    # A key of a kind that cannot be used here verifies nothing.
+                    # A key of an unsupported kind is ignored.
                     return None
         return None
 
 
 class ExternalAccessToken(AccessToken):
-    """A token of the external issuer, which names a profile and belongs to no session of ours."""
+    """A token of the external issuer, which names a profile and belongs to none of our sessions."""
 
     @classmethod
     def reads(cls, raw_token: bytes) -> bool:
-        """Return whether the token claims to be the issuer's; nothing is verified yet."""
+        """Return whether the token claims to be the issuer's; unverified."""
         try:
             claims = jwt.decode(raw_token, options={"verify_signature": False})
         except jwt.InvalidTokenError:
@@ -54,7 +54,7 @@ class ExternalAccessToken(AccessToken):
     def get_token_backend(self) -> TokenBackend:
         algorithm = read_header(self.token).get("alg")
         if algorithm not in _ALGORITHMS:
-            raise errors.AccessTokenAlgorithmRefused("The issuer does not sign with this algorithm.")
+            raise errors.AccessTokenAlgorithmRefused("The algorithm is not accepted for this issuer.")
         return _IssuerKeysBackend(
             algorithm, audience=settings.AUTH_EXTERNAL_AUDIENCE, issuer=settings.AUTH_EXTERNAL_ISSUER
         )
@@ -65,20 +65,18 @@ class ExternalAccessToken(AccessToken):
             self.check_exp()
             self.profile_address = checksum(str(self[settings.AUTH_EXTERNAL_ADDRESS_CLAIM]))
         except (TokenError, KeyError, ValueError, TypeError, OverflowError, OSError) as error:
-            raise errors.AccessTokenMalformed(
-                "The claims do not name a profile address and an end."
-            ) from error
+            raise errors.AccessTokenMalformed("The claims lack a profile address or an expiry.") from error
 
 
 def refresh_keys(*, now: datetime) -> bool:
-    """Fetch and store the issuer's keys; return whether that worked. Without an issuer there is nothing to do."""
+    """Fetch and store the issuer's keys; return whether that succeeded. Without an issuer, do nothing."""
     url = settings.AUTH_EXTERNAL_JWKS_URL
     if not url:
         return False
     try:
         keys = _usable_keys(fetch_json(url))
     except (FetchFailed, ValueError) as error:
-        logger.warning("the issuer's keys cannot be fetched, the last ones stay: %s", error)
+        logger.warning("the issuer's keys could not be fetched, the previous ones stay: %s", error)
         return False
     IssuerKeySet.objects.update_or_create(url=url, defaults={"keys": keys, "fetched_at": now})
     return True
@@ -87,16 +85,16 @@ def refresh_keys(*, now: datetime) -> bool:
 def _usable_keys(document: Any) -> list[dict[str, Any]]:
     listed = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
-        raise ValueError("the answer is no key set")
+        raise ValueError("the response is not a key set")
     keys = [key for key in listed if isinstance(key, dict) and _is_usable(key)]
     if not keys:
-        # An empty set would sign everybody out; an issuer that means it removes the setting.
-        raise ValueError("the key set holds no usable key")
+        # An empty set would sign out every user; an operator who intends that removes the setting.
+        raise ValueError("the key set has no usable key")
     return keys
 
 
 def _is_usable(key: dict[str, Any]) -> bool:
-    # A symmetric key in a public document would let anybody sign.
+    # With a symmetric key in a public document, anyone could sign.
     return (
         key.get("kty") in _PUBLIC_KEY_TYPES
         and isinstance(key.get("kid"), str)

@@ -1,9 +1,9 @@
 """
 The name and picture of a profile (LSP-3), read at most once a day, by a worker.
 
-Everything in them is what a stranger wrote. An address is asked only if it is public (`gateway.common.public_http`),
-what comes is bounded and must have the hash that the chain has, and a picture must be of a kind that holds no script.
-Whatever goes wrong, there is no card, and nobody waits.
+Their content is untrusted. Only public addresses are fetched (`gateway.common.public_http`), responses are bounded and
+must have the hash stored on chain, and a picture must be of a type without scripts. On any error there is no card; no
+request waits for it.
 """
 
 import json
@@ -32,11 +32,11 @@ _KINDS = ((b"\x89PNG\r\n\x1a\n", "png"), (b"\xff\xd8\xff", "jpeg"), (b"GIF8", "g
 
 
 class NoCard(Exception):
-    """The profile shows nothing that can be used; the text says why."""
+    """The profile has no usable name and picture; the text is the reason."""
 
 
 def refresh_if_old(*, user: User, now: datetime) -> None:
-    """Have a worker read the card after the commit, unless that was done lately or is switched off."""
+    """Enqueue reading the card after the commit, unless it was read recently or is switched off."""
     if not settings.IPFS_GATEWAY_URL:
         return
     if not ProfileCard.objects.filter(user=user, refreshed_at__gt=now - KEPT).exists():
@@ -44,7 +44,7 @@ def refresh_if_old(*, user: User, now: datetime) -> None:
 
 
 def refresh(*, user_id: int, now: datetime) -> None:
-    """Read the card and store it: what is wrong as none, and as it was where nobody answers."""
+    """Read the card and store it; an invalid card is stored as empty, an unreachable one is left unchanged."""
     user = User.objects.filter(pk=user_id, is_active=True, profile_address__isnull=False).first()
     if user is None or not settings.IPFS_GATEWAY_URL:
         return
@@ -54,16 +54,16 @@ def refresh(*, user_id: int, now: datetime) -> None:
         card["name"] = _name_in(profile)
         card["picture"], card["picture_type"] = _picture_in(profile)
     except (NodeUnavailable, public_http.NoAnswer) as error:
-        logger.info("the card of user %s stays as it was: %s", user_id, error)
+        logger.info("the card of user %s is unchanged: %s", user_id, error)
         ProfileCard.objects.update_or_create(user=user, defaults={"refreshed_at": now})
         return
     except (NoCard, public_http.AddressRefused) as error:
-        logger.info("no whole card of user %s: %s", user_id, error)
+        logger.info("user %s has no complete card: %s", user_id, error)
     ProfileCard.objects.update_or_create(user=user, defaults={**card, "refreshed_at": now})
 
 
 def picture_uri(card: ProfileCard | None) -> str | None:
-    """Return the picture as a `data:` address; None without one."""
+    """Return the picture as a `data:` URL; None without one."""
     if card is None or not card.picture:
         return None
     return f"data:image/{card.picture_type};base64,{b64encode(bytes(card.picture)).decode()}"
@@ -76,7 +76,7 @@ def card_of(user: User) -> ProfileCard | None:
 def _metadata(profile_address: str) -> dict[str, Any]:
     uri = decode_verifiable_uri(get_chain_client().read_data(profile=profile_address, key=PROFILE_KEY))
     if uri is None:
-        raise NoCard("the profile names no verifiable address")
+        raise NoCard("the profile has no verifiable URL")
     try:
         document = json.loads(_fetch(uri, _MAX_JSON))
     except (ValueError, RecursionError) as error:
@@ -95,7 +95,7 @@ def _name_in(profile: dict[str, Any]) -> str:
 
 
 def _picture_in(profile: dict[str, Any]) -> tuple[bytes, str]:
-    """Return the smallest picture that is large enough, and its kind."""
+    """Return the smallest picture that is large enough, and its type."""
     listed = profile.get("profileImage")
     usable = [uri for uri in map(_uri_of, listed if isinstance(listed, list) else []) if uri is not None]
     if not usable:
@@ -106,7 +106,7 @@ def _picture_in(profile: dict[str, Any]) -> tuple[bytes, str]:
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         kind = "webp"
     if not kind:
-        raise NoCard("the picture is of no known kind")
+        raise NoCard("the picture's type is not supported")
     return content, kind
 
 
@@ -138,7 +138,7 @@ def _fetch(uri: VerifiableUri, most: int) -> bytes:
     if len(content) > most:
         raise NoCard(f"more than {most} bytes")
     if not uri.is_of(content):
-        raise NoCard("another hash is on the chain")
+        raise NoCard("the hash differs from the one on chain")
     return content
 
 

@@ -1,4 +1,4 @@
-"""The user of a profile, created when the profile is first vouched for."""
+"""The user of a profile, created at the first verified sign-in."""
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
@@ -14,7 +14,7 @@ def user_of_profile(*, profile_address: str) -> User:
     Simultaneous first calls get the same user.
 
     Raises:
-        AccountDeleted: the person before has asked to be forgotten, and is not yet.
+        AccountDeleted: a previous account of the profile is still being erased.
         AccountInactive: support has closed the account.
     """
     user = User.objects.filter(profile_address=profile_address).first() or _create(profile_address)
@@ -26,7 +26,7 @@ def user_of_profile(*, profile_address: str) -> User:
 
 
 def _create(profile_address: str) -> User:
-    # Without a usable password a profile's user can never sign in to the admin.
+    # Without a usable password, a profile's user can never sign in to the admin.
     defaults = {"username": profile_address, "password": make_password(None)}
     with transaction.atomic():
         user, created = User.objects.get_or_create(profile_address=profile_address, defaults=defaults)

@@ -1,9 +1,8 @@
 """
-Second factors that staff set up themselves: a phone, and recovery codes for the day when it is lost.
+Second factors that staff set up themselves: a phone, and recovery codes in case it is lost.
 
-An unconfirmed device says that its owner may set it up. A second person's decision makes it (a new account, or a
-reset); its owner, who has the password, makes it their own by a number from the phone. Somebody who has no device at
-all cannot log in.
+An unconfirmed device allows its owner to set it up. An approval creates it (for a new account or a reset); its owner,
+who has the password, confirms it with a code from the phone. A person without any device cannot log in.
 """
 
 import base64
@@ -22,19 +21,19 @@ _CODES, _CODE_BYTES, _GROUP = 10, 10, 4
 
 
 def offer_phone(person: User) -> TOTPDevice:
-    """Let the person set up a phone, and no other one; what they log in with now stays until they have."""
+    """Allow the person to set up a new phone; the current one works until then."""
     TOTPDevice.objects.filter(user=person, confirmed=False).delete()
     return TOTPDevice.objects.create(user=person, name="phone", confirmed=False)
 
 
 def offered_phone(person: User, *, now: datetime) -> TOTPDevice | None:
-    """Return the phone that the person may set up: offered, and not too long ago."""
+    """Return the unconfirmed device that the person may still set up, or None."""
     since = now - timedelta(hours=settings.STAFF_ENROLMENT_HOURS)
     return TOTPDevice.objects.filter(user=person, confirmed=False, created_at__gt=since).first()
 
 
 def must_enrol(person: User, *, now: datetime) -> bool:
-    """Whether the person has nothing to log in with but the password, and may set up a phone."""
+    """Whether the person has only a password and may set up a phone."""
     has_phone = TOTPDevice.objects.filter(user=person, confirmed=True).exists()
     return not has_phone and offered_phone(person, now=now) is not None
 
@@ -42,11 +41,11 @@ def must_enrol(person: User, *, now: datetime) -> bool:
 @transaction.atomic
 def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[TOTPDevice, list[str]] | None:
     """
-    Make the offered phone the person's only one if it shows this number; return it, and new recovery codes.
+    Confirm the offered phone as the person's only one if it shows this code; return it, and new recovery codes.
 
-    The codes are told here and never again. None: the number is wrong, or there is no such offer.
+    The recovery codes are returned only now. Returns None if the code is wrong or there is no such offer.
     """
-    # Of two pages at once, the second finds no offer.
+    # Of two concurrent requests, the second finds no offer.
     offered = offered_phone(person, now=now)
     phone = (
         TOTPDevice.objects.select_for_update().filter(pk=offered.pk, confirmed=False).first()
@@ -64,7 +63,7 @@ def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[TOTPDevi
 
 @transaction.atomic
 def renew_codes(person: User) -> list[str]:
-    """Replace the person's recovery codes, and return the new ones, which nothing tells again."""
+    """Replace the person's recovery codes and return the new ones, which are shown only now."""
     codes = [_new_code() for _ in range(_CODES)]
     hashes = [hashlib.sha256(normalised_code(code).encode()).hexdigest() for code in codes]
     RecoveryCodes.objects.update_or_create(user=person, defaults={"name": "recovery codes", "hashes": hashes})
@@ -73,14 +72,14 @@ def renew_codes(person: User) -> list[str]:
 
 
 def reset(person: User) -> None:
-    """Take away everything the person logs in with but the password, and let them set up a phone."""
+    """Remove every second factor of the person, and allow them to set up a phone."""
     TOTPDevice.objects.filter(user=person).delete()
     RecoveryCodes.objects.filter(user=person).delete()
     offer_phone(person)
 
 
 def proves(person: User, *, token: str) -> bool:
-    """Use up a number of the person's phone, or a recovery code; return whether it was right."""
+    """Use up a code of the person's phone, or a recovery code; return whether it was valid."""
     kind = TOTPDevice if is_number(token) else RecoveryCodes
     with transaction.atomic():
         device = kind._default_manager.select_for_update().filter(user=person, confirmed=True).first()
@@ -88,7 +87,7 @@ def proves(person: User, *, token: str) -> bool:
 
 
 def is_number(token: str) -> bool:
-    """Whether the text is of the form that phones show; recovery codes are longer."""
+    """Whether the text has the form of a phone's code; recovery codes are longer."""
     return token.strip().isdigit() and len(token.strip()) <= 8
 
 

@@ -1,8 +1,8 @@
 """
 Sign-in sessions: opened by a sign-in, refreshed by one-time tokens, ended for all their tokens at once.
 
-A refresh token that is used again after its grace has two holders, and nobody can tell
-which one is the thief; so the whole session ends.
+A refresh token that is used again after its grace has two holders, one of them possibly an
+attacker, so the whole session ends.
 """
 
 import logging
@@ -34,7 +34,7 @@ _KEPT_AFTER_END = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class TokenPair:
-    """What a client receives: a short-lived access token, and the token for the next pair."""
+    """A short-lived access token, and the refresh token for the next pair."""
 
     access: str
     refresh: str
@@ -43,7 +43,7 @@ class TokenPair:
 
 
 def start(*, profile_address: str, controller: str, now: datetime, origin: str = "") -> TokenPair:
-    """Open a session for a profile whose controller has proved itself, at the wallet app of that origin."""
+    """Open a session for a profile with a verified controller, for the wallet app at `origin`."""
     token = new_refresh_token()
     with transaction.atomic(durable=True):
         user = user_of_profile(profile_address=profile_address)
@@ -71,10 +71,10 @@ def session_of(token: AccessToken, *, now: datetime) -> SignInSession:
     """
     Return the session that an access token belongs to, with its user.
 
-    Costs one query, so that signing out works at once and not when the token runs out.
+    Costs one query, so that signing out takes effect at once and not when the token expires.
 
     Raises:
-        SessionEnded, AccountInactive: the token is worth nothing any more.
+        SessionEnded, AccountInactive: the session or the account has ended.
     """
     session = queries.session_with_user(session_id=token.session_id)
     if session is None or session.user_id != token.user_id:
@@ -85,25 +85,25 @@ def session_of(token: AccessToken, *, now: datetime) -> SignInSession:
 
 def require_active(holder: TokenHolder, *, now: datetime) -> None:
     """
-    Refuse the holder of a verified token whose session or account has ended, at the cost of one query.
+    Refuse a verified token whose session or account has ended; costs one query.
 
-    For requests that end before the statement that would tell: their first fault is that of the token.
+    For requests that fail before their own session check: an ended session is reported first.
 
     Raises:
-        SessionEnded, AccountInactive: the token is worth nothing any more.
+        SessionEnded, AccountInactive: the session or the account has ended.
     """
     state = queries.state_of_session(user_id=holder.pk, session_id=holder.session_id, now=now)
     queries.require_active_state(state)
 
 
 def end(*, session_id: uuid.UUID, reason: SignInSession.Reason, now: datetime) -> bool:
-    """End a session for all its tokens at once; return whether it was this call that ended it."""
+    """End a session with all its tokens; return whether this call ended it."""
     session = SignInSession.objects.filter(pk=session_id, revoked_at=None)
     return bool(session.update(revoked_at=now, revoked_reason=reason))
 
 
 def end_all(*, user_id: int, reason: SignInSession.Reason, now: datetime) -> int:
-    """End every active session of the user, and return how many this call ended."""
+    """End every active session of the user; return how many this call ended."""
     sessions = SignInSession.objects.filter(user_id=user_id).active(now=now)
     return sessions.update(revoked_at=now, revoked_reason=reason)
 
@@ -112,7 +112,7 @@ def sign_out(*, user_id: int, session_id: uuid.UUID | None, token: str | None, n
     """
     End the session of the access token and, where the same user's refresh token is sent, that one's too.
 
-    A refresh token that is unknown or somebody else's changes nothing.
+    A refresh token that is unknown or belongs to another user changes nothing.
     """
     if session_id is not None:
         end(session_id=session_id, reason=SignInSession.Reason.SIGNED_OUT, now=now)
@@ -122,7 +122,7 @@ def sign_out(*, user_id: int, session_id: uuid.UUID | None, token: str | None, n
 
 
 def purge(*, now: datetime) -> int:
-    """Delete sessions that ended long ago, with their tokens, and return how many."""
+    """Delete sessions that ended long ago, with their tokens; return how many."""
     limit = now - _KEPT_AFTER_END
     ended = SignInSession.objects.filter(Q(expires_at__lt=limit) | Q(revoked_at__lt=limit))
     _, per_model = ended.delete()
@@ -133,15 +133,15 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
     """
     Exchange a refresh token for the next pair of its session.
 
-    Within `AUTH_REFRESH_GRACE` a repeat gets the very same next refresh token.
+    Within `AUTH_REFRESH_GRACE`, a repeat returns the same next refresh token.
 
     Raises:
-        RefreshTokenUnknown, SessionEnded, AccountInactive: the token is worth nothing any more.
-        RefreshTokenReused: it was exchanged before; the session has ended.
-        ControllerRevoked: the controller lost SIGN, or the profile its key manager; the session has ended.
-        NodeUnavailable: that cannot be checked right now; the token stays good.
+        RefreshTokenUnknown, SessionEnded, AccountInactive: the session or the account has ended.
+        RefreshTokenReused: it was already exchanged; the session has ended.
+        ControllerRevoked: the controller lost SIGN, or the key manager changed; the session has ended.
+        NodeUnavailable: that cannot be checked now; the token stays valid.
     """
-    # 1. Without a lock: refuse what is refused anyway, before the node is asked.
+    # 1. Without a lock and before any node read: refuse invalid tokens.
     row = queries.refresh_token(token_hash=hash_of(token))
     if row is None:
         raise RefreshTokenUnknown("Sign in again.")
@@ -149,12 +149,12 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
     _require_active(session, now)
     if _is_reused(row, now):
         _end_reused(session.pk, now)
-    # 2. Outside any transaction: does the controller still sign for the profile?
+    # 2. Outside any transaction: check that the controller still holds SIGN.
     if not controllers.may_sign(profile_address=profile_address, controller=session.controller_address):
         end(session_id=session.pk, reason=SignInSession.Reason.CONTROLLER_REVOKED, now=now)
-        security_log.warning("controller may not sign any more, session %s ended", session.pk)
-        raise ControllerRevoked("The controller that signed in may not sign for the profile any more.")
-    # 3. Under the lock: one child. Ending the session waits until after it, since a raise would undo the end.
+        security_log.warning("the controller lost SIGN, session %s ended", session.pk)
+        raise ControllerRevoked("The controller that signed in may no longer sign for the profile.")
+    # 3. Under the lock: create the one child. The session is ended after it, since raising here would roll that back.
     child = next_refresh_token(token)
     with transaction.atomic(durable=True):
         rotated = _rotate(session.pk, row.pk, hash_of(child), now)
@@ -165,10 +165,10 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
 
 def _rotate(session_id: uuid.UUID, token_id: int, child_hash: str, now: datetime) -> bool:
     """
-    Give the token its one child, once; False where it was exchanged too long ago.
+    Create the token's one child; False where it was exchanged too long ago.
 
     Raises:
-        SessionEnded: the session ended while the node was asked.
+        SessionEnded: the session ended during the node read.
     """
     session = SignInSession.objects.select_related("user").select_for_update(of=("self",)).get(pk=session_id)
     _require_active(session, now)
@@ -188,7 +188,7 @@ def _is_reused(token: RefreshToken, now: datetime) -> bool:
 def _end_reused(session_id: uuid.UUID, now: datetime) -> NoReturn:
     end(session_id=session_id, reason=SignInSession.Reason.TOKEN_REUSED, now=now)
     security_log.warning("refresh token used twice, session %s ended", session_id)
-    raise RefreshTokenReused("The token was exchanged before. Sign in again.")
+    raise RefreshTokenReused("The token was already exchanged. Sign in again.")
 
 
 def _require_active(session: SignInSession, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Sign-in: a challenge to sign, which is good for one attempt; the signature of a controller; a session."""
+"""Sign-in: a challenge valid for one attempt, the signature of a controller, and a session."""
 
 import logging
 import secrets
@@ -31,23 +31,23 @@ logger = logging.getLogger(__name__)
 
 STATEMENT = "Sign in to the credit relay gateway. This costs nothing and sends no transaction."
 MAX_OPEN_PER_CLIENT = 20
-# As many as five hundred clients at their own limit may have open for one profile.
+# Five hundred clients at their own limit can have this many open for one profile.
 _MAX_OPEN_PER_PROFILE = 500 * MAX_OPEN_PER_CLIENT
 _RETRY_AFTER_SECONDS = 60
 _KEPT_AFTER_EXPIRY = timedelta(hours=1)
 _ALPHABET = string.ascii_letters + string.digits
 # 22 letters of 62 are 131 bits.
 _NONCE_LETTERS = 22
-# ERC-6492 ends a signature for a contract that is not deployed yet with this word.
+# The suffix of ERC-6492 signatures for contracts that are not deployed yet.
 _WRAPPED_SUFFIX = bytes.fromhex("6492" * 16)
 
 
 def request_challenge(*, profile_address: str, client: str, now: datetime) -> SignInChallenge:
     """
-    Return a new challenge for the profile, unless a node says at once that there is none at the address.
+    Return a new challenge for the profile, unless a node answers at once that the address has no profile.
 
     Raises:
-        ProfileNotDeployed, UntrustedCode: there is no profile; whose nodes are silent gets a challenge nevertheless.
+        ProfileNotDeployed, UntrustedCode: there is no profile; without an answer the challenge is issued.
         TooManyRequests: too many clients have challenges open for this profile.
     """
     controllers.require_profile_code(profile_address=profile_address)
@@ -56,10 +56,10 @@ def request_challenge(*, profile_address: str, client: str, now: datetime) -> Si
 
 def issue_challenge(*, profile_address: str, client: str, now: datetime) -> SignInChallenge:
     """
-    Return a new challenge for the profile, whether or not it exists on chain.
+    Return a new challenge for the profile without checking that it exists.
 
-    A client has at most `MAX_OPEN_PER_CLIENT` open ones of a profile; its own oldest are
-    deleted. Those of other clients are not, or anyone could keep the profile from signing in.
+    A client has at most `MAX_OPEN_PER_CLIENT` open challenges of a profile; its own oldest are
+    deleted. Those of other clients stay, or anyone could prevent the profile's sign-in.
 
     Raises:
         TooManyRequests: too many clients have challenges open for this profile.
@@ -69,7 +69,7 @@ def issue_challenge(*, profile_address: str, client: str, now: datetime) -> Sign
         >= _MAX_OPEN_PER_PROFILE
     ):
         raise TooManyRequests(
-            "Too many sign-ins of this profile are open. Repeat later.", retry_after=_RETRY_AFTER_SECONDS
+            "Too many sign-ins of this profile are open. Retry later.", retry_after=_RETRY_AFTER_SECONDS
         )
     nonce = "".join(secrets.choice(_ALPHABET) for _ in range(_NONCE_LETTERS))
     expires_at = now + settings.AUTH_CHALLENGE_LIFETIME
@@ -88,7 +88,7 @@ def issue_challenge(*, profile_address: str, client: str, now: datetime) -> Sign
 
 
 def _message(*, profile_address: str, nonce: str, issued_at: datetime, expires_at: datetime) -> str:
-    """Return the text of EIP-4361, "Sign-In with Ethereum", that a wallet shows and signs."""
+    """Return the EIP-4361 ("Sign-In with Ethereum") text that a wallet displays and signs."""
     return "\n".join(
         [
             f"{settings.AUTH_DOMAIN} wants you to sign in with your Ethereum account:",
@@ -137,14 +137,14 @@ def consume_challenge(*, nonce: str, profile_address: str | None, now: datetime)
     taken = challenges.open(now=now).update(consumed_at=now)
     challenge = SignInChallenge.objects.filter(nonce=nonce).first()
     if challenge is None:
-        raise ChallengeUnknown("Ask for a new nonce at /api/auth/nonce.")
+        raise ChallengeUnknown("Request a new nonce at /api/auth/nonce.")
     if taken:
         return challenge
     if profile_address not in {None, challenge.profile_address}:
         raise ChallengeForeign("The nonce was issued for another profile.")
     if challenge.consumed_at is not None:
-        raise ChallengeUsed("A nonce is good for one attempt. Ask for a new one.")
-    raise ChallengeExpired("The nonce was answered too late. Ask for a new one.")
+        raise ChallengeUsed("A nonce is valid for one attempt. Request a new one.")
+    raise ChallengeExpired("The nonce has expired. Request a new one.")
 
 
 def sign_in(
@@ -157,34 +157,36 @@ def sign_in(
     origin: str = "",
 ) -> TokenPair:
     """
-    Open a session for the profile whose challenge a controller signed, at the wallet app of that origin.
+    Open a session for the profile whose challenge a controller signed, for the wallet app at `origin`.
 
-    The first sign-in of a profile also makes its user and its credit account.
+    The first sign-in of a profile also creates its user and its credit account.
 
     Raises:
-        UnusableSignature: the bytes are no signature; the nonce stays open.
+        UnusableSignature: the signature is malformed; the nonce stays open.
         ChallengeUnknown, ChallengeExpired, ChallengeUsed, ChallengeForeign: the nonce is not this message's.
-        NodeUnavailable: no node answers; the nonce is used up nevertheless.
-        ProfileNotDeployed, UntrustedCode: the address is no profile that can be trusted.
-        SignatureNotByController, SignPermissionMissing: the key that signed may not.
-        SignedForOtherChain: a controller signed the message with another chain's id in it.
+        NodeUnavailable: no node answers; the nonce is used up.
+        ProfileNotDeployed, UntrustedCode: the address is not a trusted profile.
+        SignatureNotByController, SignPermissionMissing: the signing key lacks the permission.
+        SignedForOtherChain: a controller signed the message with another chain id.
     """
-    # 1. Refuse what no key can have made before anything is written.
+    # 1. Refuse malformed signatures before anything is written.
     if signature.endswith(_WRAPPED_SUFFIX):
         raise ProfileNotDeployed(
             "Signatures of profiles that are not deployed yet (ERC-6492) are not accepted."
         )
     plain = normalise_signature(signature)
-    # 2. Take the nonce before the node is asked: no attempt can be repeated, whatever comes of it.
+    # 2. Use up the nonce before any node read, so that no attempt can be repeated.
     challenge = consume_challenge(nonce=nonce, profile_address=profile_address, now=now)
-    # 3. Ask the chain, outside any transaction.
+    # 3. Read the chain, outside any transaction.
     try:
         controller = controllers.recover_controller(
             profile_address=challenge.profile_address, message=challenge.message, signature=plain
         )
     except NodeUnavailable as error:
-        # "Send the same again" is what 503 says everywhere else.
-        detail = "No chain node answers, and the nonce is used up. Wait, ask for a new nonce and sign that."
+        # Elsewhere a 503 means: send the same request again. Here the nonce is used up.
+        detail = (
+            "No chain node answers, and the nonce is used up. Wait, request a new nonce and sign its message."
+        )
         raise NodeUnavailable(detail, retry_after=error.retry_after) from error
     except SignatureNotByController as error:
         if _signed_another(challenge, plain, client, now):
@@ -210,7 +212,7 @@ def _signed_another(challenge: SignInChallenge, signature: bytes, client: str, n
 
 
 def _require_our_chain(challenge: SignInChallenge, signature: bytes) -> None:
-    """Refuse a message whose chain id the wallet has replaced by that of its own network."""
+    """Refuse a message in which the wallet has replaced the chain id by that of its own network."""
     ours = get_chain().id
     messages = {
         challenge.message.replace(f"\n{_chain_line(ours)}\n", f"\n{_chain_line(other)}\n"): other
@@ -225,8 +227,8 @@ def _require_our_chain(challenge: SignInChallenge, signature: bytes) -> None:
         return
     if message is not None:
         raise SignedForOtherChain(
-            f"The message was signed with chain id {messages[message]}. Switch the wallet to chain id {ours}, ask for "
-            "a new nonce, and sign its message as it is."
+            f"The message was signed with chain id {messages[message]}. Switch the wallet to chain id {ours}, request "
+            "a new nonce, and sign its message unchanged."
         )
 
 
@@ -236,6 +238,6 @@ def purge(*, now: datetime) -> None:
 
 
 def purge_challenges(*, now: datetime) -> int:
-    """Delete challenges that expired a while ago and return how many; until then their errors stay exact."""
+    """Delete challenges that expired a while ago; return how many. Until then their errors stay precise."""
     deleted, _ = SignInChallenge.objects.filter(expires_at__lt=now - _KEPT_AFTER_EXPIRY).delete()
     return deleted

@@ -1,9 +1,8 @@
 """
-Members of staff: the first two, and new passwords and second factors, which take approval.
+Staff accounts: the first two, and resets of passwords and second factors, which need approval.
 
-Two people are needed before anything can be approved. `begin` makes them, at a shell and only while they are missing;
-from then on accounts and roles are asked for in the admin. `reset_only_one` lets one of them in again whom nobody else
-can help.
+Approvals need two people. `begin` creates them from the command line, only while they are missing; later accounts and
+roles are requested in the admin. `reset_only_one` resets an account that no other person can reset.
 """
 
 import secrets
@@ -22,13 +21,13 @@ from users.errors import StaffStarted
 from users.models import User
 from users.services import second_factors
 
-# Each asks for what the other decides, staff accounts among it.
+# Each requests what the other decides, including staff accounts.
 FIRST_ROLES = ("operations", "finance")
 _PASSWORD_BYTES = 18
 
 
 class Access(NamedTuple):
-    """What a member of staff logs in with; told once."""
+    """A staff account's credentials, shown once."""
 
     password: str
     key: str
@@ -37,19 +36,17 @@ class Access(NamedTuple):
 @transaction.atomic
 def begin(*, username: str, role: str) -> Access:
     """
-    Make one of the first two members of staff, one for each of `FIRST_ROLES`.
+    Create one of the first two staff accounts, one for each of `FIRST_ROLES`.
 
     Raises:
-        StaffStarted: there are two already, or somebody has the role.
+        StaffStarted: there are two already, or the role is taken.
     """
     active = _lock_active()
     if active.count() >= len(FIRST_ROLES):
-        raise StaffStarted(
-            "There are two members of staff. They ask for and approve further ones in the admin."
-        )
+        raise StaffStarted("There are two staff accounts. Request and approve further ones in the admin.")
     if active.filter(groups__name=role).exists() or role not in FIRST_ROLES:
         raise StaffStarted(
-            "The first two are one of operations and one of finance, so that each can approve."
+            "The first two accounts are operations and finance, so that each can approve the other's requests."
         )
     access = Access(secrets.token_urlsafe(_PASSWORD_BYTES), default_key())
     person = User.objects.create_user(username, password=access.password, is_staff=True)
@@ -62,20 +59,20 @@ def begin(*, username: str, role: str) -> Access:
 @transaction.atomic
 def reset_only_one(*, username: str, role: str) -> str:
     """
-    Return a new password for the only one of `role` among staff, who sets up a phone at the next login.
+    Return a new password for the only staff account of `role`, which sets up a phone at the next login.
 
-    That is for somebody who can no longer log in, and without whom nobody could ask for a reset or approve it.
+    For a person who can no longer log in and without whom no reset could be requested or approved.
 
     Raises:
-        StaffStarted: nobody of that name has the role, or others can ask for this and approve it.
+        StaffStarted: no such account has the role, or others can request and approve the reset.
     """
     active = _lock_active()
     person = active.filter(username=username, groups__name=role).first()
     if person is None or role not in FIRST_ROLES:
-        raise StaffStarted(f"No active member of staff is called {username} and has the role {role}.")
+        raise StaffStarted(f"There is no active staff account {username} with the role {role}.")
     if active.exclude(pk=person.pk).filter(Q(groups__name=role) | Q(is_superuser=True)).exists():
         raise StaffStarted(
-            "Somebody else has this role, or is a superuser. Reset the password in the admin, by two people."
+            "Another account has this role or is a superuser. Reset the password in the admin, with two people."
         )
     password = secrets.token_urlsafe(_PASSWORD_BYTES)
     person.set_password(password)
@@ -86,7 +83,7 @@ def reset_only_one(*, username: str, role: str) -> str:
 
 
 def _lock_active() -> QuerySet[User]:
-    """Return who is active; of two shells at once, the second sees what the first one did."""
+    """Return the active staff accounts, under a lock that serialises concurrent commands."""
     ApprovalPool.objects.bulk_create([ApprovalPool(name="staff")], ignore_conflicts=True)
     ApprovalPool.objects.select_for_update().get(name="staff")
     return User.objects.filter(is_staff=True, is_active=True)
@@ -94,7 +91,7 @@ def _lock_active() -> QuerySet[User]:
 
 def request_password(*, person: User, actor: User, reason: str, key: str) -> tuple[ApprovalRequest, str]:
     """
-    Ask for a new password of a member of staff; return it as well, since only its hash is kept.
+    Request a new password for a member of staff; also return it, since only its hash is stored.
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
@@ -106,7 +103,7 @@ def request_password(*, person: User, actor: User, reason: str, key: str) -> tup
 
 def request_second_factor(*, person: User, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Ask that a member of staff sets up a new second factor at the next login, and loses the old one.
+    Request that a member of staff loses the second factor and sets up a new one at the next login.
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
@@ -138,7 +135,7 @@ def _set_password(approval: ApprovalRequest) -> Done:
 def _set_second_factor(approval: ApprovalRequest) -> Done:
     person = User.objects.get(pk=approval.object_id)
     second_factors.reset(person)
-    return Done("The old second factor is gone. The next login with the password sets up a new one.", person)
+    return Done("The second factor was removed. The next login sets up a new one.", person)
 
 
 PASSWORD = approval_kinds.register(

@@ -1,4 +1,4 @@
-"""Trusted contract code: which profiles the service pays gas for."""
+"""Trusted contract code: the implementations whose profiles the service relays for."""
 
 import uuid
 
@@ -19,13 +19,13 @@ SAVE = form_kind(
 
 
 def trusts_any_code() -> bool:
-    """Return whether profiles of any code are served as well (`CHAIN_TRUST=open`)."""
+    """Return whether profiles with untrusted code are served too (`CHAIN_TRUST=open`)."""
     return bool(settings.CHAIN_TRUST == "open")
 
 
 def request(*, kind: str, address: str, name: str, actor: User, reason: str) -> ApprovalRequest | None:
     """
-    Ask that the implementation at `address` is trusted; None where there is a row for it, trusted or not.
+    Request trust in the implementation at `address`; None where it has a row, trusted or not.
 
     Raises:
         PermissionDenied, ReasonRequired: see `approvals.ask`.

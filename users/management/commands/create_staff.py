@@ -1,4 +1,4 @@
-"""`manage.py create_staff NAME --role …`: make one of the first two members of staff, or let such a one in again."""
+"""`manage.py create_staff NAME --role …`: create one of the first two staff accounts, or reset one."""
 
 from base64 import b32encode
 from typing import Any
@@ -10,7 +10,7 @@ from users.services import staff
 
 
 class Command(BaseCommand):
-    help = "Make one of the first two members of staff, and print what they log in with; refused once there are two."
+    help = "Create one of the first two staff accounts and print its credentials; refused once there are two."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--reset",
             action="store_true",
-            help="new password and phone for the only one of the role, whom nobody else can help",
+            help="reset password and phone of the only account of the role, which no other account can reset",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -26,11 +26,11 @@ class Command(BaseCommand):
             if options["reset"]:
                 password = staff.reset_only_one(username=options["username"], role=options["role"])
                 self.stdout.write(f"password: {password}")
-                self.stdout.write("It is not shown again. The next login with it sets up a phone.")
+                self.stdout.write("It is shown only now. The next login sets up a phone.")
                 return
             access = staff.begin(username=options["username"], role=options["role"])
         except StaffStarted as refusal:
             raise CommandError(refusal.detail) from refusal
         self.stdout.write(f"password: {access.password}")
         self.stdout.write(f"key for the authenticator app: {b32encode(bytes.fromhex(access.key)).decode()}")
-        self.stdout.write("Neither is shown again. Change the password at /admin/password_change/.")
+        self.stdout.write("Both are shown only now. Change the password at /admin/password_change/.")

@@ -1,4 +1,4 @@
-"""`manage.py erase_deleted_accounts`: erase those who deleted their accounts, once or for ever."""
+"""`manage.py erase_deleted_accounts`: erase deleted accounts, once or in a loop."""
 
 import time
 from typing import Any
@@ -10,7 +10,7 @@ from django.utils.timezone import now
 from gateway.common.tasks import touch_alive_file
 from users.services import deletion
 
-# The health check looks for a file that is younger than a minute.
+# The health check requires a file younger than a minute.
 _ALIVE_SECONDS = 20
 _OWNS_THE_LEDGER = (
     "SELECT pg_has_role(current_user, relowner, 'USAGE') FROM pg_class WHERE oid = 'credits_entry'::regclass"
@@ -18,17 +18,17 @@ _OWNS_THE_LEDGER = (
 
 
 class Command(BaseCommand):
-    help = "Erase users who deleted their account and have nothing under way. Takes the owner's DATABASE_URL."
+    help = "Erase deleted accounts that have nothing in progress. Needs the table owner's DATABASE_URL."
     requires_migrations_checks = True
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--every", type=float, metavar="SECONDS", help="repeat until it is stopped")
+        parser.add_argument("--every", type=float, metavar="SECONDS", help="repeat until stopped")
 
     def handle(self, *args: Any, **options: Any) -> None:
         self._require_owner()
         while True:
             if count := deletion.erase_due(now=now()):
-                self.stdout.write(f"{count} people are erased.")
+                self.stdout.write(f"{count} accounts were erased.")
             if options["every"] is None:
                 return
             self._pause(options["every"])
@@ -38,10 +38,10 @@ class Command(BaseCommand):
             cursor.execute(_OWNS_THE_LEDGER)
             (owns,) = cursor.fetchone()
         if not owns:
-            raise CommandError("Only the owner of the tables may erase. Set the DATABASE_URL of migrate.")
+            raise CommandError("Only the owner of the tables may erase. Use the DATABASE_URL of migrate.")
 
     def _pause(self, seconds: float) -> None:
-        """Sleep, and show the health check meanwhile that this goes on."""
+        """Sleep, and keep the health check's file fresh."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             touch_alive_file()

@@ -1,4 +1,4 @@
-"""`manage.py trust_implementation KIND --address 0x… --name …`: have contract code trusted, from the command line."""
+"""`manage.py trust_implementation KIND --address 0x… --name …`: request trust in contract code."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from users.services import trusted_code
 
 
 class Command(ApprovalCommand):
-    help = "Ask that a contract implementation is trusted, which profiles or key managers delegate to."
+    help = "Request trust in a contract implementation that profiles or key managers delegate to."
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
@@ -25,7 +25,7 @@ class Command(ApprovalCommand):
         try:
             address = checksum(options["address"])
         except ValueError as error:
-            raise CommandError("--address is not a 20-byte hex address.") from error
+            raise CommandError("--address must be a 20-byte hex address.") from error
         try:
             approval = trusted_code.request(
                 kind=options["kind"],

@@ -40,7 +40,7 @@ def test_a_second_factor_is_reset_when_another_role_agrees() -> None:
     codes = second_factors.renew_codes(person)
     messages = messages_of(confirm(browser, "users_user", "reset_second_factor", person))
     assert (TOTPDevice.objects.get(user=person), RecoveryCodes.objects.count()) == (old, 1)
-    assert "The old second factor is gone" in approve("finance")
+    assert "The second factor was removed" in approve("finance")
     device = TOTPDevice.objects.get(user=person)
     assert (device.confirmed, RecoveryCodes.objects.count()) == (False, 0)
     # Only the page that its owner opens with the password shows the new key.

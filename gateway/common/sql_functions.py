@@ -71,7 +71,7 @@ def register(folder: Path, values: Mapping[str, str] | None = None) -> str:
 def columns(model: type[Model], *, without: str = "") -> str:
     """Return the columns of new rows, as an `INSERT` lists them: all but the primary key and the named one."""
     fields = (field for field in model._meta.concrete_fields if not field.primary_key)
-    return ", ".join(field.column for field in fields if field.column != without)
+    return ", ".join(str(field.column) for field in fields if field.column != without)
 
 
 def defaults(model: type[Model]) -> str:
@@ -80,7 +80,7 @@ def defaults(model: type[Model]) -> str:
     for field in model._meta.concrete_fields:
         value = field.default if field.db_default is NOT_PROVIDED else field.db_default
         if value is not NOT_PROVIDED and not callable(value):
-            values[field.column] = value
+            values[str(field.column)] = value
     return f"'{json.dumps(values)}'::jsonb"
 
 

@@ -1,10 +1,11 @@
 """
-Leases: of several processes one does a piece of work, until it ends, lets go or is not heard of any more.
+Leases: one of several processes does a piece of work, until it releases the lease or the lease expires.
 
 A lease is a row with an owner, an expiry by the database's clock and a fencing number. It needs no session, so it
-holds across hosts and behind a pooler that shares sessions. A holder that stood still until the lease expired may go on
-without knowing: while work is `fenced`, each of its transactions begins with a look at the number, and keeps the row
-from changing hands until it ends. So of two holders only the later one writes.
+works across hosts and behind a pooler that shares sessions. A holder that stalls until its lease expires may continue
+without knowing that another process holds the lease. Therefore each transaction of `fenced` work first checks the
+number and locks the lease's row: it fails if another holder has taken over, and no other holder takes over before it
+ends. So of two holders only the later one writes.
 """
 
 import os
@@ -21,40 +22,41 @@ from psycopg.pq import TransactionStatus
 
 from gateway.common import db
 
-# A holder that was killed is replaced after so long; a living one renews three times as often.
+# A killed holder is replaced after this time. A live holder renews its lease three times in it.
 LEASE_SECONDS = 30.0
 
 
 class Lease:
-    """One holder's claim to one piece of work. `owner` names the holder, also after its restart."""
+    """One holder's claim to one piece of work. `owner` names the holder and stays the same when it restarts."""
 
     def __init__(self, name: str, *, owner: str, seconds: float) -> None:
         self.name, self.owner, self.seconds = name, owner, seconds
         self._fence = 0
 
     def take(self) -> bool:
-        """Take the lease where it is free, expired or of this owner; return whether this holder has it now."""
+        """Take the lease if it is free, expired or held by this owner; return whether this holder has it now."""
         row = db.first_row(_TAKE, self._params())
         self._fence = row[0] if row else 0
         return row is not None
 
     def renew(self) -> bool:
-        """Have the lease expire later; return False where another holder has it, or had it since."""
+        """Extend the lease; return False if another holder has taken it since, even if only for a while."""
         return db.first_row(_RENEW, self._params()) is not None
 
     def release(self) -> None:
-        """Let another holder take over at once."""
+        """Free the lease, so that another holder can take it at once."""
         db.first_row(_RELEASE, self._params())
 
     @contextmanager
     def fenced(self) -> Iterator[None]:
         """
-        Let this thread write in the block only while this holder has the lease.
+        Allow this thread's writes in the block only while this holder has the lease.
 
-        A statement that writes by itself gets a transaction; functions of the database that write are called in one.
+        Each transaction checks the lease first. A writing statement outside a transaction gets one; a function of the
+        database that writes must be called in a transaction.
 
         Raises:
-            LeaseLost: out of the first transaction that begins after another holder has taken over.
+            LeaseLost: from the first transaction that begins after another holder has taken over.
         """
         with connection.execute_wrapper(self._confirmed_first):
             yield
@@ -73,7 +75,7 @@ class Lease:
         return execute(sql, params, many, context)
 
     def _confirm(self) -> None:
-        # On the driver's connection: Django's would ask this method first.
+        # On the driver's connection, because Django's would call the wrapper of `fenced` again.
         with connection.wrap_database_errors:
             row = connection.connection.execute(_CONFIRM, self._params()).fetchone()
         if row is None:
@@ -86,10 +88,10 @@ class Lease:
 @contextmanager
 def try_lease(name: str) -> Iterator[bool]:
     """
-    Yield whether this thread got the lease of that name, without waiting; it is renewed until the block ends.
+    Try once to take the lease of this name and yield whether that worked; a lease is renewed until the block ends.
 
     Raises:
-        LeaseLost: the block wrote after another holder had taken over.
+        LeaseLost: the block tried to write after another holder had taken over.
     """
     owner = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(8)}"
     lease = Lease(name, owner=owner, seconds=LEASE_SECONDS)
@@ -107,7 +109,7 @@ def try_lease(name: str) -> Iterator[bool]:
 
 
 class _Renewals(threading.Thread):
-    """Renews a lease while another thread works, with a session of its own that is opened when the first is due."""
+    """Renews a lease while another thread works, on a connection of its own that the first renewal opens."""
 
     def __init__(self, lease: Lease) -> None:
         super().__init__(name=f"lease-{lease.name}", daemon=True)
@@ -115,7 +117,7 @@ class _Renewals(threading.Thread):
         self._over = threading.Event()
 
     def run(self) -> None:
-        """Renew until the work is over or another holder has taken over."""
+        """Renew until the work has ended or another holder has taken over."""
         try:
             while not self._over.wait(self._lease.seconds / 3) and self._renewed():
                 pass
@@ -123,7 +125,7 @@ class _Renewals(threading.Thread):
             connection.close()
 
     def end(self) -> None:
-        """Return once no renewal is under way."""
+        """Stop renewing; return when a renewal in progress has ended."""
         self._over.set()
         self.join()
 
@@ -131,14 +133,15 @@ class _Renewals(threading.Thread):
         try:
             return self._lease.renew()
         except (OperationalError, InterfaceError):
-            # The database is away for the work as well; the next renewal may be in time.
+            # The database is unavailable to the work as well. The next renewal may still be in time.
             connection.close()
             return True
 
 
+# Anywhere in the text, also below WITH. A match in a statement that only reads costs it a transaction.
 _WRITES = re.compile(r"\b(INSERT|UPDATE|DELETE)\b")
 
-# A process that only waits for the lease locks no row: it would wait for the holder's transactions.
+# A process that waits for the lease locks no row. Otherwise it would wait for the holder's transactions.
 _TAKE = """
 INSERT INTO gateway_common_lease AS held (name, owner, expires_at)
 SELECT %(name)s::text, %(owner)s::text, statement_timestamp() + %(seconds)s * interval '1 second'
@@ -151,7 +154,7 @@ WHERE held.owner = excluded.owner OR held.expires_at <= statement_timestamp()
 RETURNING fence
 """
 
-# The number stays, so this does not wait for the holder's own transactions.
+# The fencing number does not change, so a renewal does not wait for the holder's own transactions.
 _RENEW = """
 UPDATE gateway_common_lease SET expires_at = statement_timestamp() + %(seconds)s * interval '1 second'
 WHERE name = %(name)s AND fence = %(fence)s

@@ -1,4 +1,4 @@
-"""A lease keeps others out while it is held, and what its holder writes once another one has it."""
+"""A held lease keeps other processes out, and a holder that was replaced writes nothing."""
 
 import secrets
 from collections.abc import Callable
@@ -45,7 +45,7 @@ def held(*, owner: str = "one", seconds: float = 30) -> Lease:
 
 
 def taken_over() -> Lease:
-    """Return a lease that expired while its holder stood still, and that another one has now."""
+    """Return a lease that expired while its holder was stalled, and that another holder has taken."""
     lease = held()
     expire()
     held(owner="two")
@@ -69,18 +69,18 @@ def test_a_failure_inside_frees_the_lease() -> None:
     assert acquired_elsewhere(name)
 
 
-def test_every_holder_has_another_number_also_after_a_release() -> None:
+def test_every_holder_has_a_number_of_its_own_even_after_a_release() -> None:
     first, second = held(), held()
     second.release()
     third = held(owner="two")
     assert len({first._fence, second._fence, third._fence}) == 3
-    # Whoever was overtaken can neither renew nor release.
+    # A holder that was replaced can neither renew nor release.
     assert not first.renew()
     first.release()
     assert third.renew()
 
 
-def test_whoever_was_killed_is_replaced_when_the_lease_expires() -> None:
+def test_a_killed_holder_is_replaced_when_its_lease_expires() -> None:
     held()
     other = Lease("work", owner="two", seconds=30)
     assert not other.take()
@@ -88,7 +88,7 @@ def test_whoever_was_killed_is_replaced_when_the_lease_expires() -> None:
     until("it has expired", other.take)
 
 
-def test_long_work_is_renewed_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lease_of_long_work_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leases, "LEASE_SECONDS", 0.3)
     with try_lease("work"):
         first = LeaseRow.objects.get().expires_at
@@ -109,14 +109,14 @@ def store_in_a_transaction() -> None:
         lambda: WorkerLoop.objects.all().delete(),
     ],
 )
-def test_whoever_was_overtaken_writes_nothing(write: Callable[[], object]) -> None:
+def test_a_holder_that_was_replaced_writes_nothing(write: Callable[[], object]) -> None:
     WorkerLoop.objects.create(name="as it was")
     with taken_over().fenced():
         assert WorkerLoop.objects.get().name == "as it was"
         with pytest.raises(LeaseLost), isolated("no error of an item's own"):
             write()
     assert WorkerLoop.objects.get().name == "as it was"
-    # Outside the block this thread is one like any other.
+    # Outside the block this thread writes freely.
     write()
 
 
@@ -124,7 +124,7 @@ def test_a_transaction_that_has_begun_ends_before_another_takes_over() -> None:
     lease, other = held(), Lease("work", owner="two", seconds=30)
     with lease.fenced(), waits_for_this_transaction(other.take) as taking:
         WorkerLoop.objects.create(name="in time")
-        # Long work is renewed from another session, and who only stands by does not wait.
+        # Another session renews the lease meanwhile, and a process that tries to take it does not wait.
         assert at_once([lease.renew, other.take]) == [True, False]
         at_once([expire])
     assert taking.result()

@@ -126,7 +126,7 @@ def _raised(wei: int) -> int:
 # up to 93 bytes. Where calldata alone decides the price (EIP-7623), both estimates contain it: up to 75 % too high.
 # The first use of a channel needs 17,400 more, but a follower is never the first.
 _TRANSACTION_GAS = 21_000
-# EIP-2028: 4 gas for a zero byte, 16 for another; EIP-7623 asks at least 10 per 4 of that.
+# EIP-2028: 4 gas for a zero byte, 16 for another; EIP-7623 charges at least 10 per 4 of that.
 _ZERO_GAS, _OTHER_GAS = 4, 16
 _FLOOR_GAS, _FLOOR_PER = 10, 4
 # Recovery, nonce, validity, reentrancy guard, event and the calls through both proxies: 32,000 measured.

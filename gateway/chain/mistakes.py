@@ -12,7 +12,7 @@ from gateway.common.errors import DomainError
 
 
 class SignatureMistake(DomainError):
-    """The signature was made over another hash than LSP-25's; `detail` says what to change."""
+    """The signature was made over another hash than LSP-25's; `detail` explains what to change."""
 
     status = 400
     advice: ClassVar[str] = ""
@@ -122,7 +122,7 @@ class SignedWithOtherNonce(SignatureMistake):
 
     code, title = "signature-other-nonce", "The call was signed with another nonce"
     advice = (
-        "The hash was made with nonce {signed}, but the request says {nonce}. Send the nonce that was signed."
+        "The hash was made with nonce {signed}, but the request has {nonce}. Send the nonce that was signed."
     )
 
 

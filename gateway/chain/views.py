@@ -16,7 +16,7 @@ from gateway.chain.types import (
 )
 
 _LATEST = "latest"
-# Sends a batch of calls to one node and returns what it answered.
+# Sends a batch of calls to one node and returns the results.
 Read = Callable[[Sequence[Call]], list[Any]]
 
 

@@ -1,8 +1,8 @@
 """
-Reads that no relay call waits for, by web3.py over our nodes; with the same connections, fail-over and checks.
+Reads by web3.py over our nodes, with the same connections, fail-over and checks.
 
-What relay calls, sign-ins and quotas wait for is read in batches by `client` and `views`, in a small part of the
-processor time. Tests compare both.
+Reads that relay calls, sign-ins and quotas wait for are batches of `client` and `views`, which take a small part of
+the processor time. Tests compare both.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -60,19 +60,19 @@ class NodesProvider(JSONBaseProvider):
 def _response(reply: Any) -> RPCResponse:
     if not isinstance(reply, RpcError):
         return {"jsonrpc": "2.0", "id": 0, "result": reply}
-    # Without what the contract reverted with: web3.py would fetch a URL in it (EIP-3668), and raise KeyError on others.
+    # Without the revert data: web3.py would fetch a URL from it (EIP-3668), and raises KeyError for unknown panics.
     error: RPCError = {"code": reply.code, "message": reply.message}
     return {"jsonrpc": "2.0", "id": 0, "error": error}
 
 
 def web3_over(send: Callable[[Sequence[Call]], list[Any]]) -> Web3:
-    """Return a web3.py that asks by `send`, and nothing else by itself, such as the chain id before each call."""
+    """Return a web3.py over `send`, without its default middleware, which would read the chain id before calls."""
     return Web3(NodesProvider(send), middleware=[ExtraDataToPOAMiddleware])
 
 
 @contextmanager
 def web3_errors() -> Iterator[None]:
-    """Raise `NodeUnavailable` for whatever web3.py raises about an answer that it cannot read."""
+    """Raise `NodeUnavailable` for the errors that web3.py raises about malformed responses."""
     try:
         yield
     except (Web3Exception, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -80,7 +80,7 @@ def web3_errors() -> Iterator[None]:
 
 
 def head_of(block: BlockData) -> Head:
-    """Return the newest block as web3.py has read it."""
+    """Return the block as a `Head`."""
     return Head(
         number=int(block["number"]),
         timestamp=int(block["timestamp"]),
@@ -118,7 +118,7 @@ class Web3Reads:
         topics = [PERMISSIONS_VERIFIED_TOPIC, "0x" + controller[2:].lower().rjust(64, "0")]
         executions: list[ExternalExecution] = []
         with web3_errors():
-            # In pieces that public nodes are willing to search.
+            # In ranges that public nodes accept.
             for first in range(from_block, to_block + 1, _LOG_BLOCKS):
                 logs = self._web3.eth.get_logs(
                     {
@@ -147,14 +147,14 @@ class Web3Reads:
         return [_sent(one, receipt) for one, receipt in zip(transactions, receipts, strict=True)]
 
     def _batch(self, reads: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return what the nodes answer to these reads, in one trip."""
+        """Return the results of these reads, in one trip."""
         with self._web3.batch_requests() as batch:
             for read in reads:
                 batch.add(read())
             return batch.execute() if reads else []
 
     def _answer(self, contract: str, function: str, *arguments: Any) -> Any:
-        """Return what a contract answers; None where it reverts or answers something of another type."""
+        """Return a contract's answer; None if it reverts or answers a value of another type."""
         call = self._contract(_address(contract)).functions[function](*arguments)
         with web3_errors():
             try:
@@ -166,8 +166,8 @@ class Web3Reads:
         """
         Return the transaction that a `PermissionsVerified` log (LSP-6) belongs to, and the selector that it names.
 
-        None where a reorganisation has removed it. None for anything else too: an unvetted contract may log what it
-        likes under the event's name.
+        None if a reorganisation has removed it, and for any other log: an unvetted contract may log arbitrary data
+        under the event's name.
         """
         if any(len(topic) != _WORD for topic in log["topics"]):
             raise unreadable()

@@ -15,8 +15,8 @@ class BackofficeConfig(AppConfig):
     name = "backoffice"
 
     def ready(self) -> None:
-        from backoffice import roles
-        from gateway.common import privileges, sql_functions
+        from backoffice import privileges, roles
+        from gateway.common import sql_functions
 
         # Every other app comes before this one, so that its permissions are there by now.
         post_migrate.connect(roles.synchronise, sender=self)

@@ -14,8 +14,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Floor, Now
 
-from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import staff_reference
+from gateway.common.models import APPEND_ONLY
 from rewards.models import Badge
 
 LARGEST_WEIGHT = 1_000_000

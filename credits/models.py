@@ -18,8 +18,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from gateway.common import sql_functions
-from gateway.common.db import APPEND_ONLY, never_emptied
 from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
+from gateway.common.models import APPEND_ONLY, never_emptied
 
 # Placing holds, set-based.
 FUNCTIONS = sql_functions.register(Path(__file__).parent)

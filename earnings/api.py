@@ -25,9 +25,9 @@ from gateway.common import errors
 from gateway.common.http import PRIVATE, client_ip
 from gateway.common.logging import request_id
 from gateway.common.problems import problem_responses
-from gateway.common.routers import ApiRouter
-from gateway.common.serializers import rendered
-from gateway.common.throttling import user_rate
+from gateway.web.routers import ApiRouter
+from gateway.web.serializers import rendered
+from gateway.web.throttling import user_rate
 from users.api.authentication import ProfileRequest
 
 _EXAMPLE = OpenApiExample(

@@ -18,7 +18,7 @@ from kombu.exceptions import OperationalError
 from kombu.transport import redis as redis_transport
 from kombu.transport import virtual
 
-from gateway.common import durations, sql_functions, tasks
+from gateway.common import metrics, sql_functions, tasks
 from gateway.common.logging import log_uncaught
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
@@ -103,7 +103,7 @@ def keep_one_connection(**_: object) -> None:
 @signals.worker_process_init.connect
 def report_durations(**_: object) -> None:
     """Begin to report, in each process of a pool that forks; the relay worker begins with its loops."""
-    durations.reporter().start()
+    metrics.reporter().start()
 
 
 @signals.worker_ready.connect

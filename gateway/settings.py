@@ -191,7 +191,7 @@ DATABASES: dict[str, dict[str, Any]] = {"default": _database_at(env.database("DA
 # A standby for dashboards, histories and the pages of the admin.
 if _replica := env.database("DATABASE_REPLICA_URL", default=""):
     DATABASES["replica"] = _database_at(_replica)
-DATABASE_ROUTERS = ["gateway.common.replicas.Router"]
+DATABASE_ROUTERS = ["gateway.common.db.Router"]
 # How long a member of staff who changed something reads from the primary, because the standby may lag behind.
 DATABASE_REPLICA_SECONDS = 10
 # Set for `migrate`, which owns the tables: the role of all other processes, which `migrate` gives its rights.
@@ -253,13 +253,13 @@ CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["users.api.authentication.AccessTokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["users.api.authentication.IsProfileOwner"],
-    "DEFAULT_PARSER_CLASSES": ["gateway.common.parsers.BoundedJSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["gateway.web.parsers.BoundedJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_METADATA_CLASS": "gateway.common.parsers.MethodsOnly",
+    "DEFAULT_METADATA_CLASS": "gateway.web.parsers.MethodsOnly",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "gateway.common.problems.exception_handler",
     "UNAUTHENTICATED_USER": None,
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.common.parsers.AlwaysJSON",
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.web.parsers.AlwaysJSON",
 }
 
 SPECTACULAR_SETTINGS = OPENAPI

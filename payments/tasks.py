@@ -6,7 +6,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from credits.services.reconciliation import require_no_findings
-from gateway.common.db import NothingSucceeded
+from gateway.common.sweeps import NothingSucceeded
 from payments.errors import BillingRefused, BillingUnavailable
 from payments.services import events, operations, reconciliation, refunds, synchronisation
 from payments.services.reconciliation import repairs

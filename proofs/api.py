@@ -18,10 +18,10 @@ from rest_framework.viewsets import GenericViewSet
 from credits.models import CreditEntry
 from gateway.common.errors import InvalidRequest, NotAuthenticated, TooManyRequests
 from gateway.common.http import PRIVATE
-from gateway.common.pagination import NewestFirst
 from gateway.common.problems import problem_responses
-from gateway.common.routers import ApiRouter
-from gateway.common.throttling import network_rate, user_rate
+from gateway.web.pagination import NewestFirst
+from gateway.web.routers import ApiRouter
+from gateway.web.throttling import network_rate, user_rate
 from proofs.keys import public_key_set
 from proofs.models import LedgerRoot
 from proofs.services.proving import prove

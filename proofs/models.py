@@ -16,7 +16,7 @@ from django.db import models
 from django.db.models import Q
 
 from credits.models import CreditAccount, CreditEntry
-from gateway.common.db import APPEND_ONLY, never_emptied
+from gateway.common.models import APPEND_ONLY, never_emptied
 
 _HASH_LETTERS, _SIGNATURE_LETTERS = 64, 128
 

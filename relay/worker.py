@@ -26,12 +26,13 @@ from django.utils import timezone
 
 from gateway.chain.client import node_checks
 from gateway.chain.config import get_chain
-from gateway.common import durations, tasks, tracing
-from gateway.common.db import LeaseLost, Listener
+from gateway.common import metrics, tasks, tracing
 from gateway.common.errors import DomainError
+from gateway.common.leases import LeaseLost
 from relay.services.accepting import unsigned
 from relay.services.sending import broadcasting, funding
 from relay.services.sending.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, LoopLease, Stall, stalls
+from relay.services.sending.notifications import Listener
 from relay.services.settling import tracking
 
 logger = logging.getLogger(__name__)
@@ -292,7 +293,7 @@ class RelayLoops(bootsteps.StartStopStep):
             self._loops.append(Funding(owner=worker.hostname))
         self._node_checks = node_checks()
         self._node_checks.start()
-        durations.reporter().start()
+        metrics.reporter().start()
         tracing.start()
         signals.worker_shutting_down.connect(self._end_soon)
         self._watchdog = Watchdog(self._loops)
@@ -306,7 +307,7 @@ class RelayLoops(bootsteps.StartStopStep):
         deadline = time.monotonic() + _ENDING_SECONDS
         for thread in (*self._loops, self._watchdog):
             thread.join(max(0.0, deadline - time.monotonic()))
-        durations.reporter().stop()
+        metrics.reporter().stop()
 
     def terminate(self, worker: Any) -> None:
         """Stop as `stop` does; the next worker repeats a run that was cut off."""

@@ -18,8 +18,8 @@ from django.db.models import F, Func, Q
 from django.db.models.functions import Now
 
 from gateway.common import sql_functions
-from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
+from gateway.common.models import APPEND_ONLY
 
 FUNCTIONS = sql_functions.register(Path(__file__).parent)
 LARGEST_BONUS = Decimal(10)

@@ -22,8 +22,8 @@ from django.dispatch import Signal
 from django.utils.timezone import now
 from django_otp.models import Device, ThrottlingMixin, TimestampMixin
 
-from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import AddressField, HashField
+from gateway.common.models import APPEND_ONLY
 
 # Sent with `user` inside the transaction that creates a profile's user; receivers' rows commit with it.
 user_created = Signal()

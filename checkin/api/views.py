@@ -14,9 +14,9 @@ from checkin.api import schema, serializers
 from checkin.services import checkins, seeds
 from gateway.common.errors import InvalidRequest
 from gateway.common.http import PRIVATE
-from gateway.common.parsers import expect_json_or_nothing
-from gateway.common.routers import ApiRouter
-from gateway.common.throttling import user_rate
+from gateway.web.parsers import expect_json_or_nothing
+from gateway.web.routers import ApiRouter
+from gateway.web.throttling import user_rate
 from rewards.queries import current_rewards
 from users.api.authentication import ProfileRequest
 

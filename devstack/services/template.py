@@ -22,7 +22,7 @@ _SOURCES = (
     "*/*.sql",
     "*/models.py",
     "*/models/*.py",
-    "gateway/common/privileges.py",
+    "backoffice/privileges.py",
     "gateway/common/sql_functions.py",
 )
 

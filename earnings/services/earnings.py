@@ -19,9 +19,9 @@ from earnings.errors import EarningDecided
 from earnings.models import NetworkUser, Postback, PostbackKind, PostbackState, Refusal
 from earnings.networks import ADAPTERS
 from earnings.states import Event, allows, apply, next_state
-from gateway.common.db import isolated
 from gateway.common.fields import SAFE_INTEGER_MAX
 from gateway.common.leases import try_lease
+from gateway.common.sweeps import isolated
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import CREDITS, Done, Kind
 from gateway.staff.models import ApprovalRequest

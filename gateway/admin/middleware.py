@@ -15,8 +15,8 @@ from django.dispatch import receiver
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from gateway.common.db import has_replica, reading_from_replica
 from gateway.common.http import POLICY_OF_DATA
-from gateway.common.replicas import has_replica, reading_from_replica
 from gateway.web.middleware import PageHandler, for_pages
 
 _BEGAN, _SEEN, _CHANGED = "staff_began_at", "staff_seen_at", "staff_changed_at"

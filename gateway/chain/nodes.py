@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from gateway.chain.errors import NodeUnavailable, no_answer
 from gateway.chain.rpc import Call, HttpFault, NodeConnection, NodeFault, RpcError
 from gateway.chain.types import Head, NodeHealth
-from gateway.common import durations
+from gateway.common import metrics
 from gateway.common.guards import CircuitOpen, Guard
 
 logger = logging.getLogger(__name__)
@@ -179,7 +179,7 @@ class Node:
         try:
             return self._connection(timeout_seconds).batch(calls, accepts)
         finally:
-            durations.CHAIN_REQUEST.observe(time.perf_counter() - started, self.name)
+            metrics.CHAIN_REQUEST.observe(time.perf_counter() - started, self.name)
 
     def _connection(self, timeout_seconds: float) -> NodeConnection:
         """Return this thread's connection with that timeout."""

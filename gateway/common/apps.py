@@ -14,5 +14,5 @@ class GatewayCommonConfig(AppConfig):
     def ready(self) -> None:
         """Register the checks and the histograms, and report errors: all that needs the settings."""
         import_module("gateway.common.checks")
-        import_module("gateway.common.durations").time_statements()
+        import_module("gateway.common.metrics").time_statements()
         import_module("gateway.common.sentry").start()

@@ -26,6 +26,10 @@ from gateway.common import db
 LEASE_SECONDS = 30.0
 
 
+class LeaseLost(Exception):
+    """Another process has taken over the work; the argument is the name of the lease."""
+
+
 class Lease:
     """One holder's claim to one piece of work. `owner` names the holder and stays the same when it restarts."""
 
@@ -79,7 +83,7 @@ class Lease:
         with connection.wrap_database_errors:
             row = connection.connection.execute(_CONFIRM, self._params()).fetchone()
         if row is None:
-            raise db.LeaseLost(self.name)
+            raise LeaseLost(self.name)
 
     def _params(self) -> dict[str, Any]:
         return {"name": self.name, "owner": self.owner, "seconds": self.seconds, "fence": self._fence}

@@ -1,20 +1,37 @@
 """
-The figures of `/metrics`. Each app registers a collector of its own; `gateway.metrics` answers all of them.
+The metrics of `/metrics`: gauges that each app reads from its rows, and histograms of durations.
 
-A collector reads the rows at each scrape, in a fixed number of statements, so that any process
-answers for the whole service. Only durations are counted as they happen: `gateway.common.durations`.
+Each app registers a collector, which reads its rows at each scrape in a fixed number of statements; so any process
+answers for the whole service. Durations are counted in the memory of each process. A process that has started its
+`reporter` adds them to one hash in Redis every few seconds, so the histograms cover every process, also those that have
+ended. If Redis loses the hash, the histograms begin at 0 again, as Prometheus expects of counters.
 """
 
+import functools
+import itertools
+import logging
+import threading
+import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from django.conf import settings
+from django.db.backends.signals import connection_created
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from redis.exceptions import RedisError
+
+from gateway.common.redis_urls import text_client
+
+logger = logging.getLogger(__name__)
 
 PREFIX = "gateway_"
 _collectors: list[Callable[[], Iterable[Metric]]] = []
 
 
 def register(collector: Callable[[], Iterable[Metric]]) -> Callable[[], Iterable[Metric]]:
-    """Decorator: answer the gauges that this function yields."""
+    """Decorator: add the metrics that this function yields to `/metrics`."""
     _collectors.append(collector)
     return collector
 
@@ -34,3 +51,187 @@ def gauges(name: str, documentation: str, label: str, values: Mapping[str, float
     for label_value, value in values.items():
         family.add_metric([label_value], float(value))
     return family
+
+
+_KEY = "gateway:durations"
+_REPORT_SECONDS = 10.0
+_INFINITE, _SUM = "+Inf", "sum"
+# Upper bounds in seconds: SHORT for a part of a request, LONG for a call's way through the chain.
+SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+LONG = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 45, 60, 120, 300, 600, 1800, 3600)
+
+# Held for a few additions at a time. A worker forks before it has threads that could hold it.
+_lock = threading.Lock()
+_histograms: "list[Histogram]" = []
+
+
+class Histogram:
+    """Durations of one kind, in seconds, with at most one label. Thread-safe."""
+
+    def __init__(
+        self, name: str, documentation: str, *, label: str = "", bounds: tuple[float, ...] = SHORT
+    ) -> None:
+        self.name, self.documentation, self.label = name, documentation, label
+        self.bounds = bounds
+        self.limits = [*(str(float(bound)) for bound in bounds), _INFINITE]
+        # For each label value: the count of each bucket, then the sum of the durations.
+        self._counted: dict[str, list[float]] = {}
+        _histograms.append(self)
+
+    def observe(self, seconds: float, label_value: str = "") -> None:
+        """Count one duration."""
+        with _lock:
+            counts = self._counted.get(label_value)
+            if counts is None:
+                counts = self._counted[label_value] = [0.0] * (len(self.bounds) + 2)
+            counts[bisect_left(self.bounds, seconds)] += 1
+            counts[-1] += seconds
+
+    @contextmanager
+    def timed(self) -> Iterator[None]:
+        """Count the duration of the block, also if it raises."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.observe(time.perf_counter() - started)
+
+    def take(self) -> dict[str, float]:
+        """Return and reset the counts since the last call, by field of the hash in Redis."""
+        with _lock:
+            counted, self._counted = self._counted, {}
+        return {
+            f"{self.name} {limit} {label_value}": count
+            for label_value, counts in counted.items()
+            for limit, count in zip([*self.limits, _SUM], counts, strict=True)
+            if count
+        }
+
+    def family(self, hash_in_redis: dict[str, str]) -> Metric:
+        """Return the histogram in Prometheus's form."""
+        family = HistogramMetricFamily(
+            PREFIX + self.name, self.documentation, labels=[self.label] if self.label else []
+        )
+        stored: dict[str, dict[str, float]] = {}
+        for field, count in hash_in_redis.items():
+            name, limit, label_value = field.split(" ", 2)
+            if name == self.name:
+                stored.setdefault(label_value, {})[limit] = float(count)
+        for label_value, counts in sorted(stored.items()):
+            totals = itertools.accumulate(counts.get(limit, 0) for limit in self.limits)
+            buckets = list(zip(self.limits, totals, strict=True))
+            family.add_metric([label_value] if self.label else [], buckets, counts.get(_SUM, 0))
+        return family
+
+
+# All histograms are here, so that each process reports all of them, whichever modules it has imported.
+ACCEPTANCE = Histogram(
+    "relay_acceptance_seconds", "From a relay call's arrival to its hash or refusal.", label="outcome"
+)
+BROADCAST = Histogram(
+    "relay_broadcast_seconds", "From the signature of an attempt to when a node first took it.", bounds=LONG
+)
+MINED = Histogram(
+    "relay_mined_seconds",
+    "From when a node first took an attempt to when it was seen in a block.",
+    bounds=LONG,
+)
+SETTLED = Histogram("relay_settled_seconds", "From a call's acceptance to its settlement.", bounds=LONG)
+CHAIN_REQUEST = Histogram(
+    "chain_request_seconds", "Time of one request to a node, of one or many calls.", label="node"
+)
+STRIPE_REQUEST = Histogram(
+    "stripe_request_seconds", "Time of one request to Stripe, with the pauses and repeats of its library."
+)
+SQL = Histogram("sql_seconds", "Time of a statement, from sending it to having its rows.")
+
+
+@register
+def histograms() -> Iterator[Metric]:
+    """Yield every histogram, in one round trip to Redis; without values while Redis is unavailable."""
+    try:
+        stored = text_client(settings.REDIS_URL).hgetall(_KEY)
+    except RedisError as error:
+        logger.warning("the durations cannot be read: %s", type(error).__name__)
+        stored = {}
+    for histogram in _histograms:
+        yield histogram.family(stored)
+
+
+class Reporter:
+    """Adds the durations that this process has counted to Redis, every few seconds from `start` on."""
+
+    def __init__(self) -> None:
+        # Counts that Redis has not received yet.
+        self._due: dict[str, float] = {}
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_out = False
+
+    def start(self) -> None:
+        """Start the thread, a daemon; does nothing if it runs."""
+        if self._thread is None:
+            self._stopping.clear()
+            self._thread = threading.Thread(target=self._run, name="durations", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Report the remaining counts, and end the thread."""
+        if self._thread is not None:
+            self._stopping.set()
+            self._thread.join()
+            self._thread = None
+
+    def report(self) -> None:
+        """
+        Add the counts to Redis; keep them for the next report while Redis is unavailable.
+
+        If Redis's answer is lost, the same counts are added twice.
+        """
+        for histogram in _histograms:
+            for field, count in histogram.take().items():
+                self._due[field] = self._due.get(field, 0) + count
+        if not self._due:
+            return
+        pipeline = text_client(settings.REDIS_URL).pipeline()
+        for field, count in self._due.items():
+            pipeline.hincrbyfloat(_KEY, field, count)
+        try:
+            pipeline.execute()
+        except RedisError as error:
+            if not self._is_out:
+                logger.warning("durations wait to be reported: %s", type(error).__name__)
+            self._is_out = True
+        else:
+            self._due.clear()
+            self._is_out = False
+
+    def _run(self) -> None:
+        while not self._stopping.wait(_REPORT_SECONDS):
+            self.report()
+        self.report()
+
+
+@functools.cache
+def reporter() -> Reporter:
+    """Return the process's reporter."""
+    return Reporter()
+
+
+def time_statements() -> None:
+    """Time the statements of every database session that this process opens from now on."""
+    connection_created.connect(_time_session, dispatch_uid="durations")
+
+
+def _time_session(*, connection: Any, **_: object) -> None:
+    # First, because `execute_wrapper` removes the last wrapper at the end of its block.
+    if _timed not in connection.execute_wrappers:
+        connection.execute_wrappers.insert(0, _timed)
+
+
+def _timed(execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    started = time.perf_counter()
+    try:
+        return execute(sql, params, many, context)
+    finally:
+        SQL.observe(time.perf_counter() - started)

@@ -1,6 +1,22 @@
-"""The rows that all packages share."""
+"""The table of leases, and triggers that keep the rows of append-only tables."""
 
+import pgtrigger
 from django.db import models
+
+APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update | pgtrigger.Delete)
+
+
+def never_emptied(noun: str) -> pgtrigger.Trigger:
+    """Return the trigger that keeps an append-only table from being truncated, as `manage.py flush` would."""
+    return pgtrigger.Trigger(
+        name="never_emptied",
+        level=pgtrigger.Statement,
+        when=pgtrigger.Before,
+        operation=pgtrigger.Truncate,
+        # Databases named test_… are emptied that way between transactional tests.
+        condition=pgtrigger.Condition("left(current_database()::text, 5) <> 'test_'"),
+        func=f"RAISE EXCEPTION '{noun} is append-only: % cannot be truncated', TG_TABLE_NAME;",
+    )
 
 
 class Lease(models.Model):

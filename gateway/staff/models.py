@@ -11,7 +11,7 @@ from django.db import models
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
-from gateway.common.db import APPEND_ONLY, never_emptied
+from gateway.common.models import APPEND_ONLY, never_emptied
 from gateway.staff import audit
 
 _REQUEST = '"requestId": "([^"]+)"'

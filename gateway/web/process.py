@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import get_resolver
 
 from gateway.chain.client import node_checks
-from gateway.common import durations, sql_functions, tracing
+from gateway.common import metrics, sql_functions, tracing
 
 OK = b'{"status": "ok"}'
 NO_DATABASE = b'{"status": "unavailable", "missing": "database"}'
@@ -24,7 +24,7 @@ def start() -> None:
     _ = get_resolver().url_patterns
     sql_functions.log_differing()
     node_checks().start()
-    durations.reporter().start()
+    metrics.reporter().start()
     tracing.start()
 
 

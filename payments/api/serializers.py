@@ -10,7 +10,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from gateway.common.serializers import AddressField, BodySerializer, StrictIntegerField
+from gateway.web.serializers import AddressField, BodySerializer, StrictIntegerField
 from payments.models import Subscription
 from payments.services.subscriptions import NextStep
 

@@ -19,10 +19,10 @@ from rest_framework.viewsets import ViewSet
 
 from gateway.common.errors import DomainError
 from gateway.common.http import PRIVATE
-from gateway.common.parsers import expect_json_or_nothing
 from gateway.common.problems import json_problem, only_methods
-from gateway.common.routers import ApiRouter
-from gateway.common.throttling import user_rate
+from gateway.web.parsers import expect_json_or_nothing
+from gateway.web.routers import ApiRouter
+from gateway.web.throttling import user_rate
 from payments.amounts import display_amount
 from payments.api import schema
 from payments.api.serializers import (

@@ -12,9 +12,9 @@ from functools import partial
 from django.db import transaction
 from django.db.models import F, QuerySet
 
-from gateway.common.db import OutOfTime, Sweep
 from gateway.common.errors import DomainError
 from gateway.common.leases import try_lease
+from gateway.common.sweeps import OutOfTime, Sweep
 from gateway.common.tasks import enqueue_on_commit
 from payments.errors import BillingUnavailable
 from payments.models import StripeEvent

@@ -15,8 +15,8 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from credits import queries as credits_queries
-from gateway.common.db import Sweep
 from gateway.common.errors import DomainError
+from gateway.common.sweeps import Sweep
 from gateway.common.tasks import enqueue_on_commit
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import REFUNDS, Done, Kind, RequestOutdated

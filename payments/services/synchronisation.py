@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from gateway.common.db import Sweep
+from gateway.common.sweeps import Sweep
 from payments.errors import BillingInProgress, PaymentMethodRequired, StaleSnapshot
 from payments.models import Customer, StripeEvent, Subscription
 from payments.services import clawbacks, payouts

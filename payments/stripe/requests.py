@@ -12,7 +12,7 @@ from typing import Any
 
 import stripe
 
-from gateway.common import durations
+from gateway.common import metrics
 from gateway.common.errors import DomainError
 from gateway.common.guards import CircuitOpen, Guard
 from payments.errors import BillingRefused, BillingUnavailable, CardDeclined, PaymentMethodRequired
@@ -45,7 +45,7 @@ class GuardedClient(stripe.RequestsClient):
         """
         started = time.monotonic()
         try:
-            with self._guard.place(), durations.STRIPE_REQUEST.timed():
+            with self._guard.place(), metrics.STRIPE_REQUEST.timed():
                 return super().request(*arguments, **options)
         except CircuitOpen as error:
             message = "Stripe has not answered lately."

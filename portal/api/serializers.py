@@ -12,7 +12,7 @@ from checkin.models import DropTable
 from checkin.queries import DropLimit
 from credits.models import EntrySource
 from gateway.common.fields import SAFE_INTEGER_MAX
-from gateway.common.serializers import AddressField, HashField
+from gateway.web.serializers import AddressField, HashField
 from payments.models import Subscription
 from portal.dashboard import AccountSummary, Dashboard
 from relay.models import RelayTransaction

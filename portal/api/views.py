@@ -16,12 +16,12 @@ from rest_framework.viewsets import GenericViewSet, ViewSet
 
 from credits.models import CreditEntry
 from gateway.chain.config import get_chain
+from gateway.common.db import reading_from_replica
 from gateway.common.http import PRIVATE
-from gateway.common.pagination import NewestFirst
-from gateway.common.replicas import reading_from_replica
-from gateway.common.routers import ApiRouter
-from gateway.common.serializers import rendered
-from gateway.common.throttling import user_rate
+from gateway.web.pagination import NewestFirst
+from gateway.web.routers import ApiRouter
+from gateway.web.serializers import rendered
+from gateway.web.throttling import user_rate
 from portal.api import schema
 from portal.api.serializers import (
     AccountResponseSerializer,

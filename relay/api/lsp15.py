@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from gateway.common.throttling import NetworkRate, check_rate
+from gateway.web.throttling import NetworkRate, check_rate
 from relay import queries
 from relay.api import schema
 from relay.api.serializers import (

@@ -10,7 +10,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.problems import ProblemSerializer, document
-from gateway.common.serializers import (
+from gateway.web.serializers import (
     AddressField,
     BodySerializer,
     HashField,

@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from gateway.common.errors import InvalidRequest
-from gateway.common.routers import ApiRouter
-from gateway.common.serializers import json_answer
-from gateway.common.throttling import RateLimit
+from gateway.web.routers import ApiRouter
+from gateway.web.serializers import json_answer
+from gateway.web.throttling import RateLimit
 from gateway.web.waiting import Wait
 from relay import queries
 from relay.api import schema

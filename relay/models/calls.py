@@ -11,8 +11,8 @@ from django.db.models import Q
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import valid_until_of
-from gateway.common.db import APPEND_ONLY
 from gateway.common.fields import AddressField, HashField, Uint256Field
+from gateway.common.models import APPEND_ONLY
 
 
 def current_chain_id() -> int:

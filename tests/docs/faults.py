@@ -19,7 +19,7 @@ from credits.models import ReconciliationRun
 from earnings.models import AdNetwork, Postback
 from gateway.chain.client import get_chain_client
 from gateway.chain.types import NodeHealth
-from gateway.common import durations, tasks
+from gateway.common import metrics, tasks
 from gateway.common.redis_urls import text_client
 from gateway.staff.models import ApprovalRequest
 from gateway.staff.pauses import switch
@@ -292,8 +292,8 @@ def _(patch: pytest.MonkeyPatch) -> None:
 def answered(count: int, seconds: float, outcome: str) -> None:
     """Count calls; a test of rules takes each sample of a histogram as what happened in one minute."""
     for _ in range(count):
-        durations.ACCEPTANCE.observe(seconds, outcome)
-    durations.Reporter().report()
+        metrics.ACCEPTANCE.observe(seconds, outcome)
+    metrics.Reporter().report()
 
 
 @fault("GatewayAway", "GatewayRelayWorkerStopped")

@@ -12,7 +12,7 @@ from pytest_django import Settings
 
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services
-from gateway.common import durations
+from gateway.common import metrics
 from gateway.metrics import exposition
 from relay.services.accepting import submission
 from tests.docs.pages import DOCS, ROOT, code_spans
@@ -34,8 +34,8 @@ def offered(db: None, services: Services, settings: Settings) -> dict[str, set[s
     """The figures of a service with everything set up, each with the values that its label may have."""
     settings.STRIPE_SECRET_KEY = "sk_test_something"
     for outcome in get_args(submission.Outcome):
-        durations.ACCEPTANCE.observe(0, outcome)
-    durations.Reporter().report()
+        metrics.ACCEPTANCE.observe(0, outcome)
+    metrics.Reporter().report()
     return {
         family.name: {value for sample in family.samples for value in sample.labels.values()}
         for family in text_string_to_metric_families(exposition().decode())

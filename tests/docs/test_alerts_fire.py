@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from devstack.services.stack import Services
 from gateway.chain.client import set_chain_client
-from gateway.common import durations, tasks
+from gateway.common import metrics, tasks
 from gateway.metrics import exposition
 from tests.docs.faults import FAULTS, Fault, all_tasks_ended, make_healthy, redis
 from tests.docs.pages import DOCS
@@ -44,8 +44,8 @@ def healthy(db: None, services: Services, monkeypatch: pytest.MonkeyPatch) -> It
 
 def _forget() -> None:
     """Forget what Redis and this process have counted."""
-    durations.Reporter().report()
-    redis().delete(tasks._HEARTBEATS_KEY, durations._KEY)
+    metrics.Reporter().report()
+    redis().delete(tasks._HEARTBEATS_KEY, metrics._KEY)
 
 
 def scraped() -> Scraped:

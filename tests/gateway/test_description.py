@@ -12,7 +12,7 @@ from django.urls import resolve
 
 from credits.models import EntrySource
 from gateway.common.errors import NotAuthenticated, all_errors
-from gateway.common.pagination import NewestFirst
+from gateway.web.pagination import NewestFirst
 from relay.models import RelayTransaction
 from rewards.models import ModifierType
 

@@ -6,10 +6,10 @@ from unittest.mock import patch
 from django.utils import timezone
 
 from gateway.chain.lsp25 import RelayCall
-from gateway.common.batching import Together
 from relay import queries
 from relay.services.accepting import submission
 from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.batching import Batcher
 from users.models import User
 
 
@@ -28,5 +28,5 @@ def report_of(*, user: User, transaction_hash: str) -> queries.TransactionReport
 
 def execute_elsewhere(*, user: User, call: RelayCall, now: datetime) -> str:
     """Hand in a call to another process, which waits for nothing that this one is doing."""
-    with patch.object(submission, "_relay", Together(submission.relay_together, most=1)):
+    with patch.object(submission, "_relay", Batcher(submission.relay_together, most=1)):
         return execute(user=user, call=call, now=now)

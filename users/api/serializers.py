@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from gateway.common.serializers import AddressField, BodySerializer, HexField
+from gateway.web.serializers import AddressField, BodySerializer, HexField
 from users.models import SignInSession
 
 # Long enough for signatures that wrap others, so that they are refused by their own name.

@@ -13,9 +13,9 @@ from rest_framework.serializers import Serializer
 from rest_framework.viewsets import ViewSet
 
 from gateway.common.http import PRIVATE, client_ip, origin_of
-from gateway.common.routers import ApiRouter
-from gateway.common.serializers import rendered
-from gateway.common.throttling import network_rate
+from gateway.web.routers import ApiRouter
+from gateway.web.serializers import rendered
+from gateway.web.throttling import network_rate
 from users import queries
 from users.api import schema, serializers
 from users.api.authentication import ProfileRequest

@@ -18,8 +18,8 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.db.models import QuerySet
 
-from gateway.common.db import Sweep
 from gateway.common.errors import DomainError
+from gateway.common.sweeps import Sweep
 from gateway.common.tasks import enqueue_on_commit
 from users.errors import FreshSignInRequired
 from users.models import AccountDeletion, Note, ProfileCard, SignInChallenge, SignInSession, User

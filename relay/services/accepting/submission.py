@@ -25,8 +25,7 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signatures import recover_signers
 from gateway.chain.signing import Signer, get_signer
 from gateway.chain.types import RelayQuery, RelayState
-from gateway.common import durations, tracing
-from gateway.common.batching import Patience, Stay, Together
+from gateway.common import metrics, tracing
 from gateway.common.errors import DomainError
 from gateway.common.logging import request_id
 from relay import queries
@@ -34,6 +33,7 @@ from relay.errors import RelayPaused
 from relay.queries import CallKey, CallRows, Identity
 from relay.services.accepting import gas_limits, limits, preflight, quotes
 from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest, accept_together
+from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from users.queries import require_active_state
 
 # How a request ends: `refused` is the caller's doing, `unavailable` that of what the service depends on.
@@ -61,7 +61,7 @@ def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | 
         outcome = "unavailable" if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "refused"
         raise
     finally:
-        durations.ACCEPTANCE.observe(time.perf_counter() - started, outcome)
+        metrics.ACCEPTANCE.observe(time.perf_counter() - started, outcome)
     return transaction_hash
 
 
@@ -113,7 +113,7 @@ class ReadCall:
 _Stage = str | ReadCall | ApprovedCall | Exception
 
 
-def relay_together(items: Sequence[CallRequest | ApprovedCall], stay: Stay) -> list[_Stage]:
+def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> list[_Stage]:
     """
     Take each call as far as it gets: to its hash or its refusal, or to where it has to come again.
 
@@ -128,18 +128,18 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], stay: Stay) -> l
     signer = get_signer()
     if requests:
         outcomes |= zip(requests, _read(list(requests.values()), signer), strict=True)
-    staying = stay()
+    remaining = seal()
     approved = {
         place: outcome
         for place, outcome in outcomes.items()
-        if isinstance(outcome, ApprovedCall) and place in staying
+        if isinstance(outcome, ApprovedCall) and place in remaining
     }
     if approved:
         outcomes |= zip(approved, accept_together(list(approved.values()), signer), strict=True)
     return [outcomes[place] for place in range(len(items))]
 
 
-_relay: Together[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall] = Together(
+_relay: Batcher[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall] = Batcher(
     relay_together,
     # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
     most=32,
@@ -149,7 +149,7 @@ _relay: Together[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall] = To
     pause_seconds=0.003,
     longest_wait_seconds=0.008,
     # Requests wait here for the chain: a node that hangs must not keep all threads.
-    patience=Patience(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_answer),
+    wait_limits=WaitLimits(seconds=0.8, callers=max(1, settings.WEB_THREADS // 4), refusal=no_answer),
 )
 
 

@@ -18,8 +18,8 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import SendKind, SendOutcome
-from gateway.common import db, durations
-from gateway.common.db import isolated
+from gateway.common import db, metrics
+from gateway.common.sweeps import isolated
 from relay.models import ACTIVE_SQL, IN_PROGRESS_SQL, PREDECESSOR_FAILED, Attempt, RelayTransaction
 from relay.services.sending import cancellation, replacement
 from relay.services.sending.replacement import current_fees
@@ -243,7 +243,7 @@ def _mark_sent(attempts: Sequence[_Signed], now: datetime) -> None:
         }
         for (waited_seconds,) in db.all_rows(_MARK_SENT, params):
             if waited_seconds is not None:
-                durations.BROADCAST.observe(waited_seconds)
+                metrics.BROADCAST.observe(waited_seconds)
 
 
 _MESSAGE_LENGTH = 500

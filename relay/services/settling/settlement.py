@@ -22,8 +22,8 @@ from gateway.chain.config import get_chain
 from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
 from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
-from gateway.common import db, durations, tracing
-from gateway.common.db import isolated
+from gateway.common import db, metrics, tracing
+from gateway.common.sweeps import isolated
 from relay.models import IN_PROGRESS_SQL, Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services.settling import reorganisations, traces
@@ -230,7 +230,7 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
             unrewarded={hold_id for hold_id, _, status, _ in settled if status != _Status.SUCCESS},
         )
     for *_, seconds in settled:
-        durations.SETTLED.observe(seconds)
+        metrics.SETTLED.observe(seconds)
     if settled and tracing.is_on():
         hold_ids = [hold_id for hold_id, *_ in settled]
         transaction.on_commit(lambda: traces.send_settled(hold_ids), robust=True)

@@ -17,8 +17,8 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import ChainView, Head
-from gateway.common import db, durations
-from gateway.common.db import isolated
+from gateway.common import db, metrics
+from gateway.common.sweeps import isolated
 from relay.models import IN_PROGRESS_SQL, Attempt, Relayer, RelayTransaction
 from relay.services.fleet import losses, relayers
 from relay.services.sending import cancellation, gaps, replacement
@@ -252,7 +252,7 @@ def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetim
     db.all_rows(_UPDATE_RECEIPTS, params)
     for attempt in changed.values():
         if attempt.status == Attempt.Status.MINED and not attempt.block_hash and attempt.first_sent_at:
-            durations.MINED.observe((now - attempt.first_sent_at).total_seconds())
+            metrics.MINED.observe((now - attempt.first_sent_at).total_seconds())
     return [changed.get(attempt.id, attempt) for attempt in attempts]
 
 

@@ -14,26 +14,26 @@ from pytest_django import Settings
 from redis import Redis
 
 from devstack.services.stack import Services
-from gateway.common import durations
-from gateway.common.durations import Histogram, Reporter
+from gateway.common import metrics
+from gateway.common.metrics import Histogram, Reporter
 
 
 @pytest.fixture(autouse=True)
 def hash_in_redis(services: Services) -> Iterator[None]:
     """What this process and Redis have counted before is forgotten."""
     client = Redis.from_url(services.redis_url)
-    client.delete(durations._KEY)
-    for histogram in durations._histograms:
+    client.delete(metrics._KEY)
+    for histogram in metrics._histograms:
         histogram.take()
     yield
-    client.delete(durations._KEY)
+    client.delete(metrics._KEY)
 
 
 @pytest.fixture
 def histogram() -> Iterator[Histogram]:
     """One with a label."""
     yield Histogram("test_seconds", "Nothing.", label="kind", bounds=(0.1, 1))
-    durations._histograms.pop()
+    metrics._histograms.pop()
 
 
 def answered(name: str) -> dict[tuple[str, ...], float]:
@@ -42,7 +42,7 @@ def answered(name: str) -> dict[tuple[str, ...], float]:
 
     class Collected:
         def collect(self) -> Iterator[Metric]:
-            yield from durations.histograms()
+            yield from metrics.histograms()
 
     registry.register(Collected())
     families = text_string_to_metric_families(generate_latest(registry).decode())
@@ -110,11 +110,11 @@ def test_a_started_reporter_reports_when_it_stops(histogram: Histogram) -> None:
 @pytest.mark.django_db
 def test_each_statement_is_counted_once_whatever_else_watches_the_session() -> None:
     for _ in range(2):
-        durations.time_statements()
+        metrics.time_statements()
         connection_created.send(sender=None, connection=connection)
         with connection.execute_wrapper(lambda execute, *arguments: execute(*arguments)):
             connection_created.send(sender=None, connection=connection)
-        durations.SQL.take()
+        metrics.SQL.take()
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-        assert sum(count for field, count in durations.SQL.take().items() if " sum " not in field) == 1
+        assert sum(count for field, count in metrics.SQL.take().items() if " sum " not in field) == 1

@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from devstack.services.stack import Services
 from gateway.common.http import client_ip, client_ip_or_none, client_network
-from gateway.common.throttling import RateLimit
+from gateway.web.throttling import RateLimit
 
 
 class PerMachine(RateLimit):

@@ -10,9 +10,9 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from gateway.common import leases
-from gateway.common.db import LeaseLost, isolated
-from gateway.common.leases import Lease, try_lease
+from gateway.common.leases import Lease, LeaseLost, try_lease
 from gateway.common.models import Lease as LeaseRow
+from gateway.common.sweeps import isolated
 from relay.models import WorkerLoop
 from tests.credits.rows import query
 from tests.journeys.waiting import until

@@ -10,7 +10,7 @@ from pytest_django import Settings
 from devstack.services.postgres import APPLICATION_ROLE
 from devstack.services.stack import Services
 from gateway.common import checks
-from gateway.common.db import Listener
+from relay.services.sending.notifications import Listener
 from tests.credits.rows import query
 from tests.database import as_owner
 from tests.threads import at_once

@@ -20,7 +20,7 @@ from pytest_django import Settings
 from devstack.services.redis import Redis
 from gateway.common import redis_urls, tasks
 from gateway.common.errors import ServiceUnavailable
-from gateway.common.throttling import check_rate
+from gateway.web.throttling import check_rate
 from tests.journeys.waiting import until
 
 _TASK = "credits.reconcile"

@@ -24,7 +24,7 @@ from rest_framework.test import APIClient
 
 from devstack.services.postgres import DATABASE
 from devstack.services.stack import Services
-from gateway.common.replicas import REPLICA, reading_from_replica
+from gateway.common.db import REPLICA, reading_from_replica
 from rewards.models import Badge
 from tests.factories import UserFactory
 from tests.fakes.profiles import Profile

@@ -6,9 +6,9 @@ import pytest
 from django.conf import settings
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.common import durations
-from gateway.common.durations import Histogram
+from gateway.common import metrics
 from gateway.common.errors import DomainError
+from gateway.common.metrics import Histogram
 from relay.models import RelayTransaction
 from tests.relay.chain import Chain, node_away
 from tests.relay.workers import broadcast_all, track
@@ -28,8 +28,8 @@ def counted(histogram: Histogram) -> dict[str, float]:
 
 
 def test_each_stage_of_a_call_is_counted_once(accept: Accept, chain: Chain) -> None:
-    stages = (durations.ACCEPTANCE, durations.BROADCAST, durations.MINED, durations.SETTLED)
-    for histogram in (*stages, durations.CHAIN_REQUEST):
+    stages = (metrics.ACCEPTANCE, metrics.BROADCAST, metrics.MINED, metrics.SETTLED)
+    for histogram in (*stages, metrics.CHAIN_REQUEST):
         histogram.take()
 
     accept()
@@ -40,13 +40,13 @@ def test_each_stage_of_a_call_is_counted_once(accept: Accept, chain: Chain) -> N
         track()
 
     assert [counted(stage) for stage in stages] == [{"accepted": 1}, {"": 1}, {"": 1}, {"": 1}]
-    assert sum(counted(durations.CHAIN_REQUEST).values()) > 5
+    assert sum(counted(metrics.CHAIN_REQUEST).values()) > 5
 
 
 def test_a_refusal_is_counted_apart_from_an_outage(accept: Accept) -> None:
-    durations.ACCEPTANCE.take()
+    metrics.ACCEPTANCE.take()
     with pytest.raises(DomainError):
         accept(ahead=3000)
     with pytest.raises(NodeUnavailable), node_away():
         accept()
-    assert counted(durations.ACCEPTANCE) == {"refused": 1, "unavailable": 1}
+    assert counted(metrics.ACCEPTANCE) == {"refused": 1, "unavailable": 1}

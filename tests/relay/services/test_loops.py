@@ -8,11 +8,11 @@ from django.db import connection
 from django.db.models.functions import Now
 from pytest_django import DjangoAssertNumQueries
 
-from gateway.common.db import Listener
 from gateway.common.models import Lease
 from relay.models import WorkerLoop
 from relay.services.sending import loops
 from relay.services.sending.loops import LoopLease, last_runs
+from relay.services.sending.notifications import Listener
 from tests.credits.rows import query
 from tests.threads import at_once
 

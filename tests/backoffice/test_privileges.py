@@ -8,9 +8,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import ProgrammingError, connection, transaction
 from pytest_django import Settings
 
+from backoffice.privileges import append_only_tables, grant_to_application
 from credits.checks import entries_are_out_of_reach
 from devstack.services.postgres import APPLICATION_ROLE
-from gateway.common.privileges import append_only_tables, grant_to_application
 from tests.credits.rows import query
 from tests.database import OWNER, as_owner
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.common.errors import InvalidRequest
-from gateway.common.parsers import _members
+from gateway.web.parsers import _members
 
 
 class Counting(str):

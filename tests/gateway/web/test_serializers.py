@@ -12,7 +12,7 @@ from rest_framework.exceptions import ValidationError
 
 from gateway.common.errors import WrongChecksum
 from gateway.common.fields import UINT256_MAX
-from gateway.common.serializers import (
+from gateway.web.serializers import (
     AddressField,
     BodySerializer,
     HashField,

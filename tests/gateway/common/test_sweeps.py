@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.common.db import NothingSucceeded, Sweep
 from gateway.common.errors import PermissionDenied
+from gateway.common.sweeps import NothingSucceeded, Sweep
 
 
 def _run(sweep: Sweep, *errors: Exception | None) -> None:

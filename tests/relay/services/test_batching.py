@@ -1,4 +1,4 @@
-"""Threads that want the same thing at the same moment do it together."""
+"""Concurrent callers of one function share its runs."""
 
 import functools
 import math
@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.common import batching
-from gateway.common.batching import Patience, Stay, Together, _Ticket
+from relay.services.accepting import batching
+from relay.services.accepting.batching import Batcher, Seal, WaitLimits, _Ticket
 
 
 class Work:
@@ -27,11 +27,11 @@ class Work:
         self.fail_on: set[int] = set()
         self.break_on: set[int] = set()
 
-    def __call__(self, items: Sequence[int], stay: Stay) -> list[int | Exception]:
+    def __call__(self, items: Sequence[int], seal: Seal) -> list[int | Exception]:
         self.batches.append(list(items))
         self.begun.release()
         assert self.proceed.wait(60)
-        self.stayed.append({items[place] for place in stay()})
+        self.stayed.append({items[place] for place in seal()})
         if self.break_on & set(items):
             raise KeyError(self.break_on)
         return [ValueError(item) if item in self.fail_on else -item for item in items]
@@ -43,22 +43,22 @@ def work() -> Work:
     return Work()
 
 
-def _start(together: Together[int, int], work: Work, items: Sequence[int]) -> list["Future[int]"]:
+def _start(batcher: Batcher[int, int], work: Work, items: Sequence[int]) -> list["Future[int]"]:
     """Bring the first item and, while it runs, the others in order; then let all proceed."""
     threads = ThreadPoolExecutor(len(items))
-    futures = [threads.submit(together, items[0])]
+    futures = [threads.submit(batcher, items[0])]
     assert work.begun.acquire(timeout=60)
     for count, item in enumerate(items[1:], start=1):
-        futures.append(threads.submit(together, item))
-        _until_waiting(together, count)
+        futures.append(threads.submit(batcher, item))
+        _until_waiting(batcher, count)
     work.proceed.set()
     threads.shutdown()
     return futures
 
 
-def _until_waiting(together: Together[int, int], count: int) -> None:
+def _until_waiting(batcher: Batcher[int, int], count: int) -> None:
     for _ in range(60_000):
-        if len(together._waiting) == count:
+        if len(batcher._waiting) == count:
             return
         threading.Event().wait(0.001)
     raise AssertionError(f"there were never {count} waiting")
@@ -66,21 +66,21 @@ def _until_waiting(together: Together[int, int], count: int) -> None:
 
 def test_what_arrives_during_a_run_shares_the_next_one(work: Work) -> None:
     items = random.sample(range(1, 1000), 6)
-    futures = _start(Together(work, most=32), work, items)
+    futures = _start(Batcher(work, most=32), work, items)
     assert [future.result() for future in futures] == [-item for item in items]
     assert work.batches == [items[:1], items[1:]]
 
 
 def test_a_caller_alone_waits_for_nobody(work: Work) -> None:
     work.proceed.set()
-    together = Together(work, most=32)
-    assert [together(item) for item in (3, 4)] == [-3, -4]
+    batcher = Batcher(work, most=32)
+    assert [batcher(item) for item in (3, 4)] == [-3, -4]
     assert work.batches == [[3], [4]]
 
 
 def test_no_more_than_most_run_together(work: Work) -> None:
     items = list(range(1, 9))
-    futures = _start(Together(work, most=3), work, items)
+    futures = _start(Batcher(work, most=3), work, items)
     assert [future.result() for future in futures] == [-item for item in items]
     assert [len(batch) for batch in work.batches] == [1, 3, 3, 1]
 
@@ -88,7 +88,7 @@ def test_no_more_than_most_run_together(work: Work) -> None:
 def test_an_item_that_is_refused_fails_no_other(work: Work) -> None:
     items = [1, 2, 3, 4]
     work.fail_on = {3}
-    futures = _start(Together(work, most=32), work, items)
+    futures = _start(Batcher(work, most=32), work, items)
     assert [type(future.exception()) for future in futures] == [
         type(None),
         type(None),
@@ -100,60 +100,60 @@ def test_an_item_that_is_refused_fails_no_other(work: Work) -> None:
 def test_after_a_run_that_broke_each_runs_alone_and_the_next_is_not_stuck(work: Work) -> None:
     items = [1, 2, 3, 4]
     work.break_on = {3}
-    together = Together(work, most=32)
-    futures = _start(together, work, items)
+    batcher = Batcher(work, most=32)
+    futures = _start(batcher, work, items)
     assert [future.exception() is None for future in futures] == [True, True, False, True]
     assert work.batches[:2] == [[1], [2, 3, 4]]
     assert sorted(work.batches[2:]) == [[2], [3], [4]]
-    assert together(7) == -7
+    assert batcher(7) == -7
 
 
 def test_where_the_leader_is_ended_the_others_still_get_their_results(work: Work) -> None:
     ends = threading.Event()
 
-    def run(items: Sequence[int], stay: Stay) -> list[int | Exception]:
+    def run(items: Sequence[int], seal: Seal) -> list[int | Exception]:
         if not ends.is_set() and len(items) > 1:
             ends.set()
             raise SystemExit
-        return work(items, stay)
+        return work(items, seal)
 
     items = [1, 2, 3]
-    futures = _start(Together(run, most=32), work, items)
+    futures = _start(Batcher(run, most=32), work, items)
     ended = [future for future in futures if isinstance(future.exception(), SystemExit)]
     assert len(ended) == 1
     assert sorted(future.result() for future in futures if future not in ended) in ([-3, -1], [-2, -1])
 
 
 def test_a_run_after_one_of_many_waits_for_those_who_took_part(work: Work) -> None:
-    together = Together(work, most=32, pause_seconds=60, longest_wait_seconds=60)
-    futures = _start(together, work, [1, 2, 3, 4, 5])
+    batcher = Batcher(work, most=32, pause_seconds=60, longest_wait_seconds=60)
+    futures = _start(batcher, work, [1, 2, 3, 4, 5])
     assert [future.result() for future in futures] == [-1, -2, -3, -4, -5]
     with ThreadPoolExecutor(4) as threads:
-        early = [threads.submit(together, item) for item in (6, 7, 8)]
+        early = [threads.submit(batcher, item) for item in (6, 7, 8)]
         time.sleep(0.05)
         assert not any(future.done() for future in early)
-        assert threads.submit(together, 9).result() == -9
+        assert threads.submit(batcher, 9).result() == -9
         assert [future.result() for future in early] == [-6, -7, -8]
     assert [sorted(batch) for batch in work.batches] == [[1], [2, 3, 4, 5], [6, 7, 8, 9]]
 
 
 def test_a_run_after_one_of_few_waits_for_nobody(work: Work) -> None:
-    together = Together(work, most=32, pause_seconds=60, longest_wait_seconds=60)
-    futures = _start(together, work, [1, 2, 3, 4])
+    batcher = Batcher(work, most=32, pause_seconds=60, longest_wait_seconds=60)
+    futures = _start(batcher, work, [1, 2, 3, 4])
     assert [future.result() for future in futures] == [-1, -2, -3, -4]
     assert [sorted(batch) for batch in work.batches] == [[1], [2, 3, 4]]
-    assert together._wait_ends_at <= time.monotonic()
+    assert batcher._wait_ends_at <= time.monotonic()
 
 
 @pytest.mark.parametrize(("pause", "longest"), [(60, 0.2), (0.2, 60)])
 def test_a_run_after_one_of_many_waits_for_nobody_for_long(work: Work, pause: float, longest: float) -> None:
-    together = Together(work, most=32, pause_seconds=pause, longest_wait_seconds=longest)
-    _start(together, work, [1, 2, 3, 4, 5])
+    batcher = Batcher(work, most=32, pause_seconds=pause, longest_wait_seconds=longest)
+    _start(batcher, work, [1, 2, 3, 4, 5])
     began = time.monotonic()
-    assert together(6) == -6
+    assert batcher(6) == -6
     assert 0.1 < time.monotonic() - began < 30
     # It came alone, so the next one finds no reason to wait.
-    assert together._wait_ends_at <= time.monotonic()
+    assert batcher._wait_ends_at <= time.monotonic()
 
 
 @pytest.mark.parametrize(
@@ -162,46 +162,46 @@ def test_a_run_after_one_of_many_waits_for_nobody_for_long(work: Work, pause: fl
 def test_it_waits_while_one_comes_in_each_pause_and_some_are_missing(
     work: Work, monkeypatch: pytest.MonkeyPatch, coming: list[int], came: list[int]
 ) -> None:
-    together = Together(work, most=32, pause_seconds=5, longest_wait_seconds=60)
-    together._expected, together._wait_ends_at = 5, time.monotonic() + 60
+    batcher = Batcher(work, most=32, pause_seconds=5, longest_wait_seconds=60)
+    batcher._expected, batcher._wait_ends_at = 5, time.monotonic() + 60
     pauses: list[int] = []
 
     def wait(seconds: float) -> None:
         assert seconds == 5
         pauses.append(coming[len(pauses)])
-        together._waiting.extend(_Ticket(0) for _ in range(pauses[-1]))
+        batcher._waiting.extend(_Ticket(0) for _ in range(pauses[-1]))
 
-    monkeypatch.setattr(together._arrived, "wait", wait)
-    together._wait_for_expected()
+    monkeypatch.setattr(batcher._arrived, "wait", wait)
+    batcher._wait_for_expected()
     assert pauses == came
 
 
 class TestPatience:
     """Callers do not wait for ever for a run that does not come back."""
 
-    def _impatient(self, work: Work) -> Together[int, int]:
+    def _impatient(self, work: Work) -> Batcher[int, int]:
         refusal = functools.partial(NodeUnavailable, "No answer.")
-        return Together(work, most=32, patience=Patience(seconds=0.1, callers=2, refusal=refusal))
+        return Batcher(work, most=32, wait_limits=WaitLimits(seconds=0.1, callers=2, refusal=refusal))
 
     def test_after_a_while_only_few_wait_and_whoever_comes_is_refused_at_once(
         self, work: Work, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        together = self._impatient(work)
+        batcher = self._impatient(work)
         threads = ThreadPoolExecutor(12)
-        futures = [threads.submit(together, item) for item in range(10)]
+        futures = [threads.submit(batcher, item) for item in range(10)]
         while sum(future.done() for future in futures) < 7:
             time.sleep(0.01)
         with monkeypatch.context() as patch:
-            patch.setattr(together, "_await", lambda _: pytest.fail("it waits"))
+            patch.setattr(batcher, "_await", lambda _: pytest.fail("it waits"))
             with pytest.raises(NodeUnavailable):
-                together(11)
+                batcher(11)
         work.proceed.set()
         threads.shutdown()
         refused = [future for future in futures if future.exception()]
         assert len(refused) == 7
         assert {future.result() for future in futures if future not in refused} <= {-n for n in range(10)}
         assert sum(map(len, work.stayed)) == 3
-        assert together._followers == 0
+        assert batcher._followers == 0
 
     def test_those_whom_a_run_has_taken_along_may_leave_until_it_says_so(
         self, monkeypatch: pytest.MonkeyPatch
@@ -211,20 +211,20 @@ class TestPatience:
         alone, decides, ends = threading.Event(), threading.Event(), threading.Event()
         stayed: list[set[int]] = []
 
-        def run(items: Sequence[int], stay: Stay) -> list[int | Exception]:
+        def run(items: Sequence[int], seal: Seal) -> list[int | Exception]:
             assert (alone if len(items) == 1 else decides).wait(60)
-            stayed.append({items[place] for place in stay()})
+            stayed.append({items[place] for place in seal()})
             assert len(items) == 1 or ends.wait(60)
             return [-item for item in items]
 
         refusal = functools.partial(NodeUnavailable, "No answer.")
-        together = Together(run, most=32, patience=Patience(seconds=0.3, callers=2, refusal=refusal))
+        batcher = Batcher(run, most=32, wait_limits=WaitLimits(seconds=0.3, callers=2, refusal=refusal))
         threads = ThreadPoolExecutor(8)
-        first = threads.submit(together, 1)
-        while together._began_at == math.inf:
+        first = threads.submit(batcher, 1)
+        while batcher._began_at == math.inf:
             time.sleep(0.001)
-        others = {item: threads.submit(together, item) for item in range(2, 7)}
-        _until_waiting(together, 5)
+        others = {item: threads.submit(batcher, item) for item in range(2, 7)}
+        _until_waiting(batcher, 5)
         alone.set()
         # One of the five leads the others; two of these stay.
         while sum(future.done() for future in others.values()) < 2:
@@ -234,7 +234,7 @@ class TestPatience:
         while len(stayed) < 2:
             time.sleep(0.001)
         clock.now += 60
-        late = threads.submit(together, 7)
+        late = threads.submit(batcher, 7)
         time.sleep(0.2)
         assert not late.done()
         ends.set()
@@ -247,15 +247,15 @@ class TestPatience:
     def test_an_outage_is_the_outcome_of_all_and_nobody_asks_again(self) -> None:
         runs, over = [], threading.Event()
 
-        def away(items: Sequence[int], _: Stay) -> list[int | Exception]:
+        def away(items: Sequence[int], _: Seal) -> list[int | Exception]:
             runs.append(list(items))
             assert over.wait(60)
             raise NodeUnavailable("No answer.")
 
-        together = Together(away, most=32)
+        batcher = Batcher(away, most=32)
         with ThreadPoolExecutor(8) as threads:
-            futures = [threads.submit(together, item) for item in range(8)]
-            _until_waiting(together, 7)
+            futures = [threads.submit(batcher, item) for item in range(8)]
+            _until_waiting(batcher, 7)
             over.set()
         assert all(isinstance(future.exception(), NodeUnavailable) for future in futures)
         assert [len(items) for items in runs] == [1, 7]

@@ -16,7 +16,7 @@ from django.db import ProgrammingError, connections, transaction
 from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
 
-from gateway.common.db import APPEND_ONLY
+from gateway.common.models import APPEND_ONLY
 
 logger = logging.getLogger(__name__)
 

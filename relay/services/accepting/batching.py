@@ -1,9 +1,9 @@
 """
-Threads of one process that want the same thing at the same moment do it together.
+Batches concurrent calls: one thread does the work for all waiting callers.
 
-The first caller runs at once. Those that come while it runs wait, and the first of them then runs for all of them:
-so a single caller waits for nobody, and under load one round trip serves many. Callers who were answered together
-come back together, so a run after one of many first waits a moment for them.
+The first caller runs at once. Callers that arrive during a run wait, and the first of them then runs a batch for all of
+them. So a single caller never waits, and under load one round trip serves many. The callers of a large batch tend to
+return together, so the run after it first waits a moment for them.
 """
 
 import logging
@@ -19,20 +19,20 @@ from typing import Generic, TypeVar
 from gateway.common.errors import DomainError
 
 logger = logging.getLogger(__name__)
-# How often callers whose patience has ended look whether they may stay.
-_LOOK_SECONDS = 0.05
+# How often a caller beyond its wait limits checks whether it may still wait.
+_CHECK_SECONDS = 0.05
 _LONGEST_SECONDS = 3600.0
-# So many in a run are callers who come back; a few may as well come at times of their own.
-_MANY = 4
+# The smallest batch whose callers are expected to return together.
+_LARGE_BATCH = 4
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# Called by a run before it changes anything: from then on nobody leaves. Returns the places of those who have not left.
-Stay = Callable[[], Set[int]]
+# A run calls it before its first change: from then on no caller can leave. Returns the places of those that remain.
+Seal = Callable[[], Set[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """When a run has taken so many seconds, only so many callers stay; the others get the refusal at once."""
+class WaitLimits:
+    """After `seconds` of a run, at most `callers` go on waiting; the others get the refusal at once."""
 
     seconds: float
     callers: int
@@ -40,52 +40,51 @@ class Patience:
 
 
 class _Ticket(Generic[Item, Result]):
-    """One caller's item, and what became of it."""
+    """One caller's item and its outcome."""
 
     __slots__ = ("gate", "has_left", "item", "leads", "outcome")
 
     def __init__(self, item: Item) -> None:
         self.item = item
         self.outcome: Result | Exception | None = None
-        # Told to run the next batch instead of getting an outcome.
+        # Woken to run the next batch, not with an outcome.
         self.leads = False
         self.has_left = False
         self.gate = threading.Lock()
         self.gate.acquire()
 
 
-class Together(Generic[Item, Result]):
+class Batcher(Generic[Item, Result]):
     """
-    A function of a list of items, called with one item by each of many threads.
+    A function of a list of items, which each of many threads calls with one item.
 
-    `run` gets the items, at most `most` of them, and a `Stay`, which it calls before it changes anything. It returns
-    for each item a result or the error to raise, in order; for the items of those who have left, anything. If it
-    raises, each item is run alone, by the thread that brought it, so that one item cannot fail the others; an outage
-    fails all. A run after one of four items or more waits for those who took part while one comes every
-    `pause_seconds`, and not longer than `longest_wait_seconds`. With `patience`, callers may leave a run before it
-    calls its `Stay`.
+    `run` gets at most `most` items and a `Seal`, which it calls before it changes anything. It returns a result or the
+    error to raise for each item, in order; the values for callers that have left are ignored. If `run` raises, each
+    item is run again alone by its own thread, so that one item cannot fail the others; an outage fails all. After a
+    batch of four or more items, the next run waits for the same callers as long as one arrives every `pause_seconds`,
+    at most `longest_wait_seconds`. With `wait_limits`, callers may leave a run before it calls its `Seal`.
     """
 
     def __init__(
         self,
-        run: Callable[[Sequence[Item], Stay], Sequence[Result | Exception]],
+        run: Callable[[Sequence[Item], Seal], Sequence[Result | Exception]],
         *,
         most: int,
         pause_seconds: float = 0.0,
         longest_wait_seconds: float = 0.0,
-        patience: Patience | None = None,
+        wait_limits: WaitLimits | None = None,
     ) -> None:
-        self._run, self._most, self._patience = run, most, patience
+        self._run, self._most, self._limits = run, most, wait_limits
         self._pause_seconds, self._longest_wait_seconds = pause_seconds, longest_wait_seconds
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._waiting: deque[_Ticket[Item, Result]] = deque()
         self._is_running = False
-        # How many callers the next run waits for, and until when.
+        # The number of callers that the next run waits for, and its deadline.
         self._expected, self._wait_ends_at = 1, 0.0
-        # When the run began that may still be left.
+        # Start of the current run, until it is sealed.
         self._began_at = math.inf
-        # Callers who wait for a run that somebody else leads.
+        # Callers that wait for a run of another thread.
         self._followers = 0
 
     def __call__(self, item: Item) -> Result:
@@ -96,7 +95,7 @@ class Together(Generic[Item, Result]):
             if leads:
                 self._is_running = True
             else:
-                self._refuse_where_stuck()
+                self._refuse_if_stuck()
                 self._followers += 1
                 self._waiting.append(ticket)
                 if len(self._waiting) + 1 == self._expected:
@@ -113,41 +112,41 @@ class Together(Generic[Item, Result]):
             raise outcome
         return outcome
 
-    def _refuse_where_stuck(self) -> None:
-        patience = self._patience
-        if patience and self._followers >= patience.callers and self._patience_left() <= 0:
-            raise patience.refusal()
+    def _refuse_if_stuck(self) -> None:
+        limits = self._limits
+        if limits and self._followers >= limits.callers and self._seconds_left() <= 0:
+            raise limits.refusal()
 
-    def _patience_left(self) -> float:
-        seconds = self._patience.seconds if self._patience else math.inf
+    def _seconds_left(self) -> float:
+        seconds = self._limits.seconds if self._limits else math.inf
         return min(_LONGEST_SECONDS, self._began_at + seconds - time.monotonic())
 
     def _await(self, ticket: _Ticket[Item, Result]) -> None:
-        """Wait for the outcome, or to lead; leave where the patience ends and too many wait."""
+        """Wait for the outcome or for the lead; leave beyond the wait limits."""
         try:
-            while not ticket.gate.acquire(timeout=max(_LOOK_SECONDS, self._patience_left())):
-                self._leave_where_stuck(ticket)
+            while not ticket.gate.acquire(timeout=max(_CHECK_SECONDS, self._seconds_left())):
+                self._leave_if_stuck(ticket)
         finally:
             with self._lock:
                 self._followers -= 1
 
-    def _leave_where_stuck(self, ticket: _Ticket[Item, Result]) -> None:
+    def _leave_if_stuck(self, ticket: _Ticket[Item, Result]) -> None:
         with self._lock:
-            patience = self._patience
-            if patience is None or self._patience_left() > 0 or self._followers <= patience.callers:
+            limits = self._limits
+            if limits is None or self._seconds_left() > 0 or self._followers <= limits.callers:
                 return
             if not ticket.gate.locked():
                 return
             ticket.has_left = True
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
-        raise patience.refusal()
+        raise limits.refusal()
 
     def _lead(self, own: _Ticket[Item, Result]) -> None:
         batch = [own]
         try:
             batch = self._next_batch(own)
-            outcomes = self._run([ticket.item for ticket in batch], partial(self._stay, batch))
+            outcomes = self._run([ticket.item for ticket in batch], partial(self._seal, batch))
             for ticket, outcome in zip(batch, outcomes, strict=True):
                 ticket.outcome = outcome
         except Exception as error:  # noqa: BLE001 - each item is run again alone, where its own error shows
@@ -157,11 +156,11 @@ class Together(Generic[Item, Result]):
             else:
                 logger.warning("%s items are run one by one: %s", len(batch), type(error).__name__)
         finally:
-            # Also where this thread is being ended: the others must not wait for ever.
+            # Also if this thread is ended, so that the others do not wait for ever.
             self._hand_over(batch)
 
     def _next_batch(self, own: _Ticket[Item, Result]) -> list[_Ticket[Item, Result]]:
-        """Wait for those who are expected; return the leader's ticket, and those of the waiting that run with it."""
+        """Wait for the expected callers; return the tickets of the batch, the leader's first."""
         with self._arrived:
             self._wait_for_expected()
             count = min(self._most - 1, len(self._waiting))
@@ -170,7 +169,7 @@ class Together(Generic[Item, Result]):
         return batch
 
     def _wait_for_expected(self) -> None:
-        """Wait, with the lock, until all have come who are expected, none came in a pause, or it takes too long."""
+        """Wait until all expected callers have arrived, none has in a pause, or the deadline. Holds the lock."""
         seen = -1
         while seen < len(self._waiting) < self._expected - 1:
             if (seconds := self._wait_ends_at - time.monotonic()) <= 0:
@@ -178,19 +177,19 @@ class Together(Generic[Item, Result]):
             seen = len(self._waiting)
             self._arrived.wait(min(seconds, self._pause_seconds))
 
-    def _stay(self, batch: Sequence[_Ticket[Item, Result]]) -> Set[int]:
+    def _seal(self, batch: Sequence[_Ticket[Item, Result]]) -> Set[int]:
         with self._lock:
             self._began_at = math.inf
             return {place for place, ticket in enumerate(batch) if not ticket.has_left}
 
     def _hand_over(self, batch: Sequence[_Ticket[Item, Result]]) -> None:
-        """Let the others of the batch go on, and the first who waits lead the next one."""
+        """Wake the batch's callers with their outcomes, and the first waiting caller to lead the next batch."""
         with self._lock:
             for ticket in batch[1:]:
                 ticket.gate.release()
             self._began_at = math.inf
             self._expected = min(self._most, len(batch) + len(self._waiting))
-            waits = len(batch) >= _MANY
+            waits = len(batch) >= _LARGE_BATCH
             self._wait_ends_at = time.monotonic() + (self._longest_wait_seconds if waits else 0.0)
             if self._waiting:
                 leader = self._waiting.popleft()

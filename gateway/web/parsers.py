@@ -1,4 +1,4 @@
-"""How the API reads and answers: JSON bodies within bounds, JSON answers, and what OPTIONS says."""
+"""How the API reads and answers: bounded JSON bodies, JSON answers, and the methods of OPTIONS."""
 
 import json
 from collections import Counter

@@ -14,9 +14,10 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from devstack.services.stack import Services
-from gateway.common import redis_urls, throttling
+from gateway.common import redis_urls
 from gateway.common.errors import ServiceUnavailable
-from gateway.common.throttling import NetworkRate, RateLimit
+from gateway.web import throttling
+from gateway.web.throttling import NetworkRate, RateLimit
 
 
 class Open(RateLimit):

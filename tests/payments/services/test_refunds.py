@@ -15,7 +15,7 @@ from gateway.staff.approval_kinds import RequestOutdated
 from gateway.staff.models import ApprovalRequest
 from payments.errors import BillingRefused, BillingUnavailable, NotRefundable
 from payments.models import Clawback, Refund
-from payments.queries import figures
+from payments.queries import payment_counts
 from payments.services import events, refunds
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
@@ -114,7 +114,10 @@ def test_above_the_limit_stripe_is_asked_only_when_another_role_agrees(
     assert "refund" not in "".join(event.decode() for event in fake.events)
     approvals.approve(request_id=request.pk, actor=member("finance"), reason="agreed")
     assert refunds.send_pending(now=fake.now()) == 1
-    assert (fake.refunded(payer.payout.stripe_payment_intent_id), figures().pending_operations) == (amount, 0)
+    assert (fake.refunded(payer.payout.stripe_payment_intent_id), payment_counts().pending_operations) == (
+        amount,
+        0,
+    )
 
 
 def test_a_request_is_refused_where_money_was_returned_meanwhile(
@@ -155,7 +158,7 @@ def test_while_stripe_is_away_the_refund_waits_and_is_then_made_once(
     refund.refresh_from_db()
     assert (refund.status, refund.attempts, refund.finished_at) == ("pending", 2, None)
     assert "Stripe does not answer" in refund.last_error
-    assert (balance_of(payer.user), figures().pending_operations) == (balance, 1)
+    assert (balance_of(payer.user), payment_counts().pending_operations) == (balance, 1)
     assert [refunds.send_pending(now=fake.now()) for _ in range(2)] == [1, 0]
     refund.refresh_from_db()
     assert (refund.status, refund.last_error) == ("done", "")

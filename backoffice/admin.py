@@ -39,7 +39,7 @@ GRANT_MODIFIER = grant_modifier(_itself)
 
 
 _MOST_NOTES = 50
-_HELP = {"is_active": "Without it, nobody signs in as this person."}
+_HELP = {"is_active": "Without it, this person cannot sign in."}
 
 
 class NoteForm(forms.Form):
@@ -47,7 +47,7 @@ class NoteForm(forms.Form):
         label="New note",
         max_length=2_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
-        help_text="Kept with your name. Nobody can change it; it is erased with the person.",
+        help_text="Stored with your name. It cannot be changed, and is erased with the account.",
     )
 
 
@@ -66,7 +66,7 @@ class SignInSessionInline(ReadOnlyInline[SignInSession, User]):
 
 @admin.register(User)
 class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
-    """Accounts and roles of staff change when a second person agrees; of a wallet user only whether it is open."""
+    """Staff accounts and roles change after approval; of a wallet user, staff can only open or close the account."""
 
     saves = users_admin.SAVE_STAFF
     list_display = ("username", "profile_address", "is_active", "is_staff", "date_joined", "last_login")
@@ -88,7 +88,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         if address is not None:
             return rows.filter(profile_address=address)
         part = address_like(term)
-        # The username of staff may look like a part of an address.
+        # A staff username may look like part of an address.
         return rows.filter(part | Q(profile_address=None, username__istartswith=term)) if part else None
 
     def get_urls(self) -> list[Any]:
@@ -96,7 +96,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         return [path("<int:user_id>/note/", view, name="users_user_note"), *super().get_urls()]
 
     def note_view(self, request: HttpRequest, user_id: int) -> HttpResponse:
-        """Ask for a note about the person, or keep it; the person's page has the same form."""
+        """Show the form for a note about the person, or store the note; the person's page has the same form."""
         if not request.user.has_perm("users.add_note"):
             raise PermissionDenied
         person = User.objects.filter(pk=user_id).exclude(profile_address=None).first()
@@ -105,9 +105,9 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         form = NoteForm(request.POST or None)
         if form.is_valid():
             Note.objects.create(person=person, author=staff_of(request), text=form.cleaned_data["text"])
-            # The log stays when the person is erased, so it has no word of the note.
+            # The log stays when the person is erased, so it must not contain the note.
             audit.record(actor=staff_of(request), row=person, action="add note")
-            messages.success(request, "The note is kept.")
+            messages.success(request, "The note was saved.")
             return HttpResponseRedirect(f"{self.page_url('change', person.pk)}#notes")
         context = {"title": f"Note on {person}", "opts": self.opts, "note_form": form, "person_id": person.pk}
         site = self.admin_site.each_context(request)
@@ -118,7 +118,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
             return ((None, {"fields": ("username", "groups")}),)
         if obj.profile_address:
             return ((None, {"fields": ("profile_address", "shown_name", "is_active", "date_joined")}),)
-        # Nobody has single permissions, and nobody is shown even the hash of a password.
+        # Permissions come from groups only, and password hashes are not shown.
         shown = ("username", "is_active", "is_staff", "is_superuser", "groups", "date_joined", "last_login")
         return ((None, {"fields": shown}),)
 
@@ -128,7 +128,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         return ("profile_address", "shown_name", "date_joined", "last_login")
 
-    @admin.display(description="name it shows of itself", empty_value="none read")
+    @admin.display(description="profile name", empty_value="none read")
     def shown_name(self, row: User) -> str | None:
         card = card_of(row)
         return (card and card.name) or None
@@ -157,13 +157,13 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         return of_wallets if obj.profile_address else of_staff
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # The ledger keeps its people; an account is closed and not deleted.
+        # Ledger rows reference users, so an account is closed and not deleted.
         return False
 
 
 def _compare_with_stripe(row: ReconciliationRun, decision: Decision) -> str:
     enqueue_now("payments.reconcile")
-    return "A worker is asked to compare; the run appears in this list."
+    return "A worker runs the comparison; the run appears in this list."
 
 
 RUN_RECONCILIATION = ReasonedAction(
@@ -171,7 +171,7 @@ RUN_RECONCILIATION = ReasonedAction(
     label="Compare with Stripe now",
     permission="credits.run_stripe_reconciliation",
     subject="Stripe against our books",
-    effect=lambda _: "A worker compares everything of the usual window with Stripe. It changes nothing.",
+    effect=lambda _: "A worker compares the usual window with Stripe. It changes nothing.",
     run=_compare_with_stripe,
     reaches_out=True,
 )
@@ -179,7 +179,7 @@ RUN_RECONCILIATION = ReasonedAction(
 
 @admin.register(ReconciliationRun)
 class ReconciliationRunAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Every comparison, by night, by hand or by command; a page of its own shows the last of each kind."""
+    """All reconciliation runs, scheduled or manual; a separate page shows the last run of each kind."""
 
     list_display = ("started_at", "finished_at", "kind", "result")
     list_filter = ("kind",)

@@ -6,7 +6,7 @@ from django.db.models.signals import post_migrate
 
 
 class SecondFactorAdminConfig(AdminConfig):
-    """Replaces Django's admin site by one that requires a one-time password."""
+    """Replaces Django's admin site with one that requires a one-time password."""
 
     default_site = "backoffice.site.StaffSite"
 
@@ -18,7 +18,7 @@ class BackofficeConfig(AppConfig):
         from backoffice import privileges, roles
         from gateway.common import sql_functions
 
-        # Every other app comes before this one, so that its permissions are there by now.
+        # All other apps come before this one, so their permissions exist by now.
         post_migrate.connect(roles.synchronise, sender=self)
         post_migrate.connect(privileges.grant_to_application, sender=self)
         post_migrate.connect(sql_functions.replace, sender=self)

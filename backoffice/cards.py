@@ -1,4 +1,4 @@
-"""Cards, each a figure with a link to its rows, and charts."""
+"""Cards, each a figure with a link to its rows; and charts."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from django.urls import reverse
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """A figure: what it is, what it says, more of it, where its rows are, and whether somebody should act."""
+    """A figure with its title, value, detail, link to its rows, and whether it needs attention."""
 
     title: str
     value: str
@@ -31,7 +31,7 @@ def age_of(moment: datetime, now: datetime) -> str:
 
 
 def in_largest_unit(seconds: float) -> str:
-    """Return a length of time in its largest unit, rounded down; less than nothing is nothing."""
+    """Return a duration in its largest unit, rounded down; negative ones count as 0."""
     whole = max(0, int(seconds))
     for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if whole >= size:
@@ -42,7 +42,7 @@ def in_largest_unit(seconds: float) -> str:
 @dataclass(frozen=True, slots=True)
 class Chart:
     """
-    Values over time. `data` and `options` are for the theme's chart component: Chart.js's own, as JSON.
+    Values over time. `data` and `options` are JSON for the theme's chart component (Chart.js).
 
     `rows` has the same values as a table: a label, and a number for each of the `series`. `summary` is one sentence.
     """
@@ -56,7 +56,7 @@ class Chart:
 
 
 def columns(parts: Sequence[tuple[str, dict[str, int]]], series: Sequence[str]) -> Chart | None:
-    """Return a chart of labelled columns, each a stack of the series; nothing where all are empty."""
+    """Return a chart of labelled columns, each a stack of the series; None where all are empty."""
     rows = [(label, [amounts.get(name, 0) for name in series]) for label, amounts in parts]
     label, most = max(
         ((label, sum(values)) for label, values in rows), key=lambda row: row[1], default=("", 0)
@@ -91,7 +91,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
     "bar": {"stack": "all"},
     "line": {"stepped": True, "borderWidth": 2, "pointRadius": 0, "pointHitRadius": 12},
 }
-# Legible on the light and on the dark theme.
+# Legible in the light and the dark theme.
 _TEXT = {"color": "#7c8593"}
 _OPTIONS: dict[str, Any] = {
     "animation": False,
@@ -106,6 +106,6 @@ _OPTIONS: dict[str, Any] = {
 
 
 def shares(parts: dict[str, int]) -> list[tuple[str, int, float]]:
-    """Return name, amount and percentage of the largest, for bars that lie."""
+    """Return name, amount and percentage of the largest value, for horizontal bars."""
     largest = max(parts.values(), default=0)
     return [(name, amount, round(100 * amount / largest, 2)) for name, amount in parts.items() if largest]

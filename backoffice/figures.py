@@ -1,4 +1,4 @@
-"""What users earned, what was paid out, and how the relay performs: outcomes, speed, margin, and relayers."""
+"""Figures of earnings, payouts and relaying: outcomes, speed, margin, and relayers."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from payments.models import Payout
 from relay import queries as relay_queries
 from relay.models import Attempt, Relayer, RelayTransaction
 
-# All sources of earnings; corrections and reversals are not earnings.
+# The sources of earnings, without corrections and reversals.
 EARNINGS = (
     EntrySource.SUBSCRIBED_PAYOUT,
     EntrySource.PUSH_ADS,
@@ -33,7 +33,7 @@ def earned_by_source(*, since: datetime) -> dict[str, int]:
 
 
 class PaidOut(NamedTuple):
-    """Payouts of one currency: how many, of how much money in minor units, for how many credits."""
+    """Payouts of one currency: their number, money in minor units, and credits."""
 
     currency: str
     payouts: int
@@ -48,13 +48,13 @@ def paid_out(*, since: datetime) -> list[PaidOut]:
 
 WEEK = timedelta(days=7)
 _Status = RelayTransaction.Status
-# Unwanted endings. A call that somebody else executed did what its controller wanted.
+# Failed calls. A call executed by another sender did what its controller wanted.
 _UNSUCCESSFUL = (_Status.FAILED, _Status.EXPIRED, _Status.CANCELLED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcomes:
-    """What became of the calls accepted since a moment; times in seconds, None where nothing was mined."""
+    """Outcomes of the calls accepted since a time; durations in seconds, None where nothing was mined."""
 
     by_status: dict[str, int]
     median_seconds: float | None
@@ -62,14 +62,14 @@ class Outcomes:
 
     @property
     def success_rate(self) -> Decimal | None:
-        """Return the share of ended calls that were executed, by us or by others; None where none has ended."""
+        """Return the share of executed calls among ended ones; None where none has ended."""
         succeeded = sum(self.by_status.get(status, 0) for status in RelayTransaction.EXECUTED)
         ended = succeeded + sum(self.by_status.get(status, 0) for status in _UNSUCCESSFUL)
         return Decimal(succeeded) / ended if ended else None
 
 
 def outcomes(*, since: datetime) -> Outcomes:
-    """Return the outcomes of the calls accepted since then, in two statements."""
+    """Return the outcomes of the calls accepted since `since`, in two statements."""
     counted = RelayTransaction.objects.filter(created_at__gte=since).values_list("status")
     by_status = dict(counted.annotate(Count("id")).order_by("status"))
     median, slow = db.only_row(_SECONDS_TO_INCLUSION, {"since": since, "kind": Attempt.Kind.CALL})
@@ -88,7 +88,7 @@ FROM (
 
 
 class Hour(NamedTuple):
-    """How many calls accepted within an hour have succeeded, ended otherwise, or wait."""
+    """The number of calls accepted in an hour that succeeded, failed, or are in progress."""
 
     begins_at: datetime
     succeeded: int
@@ -97,7 +97,7 @@ class Hour(NamedTuple):
 
 
 def hours(*, since: datetime) -> list[Hour]:
-    """Return one row per hour in which calls were accepted, oldest first."""
+    """Return one row per hour with accepted calls, oldest first."""
     calls = RelayTransaction.objects.filter(created_at__gte=since)
     by_hour = calls.annotate(hour=TruncHour("created_at")).values_list("hour").order_by("hour")
     counts = [
@@ -111,7 +111,7 @@ def hours(*, since: datetime) -> list[Hour]:
 
 @dataclass(frozen=True, kw_only=True)
 class Margin:
-    """Gas that the service paid against credits that users paid, both in wei, of calls accepted since a moment."""
+    """Gas paid by the service and credits paid by users, both in wei, for calls accepted since a time."""
 
     spent_wei: int
     captured_wei: int
@@ -122,7 +122,7 @@ class Margin:
 
 
 def margin(*, since: datetime) -> Margin:
-    """Return what relaying has cost and brought since then; self-transfers cost, too."""
+    """Return the costs and revenue of relaying since `since`; self-transfers are costs too."""
     calls = RelayTransaction.objects.filter(created_at__gte=since)
     captured = calls.aggregate(credits=Sum("hold__captured_amount"))["credits"] or 0
     spent_wei = int(_mined(since=since).aggregate(wei=Sum(_GAS_WEI))["wei"] or 0)
@@ -131,7 +131,7 @@ def margin(*, since: datetime) -> Margin:
 
 @dataclass(frozen=True, kw_only=True)
 class RelayerFigures:
-    """A relayer, and for how many days its balance lasts at the pace of the last week."""
+    """A relayer, and the days that its balance lasts at last week's rate."""
 
     relayer: Relayer
     days_left: Decimal | None
@@ -155,7 +155,7 @@ _GAS_WEI = ExpressionWrapper(
 
 
 def _mined(*, since: datetime) -> QuerySet[Attempt]:
-    # No attempt is older than its call; its own time has an index.
+    # No attempt is older than its call, and attempts are indexed by their own time.
     return Attempt.objects.filter(
         Q(relay_transaction__created_at__gte=since), created_at__gte=since, gas_used__isnull=False
     )

@@ -1,7 +1,7 @@
 """
-The front page of the admin: how the service does, each figure with a link to the rows behind it.
+The admin's front page: the service's key figures, each with a link to its rows.
 
-The figures are cached for a short while: they sum a month, and nobody needs them to the second.
+The figures are cached briefly, because they sum up a month.
 """
 
 import dataclasses
@@ -31,24 +31,24 @@ from relay.models import RelayTransaction
 from relay.services.fleet import losses as relay_losses
 
 logger = logging.getLogger(__name__)
-# Sums reveal rows: only those who may look at all of these are shown the figures.
+# Sums reveal rows, so the figures need permission to view all of these.
 FIGURES_NEED = ("credits.view_creditaccount", "relay.view_relaytransaction", "payments.view_payout")
 _DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
 _FEW_DAYS, _YEAR_DAYS = 7, 365
 _LATE_SECONDS = 5 * 60
-# Of a column of calls, from the bottom up.
+# The series of a column of calls, from the bottom up.
 _SERIES = ("succeeded", "unsuccessful", "waiting")
 
 
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Add the figures to the front page of those who may see such rows; the theme calls this."""
+    """Add the figures to the front page of users with the permissions; the theme calls this."""
     may_look = request.user.has_perms(FIGURES_NEED)
     shown = cached_figures(now=timezone.now()) if may_look else {}
     return {**context, "has_search_box": True, **shown, **_needs_attention(request)}
 
 
 def _needs_attention(request: HttpRequest) -> dict[str, Any]:
-    """Return what comes first and is never cached: what is paused, and what waits for this person's decision."""
+    """Return the uncached part: pauses, and requests that wait for this person's decision."""
     if not request.user.has_perm("gateway_admin.view_pause"):
         return {}
     mine = approvals.waiting(request.user)
@@ -67,10 +67,10 @@ def _needs_attention(request: HttpRequest) -> dict[str, Any]:
 
 
 def page_figures(*, now: datetime) -> dict[str, Any]:
-    """Return everything that the front page shows, in a fixed number of statements."""
+    """Return all figures of the front page, in a fixed number of statements."""
     outcomes = figures.outcomes(since=now - _DAY)
     by_hour = _columns(figures.hours(since=now - _DAY), now)
-    # The figures of /metrics, so that both agree.
+    # The same counts as /metrics.
     ledger = credits_queries.ledger_counts()
     return {
         "relay_cards": _relay_cards(outcomes, now),
@@ -106,7 +106,7 @@ def _relay_cards(outcomes: figures.Outcomes, now: datetime) -> list[Card]:
         Card(
             title="Success rate",
             value=f"{rate:.1%}" if rate is not None else "—",
-            detail="of the calls accepted in 24 hours that have ended",
+            detail="of the ended calls accepted in 24 hours",
             link=rows_of("relay_relaytransaction", created_at__gte=since),
             is_alarming=rate is not None and rate < Decimal("0.95"),
         ),
@@ -160,20 +160,20 @@ def _trouble_cards(ledger: credits_queries.LedgerCounts, now: datetime) -> list[
         Card(
             title="Failed Stripe events",
             value=f"{payments.failed_events:,}",
-            detail="retried with growing patience",
+            detail="retried with exponential backoff",
             link=rows_of("payments_stripeevent", status__exact="failed"),
             is_alarming=payments.failed_events > 0,
         ),
         Card(
             title="Refused postbacks",
             value=f"{earnings.refused:,}",
-            detail="in 24 hours; each row says why",
+            detail="in 24 hours; see each row's reason",
             link=rows_of("earnings_postback", state__exact="REFUSED", received_at__gte=received),
         ),
         Card(
             title="Contradicting postbacks",
             value=f"{earnings.conflicting:,}",
-            detail="came again in 24 hours, saying something else",
+            detail="conflicting duplicates in 24 hours",
             link=rows_of("earnings_postback", is_conflicting__exact="1", received_at__gte=received),
             is_alarming=earnings.conflicting > 0,
         ),
@@ -211,7 +211,7 @@ def _waiting_cards(
 
 
 def _waiting(title: str, seconds: float, link: str) -> Card:
-    """Return the card of a queue whose oldest row has waited for so many seconds; 0 where nothing waits."""
+    """Return the card of a queue, with the age of its oldest row in seconds; 0 where it is empty."""
     return Card(
         title=title,
         value=in_largest_unit(seconds) if seconds else "nothing",
@@ -251,7 +251,7 @@ def _relayer(row: figures.RelayerFigures) -> dict[str, object]:
 
 
 def _days(days: Decimal | None) -> str:
-    """Return how long a balance lasts at the pace of a week, as exactly as that tells."""
+    """Return in words how long a balance lasts at last week's rate."""
     if days is None:
         return "nothing spent"
     if days > _YEAR_DAYS:
@@ -275,21 +275,21 @@ def _coins(wei: int) -> str:
     return get_chain().amount(wei, places=6)
 
 
-# Change the number when the shape changes: a release must not read figures of the one before.
+# Increment this when the shape changes: a release must not read figures cached by the previous one.
 _KEY = "staff:figures:3"
 
 
 def cached_figures(*, now: datetime) -> dict[str, Any]:
     """
-    Return what `page_figures` last answered within `STAFF_FIGURES_SECONDS`, as plain values, with `as_of`.
+    Return the result of `page_figures`, cached for `STAFF_FIGURES_SECONDS`, as plain values, with `as_of`.
 
-    Without the cache they are computed anew, so the page only takes longer.
+    Without the cache they are computed each time, so the page is only slower.
     """
     cached = _from_cache()
     if cached is not None:
         return cached
     computed = {**page_figures(now=now), "as_of": f"{now:%H:%M:%S} UTC"}
-    # As they come back from the cache, so that a page never sees the difference.
+    # In the form that the cache returns, so that the page sees no difference.
     plain: dict[str, Any] = json.loads(json.dumps(computed, default=dataclasses.asdict))
     _cache(plain)
     return plain

@@ -1,1 +1,1 @@
-"""No rows of its own. Django tells only apps with this module that migrations have run, which the roles wait for."""
+"""No rows of its own. Django sends `post_migrate`, which sets up the roles, only to apps with this module."""

@@ -1,4 +1,4 @@
-"""One person on one page: credits, badges, and everything that moved them lately."""
+"""The person page: credits, badges, and their recent changes."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ _NEWEST, _PLOTTED, _DAYS = 25, 300, 30
 
 @dataclass(frozen=True, kw_only=True)
 class CurrentBadge:
-    """A badge, the experience on its track, how far to the next one, and whether its benefits count."""
+    """A badge, the experience on its track, the progress to the next badge, and whether its benefits count."""
 
     badge: Badge
     experience: int
@@ -46,7 +46,7 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class PaidMonth:
-    """A payout with what was taken back of it, and Stripe's page of its invoice."""
+    """A payout with the credits taken back, and Stripe's page of its invoice."""
 
     row: Payout
     taken_back: int
@@ -55,7 +55,7 @@ class PaidMonth:
 
 @dataclass(frozen=True, kw_only=True)
 class Person:
-    """Everything that the page shows of `user`; lists hold the newest rows first."""
+    """Everything that the page shows about `user`; lists begin with the newest rows."""
 
     user: User
     account: CreditAccount
@@ -190,7 +190,7 @@ _OF_STRIPES_OWN = "https://api.stripe.com"
 
 
 def stripe_page(kind: str, stripe_id: str) -> str:
-    """Return the page of one of the `customers`, `subscriptions` or `invoices`; empty with a stand-in for Stripe."""
+    """Return Stripe's page of one of the `customers`, `subscriptions` or `invoices`; empty with a double of Stripe."""
     if settings.STRIPE_API_BASE not in {"", _OF_STRIPES_OWN} or not stripe_id:
         return ""
     mode = "" if is_live_key(settings.STRIPE_SECRET_KEY) else "test/"

@@ -1,4 +1,4 @@
-"""Reconciliation: do the books agree with each other, with Stripe and with the chain?"""
+"""The reconciliation page: the last comparisons of the ledger, Stripe and the chain."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from gateway.common.tasks import enqueue_now
 from gateway.staff import audit
 
 _SHOWN, _EARLIER = 50, 7
-# The pages of what a finding's ids name, where these are rows of ours.
+# The admin pages of the ids in a finding, where these are our rows.
 _PAGES = {
     "account": "credits_creditaccount",
     "call": "relay_relaytransaction",
@@ -30,7 +30,7 @@ _PAGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonKind:
-    """Two sides of the books, who may have them compared, and the task that does it."""
+    """A kind of comparison, the permission to start it, and its task."""
 
     slug: str
     title: str
@@ -57,14 +57,14 @@ COMPARISONS = (
     ComparisonKind(
         slug="roots",
         title="Entries against signed roots",
-        description="Every entry as it was when its root was signed, and every root, recomputed.",
+        description="Every entry as of the signing of its root, and every root, recomputed.",
         permission="credits.run_reconciliation",
         task="credits.audit_roots",
     ),
     ComparisonKind(
         slug="stripe",
         title="Stripe against payouts",
-        description="Customers, subscriptions, payouts and clawbacks as Stripe knows them.",
+        description="Customers, subscriptions, payouts and clawbacks, compared with Stripe.",
         permission="credits.run_stripe_reconciliation",
         task="payments.reconcile",
         is_set_up=lambda: bool(settings.STRIPE_SECRET_KEY),
@@ -81,7 +81,7 @@ COMPARISONS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A comparison as the page shows it: its newest finished run, and what else there is to say."""
+    """A comparison as the page shows it: its newest finished run, and further details."""
 
     comparison: ComparisonKind
     last: ReconciliationRun | None
@@ -96,7 +96,7 @@ class Section:
 
 
 def page(request: HttpRequest) -> HttpResponse:
-    """Show the comparisons; on POST, have one made."""
+    """Show the comparisons; on POST, start one."""
     if not may_be_opened(request):
         raise PermissionDenied
     if request.method == "POST":
@@ -114,7 +114,7 @@ def may_be_opened(request: HttpRequest) -> bool:
 
 
 def cards() -> list[Card]:
-    """Return a card for each comparison, which alarms where it found something or was never made."""
+    """Return a card for each comparison; it alarms where there are findings or no run."""
     return [_card(comparison) for comparison in COMPARISONS]
 
 
@@ -133,7 +133,7 @@ def _compare_now(request: HttpRequest) -> HttpResponse:
         messages.error(request, f"{title}: {refusal.title}. {refusal.detail}")
     else:
         _record(request, comparison, "compare now")
-        messages.success(request, f"{title}: a worker is asked to compare; the result appears here.")
+        messages.success(request, f"{title}: a worker runs the comparison; the result appears here.")
     return HttpResponseRedirect(reverse("admin:books"))
 
 
@@ -162,7 +162,7 @@ def _section(comparison: ComparisonKind, request: HttpRequest) -> Section:
 
 
 def _ids(finding: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return noun, id and page of each row that a finding is about; ids of Stripe lead to the search."""
+    """Return noun, id and page of each row in a finding; Stripe's ids link to the search."""
     return [
         (noun, str(name), _page_of(noun, str(name))) for noun, name in finding.get("ids", {}).items() if name
     ]

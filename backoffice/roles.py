@@ -1,9 +1,9 @@
 """
-What each role of staff may do: one table, and the groups brought in line with it.
+The permissions of each staff role in one table, and the groups derived from it.
 
-A role is a group of Django's; people with several roles are in several groups, and nobody has
-single permissions. Everything else is for superusers, who need a second person of another role like everybody
-else (`gateway.staff.approvals`).
+A role is a Django group; people with several roles are in several groups, and no one has individual permissions.
+Everything else is for superusers, whose requests also need approval by a person with another role
+(`gateway.staff.approvals`).
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "finance": (
         *(f"{app}.view_*" for app in OURS),
         "gateway_admin.decide_approvalrequest",
-        # What support and operations ask for.
+        # Requests of support and operations.
         "credits.decide_adjustment",
         "rewards.decide_modifier",
         "payments.decide_refund",
@@ -60,7 +60,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "credits.export_creditentry",
         "relay.export_relaytransaction",
         "relay.export_attempt",
-        # What is given away: drafts of drop tables, and what is asked for.
+        # Rewards: drafts of drop tables, and requests.
         "checkin.add_droptable",
         "checkin.change_droptable",
         "checkin.delete_droptable",
@@ -75,7 +75,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "operations": (
         *(f"{app}.view_*" for app in OURS),
         "gateway_admin.decide_approvalrequest",
-        # What finance asks for.
+        # Requests of finance.
         "payments.decide_payoutrate",
         "earnings.decide_release",
         "rewards.decide_badge",
@@ -102,10 +102,10 @@ ROLES: dict[str, tuple[str, ...]] = {
 @transaction.atomic
 def synchronise(**_: Any) -> None:
     """
-    Give each role's group exactly what the table says; a repeat changes nothing.
+    Give each role's group exactly the permissions in the table; idempotent.
 
-    Runs after every migration. What is not there yet, because the database stands at an
-    older migration, comes with the migration that brings it.
+    Runs after every migration. Permissions that do not exist yet, because the database is at
+    an older migration, are added by a later run.
     """
     for role, names in ROLES.items():
         group, _created = Group.objects.get_or_create(name=role)
@@ -113,7 +113,7 @@ def synchronise(**_: Any) -> None:
 
 
 def permissions_of(name: str) -> Iterator[Permission]:
-    """Yield the permissions that `app.codename` means; `app.view_*` means every view of the app."""
+    """Yield the permissions of `app.codename`; `app.view_*` stands for all view permissions of the app."""
     app, codename = name.split(".")
     permissions = Permission.objects.filter(content_type__app_label=app)
     if codename == "view_*":

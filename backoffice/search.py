@@ -1,4 +1,4 @@
-"""Search everywhere: one box for addresses, hashes and ids of any kind."""
+"""Search: one field for addresses, hashes and ids of any kind."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -26,22 +26,22 @@ _WHOLE_ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 MayView = Callable[[type[Model]], bool]
 
 SEARCHABLE = (
-    "A profile's address, whole or four or more of the characters it begins or ends with, in any casing",
-    "A profile as name#1234: the digits are the first of its address, and it is they that find it",
+    "A profile's address, whole or at least four characters of its beginning or end, in any casing",
+    "A profile as name#1234; the search uses the digits, the first four of its address",
     "The user name of a member of staff, or its beginning, in any casing",
-    "The name that a profile shows of itself, or its beginning: anybody may take any name, so compare the address",
-    "The hash of any attempt of a call: whole, as lists shorten it, or six or more of the characters it begins with",
-    "The number of an invoice, as its payer has it",
-    "An id of Stripe's: cus_…, sub_…, si_…, in_…, pi_…, evt_…, and seti_…, re_… or du_… of an event about it",
+    "A profile's name or its beginning; names are not unique, so compare the address",
+    "The hash of any attempt of a call: whole, shortened as in lists, or at least its first six characters",
+    "An invoice number, as on the payer's invoice",
+    "A Stripe id: cus_…, sub_…, si_…, in_…, pi_…, evt_…; or seti_…, re_… or du_… of an event about it",
     "A request id",
-    "The id that an ad network gave to an event",
+    "An ad network's id of an event",
     "The id of a billing operation, which is its idempotency key at Stripe",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
-    """A row that the search names: its kind, its name and its page."""
+    """A search result: its kind, name and page."""
 
     kind: str
     name: str
@@ -49,7 +49,7 @@ class Hit:
 
 
 def find(term: str, *, may_view: MayView) -> list[Hit]:
-    """Return the rows that the term names, of the kinds that may be viewed, up to `MOST` of each."""
+    """Return the rows that match the term, of the kinds that the user may view, at most `MOST` of each."""
     unique: dict[tuple[str, Any], Model] = {}
     for rows in _places(term.strip()):
         if may_view(rows.model):
@@ -59,7 +59,7 @@ def find(term: str, *, may_view: MayView) -> list[Hit]:
 
 
 def page(request: HttpRequest) -> HttpResponse:
-    """Show what the query `q` names; redirect to a single row at once."""
+    """Show the results for the query `q`; redirect to a single result."""
     term = request.GET.get("q", "").strip()
     hits = find(term, may_view=_may_view(request)) if term else []
     if len(hits) == 1:
@@ -94,7 +94,7 @@ def _hit(row: Model) -> Hit:
 
 
 def _places(term: str) -> Iterator[QuerySet[Any]]:
-    """Yield the rows that the term may name; each reads one index, and none is read for nothing."""
+    """Yield querysets that may match the term; each reads one index, and only if the term has its form."""
     if not term:
         return
     lowered = term.lower()
@@ -107,7 +107,7 @@ def _places(term: str) -> Iterator[QuerySet[Any]]:
         yield User.objects.filter(profile_address=lowered)
     elif (part := address_like(lowered)) is not None:
         yield User.objects.filter(part).order_by("pk")
-    # The index has the names of staff alone, so that their casing costs nothing.
+    # The index has only staff names, so ignoring their casing is cheap.
     yield User.objects.filter(is_staff=True, username__istartswith=term).order_by("pk")
     yield _called(lowered)
     yield from _at_stripe(term)
@@ -139,7 +139,7 @@ def _at_stripe(term: str) -> Iterator[QuerySet[Any]]:
         case "evt":
             yield StripeEvent.objects.filter(stripe_event_id=term)
             return
-        # Cards, refunds, disputes and charges have no rows here, but events are about them.
+        # Cards, refunds, disputes and charges have no rows of their own, only events about them.
         case "seti" | "re" | "pyr" | "du" | "dp" | "ch" | "py":
             pass
         case _:
@@ -163,7 +163,7 @@ def _of_request(term: str) -> Iterator[QuerySet[Any]]:
 
 
 def _of_networks(term: str) -> Iterator[QuerySet[Any]]:
-    # The index begins with the network, of which there is a handful.
+    # The index begins with the network, and there are only a few networks.
     postbacks = Postback.objects.filter(network__in=AdNetwork.objects.values("pk")).order_by("pk")
     yield postbacks.filter(external_id=term)
     yield postbacks.filter(original_id=term)

@@ -1,9 +1,8 @@
 """
-The second factor of the member of staff who looks: set up at the first login, with recovery codes; later moved to
-another phone.
+The staff member's own second factor: set up at the first login, with recovery codes; later moved to another phone.
 
-Who has a password and no second factor is not logged in by it: the session only remembers, for some minutes, whose
-password was right, and the page to set up a phone asks that.
+A correct password alone does not log in a person without a second factor: the session only remembers the person for
+some minutes, which the page to set up a phone requires.
 """
 
 import time
@@ -35,23 +34,23 @@ _BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 class TokenForm(forms.Form):
-    """A number from the phone."""
+    """A code from the phone."""
 
     token = forms.CharField(
-        label="Number that the phone shows now",
+        label="Code shown by the phone",
         max_length=40,
         widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "one-time-code", "autofocus": ""}),
     )
 
 
 def begin(request: HttpRequest, person: User) -> None:
-    """Remember that this person's password was right, so that the next page lets them set up a phone."""
+    """Remember that this person's password was correct, so that the next page lets them set up a phone."""
     request.session.cycle_key()
     request.session[_ENROLLING] = [person.pk, int(time.time()), person.get_session_auth_hash()]
 
 
 def _enrolling(request: HttpRequest) -> User | None:
-    """Return whose password was right a short while ago and is still the same."""
+    """Return the person whose password was recently entered and has not changed since."""
     pk, began, password = request.session.get(_ENROLLING, (0, 0, ""))
     person = User.objects.filter(pk=pk, is_active=True, is_staff=True).first()
     if person is None or time.time() - began > _SECONDS:
@@ -62,7 +61,7 @@ def _enrolling(request: HttpRequest) -> User | None:
 @never_cache
 @csrf_protect
 def enrol(request: HttpRequest) -> HttpResponse:
-    """Show the code for the phone, and ask for a number from it; then log in and show the recovery codes, once."""
+    """Show the QR code, and ask for a code from the phone; then log in and show the recovery codes, once."""
     now, person = timezone.now(), _enrolling(request)
     phone = second_factors.offered_phone(person, now=now) if person else None
     if person is None or phone is None:
@@ -72,7 +71,7 @@ def enrol(request: HttpRequest) -> HttpResponse:
         shown = _confirmed(request, person, form.cleaned_data["token"], now)
         if shown is not None:
             return shown
-        form.add_error("token", "That number is wrong or was used before. Wait for the next one.")
+        form.add_error("token", "That code is wrong or has been used. Wait for the next one.")
     context = {
         **admin.site.each_context(request),
         "title": "Set up your second factor",
@@ -90,9 +89,9 @@ def _confirmed(request: HttpRequest, person: User, number: str, now: datetime) -
         return None
     phone, codes = answer
     person.otp_device = phone  # type: ignore[attr-defined]
-    # Logging in makes a new session, without what this page asked.
+    # Logging in starts a new session.
     login(request, person, backend=_BACKEND)
-    # What django-otp's middleware does for the requests that follow.
+    # As django-otp's middleware does for later requests.
     request.user.is_verified = partial(is_verified, request.user)  # type: ignore[union-attr]
     request.session.pop(_ENROLLING, None)
     return _show_codes(request, codes)
@@ -105,13 +104,13 @@ def _show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
 
 @never_cache
 def page(request: HttpRequest) -> HttpResponse:
-    """Show what the person logs in with; with a number of theirs, make new recovery codes or move to another phone."""
+    """Show the person's factors; with a valid code, create new recovery codes or move to another phone."""
     person, form = staff_of(request), TokenForm(request.POST or None)
-    form.fields["token"].label = "Number from your phone, or a recovery code"
+    form.fields["token"].label = "Code from your phone, or a recovery code"
     if form.is_valid():
         if second_factors.proves(person, token=form.cleaned_data["token"]):
             return _change(request, person)
-        form.add_error("token", "That is wrong or was used before. Wait for the next number.")
+        form.add_error("token", "That code is wrong or has been used. Wait for the next one.")
     codes = RecoveryCodes.objects.filter(user=person).first()
     context: dict[str, Any] = {
         **admin.site.each_context(request),
@@ -131,11 +130,11 @@ def _change(request: HttpRequest, person: User) -> HttpResponse:
 
 
 def warn_of_codes(request: HttpRequest) -> None:
-    """Tell somebody who has just logged in with a recovery code what to do next."""
+    """Tell a person who has just used a recovery code what to do next."""
     device = getattr(request.user, "otp_device", None)
     if isinstance(device, RecoveryCodes):
         left = RecoveryCodes.objects.get(pk=device.pk)
         messages.warning(
             request,
-            f"That recovery code is used up; {len(left.hashes)} are left. Set up a phone under Second factor.",
+            f"That recovery code has been used; {len(left.hashes)} are left. Set up a phone under Second factor.",
         )

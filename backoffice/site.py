@@ -30,7 +30,7 @@ GROUPS = ("People", "Credits", "Relay", "Payments", "Check-in", "Ad networks", "
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the pages that span apps and the groups of lists, as far as `request.user` may see them."""
+    """Return the pages across apps and the groups of lists that `request.user` may view."""
     pages = [{"title": "Overview", "icon": "monitoring", "link": reverse("admin:index")}]
     if reconciliation.may_be_opened(request):
         pages.append({"title": "Reconciliation", "icon": "balance", "link": reverse("admin:books")})
@@ -54,7 +54,7 @@ class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
         ].help_text = "At your first login, leave it empty: the next page sets up your phone."
 
     def clean_otp(self, user: Any) -> None:
-        # A password alone lets nobody in: its owner sets up a phone first.
+        # A password alone is not enough: its owner must set up a phone first.
         if user is not None and second_factors.must_enrol(user, now=timezone.now()):
             second_factor.begin(self.request, user)
             raise ValidationError("Set up a phone first.", code=_MUST_ENROL)
@@ -74,13 +74,13 @@ class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
 
     @staticmethod
     def device_choices(user: Any) -> list[tuple[str, str]]:
-        """Offer the phones; a recovery code is known by its look."""
+        """Offer the phones; a recovery code is recognised by its form."""
         phones = [device for device in devices_for_user(user) if isinstance(device, TOTPDevice)]
         return [*BLANK_CHOICE_DASH, *((phone.persistent_id, phone.name) for phone in phones)]
 
 
 class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]
-    """Asks for one's password and for another one, twice."""
+    """Asks for the current password, and twice for a new one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -88,7 +88,7 @@ class OwnPasswordForm(AdminOwnPasswordChangeForm):  # type: ignore[misc]
         for name, label in zip(("old_password", "new_password1", "new_password2"), labels, strict=True):
             self.fields[name].label = label
             self.fields[name].help_text = ""
-        self.fields["new_password1"].help_text = "At least 12 characters, and none that many people use."
+        self.fields["new_password1"].help_text = "At least 12 characters, and not a common password."
 
 
 class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
@@ -97,7 +97,7 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
     site_header = site_title = "Credit relay gateway"
     index_title = "Overview"
 
-    # django-otp would name it otpadmin.
+    # django-otp's default name is otpadmin.
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
 
@@ -110,11 +110,11 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
         ]
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
-        """Return Django's list of all lists, made if a page shows it: every page has it, most show the sidebar."""
+        """Return Django's list of apps lazily, because most pages show the sidebar instead."""
         return SimpleLazyObject(lambda: super(StaffSite, self).get_app_list(request, app_label))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Log in; send people who have nothing but a password to set up a phone."""
+        """Log in; redirect people without a second factor to set up a phone."""
         answer: HttpResponse = super().login(request, extra_context)
         form = (getattr(answer, "context_data", None) or {}).get("form")
         if form is not None and form.has_error("__all__", _MUST_ENROL):
@@ -138,7 +138,7 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         done: HttpResponse = super().password_change_done(
-            request, {"title": "Your password is changed", **(extra_context or {})}
+            request, {"title": "Your password was changed", **(extra_context or {})}
         )
         return done
 

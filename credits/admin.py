@@ -1,4 +1,4 @@
-"""The ledger as staff see it: every row, none of them editable, and adjustments as actions with a reason."""
+"""The ledger in the admin: read-only rows, and adjustments as actions with a reason."""
 
 from collections.abc import Callable, Sequence
 from functools import reduce
@@ -45,7 +45,7 @@ columns.describe(
         EntrySource.VIDEO_ADS: "Videos",
         EntrySource.OFFERWALL: "Offers",
         EntrySource.CREDITS_BACK: "Cashback",
-        EntrySource.RELAY_REVERSAL: "Undone by the chain",
+        EntrySource.RELAY_REVERSAL: "Reversed by a reorganisation",
         EntrySource.EARNING_REVERSAL: "Taken back by the ad network",
         EntrySource.PAYOUT_CLAWBACK: "Payment refunded",
         EntrySource.STAFF_ADJUSTMENT: "Adjusted by staff",
@@ -68,7 +68,7 @@ class AdjustForm(ReasonForm):
     def clean_credits(self) -> int:
         moved: int = self.cleaned_data["credits"]
         if not moved:
-            raise forms.ValidationError("An adjustment moves at least one credit.")
+            raise forms.ValidationError("An adjustment must be at least one credit.")
         return moved
 
 
@@ -82,7 +82,7 @@ def adjust_credits(owner: Owner) -> ReasonedAction:
             actor=decision.actor,
             reason=decision.reason,
         )
-        return approvals.outcome_of(approval, f"{moved:+d} credits are posted.")
+        return approvals.outcome_of(approval, f"{moved:+d} credits were posted.")
 
     return ReasonedAction(
         name="adjust_credits",
@@ -98,30 +98,30 @@ def adjust_credits(owner: Owner) -> ReasonedAction:
 
 
 class OwnedAdmin(OwnedRows):
-    """Rows of one user each, found by the whole profile address, its beginning or its end, in any casing."""
+    """Rows that belong to one user, searchable by a profile address, whole, its beginning or its end, in any casing."""
 
     ordering = ("-id",)
 
     def get_search_fields(self, request: HttpRequest) -> list[str]:
-        # Makes the search box appear; what it finds is decided below.
+        # Shows the search box; the search itself is implemented below.
         return [f"{self.owner_path}__profile_address", *super().get_search_fields(request)]
 
     def find_rows(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
         people = people_like(term)
         if people:
             return rows.filter(**{f"{self.owner_path}__in": people})
-        # Each of its own columns has an index; together with the address they would use none.
+        # Each column has its own index; combined with the address, none would be used.
         own = [Q(**{lookup: term}) for lookup in self.search_fields]
         return rows.filter(reduce(or_, own)) if own else rows.none()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        # Django leaves `list_select_related` alone once anything is joined.
+        # Django ignores `list_select_related` once a query has joins.
         others = () if isinstance(self.list_select_related, bool) else self.list_select_related
         return super().get_queryset(request).select_related(self.owner_path, *others)
 
 
 class CreditAccountAdmin(ReasonedActions, OwnedAdmin):
-    """Balances; `backoffice` registers it with what the packages above add."""
+    """Balances; `backoffice` registers it with additions from the packages above."""
 
     owner_path = "user"
     staff_actions: ClassVar[Sequence[ReasonedAction]] = (adjust_credits(lambda account: account.user),)

@@ -15,7 +15,7 @@ def _open_account(*, user: "User", **_: Any) -> None:
 
 
 class CreditsConfig(AppConfig):
-    """The ledger. Every new user gets an account in the transaction that makes the user."""
+    """The ledger. Every new user gets an account in the transaction that creates the user."""
 
     name = "credits"
 

@@ -13,15 +13,15 @@ SELECT has_table_privilege(coalesce(nullif(%s, ''), current_user), 'credits_entr
 
 @register("credits", deploy=True)
 def entries_are_out_of_reach(**_: Any) -> list[CheckMessage]:
-    """Warn if the role of the processes may alter entries; runs only with `--deploy`, since it asks the database."""
+    """Warn if the application role may alter entries; runs only with `--deploy`, since it queries the database."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(_MAY_ALTER, [settings.DATABASE_APPLICATION_ROLE])
             (may_alter,) = cursor.fetchone()
     except OperationalError:
-        return [Warning("The database cannot be asked who may alter the ledger.", id="credits.W001")]
+        return [Warning("The database cannot be queried for privileges on the ledger.", id="credits.W001")]
     if not may_alter:
         return []
     text = "The processes' database role may change and delete entries of the ledger."
-    hint = "Connect them as a role of its own, and name it to migrate in DATABASE_APPLICATION_ROLE."
+    hint = "Connect the processes as a separate role, and name it in migrate's DATABASE_APPLICATION_ROLE."
     return [Warning(text, hint=hint, id="credits.W001")]

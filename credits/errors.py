@@ -1,20 +1,20 @@
-"""What the ledger refuses."""
+"""The errors of the ledger."""
 
 from gateway.common.errors import DomainError
 
 
 class InsufficientCredits(DomainError):
     """
-    The account cannot set aside that many credits without owing more than it may.
+    The credits available and the debt limit do not cover the required credits.
 
-    `required` are needed, `available` are there (fewer than 0 in debt), and `debtLimit` may be owed.
+    `required` credits are needed, `available` are available (negative in debt), and `debtLimit` is the debt limit.
     """
 
     code, title, status = "insufficient-credits", "Not enough credits", 402
 
     def __init__(self, *, required: int, available: int, debt_limit: int) -> None:
         super().__init__(
-            f"This needs {required} credits; {available} are available and {debt_limit} may be owed.",
+            f"You need {required} credits; you have {available}, and your debt limit is {debt_limit}.",
             required=required,
             available=available,
             debtLimit=debt_limit,
@@ -22,16 +22,16 @@ class InsufficientCredits(DomainError):
 
 
 class KeyConflict(DomainError):
-    """The `key` already names something else; a new cause needs a new key."""
+    """The `key` was already used for something else. Use a new key."""
 
-    code, title, status = "key-conflict", "The key is taken", 409
+    code, title, status = "key-conflict", "The key has been used", 409
 
     def __init__(self, *, key: str) -> None:
-        super().__init__("This key was used before, with other content. Use a new key.", key=key)
+        super().__init__("This key was used with other content. Use a new key.", key=key)
 
 
 class HoldReleased(DomainError):
-    """The hold, `holdId`, gave its credits back; there is nothing left to capture."""
+    """The hold, `holdId`, has been released; there is nothing left to capture."""
 
     code, title, status = "hold-released", "The credits are no longer held", 409
 

@@ -1,4 +1,4 @@
-"""The ledger's gauges: sums over all accounts, what is open, and the last reconciliations."""
+"""The ledger's gauges: sums over all accounts, open holds, and the last reconciliations."""
 
 from collections.abc import Iterator
 
@@ -12,38 +12,36 @@ from gateway.common.metrics import gauge, gauges, register
 
 @register
 def ledger() -> Iterator[Metric]:
-    """Yield sums over all accounts, and what is open, in one statement."""
+    """Yield sums over all accounts and open holds, in one statement."""
     counts = queries.ledger_counts()
     yield gauge("credit_accounts", "Credit accounts.", counts.accounts)
     yield gauge("credits_outstanding", "Credits that users own: the sum of balances above 0.", counts.owned)
     yield gauge("credits_owed", "Credits that users owe: the sum of balances below 0.", counts.owed)
-    yield gauge("credits_held", "Credits set aside, as the accounts say.", counts.held)
+    yield gauge("credits_held", "Held credits, by the accounts.", counts.held)
     yield gauge("credit_holds_open", "Holds that are neither captured nor released.", counts.open_holds)
     yield gauge("credit_holds_open_credits", "Credits of the open holds.", counts.open_hold_credits)
-    yield gauge(
-        "credit_holds_oldest_age_seconds", "Since the oldest open hold was made.", counts.oldest_hold_age
-    )
+    yield gauge("credit_holds_oldest_age_seconds", "Age of the oldest open hold.", counts.oldest_hold_age)
 
 
 @register
 def reconciliations() -> Iterator[Metric]:
-    """Yield the last run of each comparison, in one statement; nothing for one that never finished."""
+    """Yield the last finished run of each comparison, in one statement."""
     runs = queries.last_reconciliations()
     yield gauges(
         "reconciliation_scheduled",
-        "1 for each comparison that is made by night on this service.",
+        "1 for each comparison that this service runs every night.",
         "comparison",
         dict.fromkeys(_scheduled(), 1),
     )
     yield gauges(
         "reconciliation_finished_timestamp_seconds",
-        "When the comparison last came to its end, in unix seconds.",
+        "When the comparison last finished, in unix seconds.",
         "comparison",
         {run.kind: run.finished_at.timestamp() for run in runs if run.finished_at},
     )
     yield gauges(
         "reconciliation_findings",
-        "Differences that the last finished comparison found.",
+        "Differences found by the last finished comparison.",
         "comparison",
         {run.kind: run.counts.get("findings", 0) for run in runs},
     )

@@ -1,7 +1,7 @@
 """
 The ledger: accounts, the entries that explain their balances, holds, allowances and reconciliation runs.
 
-An account is a running total of its entries and open holds, and the only ledger row that is ever locked.
+An account is a running total of its entries and open holds, and the only ledger row that is locked.
 Its entries are append-only and form a chain without gaps: version n + 1 starts at the balance where version n
 ended. Single statements move a total together with the row that explains the move
 (`credits.services.statements`); `credits.services.reconciliation` recomputes the totals from the rows.
@@ -26,7 +26,7 @@ FUNCTIONS = sql_functions.register(Path(__file__).parent)
 
 
 class CreditAccount(models.Model):
-    """Whole credits of one user. Nothing constrains `balance`: a clawback or a higher gas price may overshoot."""
+    """Whole credits of one user. `balance` is not constrained: a clawback or a higher gas price may overshoot."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="credit_account")
     balance = models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")
@@ -73,22 +73,22 @@ class EntrySource(models.TextChoices):
     STAFF_ADJUSTMENT = "STAFF_ADJUSTMENT"
 
 
-# What proves that somebody is worth more than a free identity: money collected, or an earning released.
+# Sources that distinguish a user from a free identity: collected money, or a released earning.
 PROOFS = ["SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
-# What takes such a proof back.
+# Sources that reverse these.
 DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
-# What is posted far less often than charges and earnings.
+# Sources that are posted far less often than charges and earnings.
 RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
 
 
-# A key that is found whole or by its beginning, each through the one index of its constraint.
+# A key that can be searched whole or by prefix, both through the index of its constraint.
 _KEY: dict[str, Any] = {"max_length": 255, "db_collation": "C"}
 
 
 class CreditEntry(models.Model):
     """A change of a balance in whole credits, posted once and never altered."""
 
-    # The unique (account, version) serves "newest entries of an account"; another index only costs writes.
+    # The unique constraint (account, version) also serves "newest entries of an account".
     account = models.ForeignKey(CreditAccount, models.PROTECT, related_name="entries", db_index=False)
     amount = models.BigIntegerField(help_text="Credits; negative where the user pays.")
     source = models.CharField(max_length=32, choices=EntrySource)
@@ -126,22 +126,22 @@ class CreditEntry(models.Model):
             ),
         ]
         indexes = [
-            # Rows come in the order of time: a month is a few pages.
+            # Rows are in time order, so a month is a few pages.
             BrinIndex(fields=["created_at"], name="credits_entry_by_time", autosummarize=True),
-            # What a user has earned, newest first, however many relay charges are between.
+            # A user's earnings, newest first, without reading relay charges.
             models.Index(
                 fields=["account", "-account_version"],
                 condition=~Q(source=EntrySource.RELAY_TRANSACTION),
                 name="credits_entry_earnings",
             ),
-            # Whether a user has paid or earned and kept it, however many other entries came since.
+            # Whether a user has kept a payment or earning, without reading other entries.
             models.Index(
                 fields=["account", "source"],
                 include=["amount"],
                 condition=Q(source__in=[*PROOFS, *DISPROOFS]),
                 name="credits_entry_proofs",
             ),
-            # What finance looks for is rare among charges and earnings.
+            # The entries that finance searches are rare among charges and earnings.
             models.Index(
                 fields=["source", "-id"],
                 condition=Q(source__in=RARE_SOURCES),
@@ -162,9 +162,9 @@ class HoldStatus(models.TextChoices):
 
 
 class CreditHold(models.Model):
-    """Credits that nothing else may spend until they are captured by an entry, or released."""
+    """Credits reserved until an entry captures them or they are released."""
 
-    # Only open holds are ever looked up by account; a partial index below serves that.
+    # Only open holds are looked up by account; a partial index below serves that.
     account = models.ForeignKey(CreditAccount, on_delete=models.PROTECT, related_name="holds", db_index=False)
     key = models.CharField(**_KEY, help_text="Names the cause; the same key holds once.")
     amount = models.BigIntegerField(help_text="Credits set aside.")
@@ -186,7 +186,7 @@ class CreditHold(models.Model):
                 condition=Q(status=HoldStatus.HELD, captured_amount=None, entry=None, closed_at=None)
                 | Q(
                     status=HoldStatus.CAPTURED,
-                    # Both: a CHECK lets unknown pass, and null > 0 is unknown.
+                    # Both conditions: a CHECK accepts unknown, and null > 0 is unknown.
                     captured_amount__isnull=False,
                     captured_amount__gt=0,
                     entry__isnull=False,
@@ -205,7 +205,7 @@ class CreditHold(models.Model):
 
 
 class Allowance(models.Model):
-    """The paid period of a user, as last reported; an ended one stays for support to read."""
+    """The paid period of a user, as last reported; an ended one is kept for support."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="allowance")
     credits = models.BigIntegerField(help_text="Credits paid out for the period.")
@@ -235,10 +235,10 @@ LARGEST_ADJUSTMENT = SAFE_INTEGER_MAX
 
 class ReconciliationRun(models.Model):
     """
-    One comparison of the ledger with something. `finished_at` is empty while it runs, and for good where it broke off.
+    One reconciliation. `finished_at` is empty while it runs, and stays empty if it fails.
 
-    `counts` says how much was compared and how many findings there were; `findings` holds the first of
-    them, each with `rule`, `have` (what the row says), `wanted` (what Stripe or the other rows say) and `ids`.
+    `counts` has the numbers of rows compared and of findings; `findings` has the first of them, each with
+    `rule`, `have` (the row's value), `wanted` (the value by Stripe or the other rows) and `ids`.
     """
 
     class Kind(models.TextChoices):

@@ -21,7 +21,7 @@ from users.models import User
 
 
 class Balance(NamedTuple):
-    """Whole credits of a user; `available` is what a hold may take, negative in debt."""
+    """Whole credits of a user; `available` is negative in debt."""
 
     balance: int
     held: int
@@ -30,39 +30,39 @@ class Balance(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AllowanceView:
-    """Credits paid out for the running period, and when they are counted anew."""
+    """Credits paid out for the current period, and the time of the next reset."""
 
     credits: int
     ends_at: datetime
 
 
 def account_of(user: User) -> CreditAccount:
-    """Return the user's account, empty and not stored before it is opened."""
+    """Return the user's account; an empty, unsaved one before it is opened."""
     return next(iter(CreditAccount.objects.filter(user_id=user.pk)), CreditAccount(user_id=user.pk))
 
 
 def balance_of(user: User) -> Balance:
-    """Return the user's credits; nothing at all before the account is opened."""
+    """Return the user's credits; zeros before the account is opened."""
     account = account_of(user)
     return Balance(account.balance, account.held, account.available)
 
 
 def earnings_of(account: CreditAccount) -> QuerySet[CreditEntry]:
-    """Return every entry of the account that is no relay charge: what was earned, given back or taken back."""
+    """Return every entry of the account except relay charges."""
     return CreditEntry.objects.filter(account_id=account.pk).exclude(source=EntrySource.RELAY_TRANSACTION)
 
 
-# Card renewals are collected 1-72 h after the period turns; nobody loses the service meanwhile.
+# Card renewals are collected 1-72 h after the period ends; the allowance continues until then.
 RENEWAL_GRACE = timedelta(hours=72)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaidPeriod:
     """
-    The period that was paid for last; `credits` were paid out for it.
+    The period that was paid for last, with its payout in credits.
 
-    `renews` while the subscription is active or past due and not cancelling: the allowance then outlives
-    `ends_at` by `RENEWAL_GRACE`. `resets_at` is the end of the provider's current period, where that is later
+    `renews` while the subscription is active or past due and not cancelling: the allowance then continues for
+    `RENEWAL_GRACE` after `ends_at`. `resets_at` is the end of the provider's current period, where that is later
     than `ends_at`.
     """
 
@@ -73,7 +73,7 @@ class PaidPeriod:
     renews: bool
 
     def runs_at(self, now: datetime) -> bool:
-        """Return whether the user counts as subscribed: within the period, or awaiting its renewal."""
+        """Return whether the user is subscribed at `now`: within the period, or awaiting its renewal."""
         grace = RENEWAL_GRACE if self.renews else timedelta()
         return self.starts_at <= now < self.ends_at + grace
 
@@ -89,12 +89,12 @@ def period_runs(*, now: str) -> str:
 
 
 def running_allowance(allowance: Allowance | None, *, now: datetime) -> AllowanceView | None:
-    """Return the allowance if it runs at `now`; None for a user who is not subscribed."""
+    """Return the current allowance; None for a user who is not subscribed at `now`."""
     return None if allowance is None else allowance_at(paid_period(allowance), now=now)
 
 
 def allowance_at(period: PaidPeriod | None, *, now: datetime) -> AllowanceView | None:
-    """Return the allowance of a period if it runs at `now`."""
+    """Return the allowance of a period if it covers `now`."""
     if period is None or not period.runs_at(now):
         return None
     return AllowanceView(credits=period.credits, ends_at=period.reset_after(now))
@@ -110,7 +110,7 @@ def paid_period(row: Allowance) -> PaidPeriod:
     )
 
 
-# What `period_from` reads of `credits_allowance AS allowance`; all NULL where there is no row.
+# The columns of `credits_allowance AS allowance` for `period_from`; all NULL without a row.
 PERIOD_COLUMNS = (
     "allowance.credits, allowance.starts_at, allowance.ends_at, allowance.resets_at, allowance.renews"
 )
@@ -125,7 +125,7 @@ def period_from(columns: Sequence[Any]) -> PaidPeriod | None:
 
 
 def has_earned(user: User) -> bool:
-    """Return whether the user was given credits for payments or earnings that were not all taken back since."""
+    """Return whether the user has credits from payments or earnings that were not all taken back."""
     row = db.first_row(HAS_EARNED, {"user": user.pk})
     return bool(row and row[0])
 
@@ -134,8 +134,8 @@ def _listed(sources: Iterable[str]) -> str:
     return ", ".join(f"'{source}'" for source in sources)
 
 
-# Few people had anything taken back; for the others one entry is read, and nothing is added up. Sources are written
-# out: of a parameter, a prepared statement does not know that the partial index has them.
+# For the many users without reversals, one entry is read and no sum computed. Sources are literals, because a prepared
+# statement cannot match parameters with the partial index.
 HAS_EARNED = f"""
 SELECT EXISTS (SELECT FROM credits_entry WHERE account_id = account.id AND source IN ({_listed(PROOFS)}))
        AND (NOT EXISTS (SELECT FROM credits_entry
@@ -147,10 +147,10 @@ FROM credits_account AS account WHERE user_id = %(user)s
 
 
 class LedgerCounts(NamedTuple):
-    """The state of the ledger at one moment: whole credits, and ages in seconds, 0 where nothing waits."""
+    """A snapshot of the ledger: whole credits, and ages in seconds, 0 where nothing waits."""
 
     accounts: int
-    # Sums of the balances above 0, of those below, and of what is held.
+    # Sums of positive balances, of negative balances, and of held credits.
     owned: int
     owed: int
     held: int
@@ -160,7 +160,7 @@ class LedgerCounts(NamedTuple):
 
 
 def ledger_counts() -> LedgerCounts:
-    """Return the state of the ledger, in one statement; it reads all accounts and the open holds."""
+    """Return the snapshot in one statement, which reads all accounts and the open holds."""
     return LedgerCounts(*db.only_row(_COUNTS, {}))
 
 

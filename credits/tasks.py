@@ -12,14 +12,14 @@ from credits.services.reconciliation import require_no_findings
 logger = logging.getLogger(__name__)
 
 
-# A whole ledger takes longer than other tasks may; the statement has a limit of its own.
+# A whole ledger takes longer than other tasks may; the statement has its own timeout.
 @shared_task(name="credits.reconcile", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
 def reconcile_ledger(**_: Any) -> None:
     """
-    Recompute the ledger; the service logs and stores what differs.
+    Recompute the ledger; the service logs and stores the differences.
 
     Raises:
-        BooksDiffer: there is one.
+        BooksDiffer: there are differences.
     """
     run = reconciliation.reconcile(now=timezone.now())
     require_no_findings(run)

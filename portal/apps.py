@@ -4,6 +4,6 @@ from django.apps import AppConfig
 
 
 class PortalConfig(AppConfig):
-    """What account holders see of their own account."""
+    """The account holder's view of the account."""
 
     name = "portal"

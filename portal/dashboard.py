@@ -1,7 +1,7 @@
 """
-The dashboard: the user's credits, badges, histories and check-in in one answer.
+The dashboard: the user's credits, badges, histories and check-in in one response.
 
-It is composed of the queries of the apps below, in a fixed number of statements however long a history is.
+It is composed from the queries of the apps below, in a fixed number of statements.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from rewards import queries as rewards_queries
 from rewards.queries import CurrentRewards
 from users.models import User
 
-# The rest of a history is read page by page.
+# Longer histories are read in pages.
 _NEWEST = 100
 
 
 class Earning(NamedTuple):
-    """What the dashboard shows of an entry of the ledger."""
+    """An entry of the ledger as the dashboard shows it."""
 
     source: str
     amount: int
@@ -38,7 +38,7 @@ class Earning(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Dashboard:
-    """Everything the dashboard shows of a user; credits are whole, the subscription in major units."""
+    """Everything that the dashboard shows; whole credits, the subscription in major units."""
 
     account: CreditAccount
     rewards: CurrentRewards
@@ -56,7 +56,7 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
     return Dashboard(
         account=account,
         rewards=rewards,
-        # A subscription whose first payment was declined is no subscriber's yet.
+        # A user whose first payment was declined is not a subscriber yet.
         subscription_amount=monthly_amount_of(user) if rewards.is_subscriber else Decimal(0),
         check_in=status_of(user=user, rewards=rewards, now=now),
         earnings=[Earning(*row) for row in newest.values_list(*Earning._fields)[:_NEWEST]],
@@ -66,20 +66,20 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
 
 @dataclass(frozen=True, kw_only=True)
 class AccountSummary:
-    """What the account holder's page begins with: `account` and `quota` in credits, and the badges in force."""
+    """The summary of the account: `account` and `quota` in credits, and the current badges."""
 
     user: User
     account: CreditAccount
     quota: Quota
     rewards: CurrentRewards
     subscription_status: str | None
-    # When the amount that the dashboard shows begins to be charged, if it is not yet.
+    # When the amount shown by the dashboard is first charged, if it is not yet.
     amount_from: datetime | None
     drop_limit: DropLimit
 
 
 def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
-    """Return the balance, what is held of it, the paid period's quota and the badges of the user at `now`."""
+    """Return the user's balance, held credits, quota of the paid period, and badges at `now`."""
     rewards = rewards_queries.current_rewards(user=user, now=now)
     return AccountSummary(
         user=user,
@@ -93,10 +93,10 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
 
 
 def earnings_of(user: User) -> QuerySet[CreditEntry]:
-    """Return everything the user has earned, been given back or had taken back."""
+    """Return the user's entries except relay charges."""
     return credits_queries.earnings_of(credits_queries.account_of(user))
 
 
 def relayer_url() -> str:
-    """Return the address by which a wallet adds the service as a relayer (LSP-15)."""
+    """Return the URL with which a wallet adds the service as a relayer (LSP-15)."""
     return f"{settings.PUBLIC_URL}/api/lsp15"

@@ -1,8 +1,8 @@
 """
-The pages for people: what this service is, and the page of the account holder.
+The pages for people: the home page, and the account holder's page.
 
-The account holder's page is a shell. Everything in it comes from the public API by scripts from our own static
-files, so it is also the living example of what a wallet can do.
+The account holder's page is a shell. Scripts from our own static files load its content from the public API, so it also
+serves as an example for wallets.
 """
 
 from pathlib import Path
@@ -20,20 +20,20 @@ from portal.dashboard import relayer_url
 
 @only_methods("GET", "HEAD")
 def landing(request: HttpRequest) -> HttpResponse:
-    """Answer what this service is, for whom, and where to go."""
+    """Return the home page."""
     context = {"chain": get_chain(), "relayer_url": relayer_url()}
     return _cached(render(request, "portal/landing.html", context))
 
 
 @only_methods("GET", "HEAD")
 def account(request: HttpRequest) -> HttpResponse:
-    """Answer the account holder's page; who is signed in only the browser knows."""
+    """Return the account holder's page; only the browser knows who is signed in."""
     return _cached(render(request, "portal/account.html", {"dev_extension": settings.DEV_EXTENSION_FILE}))
 
 
 @only_methods("GET", "HEAD")
 def dev_extension(request: HttpRequest) -> HttpResponse:
-    """Answer the dev stack's stand-in for the browser extension, with its test key; anywhere else there is none."""
+    """Return the dev stack's replacement for the browser extension, with its test key; 404 elsewhere."""
     if not settings.DEV_EXTENSION_FILE:
         raise Http404
     script = Path(settings.DEV_EXTENSION_FILE).read_text(encoding="utf-8")

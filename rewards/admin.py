@@ -1,4 +1,4 @@
-"""Badges, with a preview of what a change does to users; experience; and modifiers, which are granted and ended."""
+"""Badges, with a preview of a change's effect on users; experience; and modifiers, which are granted and ended."""
 
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -63,13 +63,13 @@ class ModifierForm(ReasonForm):
         max_value=Decimal(10),
         decimal_places=4,
         widget=UnfoldAdminDecimalFieldWidget,
-        help_text="A fraction that is added to the badges': 0.05 is 5 % more.",
+        help_text="A fraction added to the badges' bonus: 0.05 is 5 % more.",
     )
     minutes = forms.IntegerField(
         min_value=1,
         max_value=_YEAR_MINUTES,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="From now on; a day has 1440.",
+        help_text="Duration in minutes; a day has 1440.",
     )
     field_order = ("modifier_type", "value", "minutes", "reason")
 
@@ -87,7 +87,7 @@ def grant_modifier(owner: Owner) -> ReasonedAction:
             actor=decision.actor,
         )
         return approvals.outcome_of(
-            approval, f"+{answers['value']} for {answers['minutes']:,} minutes from now on."
+            approval, f"+{answers['value']} for {answers['minutes']:,} minutes, starting now."
         )
 
     return ReasonedAction(
@@ -95,7 +95,7 @@ def grant_modifier(owner: Owner) -> ReasonedAction:
         label="Grant a modifier",
         permission=modifiers.GRANT.asks,
         effect=lambda row: (
-            f"For {owner(row).profile_address}. A bonus is added to the badges' and ends by itself. "
+            f"For {owner(row).profile_address}. The bonus is added to the badges' bonus and expires by itself. "
             "A percent-day is 1 % for a day: 5 % for a week is 35."
         ),
         run=run,
@@ -107,7 +107,7 @@ def grant_modifier(owner: Owner) -> ReasonedAction:
 
 
 class BadgeForm(forms.ModelForm[Badge]):
-    """A badge as it would be, checked with all levels of its track; `preview` contains what it would do."""
+    """A changed badge, validated with all levels of its track; `preview` has its effect."""
 
     preview: Preview | None = None
 
@@ -122,10 +122,10 @@ class BadgeForm(forms.ModelForm[Badge]):
         if field is not None:
             most = settings.CHECKIN_MAX_DAILY_ATTEMPTS
             field.help_text = (
-                f"Check-ins a day besides the first. Nobody has more than {most} a day, whatever the badges of both "
-                "tracks add up to (CHECKIN_MAX_DAILY_ATTEMPTS)."
+                f"Extra daily check-ins. A user has at most {most} a day, including the sum of both "
+                "tracks' badges (CHECKIN_MAX_DAILY_ATTEMPTS)."
             )
-            # A badge promises nothing that check-ins never give.
+            # A badge must not promise check-ins beyond the maximum.
             field.validators.append(MaxValueValidator(most - 1))
 
     def _post_clean(self) -> None:
@@ -142,9 +142,9 @@ class BadgeForm(forms.ModelForm[Badge]):
 
 def _check_badge(badge: Badge) -> None:
     if max(getattr(badge, term) for term in _FRACTIONS) > 1:
-        raise AboveCeiling("No badge adds more than 100 %.")
+        raise AboveCeiling("A badge's bonus is at most 100 %.")
     if badge.acceptable_credit_debt > settings.CEILING_BADGE_DEBT:
-        raise AboveCeiling(f"No badge lets anybody owe more than {settings.CEILING_BADGE_DEBT:,} credits.")
+        raise AboveCeiling(f"A badge's debt limit is at most {settings.CEILING_BADGE_DEBT:,} credits.")
 
 
 _FRACTIONS = [
@@ -155,7 +155,9 @@ _FRACTIONS = [
 def _removed(approval: ApprovalRequest) -> Done:
     badge = Badge.objects.get(pk=approval.object_id)
     if str(badge.exp_lower_bound) != approval.payload["exp_lower_bound"]:
-        raise RequestOutdated("The badge was changed meanwhile. Reject the request and ask again.")
+        raise RequestOutdated(
+            "The badge was changed in the meantime. Reject the request and request the change again."
+        )
     levels.remove_badge(badge=badge)
     return Done("It is removed.", approval)
 
@@ -201,7 +203,7 @@ REMOVE_BADGE = ReasonedAction(
 
 @admin.register(Badge)
 class BadgeAdmin(ApprovedForm, ReasonedActions, StaffAdmin[Badge]):
-    """Where a badge begins and what it grants; where it ends is where the next one begins."""
+    """A badge's lower bound and benefits; its upper bound is the next badge's lower bound."""
 
     form = BadgeForm
     preview_template = "rewards/levels_preview.html"
@@ -239,7 +241,7 @@ class BadgeAdmin(ApprovedForm, ReasonedActions, StaffAdmin[Badge]):
         return form.preview
 
     def has_delete_permission(self, request: HttpRequest, obj: Badge | None = None) -> bool:
-        return False  # An action asks for it, after a look at the consequences for people.
+        return False  # An action requests it, after a preview of the effect on users.
 
 
 @admin.register(Progress)
@@ -257,7 +259,7 @@ class ExperienceEntryAdmin(OwnedAdmin):
 
 @admin.register(CashbackEntry)
 class CashbackEntryAdmin(OwnedAdmin):
-    """What came back of each charge, to the fraction; the ledger has the whole credits."""
+    """The exact cashback of each charge; the ledger has the whole credits."""
 
     owner_path = "progress__user"
     search_fields = ("key__startswith",)
@@ -274,8 +276,8 @@ END_MODIFIER = ReasonedAction(
     label="End modifier",
     permission="rewards.add_modifier",
     effect=lambda row: (
-        f"{row.user.profile_address} loses +{row.value} of {row.get_modifier_type_display()} at once, "
-        f"and not at {row.expires_at:%Y-%m-%d %H:%M} UTC. What was earned with it stays. "
+        f"{row.user.profile_address} loses +{row.value} of {row.get_modifier_type_display()} now, "
+        f"instead of at {row.expires_at:%Y-%m-%d %H:%M} UTC. Credits earned with it stay. "
         "To correct a modifier, end it and grant another."
     ),
     run=_end,
@@ -286,7 +288,7 @@ END_MODIFIER = ReasonedAction(
 
 @admin.register(Modifier)
 class ModifierAdmin(ReasonedActions, OwnedAdmin):
-    """One is given by an action on a person's page, and ends by itself or by an action here."""
+    """Modifiers are granted on a person's page, and expire or are ended by an action here."""
 
     owner_path = "user"
     percents = ("value",)

@@ -15,7 +15,7 @@ def _open_progress(*, user: "User", **_: Any) -> None:
 
 
 class RewardsConfig(AppConfig):
-    """Badges, experience, modifiers, cashback. Every new user gets progress in the transaction that makes the user."""
+    """Badges, experience, modifiers, cashback. A new user gets a progress row in the same transaction."""
 
     name = "rewards"
 

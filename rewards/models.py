@@ -1,8 +1,8 @@
 """
-Levels of badges, each a range of experience, and what users have of them: experience and modifiers.
+Badges, each a range of experience on a track, and the users' experience, cashback and modifiers.
 
-The database makes sure that ranges neither overlap nor leave a gap: by an exclusion constraint per
-track, and a check of the whole track at commit. `functions.sql` says which badge belongs to an experience.
+The database prevents overlaps and gaps between ranges: by an exclusion constraint per track, and a check of the
+whole track at commit. `functions.sql` finds the badge of an experience.
 """
 
 from decimal import Decimal
@@ -24,12 +24,12 @@ from gateway.common.models import APPEND_ONLY
 FUNCTIONS = sql_functions.register(Path(__file__).parent)
 LARGEST_BONUS = Decimal(10)
 LARGEST_EXPERIENCE = SAFE_INTEGER_MAX
-# Cashback is counted in ten-thousandths of a credit: a fraction has four decimals, so nothing is smaller.
+# Cashback is counted in ten-thousandths of a credit, because a fraction has four decimals.
 CREDIT_PARTS = 10_000
 
 
 class BadgeTrack(models.TextChoices):
-    """What a badge is earned by: everything a user does, or months that were paid."""
+    """The track of a badge: all activity, or paid months."""
 
     PERMANENT = "PERMANENT"
     SUBSCRIBER = "SUBSCRIBER"
@@ -78,7 +78,7 @@ RETURN NULL;
 
 
 class Badge(models.Model):
-    """A level of a track and what it grants. Fractions are added to those of the other badge and of the modifiers."""
+    """A level of a track and its benefits. Fractions add up with those of the other badge and of the modifiers."""
 
     track = models.CharField(max_length=16, choices=BadgeTrack)
     name = models.CharField(max_length=64)
@@ -150,7 +150,7 @@ class Badge(models.Model):
 
 
 class Progress(models.Model):
-    """How much experience a user has on each track, and cashback that is no credit yet: running totals of entries."""
+    """Running totals of a user's experience on each track, and of cashback below one credit."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="progress")
     permanent_experience = models.BigIntegerField(
@@ -187,7 +187,7 @@ class ExperienceEntry(models.Model):
     progress = models.ForeignKey(Progress, on_delete=models.PROTECT, related_name="entries", db_index=False)
     track = models.CharField(max_length=16, choices=BadgeTrack)
     base = models.BigIntegerField(help_text="Experience before the growth rate; negative where taken back.")
-    # `base` times the growth rate of the badge at the total then; what is taken back is no more than there was.
+    # `base` times the growth rate of the badge at that total; a reversal takes at most the total.
     amount = models.BigIntegerField(help_text="Experience posted.")
     total_after = models.BigIntegerField()
     key = models.CharField(max_length=255, help_text="Names the cause; the same key posts once.")
@@ -214,10 +214,10 @@ class ExperienceEntry(models.Model):
 
 class CashbackEntry(models.Model):
     """
-    What came back of one charge, exactly, or was taken back with it; posted once and never altered.
+    The exact cashback of one charge, or its reversal; posted once and never altered.
 
-    The credits are whole, and what is left over counts with the next one. All amounts of a user
-    add up to the credits of all entries and the remainder of the last.
+    Credits are whole; the remainder is carried to the next entry. A user's amounts add up to the
+    credits of all entries plus the remainder of the last.
     """
 
     progress = models.ForeignKey(Progress, on_delete=models.PROTECT, related_name="cashback", db_index=False)
@@ -255,12 +255,12 @@ class ModifierType(models.TextChoices):
 
 class ModifierQuerySet(models.QuerySet["Modifier"]):
     def active(self) -> "ModifierQuerySet":
-        """Keep what is in force by the database's clock: `created_at <= now < expires_at`."""
+        """Keep modifiers that are active by the database's clock: `created_at <= now < expires_at`."""
         return self.filter(created_at__lte=Now(), expires_at__gt=Now())
 
 
 class Modifier(models.Model):
-    """A fraction that is added to the badges' while `created_at <= t < expires_at`."""
+    """A fraction added to the badges' bonus while `created_at <= t < expires_at`."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="modifiers", db_index=False

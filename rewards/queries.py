@@ -1,4 +1,4 @@
-"""What a user has of rewards now: experience, badges, modifiers, and the benefits they amount to."""
+"""Reads of a user's experience, badges, modifiers and benefits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from users.models import User
 @dataclass(frozen=True, kw_only=True)
 class CurrentRewards:
     """
-    A user's experience, badges and active modifiers, and the benefits they amount to.
+    A user's experience, badges and active modifiers, and the resulting benefits.
 
-    `subscriber_badge` is the lowest of its track for a user without an allowance,
-    and then `benefits` leave it out.
+    For a user without an allowance, `subscriber_badge` is the lowest of its track and does
+    not count in `benefits`.
     """
 
     progress: Progress
@@ -34,22 +34,22 @@ class CurrentRewards:
 
     @property
     def permanent_fraction(self) -> Decimal:
-        """Return how much of the permanent badge's range is done: 0 to 1."""
+        """Return the completed fraction of the permanent badge's range, 0 to 1."""
         return progress_within(badge=self.permanent_badge, experience=self.progress.permanent_experience)
 
     @property
     def cashback_remainder(self) -> Decimal:
-        """Return the cashback that is no whole credit yet, as a part of one."""
+        """Return the cashback below one credit, as a fraction of a credit."""
         return Decimal(self.progress.cashback_remainder) / CREDIT_PARTS
 
     @property
     def subscriber_fraction(self) -> Decimal:
-        """Return how much of the subscriber badge's range is done: 0 to 1."""
+        """Return the completed fraction of the subscriber badge's range, 0 to 1."""
         return progress_within(badge=self.subscriber_badge, experience=self.progress.subscriber_experience)
 
 
 def current_rewards(*, user: User, now: datetime) -> CurrentRewards:
-    """Return the user's rewards at `now`, in three statements; modifiers go by the database's clock."""
+    """Return the user's rewards at `now`, in three statements; modifiers use the database's clock."""
     owner = User.objects.select_related("progress", "allowance").get(pk=user.pk)
     progress = getattr(owner, "progress", None) or Progress(user=owner)
     allowance = running_allowance(getattr(owner, "allowance", None), now=now)
@@ -76,7 +76,7 @@ def badges_at(levels: Sequence[tuple[BadgeTrack, int]]) -> list[Badge]:
     """
     Return the badge of each track at that experience, in one statement.
 
-    A track without badges answers with one that grants nothing.
+    A track without badges returns a badge without benefits.
     """
     params = {"tracks": [track for track, _ in levels], "experience": [total for _, total in levels]}
     rows = db.all_rows(_BADGES_AT, params)
@@ -95,7 +95,7 @@ ORDER BY place
 
 
 def debt_limit_of(*, user: User, now: datetime) -> int:
-    """Return how many credits the user may owe at `now`, in one statement."""
+    """Return the user's debt limit at `now` in credits, in one statement."""
     (limit,) = db.only_row(f"SELECT ({_DEBT_LIMIT_OF})", {"user": user.pk, "now": now})
     return int(limit)
 
@@ -104,7 +104,7 @@ def debt_limit(*, user: str, now: str) -> str:
     """
     Return the SQL of a user's debt limit; `user` (an id) and `now` are SQL, too.
 
-    It is what the permanent badge accepts; while an allowance runs, what the subscriber's accepts if that is more.
+    It is the permanent badge's limit or, while an allowance runs, the subscriber badge's limit if that is larger.
     """
     return f"""
     SELECT greatest(0, permanent.acceptable_credit_debt,

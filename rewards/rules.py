@@ -16,13 +16,13 @@ from math import floor
 from credits.models import EntrySource
 from rewards.models import CREDIT_PARTS, LARGEST_EXPERIENCE, Badge, Modifier, ModifierType
 
-# All modifiers of a type together add no more than this.
+# The cap on the sum of all modifiers of a type.
 MAX_MODIFIER_SUM = Decimal(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benefits:
-    """What a user enjoys now. Bonuses are fractions, by what they raise; the debt limit is in credits."""
+    """A user's current benefits. Bonuses are fractions by modifier type; the debt limit is in credits."""
 
     badge_bonuses: dict[ModifierType, Decimal]
     modifier_bonuses: dict[ModifierType, Decimal]
@@ -31,12 +31,12 @@ class Benefits:
 
     @property
     def cashback_fraction(self) -> Decimal:
-        """Return the fraction of a relay transaction's cost that comes back, never above 1."""
+        """Return the cashback fraction of a relay transaction's cost, at most 1."""
         back = ModifierType.BONUS_CREDITS_BACK
         return cashback_fraction(badges=[self.badge_bonuses[back]], modifiers=[self.modifier_bonuses[back]])
 
     def bonus(self, raised: ModifierType) -> Decimal:
-        """Return the whole bonus: badges' and modifiers'."""
+        """Return the total bonus of badges and modifiers."""
         return self.badge_bonuses[raised] + self.modifier_bonuses[raised]
 
 
@@ -49,7 +49,7 @@ MODIFIER_TYPE_BY_SOURCE = {
 
 
 def benefits_of(*, badges: Iterable[Badge], modifiers: Iterable[Modifier]) -> Benefits:
-    """Return what the badges in force and the active modifiers amount to."""
+    """Return the benefits of the current badges and active modifiers."""
     current = list(badges)
     return Benefits(
         badge_bonuses={
@@ -80,26 +80,26 @@ def _capped_sums(modifiers: Iterable[Modifier]) -> dict[ModifierType, Decimal]:
 
 
 def earned_credits(*, amount: Decimal, rate: Decimal, bonus: Decimal) -> int:
-    """Return floor(amount × rate × (1 + bonus)): what an earning is worth, in whole credits."""
+    """Return an earning in whole credits: floor(amount × rate × (1 + bonus))."""
     return floor(Fraction(amount) * Fraction(rate) * (1 + Fraction(bonus)))
 
 
 def cashback_fraction(*, badges: Iterable[Decimal], modifiers: Iterable[Decimal]) -> Decimal:
-    """Return what comes back of a relay transaction's cost by these fractions: their sum, never above 1."""
+    """Return the cashback fraction of a relay transaction's cost: the sum of these fractions, at most 1."""
     modified = min(MAX_MODIFIER_SUM, sum(modifiers, Decimal(0)))
     return min(Decimal(1), sum(badges, Decimal(0)) + modified)
 
 
 def cashback_parts(*, cost: int, fraction: Decimal) -> int:
-    """Return what comes back of a cost, in parts of a credit: exactly, since a fraction has four decimals."""
+    """Return the exact cashback of a cost, in parts of a credit; a fraction has four decimals."""
     parts = cost * Fraction(fraction) * CREDIT_PARTS
     if parts.denominator != 1:
-        raise ValueError("a fraction of cashback has four decimals at most")
+        raise ValueError("a cashback fraction has at most four decimals")
     return parts.numerator
 
 
 def progress_within(*, badge: Badge, experience: int) -> Decimal:
-    """Return how much of the badge's range `experience` has covered: 0 to 1, and 1 at the top badge."""
+    """Return the completed fraction of the badge's range, 0 to 1, and 1 at the top badge."""
     if badge.exp_upper_bound is None:
         return Decimal(1)
     span = badge.exp_upper_bound - badge.exp_lower_bound
@@ -108,20 +108,20 @@ def progress_within(*, badge: Badge, experience: int) -> Decimal:
 
 
 def level_faults(badges: Iterable[Badge]) -> Iterator[str]:
-    """Yield a sentence for each reason why these badges do not give every experience exactly one badge."""
+    """Yield a sentence for each gap, overlap or missing bound of these levels."""
     levels = sorted(badges, key=lambda level: level.exp_lower_bound)
     if not levels:
-        yield "A track has at least one badge."
+        yield "A track needs at least one badge."
         return
     bottom, top = levels[0], levels[-1]
     if bottom.exp_lower_bound != 0:
-        yield f"The lowest badge, {bottom.name}, begins at {bottom.exp_lower_bound} and not at 0."
+        yield f"The lowest badge, {bottom.name}, begins at {bottom.exp_lower_bound} instead of 0."
     for below, above in pairwise(levels):
         yield from _faults_between(below, above)
     if top.exp_upper_bound is not None:
-        yield f"The top is missing: {top.name} ends at {top.exp_upper_bound}."
+        yield f"The top badge is missing: {top.name} ends at {top.exp_upper_bound}."
     if top.exp_lower_bound >= LARGEST_EXPERIENCE:
-        yield f"{top.name} begins at {LARGEST_EXPERIENCE} or above, which JSON holds no longer."
+        yield f"{top.name} begins at {LARGEST_EXPERIENCE} or above, which JSON cannot represent."
 
 
 def _faults_between(below: Badge, above: Badge) -> Iterator[str]:

@@ -37,7 +37,7 @@ navigation.register("Webhooks", {"webhooks.Endpoint": "webhook", "webhooks.Messa
 
 
 def _once(what: str, secret: str) -> str:
-    return f"{what} Copy the secret now, it is not shown again: {secret}"
+    return f"{what} Copy the secret now; it is shown only once: {secret}"
 
 
 def _switch(row: Endpoint, *, is_enabled: bool) -> str:
@@ -52,28 +52,28 @@ def _switch(row: Endpoint, *, is_enabled: bool) -> str:
 
 def _retire(row: Endpoint, decision: Decision) -> str:
     endpoints.retire_secret(row)
-    return "Only the newest secret signs."
+    return "Only the newest secret signs now."
 
 
 def _send_test(row: Endpoint, decision: Decision) -> str:
     message = endpoints.send_test(row, now=timezone.now())
-    return f"{message.public_id} goes out within seconds; its page shows the answer."
+    return f"{message.public_id} is sent within seconds; its page shows the response."
 
 
 def _resend(row: Message, decision: Decision) -> str:
     if services.resend(row, now=timezone.now()):
-        return "It goes out again within seconds."
-    return "It waits to be delivered anyway."
+        return "It is sent again within seconds."
+    return "It is already waiting for delivery."
 
 
 def _resend_given_up(row: Endpoint, decision: Decision) -> str:
     count = services.resend_given_up(row, since=decision.answers["since"], now=timezone.now())
-    return f"{count} messages go out again."
+    return f"{count} messages are sent again."
 
 
 class SinceForm(ReasonForm):
     since = forms.SplitDateTimeField(
-        widget=UnfoldAdminSplitDateTimeWidget, help_text="What was given up since then, in UTC."
+        widget=UnfoldAdminSplitDateTimeWidget, help_text="Messages that failed since this time, in UTC."
     )
     field_order = ("since", "reason")
 
@@ -84,7 +84,7 @@ ENABLE = ReasonedAction(
     permission="webhooks.change_endpoint",
     effect=lambda row: (
         "Sending resumes with the waiting messages. Events from the disabled time are not sent, except the "
-        "settlements of calls that it has a message of."
+        "settlements of calls for which it already has a message."
     ),
     run=lambda row, decision: _switch(row, is_enabled=True),
     applies_to=lambda row: not row.is_enabled,
@@ -93,7 +93,7 @@ DISABLE = ReasonedAction(
     name="disable",
     label="Disable",
     permission="webhooks.change_endpoint",
-    effect=lambda row: "Nothing more is sent, and nothing is written for it until it is enabled.",
+    effect=lambda row: "Nothing is sent or stored for it until it is enabled.",
     run=lambda row, decision: _switch(row, is_enabled=False),
     applies_to=lambda row: row.is_enabled,
 )
@@ -101,14 +101,14 @@ ROTATE_SECRET = ReasonedAction(
     name="rotate_secret",
     label="Make a new secret",
     permission="webhooks.change_endpoint",
-    effect=lambda row: "A new secret is shown once. It and the newest one until now sign from now on.",
+    effect=lambda row: "The new secret is shown once. From now on, it and the current secret both sign.",
     run=lambda row, decision: _once("Both secrets sign.", endpoints.rotate_secret(row)),
 )
 RETIRE_SECRET = ReasonedAction(
     name="retire_secret",
     label="Retire the previous secret",
     permission="webhooks.change_endpoint",
-    effect=lambda row: "A receiver that has not taken the newest secret over refuses everything.",
+    effect=lambda row: "A receiver that has not switched to the newest secret will refuse all messages.",
     run=_retire,
     applies_to=lambda row: bool(row.previous_secret),
 )
@@ -124,7 +124,7 @@ RESEND_GIVEN_UP = ReasonedAction(
     name="resend_given_up",
     label="Send again what was given up",
     permission="webhooks.resend_message",
-    effect=lambda row: "Every message that was given up since a time goes out again, in order.",
+    effect=lambda row: "Every message that failed since a time is sent again, in order.",
     run=_resend_given_up,
     form=SinceForm,
     initial=lambda rows: {"since": timezone.now() - timedelta(days=7)},
@@ -134,14 +134,14 @@ RESEND = ReasonedAction(
     name="resend",
     label="Send again",
     permission="webhooks.resend_message",
-    effect=lambda row: f"{row.endpoint} gets it again, with the same webhook-id.",
+    effect=lambda row: f"It is sent to {row.endpoint} again, with the same webhook-id.",
     run=_resend,
     applies_to=lambda row: row.status != Message.Status.WAITING,
 )
 
 
 class EndpointForm(forms.ModelForm[Endpoint]):
-    """The address is checked as far as that is possible before its name is resolved."""
+    """The URL is checked as far as possible without resolving its host name."""
 
     origins = SimpleArrayField(
         forms.CharField(max_length=200),
@@ -173,7 +173,7 @@ class EndpointForm(forms.ModelForm[Endpoint]):
 
 @admin.register(Endpoint)
 class EndpointAdmin(ReasonedActions, StaffAdmin[Endpoint]):
-    """Where wallet apps receive events."""
+    """Webhook endpoints of wallet apps."""
 
     form = EndpointForm
     staff_actions = (ENABLE, DISABLE, ROTATE_SECRET, RETIRE_SECRET, SEND_TEST, RESEND_GIVEN_UP)
@@ -183,7 +183,7 @@ class EndpointAdmin(ReasonedActions, StaffAdmin[Endpoint]):
     fields = ("name", "url", "origins", "event_types", *readonly_fields)
 
     def has_delete_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
-        return False  # Its messages name it; an endpoint that is no longer used is disabled.
+        return False  # Messages reference it, so an unused endpoint is disabled instead of deleted.
 
     def save_model(self, request: HttpRequest, obj: Endpoint, form: Any, change: bool) -> None:
         if change:
@@ -223,7 +223,7 @@ class MessageAdmin(ReasonedActions, ReadOnlyAdmin):
     list_filter = ("endpoint", "type", "status")
     list_select_related = ("endpoint",)
     search_fields = ("ordering_key__exact", "key__exact")
-    search_help_text = "The id that the receiver was sent, or an ordering key such as call:17."
+    search_help_text = "The webhook-id, or an ordering key such as call:17."
     ordering = ("-id",)
     list_defer = ("body",)
     exclude = ("event_id", "next_attempt_at")

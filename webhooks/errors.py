@@ -1,21 +1,21 @@
-"""The errors of webhooks, which staff alone meet."""
+"""The errors of webhooks; only staff see them."""
 
 from gateway.common.errors import DomainError
 
 
 class EndpointRefused(DomainError):
-    """Messages can never be posted to this address: it is not https, or not public."""
+    """Messages cannot be posted to this URL: it is not https, or not public."""
 
     code, title, status = "endpoint-refused", "The endpoint cannot be used", 400
 
 
 class EndpointDisabled(DomainError):
-    """Nothing is sent to the endpoint until staff enable it again."""
+    """The endpoint is disabled; staff must enable it first."""
 
     code, title, status = "endpoint-disabled", "The endpoint is disabled", 409
 
 
 class WebhooksNotConfigured(DomainError):
-    """No key is set that the secrets of endpoints could be encrypted with."""
+    """No key is configured to encrypt the secrets of endpoints."""
 
     code, title, status = "webhooks-not-configured", "Webhooks are not configured", 409

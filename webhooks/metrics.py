@@ -1,4 +1,4 @@
-"""The gauges of webhooks: what waits, what was given up, and which endpoints take nothing."""
+"""The gauges of webhooks: waiting and failed messages, and failing endpoints."""
 
 from collections.abc import Iterator
 
@@ -17,17 +17,17 @@ def webhooks() -> Iterator[Metric]:
     )
     yield gauge(
         "webhooks_overdue_seconds",
-        "Since the message that is due longest could have been sent; 0 where none is due.",
+        "Delay of the message that has been due longest; 0 where none is due.",
         counts.overdue_age,
     )
     yield gauge(
         "webhooks_given_up_in_last_day",
-        "Messages of the last 24 hours that no attempt delivered.",
+        "Messages of the last 24 hours that failed for good.",
         counts.given_up_in_last_day,
     )
     yield gauge("webhooks_endpoints_failing", "Endpoints whose last attempt failed.", counts.failing)
     yield gauge(
         "webhooks_endpoints_disabled",
-        "Endpoints that were disabled because they were gone or failing.",
+        "Endpoints that were disabled because they answered 410 or kept failing.",
         counts.disabled,
     )

@@ -1,8 +1,8 @@
 """
-Webhooks: endpoints of wallet apps, the messages for them, and each attempt to deliver one.
+Webhooks: endpoints of wallet apps, their messages, and delivery attempts.
 
-A message is for one endpoint, and its row is the work to be done: nothing else has to survive a crash. A cursor
-says until when the rows of other apps have been read.
+A message is for one endpoint, and its row is the only state that a delivery needs after a crash. A cursor stores up to
+when the rows of other apps have been read.
 """
 
 import uuid
@@ -31,7 +31,7 @@ class EventType(models.TextChoices):
     TEST = "webhook.test", "webhook.test"
 
 
-# A test is asked for by staff, and never subscribed to.
+# Staff send tests; endpoints do not subscribe to them.
 OFFERED = [(value, label) for value, label in EventType.choices if value != EventType.TEST]
 
 
@@ -42,9 +42,9 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
 
 class Endpoint(models.Model):
     """
-    Where one wallet app receives events of the profiles that are signed in there.
+    The endpoint at which one wallet app receives events of the profiles signed in to it.
 
-    Its two live secrets are sealed; `services.endpoints` opens them.
+    Its two current secrets are encrypted; `services.endpoints` decrypts them.
     """
 
     class DisabledBy(models.TextChoices):
@@ -63,11 +63,11 @@ class Endpoint(models.Model):
     )
     current_secret = models.TextField(editable=False)
     previous_secret = models.TextField(blank=True, default="", editable=False)
-    # Events from before are not sent, except the settlements of calls that it has a message of.
+    # Earlier events are not sent, except settlements of calls for which it already has a message.
     enabled_at = models.DateTimeField(default=now, editable=False)
     disabled_at = models.DateTimeField(null=True, editable=False)
     disabled_by = models.CharField(max_length=8, choices=DisabledBy, blank=True, default="", editable=False)
-    # Since when every attempt has failed.
+    # The time since which every attempt has failed.
     failing_since = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(default=now, editable=False)
 
@@ -87,7 +87,7 @@ class Endpoint(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Write origins in their usual form, and refuse what is none."""
+        """Normalise origins, and refuse anything else."""
         origins = [normal_origin(text) for text in self.origins or ()]
         if not origins or not all(origins):
             raise ValidationError({"origins": _NO_ORIGIN})
@@ -99,12 +99,12 @@ class Endpoint(models.Model):
 
     @property
     def sealed_secrets(self) -> list[str]:
-        """The secrets that messages are signed with, the newest first, as they are stored."""
+        """The stored secrets that sign messages, newest first."""
         return [secret for secret in (self.current_secret, self.previous_secret) if secret]
 
 
 class Subject(models.Model):
-    """A call or a subscription that an endpoint receives events of, and what was sent last."""
+    """A call or subscription that an endpoint receives events of, and the last state sent."""
 
     class Kind(models.TextChoices):
         CALL = "call"
@@ -147,10 +147,10 @@ _WAITING = Q(status=MessageStatus.WAITING)
 
 class Message(models.Model):
     """
-    One event for one endpoint, kept as the text that is signed and sent.
+    One event for one endpoint, stored as the text that is signed and sent.
 
-    Messages of one `ordering_key` are delivered in the order of their ids. `event_id` names the event to the
-    receiver, the same in every attempt.
+    Messages of one `ordering_key` are delivered in the order of their ids. `event_id` identifies the event to the
+    receiver and is the same in every attempt.
     """
 
     Status: TypeAlias = MessageStatus
@@ -196,12 +196,12 @@ class Message(models.Model):
 
     @property
     def public_id(self) -> str:
-        """The event's id as the receiver reads it."""
+        """The event's id as sent to the receiver."""
         return f"msg_{self.event_id.hex}"
 
 
 class Delivery(models.Model):
-    """One attempt to deliver a message, and what the receiver answered."""
+    """One delivery attempt, and the receiver's response."""
 
     message = models.ForeignKey(Message, models.CASCADE, related_name="deliveries")
     number = models.PositiveIntegerField()
@@ -219,7 +219,7 @@ class Delivery(models.Model):
 
 
 class Cursor(models.Model):
-    """Until when the rows of one source have been read for new messages."""
+    """Up to when the rows of one source have been read for new messages."""
 
     source = models.CharField(max_length=20, unique=True)
     read_until = models.DateTimeField()

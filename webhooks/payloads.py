@@ -1,4 +1,4 @@
-"""What messages say. Members are named as in the API's answers; amounts are whole credits or minor units."""
+"""The payloads of messages. Members are named as in the API; amounts are whole credits or minor units."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to a user at that moment; `key` names it once and for all."""
+    """An event of a user with its time; `key` identifies it permanently."""
 
     type: EventType
     user_id: int
@@ -33,7 +33,7 @@ class Event:
         return json.dumps(content, separators=(",", ":"))
 
 
-# How a call ends whose attempt is in a block; the others never got into one.
+# Outcomes of calls with a mined attempt; the others were never mined.
 _MINED = {RelayStatus.SUCCESS, RelayStatus.FAILED, RelayStatus.EXECUTED_EXTERNALLY}
 
 
@@ -41,9 +41,9 @@ def history_of(
     call: RelayTransaction, *, answered_hash: str, charged: int, reversals: Sequence[ReversedSettlement]
 ) -> list[Event]:
     """
-    Return all that has happened to a call, in order.
+    Return all events of a call, in order.
 
-    `charged` are the credits posted for it, and `reversals` its settlements that were undone, in order.
+    `charged` are the credits posted for it, and `reversals` its reversed settlements, in order.
     """
     events = [_of_call(call, EventType.CALL_ACCEPTED, call.created_at, answered_hash, _pending(call))]
     for row in reversals:
@@ -81,7 +81,7 @@ def _of_call(
 
 
 def of_entry(entry: CreditEntry, *, user_id: int, profile_address: str) -> Event:
-    """Return the event of an entry that is no charge of a call: credits given, or taken back."""
+    """Return the event of an entry other than a relay charge."""
     data = {
         "address": profile_address,
         "creditSource": entry.source,
@@ -100,7 +100,7 @@ def of_entry(entry: CreditEntry, *, user_id: int, profile_address: str) -> Event
 
 
 def of_subscription(row: Subscription, *, profile_address: str) -> Event:
-    """Return the event of how a subscription stands since Stripe was last asked."""
+    """Return the event of a subscription's last synced state."""
     data = {
         "address": profile_address,
         "subscriptionId": row.stripe_subscription_id,

@@ -1,4 +1,4 @@
-"""Read what messages are about (new calls, settlements, entries, subscriptions), and which endpoints receive them."""
+"""Read the sources of messages (calls, settlements, entries, subscriptions), and the endpoints that receive them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ from webhooks.payloads import Event
 
 
 class Span(NamedTuple):
-    """A time, from its first moment until before its last."""
+    """A half-open interval of time."""
 
     since: datetime
     until: datetime
@@ -33,7 +33,7 @@ class _Session(NamedTuple):
 
 @dataclass(frozen=True)
 class Audience:
-    """The enabled endpoints. One receives events of the users who are signed in to its app at that moment."""
+    """The enabled endpoints. Each receives events of users who are signed in to its app at that time."""
 
     endpoints: Sequence[Endpoint]
 
@@ -42,18 +42,18 @@ class Audience:
 
     @property
     def since(self) -> datetime:
-        """From when on at least one of them receives events."""
+        """The earliest time from which one of them receives events."""
         return min(row.enabled_at for row in self.endpoints)
 
     @property
     def sessions(self) -> QuerySet[SignInSession]:
-        """The sessions that were begun at one of the endpoints' apps."""
+        """The sessions opened by one of the endpoints' apps."""
         return SignInSession.objects.filter(
             origin__in={name for row in self.endpoints for name in row.origins}
         )
 
     def endpoints_for(self, people: Iterable[tuple[int, datetime]]) -> Iterator[list[Endpoint]]:
-        """Yield for each user and moment the endpoints that receive the event."""
+        """Yield the endpoints that receive the event, for each user and time."""
         pairs = list(people)
         sessions = self._sessions_of({user_id for user_id, _ in pairs})
         for user_id, moment in pairs:
@@ -73,7 +73,7 @@ class Audience:
 
 
 def accepted_calls(span: Span, audience: Audience) -> list[tuple[int, int, datetime]]:
-    """Return id, user and time of each call of that time that is new here, of users with a session at an endpoint."""
+    """Return id, user and time of each new call in the interval, of users with a session at an endpoint."""
     calls = RelayTransaction.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
     followed = Subject.objects.filter(kind=Subject.Kind.CALL, row_id=OuterRef("pk"))
     visible = calls.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id"))), ~Exists(followed))
@@ -81,13 +81,13 @@ def accepted_calls(span: Span, audience: Audience) -> list[tuple[int, int, datet
 
 
 def reversed_calls(span: Span) -> set[int]:
-    """Return the ids of the calls whose settlement was undone in that time."""
+    """Return the ids of the calls whose settlement was reversed in the interval."""
     rows = ReversedSettlement.objects.filter(reversed_at__gte=span.since, reversed_at__lt=span.until)
     return set(rows.values_list("relay_transaction_id", flat=True))
 
 
 def settled_calls() -> set[int]:
-    """Return the ids of the calls that have ended, and whose end some endpoint has no message of."""
+    """Return the ids of ended calls for whose end an endpoint has no message yet."""
     open_subjects = Subject.objects.filter(kind=Subject.Kind.CALL, is_open=True, row_id=OuterRef("pk"))
     calls = RelayTransaction.objects.exclude(status__in=RelayTransaction.IN_PROGRESS).filter(
         Exists(open_subjects)
@@ -96,7 +96,7 @@ def settled_calls() -> set[int]:
 
 
 def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
-    """Return what has happened to each of these calls, in order, by the call's id."""
+    """Return the events of each of these calls, in order, by the call's id."""
     ids = list(call_ids)
     attempts = Attempt.objects.filter(relay_transaction__in=ids)
     first = attempts.order_by("relay_transaction", "sequence", "pk").distinct("relay_transaction")
@@ -114,7 +114,7 @@ def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
 
 
 def posted_entries(span: Span, audience: Audience) -> list[Event]:
-    """Return the entries of that time but for charges of calls, of users with a session at an endpoint."""
+    """Return the entries of the interval except relay charges, of users with a session at an endpoint."""
     entries = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
     visible = entries.filter(Exists(audience.sessions.filter(user_id=OuterRef("account__user_id"))))
     rows = visible.exclude(source=EntrySource.RELAY_TRANSACTION).select_related("account__user")
@@ -127,7 +127,7 @@ def posted_entries(span: Span, audience: Audience) -> list[Event]:
 
 
 def synced_subscriptions(span: Span, audience: Audience) -> list[tuple[int, Event]]:
-    """Return the subscriptions that Stripe was asked about in that time, of users with a session at an endpoint."""
+    """Return the subscriptions synced in the interval, of users with a session at an endpoint."""
     rows = Subscription.objects.filter(synced_at__gte=span.since, synced_at__lt=span.until)
     visible = rows.filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id")))).select_related(
         "user"
@@ -139,10 +139,10 @@ def synced_subscriptions(span: Span, audience: Audience) -> list[tuple[int, Even
 
 
 class DeliveryCounts(NamedTuple):
-    """The state of all webhooks at one moment."""
+    """A snapshot of all webhooks."""
 
     waiting: int
-    # Since the message that is due longest could have been sent, in seconds; 0 where none is due.
+    # Delay in seconds of the message that has been due longest; 0 where none is due.
     overdue_age: float
     given_up_in_last_day: int
     disabled: int
@@ -150,7 +150,7 @@ class DeliveryCounts(NamedTuple):
 
 
 def delivery_counts() -> DeliveryCounts:
-    """Return the state of all webhooks, in one statement."""
+    """Return the snapshot, in one statement."""
     return DeliveryCounts(*db.only_row(_COUNTS, {}))
 
 

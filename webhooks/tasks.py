@@ -25,4 +25,4 @@ def deliver(**_: Any) -> None:
 def purge(**_: Any) -> None:
     deleted = messages.purge(now=timezone.now())
     if deleted:
-        logger.info("%s old messages to wallet apps are deleted", deleted)
+        logger.info("%s old webhook messages were deleted", deleted)

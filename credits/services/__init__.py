@@ -1,1 +1,1 @@
-"""Everything that changes a ledger row."""
+"""The services that change ledger rows."""

@@ -1,4 +1,4 @@
-"""Corrections by staff: small ones at once, large ones when a second person agrees (`gateway.staff.approvals`)."""
+"""Corrections by staff: small ones at once, large ones after approval (`gateway.staff.approvals`)."""
 
 from credits.models import LARGEST_ADJUSTMENT
 from credits.queries import balance_of
@@ -11,18 +11,18 @@ from users.models import User
 
 def request(*, user: User, credits: int, key: str, actor: User, reason: str) -> ApprovalRequest:
     """
-    Ask for an adjustment by a signed number of credits, and post it at once where one person may.
+    Request an adjustment by a signed number of credits; post it at once within the limit of one person.
 
-    A repeated key returns the first request, whatever became of it.
+    A repeated key returns the first request.
 
     Raises:
         ReasonRequired: the reason is blank.
-        AboveCeiling: nobody may move so many credits.
+        AboveCeiling: the amount exceeds the ceiling.
         RequestConflict: the key names another request.
-        ValueError: `credits` is zero, or more than `LARGEST_ADJUSTMENT` either way.
+        ValueError: `credits` is zero, or exceeds `LARGEST_ADJUSTMENT` in either direction.
     """
     if not 1 <= abs(credits) <= LARGEST_ADJUSTMENT:
-        raise ValueError("an adjustment moves at least one credit, and no more than JSON can hold")
+        raise ValueError("an adjustment must be at least one credit and fit into JSON")
     balance = balance_of(user).balance
     return approvals.ask(
         kind=ADJUST,
@@ -46,7 +46,7 @@ def _post(approval: ApprovalRequest) -> Done:
         actor=approval.requested_by,
         reason=approval.reason,
     )
-    return Done(f"{moved:+d} credits are posted.", user, entry)
+    return Done(f"{moved:+d} credits were posted.", user, entry)
 
 
 ADJUST = approval_kinds.register(

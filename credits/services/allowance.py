@@ -1,4 +1,4 @@
-"""Record until when a user is subscribed, and with how many credits, for the rest of the service."""
+"""The allowance: until when a user is subscribed, and with how many credits."""
 
 from dataclasses import asdict
 
@@ -9,5 +9,5 @@ from users.models import User
 
 
 def set_allowance(*, user: User, period: PaidPeriod) -> None:
-    """Store the period a user has paid for, unless one that starts later is known."""
+    """Store the period that a user has paid for, unless a later one is stored."""
     db.first_row(statements.SET_ALLOWANCE, {"user": user.pk, **asdict(period)})

@@ -1,8 +1,8 @@
 """
-Put credits on an account or take them off: grants, reversals, and corrections by staff.
+Post entries: grants, reversals, and corrections by staff.
 
-Each is posted once per key: a repeated key returns the first entry and moves nothing, and `KeyConflict`
-says that it names another user, amount or source. The reason is the first caller's and is not compared.
+Each is posted once per key: a repeated key returns the first entry and changes nothing, and `KeyConflict`
+reports a key with another user, amount or source. The reason of the first call is kept and not compared.
 """
 
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ from gateway.common.errors import stated
 from users.models import User
 
 _REVERSALS = {EntrySource.PAYOUT_CLAWBACK, EntrySource.EARNING_REVERSAL}
-# These are posted by `capture` and `adjust` alone, with the rows and names they need.
+# Only `capture` and `adjust` post these, with the rows and names they need.
 _NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
 
 
 def open_account(*, user_id: int) -> CreditAccount:
-    """Return the user's account, opened empty by the first of any number of simultaneous callers."""
+    """Return the user's account; the first of concurrent callers opens it empty."""
     CreditAccount.objects.bulk_create([CreditAccount(user_id=user_id)], ignore_conflicts=True)
     return CreditAccount.objects.get(user_id=user_id)
 
 
 def lock_account(*, user: User) -> None:
-    """Lock the user's account, opened where it was not, until the transaction ends."""
+    """Lock the user's account until the transaction ends; open it if necessary."""
     own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id=user.pk)
     if own.first() is None:
         open_account(user_id=user.pk)
@@ -35,44 +35,44 @@ def lock_account(*, user: User) -> None:
 
 def grant(*, user: User, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
     """
-    Give a user credits.
+    Grant a user credits.
 
     Raises:
-        ValueError: `credits` is not positive, or the source is not one that is granted.
+        ValueError: `credits` is not positive, or the source cannot be granted.
     """
     if credits <= 0:
-        raise ValueError("a grant is a positive number of credits")
+        raise ValueError("a grant must be a positive number of credits")
     if EntrySource(source) in _NOT_GRANTED:
-        raise ValueError(f"{source} is not granted")
+        raise ValueError(f"{source} cannot be granted")
     return _post(user=user, credits=credits, source=source, key=key, actor=None, reason=reason)
 
 
 def reverse(*, user: User, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
     """
-    Take back credits whose reason did not last; the balance may end below zero.
+    Take back credits; the balance may become negative.
 
     Raises:
-        ValueError: `credits` is not positive, or the source is no reversal.
+        ValueError: `credits` is not positive, or the source is not a reversal.
     """
     if credits <= 0:
-        raise ValueError("a reversal is a positive number of credits")
+        raise ValueError("a reversal must be a positive number of credits")
     if EntrySource(source) not in _REVERSALS:
-        raise ValueError(f"{source} is no reversal")
+        raise ValueError(f"{source} is not a reversal")
     return _post(user=user, credits=-credits, source=source, key=key, actor=None, reason=reason)
 
 
 def adjust(*, user: User, credits: int, key: str, actor: User | None, reason: str) -> CreditEntry:
     """
-    Correct a balance by a signed number of credits; it may end below zero.
+    Correct a balance by a signed number of credits; it may become negative.
 
-    `actor` is the member of staff, or None where only the machine's operator is known.
+    `actor` is the member of staff, or None for a command without one.
 
     Raises:
         ReasonRequired: the reason is blank.
         ValueError: `credits` is zero.
     """
     if credits == 0:
-        raise ValueError("an adjustment moves at least one credit")
+        raise ValueError("an adjustment must be at least one credit")
     source, why = EntrySource.STAFF_ADJUSTMENT, stated(reason)
     return _post(user=user, credits=credits, source=source, key=key, actor=actor, reason=why)
 
@@ -87,7 +87,7 @@ def _post(*, user: User, credits: int, source: str, key: str, actor: User | None
         "reason": reason,
     }
     while (entry := _insert(params) or _repeat(params)) is None:
-        open_account(user_id=user.pk)  # Nothing else can be missing.
+        open_account(user_id=user.pk)  # Only the account can be missing.
     return entry
 
 

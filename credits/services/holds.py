@@ -1,4 +1,4 @@
-"""Raise what was held, charge what the thing really cost or give the credits back, and undo either of the two."""
+"""Raise holds, capture the real cost or release them, and reopen closed holds."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from gateway.common import db
 
 
 class ClosedHold(NamedTuple):
-    """A hold that this call closed, and whose: `entry` is the charge, or None where it was released."""
+    """A hold that this call closed, and its user: `entry` is the charge, or None where it was released."""
 
     hold_id: int
     account_id: int
@@ -24,8 +24,8 @@ def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
     """
     Raise an open hold to `credits` in total, and return whether it now covers them.
 
-    False leaves the hold as it was: the account does not afford the difference
-    within `debt_limit` credits of debt, or the hold is closed.
+    Returns False and leaves the hold unchanged where the account cannot cover the difference within its
+    `debt_limit` (credits), or where the hold is closed.
     """
     with transaction.atomic(savepoint=False):
         locked = CreditHold.objects.select_for_update(no_key=True).get(pk=hold_id)
@@ -37,15 +37,15 @@ def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
 
 def close(*, costs: Mapping[int, int]) -> list[ClosedHold]:
     """
-    Close those of these holds that are open, and return them by id: all, or on an error none.
+    Close the open ones among these holds and return them by id; on an error, none is closed.
 
-    `costs` are by the hold's id; nobody pays more than was held, and at no cost the hold is released.
+    `costs` are by hold id. A charge never exceeds the hold, and a hold with cost 0 is released.
 
     Raises:
         ValueError: a cost is negative.
     """
     if any(cost < 0 for cost in costs.values()):
-        raise ValueError("a capture charges no negative number of credits")
+        raise ValueError("a capture cannot charge a negative number of credits")
     params = {
         "holds": list(costs),
         "costs": list(costs.values()),
@@ -55,7 +55,7 @@ def close(*, costs: Mapping[int, int]) -> list[ClosedHold]:
 
 
 class ReopenedHold(NamedTuple):
-    """A hold that is open again, and whose: `entry_key` names the charge that was given back, if there was one."""
+    """A reopened hold, and its user: `entry_key` names the reversed charge, if there was one."""
 
     hold_id: int
     account_id: int
@@ -65,10 +65,10 @@ class ReopenedHold(NamedTuple):
 
 def reopen(*, hold_ids: Collection[int]) -> list[ReopenedHold]:
     """
-    Open those of these holds again that were closed, and return them by id.
+    Reopen the closed ones among these holds, and return them by id.
 
-    What was charged comes back by a new entry, and the credits are set aside as before, even
-    where the account ends in debt. What is captured then is a new charge with a key of its own.
+    A new entry reverses the charge, and the credits are held as before, even if the account
+    goes into debt. A later capture is a new charge with a key of its own.
     """
     params = {"holds": list(hold_ids), "source": EntrySource.RELAY_REVERSAL}
     return [ReopenedHold._make(row) for row in db.all_rows(statements.REOPEN_HOLDS, params)]
@@ -76,10 +76,10 @@ def reopen(*, hold_ids: Collection[int]) -> list[ReopenedHold]:
 
 def require_not_released(*, hold_ids: Collection[int]) -> None:
     """
-    Refuse to charge what was given back.
+    Refuse to charge a released hold.
 
     Raises:
-        HoldReleased: one of the holds was released, so its charge cannot be made.
+        HoldReleased: one of the holds was released, so it cannot be charged.
     """
     released = CreditHold.objects.filter(pk__in=hold_ids, status=HoldStatus.RELEASED).order_by("pk").first()
     if released is not None:
@@ -87,7 +87,7 @@ def require_not_released(*, hold_ids: Collection[int]) -> None:
 
 
 def release(*, hold_id: int) -> bool:
-    """Give held credits back; False where the hold was closed before, and then nothing moves."""
+    """Release a hold; return False, without effect, where it is already closed."""
     return bool(close(costs={hold_id: 0}))
 
 

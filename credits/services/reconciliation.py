@@ -1,9 +1,9 @@
 """
-Reconciliation: recompute the ledger from its rows, and keep what each comparison found.
+Reconciliation: recompute the ledger from its rows, and store the findings of each comparison.
 
-CHECKs and unique constraints are not checked again; they hold even for a superuser who switches triggers and
-foreign keys off. Everything that spans rows is checked here, in one statement and so at one moment, while the
-service runs. `rewards` adds its rules to that statement; `relay` and `payments` bring their own comparisons to `run`.
+CHECK and unique constraints are not verified again: they hold even for a superuser who disables triggers and foreign
+keys. Rules across rows are verified here, in one statement and so in one snapshot, while the service runs. `rewards`
+adds its rules to that statement; `relay` and `payments` bring their own comparisons to `run`.
 """
 
 import logging
@@ -18,7 +18,7 @@ from credits.models import CreditAccount, CreditEntry, CreditHold, Reconciliatio
 from gateway.common.leases import try_lease
 
 logger = logging.getLogger(__name__)
-# A run that finds more is as wrong, and its row stays readable.
+# More findings add no information, and the row stays readable.
 MAX_STORED_FINDINGS = 1000
 
 _FIND_DIFFERENCES = """
@@ -77,17 +77,17 @@ WHERE source = 'RELAY_TRANSACTION' AND NOT EXISTS (SELECT FROM credits_hold WHER
             AND reversal.amount = -entry.amount
     )
 """
-# By name: SELECTs of a rule, the account, the row, what is expected and what is there, as above.
+# By name: SELECTs of the rule, account, row, expected and actual value, as above.
 _further_rules: dict[str, str] = {}
 
 
 def add_rules(name: str, sql: str) -> None:
-    """Have these rules of another package checked at the same moment as the ledger's; once per process and name."""
+    """Register rules of another package to be verified in the ledger's snapshot; once per process and name."""
     _further_rules[name] = sql
 
 
 class Finding(NamedTuple):
-    """A rule that does not hold at a row: what the other rows say in credits or versions, and what the row says."""
+    """A rule that does not hold at a row: the expected value, in credits or versions, and the row's value."""
 
     rule: str
     account_id: int
@@ -103,9 +103,9 @@ class Counts(NamedTuple):
 
 
 def find_differences() -> list[Finding]:
-    """Return every difference between the ledger's totals and its rows, by account; an empty list is a sound ledger."""
+    """Return every difference between the ledger's totals and its rows, by account."""
     with transaction.atomic(), connection.cursor() as cursor:
-        # A whole ledger takes longer than any request may.
+        # A whole ledger takes longer than the statement timeout of requests.
         cursor.execute("SET LOCAL statement_timeout = '30min'")
         rules = "\nUNION ALL\n".join([_FIND_DIFFERENCES, *_further_rules.values()])
         cursor.execute(f"{rules}\nORDER BY 2, 3, 1")
@@ -121,7 +121,7 @@ def count_rows() -> Counts:
 
 
 class Comparison(NamedTuple):
-    """How much was compared, and the findings as a run stores them."""
+    """The counts and findings of a comparison, as a run stores them."""
 
     counts: Mapping[str, int]
     findings: Sequence[Mapping[str, Any]]
@@ -131,9 +131,9 @@ def run(
     *, kind: ReconciliationRun.Kind, compare: Callable[[], Comparison], now: datetime
 ) -> ReconciliationRun | None:
     """
-    Compare and store what was found; None where another run of the kind is under way.
+    Run the comparison and store its findings; None where another run of the kind is in progress.
 
-    Where `compare` raises, the stored run stays unfinished.
+    If `compare` raises, the stored run stays unfinished.
     """
     with try_lease(f"reconciliation.{kind}") as acquired:
         if not acquired:
@@ -143,29 +143,29 @@ def run(
         row.counts = {**counts, "findings": len(findings)}
         row.findings = list(findings[:MAX_STORED_FINDINGS])
         row.save(update_fields=["counts", "findings"])
-        # The run's own length counts, whatever clock `now` is of.
+        # The run's duration is measured, since `now` may come from another clock.
         ReconciliationRun.objects.filter(pk=row.pk).update(finished_at=Greatest(Now(), "started_at"))
         row.refresh_from_db(fields=["finished_at"])
         return row
 
 
 class BooksDiffer(Exception):
-    """A comparison has found something. Raised so that its task counts as failed; nothing catches it."""
+    """A comparison has findings. Raised so that its task fails; nothing catches it."""
 
 
 def require_no_findings(row: ReconciliationRun | None) -> None:
     """
-    Fail where a run has found something; None is one that is under way elsewhere.
+    Fail if a run has findings; None stands for a run in progress elsewhere.
 
     Raises:
-        BooksDiffer: it has.
+        BooksDiffer: the run has findings.
     """
     if row is not None and row.counts["findings"]:
         raise BooksDiffer(f"{row.counts['findings']} differences, run {row.pk}")
 
 
 def reconcile(*, now: datetime) -> ReconciliationRun | None:
-    """Recompute the ledger from its rows, store and log what differs; None where that is under way."""
+    """Recompute the ledger from its rows, store and log the differences; None where a run is in progress."""
     return run(kind=ReconciliationRun.Kind.LEDGER, compare=_compare, now=now)
 
 

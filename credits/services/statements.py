@@ -25,8 +25,8 @@ fails the whole statement. What is behind its keys happens once with its hold.
 from credits.models import CreditEntry
 from gateway.common import db
 
-# Set aside the difference to a larger amount, then write the amount down. The caller has locked the
-# hold in a statement before this one and found it open, so what is seen of it here is the newest.
+# Hold the difference to a larger amount, then store the amount. The caller has locked the hold in an earlier
+# statement and found it open, so this statement sees its newest version.
 RAISE_HOLD = """
 WITH reserved AS (
     UPDATE credits_account AS account SET held = account.held + %(credits)s - hold.amount
@@ -39,8 +39,8 @@ UPDATE credits_hold AS hold SET amount = %(credits)s FROM reserved WHERE hold.id
 RETURNING hold.amount
 """
 
-# Lock the account, insert the entry by its key on top of the newest balance, then move the account to
-# where the entry ends. No row: the key is taken, or there is no account.
+# Lock the account, insert the entry by its key on top of the newest balance, then update the account to the entry's
+# balance. No row: the key was used, or there is no account.
 POST_ENTRY = """
 WITH locked AS (
     SELECT id, balance, version FROM credits_account WHERE user_id = %(user)s FOR NO KEY UPDATE
@@ -60,7 +60,7 @@ SELECT * FROM posted
 """
 
 
-# One row per user, written over. A period paid for late must not hide the one after it: the newer start wins.
+# One row per user, overwritten. A late payment must not replace a later period, so the later start wins.
 SET_ALLOWANCE = """
 INSERT INTO credits_allowance AS current (user_id, credits, starts_at, ends_at, resets_at, renews)
 VALUES (%(user)s, %(credits)s, %(starts_at)s, %(ends_at)s, %(resets_at)s, %(renews)s)
@@ -72,9 +72,9 @@ RETURNING id
 """
 
 
-# Close the holds that are open: capture what costs something, release what costs nothing; charge the
-# accounts and drop what was held; post the entries. Nobody pays more than was held. A hold
-# names its entry before the entry exists (a check ties the two); the foreign key is verified at commit.
+# Close the open holds: capture those with a cost and release the others; charge the accounts, reduce the held
+# credits, post the entries. A charge never exceeds its hold. A hold references its entry before the entry exists (a
+# CHECK requires it); the foreign key is verified at commit.
 CLOSE_HOLDS = f"""
 WITH due AS (
     SELECT hold.id, least(wanted.cost, hold.amount) AS cost
@@ -122,8 +122,8 @@ FROM closed JOIN locked ON locked.id = closed.account_id LEFT JOIN posted ON pos
 ORDER BY closed.id
 """  # noqa: S608 (names of our own columns)
 
-# Open holds again that were closed: set aside what they held, even into debt, and give back what was charged by an
-# entry of its own. The next charge has another key, which carries the number of reopenings.
+# Reopen closed holds: hold their credits again, even into debt, and reverse the charge by an entry. The key of the
+# next charge contains the number of reopenings.
 REOPEN_HOLDS = """
 WITH due AS (
     SELECT hold.id, hold.account_id, hold.amount, hold.captured_amount, hold.entry_id
@@ -161,8 +161,8 @@ WITH due AS (
 SELECT reopened.id, account_id, user_id, key FROM reopened JOIN locked USING (account_id) ORDER BY reopened.id
 """
 
-# What posts the rows of `wanted (account_id, credits, key, place)`, with which a statement begins: lock the accounts,
-# insert the entries on top of the newest balances by `place`, then move each account to where its last entry ends.
+# Posts the rows of the CTE `wanted (account_id, credits, key, place)`: lock the accounts, insert the entries on top of
+# the newest balances in the order of `place`, then update each account to the balance of its last entry.
 POST_WANTED = """, totals AS (
     SELECT account_id, sum(credits)::bigint AS credits, count(*) AS entries FROM wanted GROUP BY account_id
 ), locked AS (

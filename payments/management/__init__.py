@@ -1,1 +1,1 @@
-"""Commands for operators and staff at a shell."""
+"""Management commands."""

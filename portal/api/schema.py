@@ -16,40 +16,38 @@ HISTORY = problem_responses(InvalidRequest, NotAuthenticated)
 
 
 DASHBOARD_DESCRIPTION = """
-Everything a wallet shows of its user, in one answer: credits, experience on both tracks, the current badges, active
-modifiers, the newest 100 earnings and relay transactions, and what a check-in may give now. Fractions are 0 to 1 where
-they are shares and may exceed 1 where they are bonuses. `credits` is what can be spent: balance less what is held, and
-below 0 in debt. Why `checkInDropTable` shows zeros, and from when a changed `subscriptionAmount` is charged, is at
-`/api/user/account`. Older history is at `/api/user/earnings` and `/api/user/transactions`.
+Everything that a wallet shows about its user in one response: credits, experience on both tracks, the current badges,
+active modifiers, the newest 100 earnings and relay transactions, and the drop table of a check-in. Shares are fractions
+from 0 to 1; bonuses may exceed 1. `credits` are the available credits (balance minus holds), negative in debt.
+`/api/user/account` explains zeros in `checkInDropTable` and when a changed `subscriptionAmount` is first charged. Older
+history is at `/api/user/earnings` and `/api/user/transactions`.
 """.strip()
 ACCOUNT_DESCRIPTION = """
-The account of the signed-in profile in short: what there is, what is held for relay transactions under way, what the
-running period has paid out and until when, the names of the badges, and what explains the dashboard: why the drop table
-of the check-in shows zeros, and from when a changed amount is charged.
+A summary of the signed-in profile's account: balance and held credits, the payout and end of the current period, the
+names of the badges, why the drop table of the check-in shows zeros, and when a changed amount is first charged.
 """.strip()
 DELETE_ACCOUNT_DESCRIPTION = """
-Deletes the account of the signed-in profile, for good: all sessions end at once, the subscription is cancelled without
-a refund, the customer with the cards is deleted at Stripe, and remaining credits are lost. Calls under way end first.
-Then everything that tells who it was is erased; amounts stay for accounting, and proofs of the ledger stay good.
+Permanently deletes the account of the signed-in profile: all sessions end at once, the subscription is cancelled
+without a refund, the customer with the cards is deleted at Stripe, and remaining credits are lost. Calls in progress
+end first. Then all personal data is erased; amounts stay for accounting, and proofs of the ledger stay valid.
 
-Takes a token of a sign-in that is at most ten minutes old. Until everything is erased, within an hour as a rule, a
-sign-in of the profile gets 401 `account-deleted`; from then on it begins a new account.
+Requires a sign-in at most ten minutes ago. Until the data is erased, usually within an hour, a sign-in of the profile
+gets 401 `account-deleted`; after that it creates a new account.
 """.strip()
 PROFILE_DESCRIPTION = """
-What the profile shows of itself (LSP-3), verified against the hash on the chain. It is read again at the first sign-in
-of a day, soon after it. Nothing is read where the operator has not switched it on.
+The profile's name and picture (LSP-3), verified against the hash on chain. They are read again shortly after the first
+sign-in of a day, if the operator has enabled this.
 """.strip()
 SERVICE_DESCRIPTION = """
-What a wallet has to know of this service before anybody signs in. It changes only when the operator changes the
-settings.
+What a wallet needs to know about this service before sign-in. It changes only with the operator's settings.
 """.strip()
 EARNINGS_DESCRIPTION = """
-Everything that changed the balance except relay charges, newest first; what was taken back is negative. Follow `next`
-until it is null. Pages hold `limit` rows, 100 unless told, 500 at most.
+All entries of the ledger except relay charges, newest first; reversals are negative. Follow `next` until it is null.
+Pages have `limit` rows, by default 100 and at most 500.
 """.strip()
 TRANSACTIONS_DESCRIPTION = """
-The relay transactions of the signed-in profile, newest first. Follow `next` until it is null. Pages hold `limit` rows,
-100 unless told, 500 at most.
+The relay transactions of the signed-in profile, newest first. Follow `next` until it is null. Pages have `limit` rows,
+by default 100 and at most 500.
 """.strip()
 
 _PROFILE = "0x12860139DBD9E9678A08B4c8aAE062302298b05c"
@@ -73,7 +71,7 @@ def _badge(lower: int, upper: int, *, bonus: float, back: float, debt: int, drop
 
 ACCOUNT_EXAMPLES = [
     OpenApiExample(
-        "A subscriber with a call under way",
+        "A subscriber with a call in progress",
         response_only=True,
         value={
             "profileAddress": _PROFILE,

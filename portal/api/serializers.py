@@ -20,7 +20,7 @@ from relay.queries import credits_of
 from rewards.models import Badge, ModifierType
 from users.models import AccountDeletion
 
-# The sources of a list of earnings: everything but the charges of relay calls.
+# The sources in a list of earnings: all but relay charges.
 EARNED = [choice for choice in EntrySource.choices if choice[0] != EntrySource.RELAY_TRANSACTION]
 
 
@@ -44,24 +44,24 @@ class UserInfoSerializer(serializers.Serializer[Any]):
     subscriptionExp = serializers.IntegerField(source="rewards.progress.subscriber_experience")
     percentToNextPermanentBadge = FractionField(
         source="rewards.permanent_fraction",
-        help_text="0 to 1, how much of the badge's range is done; 1 at the top badge.",
+        help_text="Completed fraction of the badge's range, 0 to 1; 1 at the top badge.",
     )
     percentToNextSubscriberBadge = FractionField(
         source="rewards.subscriber_fraction",
-        help_text="The same for the subscriber badge. It never exceeds 1, also where a user without a running period "
+        help_text="The same for the subscriber badge. At most 1, even where a user without a paid period "
         "is shown the lowest badge and has more experience than that needs.",
     )
     isSubscriber = serializers.BooleanField(source="rewards.is_subscriber")
     canCheckIn = serializers.BooleanField(
         source="check_in.can_check_in",
-        help_text="An attempt is left today, check-ins are not paused, and something may drop.",
+        help_text="Whether an attempt is left today, check-ins are not paused, and the drop tables are not empty.",
     )
 
 
 class BadgeSerializer(serializers.Serializer[Any]):
     exp_lower_bound = serializers.IntegerField()
     exp_upper_bound = serializers.IntegerField(
-        help_text=f"Where the next badge begins; {SAFE_INTEGER_MAX} at the top."
+        help_text=f"Lower bound of the next badge; {SAFE_INTEGER_MAX} at the top."
     )
     exp_growth_rate = FractionField(help_text="Multiplies experience gained on this track.")
     bonus_creds_push_ads = FractionField()
@@ -88,13 +88,13 @@ class ModifierSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     related_user = ProfileField()
     modifier_type = serializers.ChoiceField(choices=ModifierType.choices)
-    value = FractionField(help_text="A fraction that is added to the badges'.")
+    value = FractionField(help_text="A fraction added to the badges' bonus.")
     expires_at = serializers.DateTimeField()
     created_at = serializers.DateTimeField()
 
 
 class EarningSerializer(serializers.Serializer[Any]):
-    """An entry of the ledger other than a relay charge; what was taken back is negative."""
+    """An entry of the ledger other than a relay charge; reversals are negative."""
 
     related_user = ProfileField(read_only=True)
     credit_source = serializers.ChoiceField(source="source", choices=EARNED)
@@ -108,7 +108,7 @@ class DatedEarningSerializer(EarningSerializer):
 
 
 class TransactionSerializer(serializers.Serializer[Any]):
-    """A relay transaction; until it is settled the balances are expected ones."""
+    """A relay transaction; until it is settled, the balances are expected ones."""
 
     transaction_hash = HashField()
     related_user = AddressField(source="profile_address")
@@ -129,22 +129,24 @@ class DatedTransactionSerializer(TransactionSerializer):
     created_at = serializers.DateTimeField()
     settled_at = serializers.DateTimeField(allow_null=True)
     failure_code = serializers.CharField(
-        help_text="Why it failed or was cancelled, such as `reverted`; else empty."
+        help_text="Reason of a failure or cancellation, such as `reverted`; otherwise empty."
     )
 
 
 class DeletionResponseSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(
-        choices=AccountDeletion.Status.choices, help_text="How far it has come; first `requested`."
+        choices=AccountDeletion.Status.choices, help_text="Progress of the deletion; first `requested`."
     )
     requestedAt = serializers.DateTimeField(source="requested_at")
 
 
 class ProfileResponseSerializer(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="At most 80 letters that anybody may have chosen; empty for none.")
+    name = serializers.CharField(
+        help_text="At most 80 characters chosen by the profile's owner; empty for none."
+    )
     picture = serializers.CharField(
         allow_null=True,
-        help_text="A `data:` address of a PNG, JPEG, GIF or WebP, at most 256 KiB; null for none.",
+        help_text="A `data:` URL of a PNG, JPEG, GIF or WebP, at most 256 KiB; null for none.",
     )
 
 
@@ -154,11 +156,11 @@ class AccountResponseSerializer(serializers.Serializer[Any]):
         source="account.balance", help_text="All credits; negative when in debt."
     )
     held = serializers.IntegerField(
-        source="account.held", help_text="Credits that relay transactions under way may use."
+        source="account.held", help_text="Credits held for relay transactions in progress."
     )
     available = serializers.IntegerField(source="account.available", help_text="`balance` less `held`.")
     totalQuota = serializers.IntegerField(
-        source="quota.total", help_text="Credits paid out for the running period; 0 without one."
+        source="quota.total", help_text="Credits paid out for the current period; 0 without one."
     )
     resetDate = serializers.IntegerField(
         source="quota.reset_date", help_text="End of the period in unix seconds; -1 without one."
@@ -166,32 +168,32 @@ class AccountResponseSerializer(serializers.Serializer[Any]):
     permanentBadge = serializers.CharField(source="rewards.permanent_badge.name", help_text="Its name.")
     subscriberBadge = serializers.CharField(
         source="rewards.subscriber_badge.name",
-        help_text="Its name; of the lowest one for users without a running period.",
+        help_text="Its name; the lowest badge's for users without a paid period.",
     )
     subscriptionStatus = serializers.ChoiceField(
         source="subscription_status",
         choices=Subscription.Status.choices,
         allow_null=True,
-        help_text="Stripe's word for it; null where there never was a subscription.",
+        help_text="Stripe's status; null for a user who never had a subscription.",
     )
 
     subscriptionAmountFrom = serializers.SerializerMethodField(
-        help_text="From when the dashboard's `subscriptionAmount` is charged, in unix seconds: a changed amount counts "
-        "from the next period. -1 where it counts already, or there is no subscription."
+        help_text="When the dashboard's `subscriptionAmount` is first charged, in unix seconds: a changed amount "
+        "applies from the next period. -1 where it already applies, or without a subscription."
     )
     cashbackRemainder = FractionField(
         source="rewards.cashback_remainder",
-        help_text="Cashback that is no whole credit yet; it counts with what comes back next.",
+        help_text="Cashback below one credit; it is added to the next cashback.",
     )
     checkInDropsLimitedBy = serializers.ChoiceField(
         source="drop_limit",
         choices=[limit.value for limit in DropLimit],
         help_text="Why the check-in's drop table shows zeros. `nothing-earned`: until a payment was collected or an "
-        "earning posted, experience is all that can drop. `no-drop-table`: the operator has published none for the "
-        "badge. `nothing`: a type with zeros is in no table of the badges.",
+        "earning posted, only experience can drop. `no-drop-table`: the operator has published none for the "
+        "badge. `nothing`: the types with zeros are not in the badges' tables.",
     )
     checkInDropsHint = serializers.SerializerMethodField(
-        help_text="The same as a sentence to show; empty for `nothing`."
+        help_text="The same as a sentence for display; empty for `nothing`."
     )
 
     def get_subscriptionAmountFrom(self, summary: AccountSummary) -> int:  # noqa: N802 (the name on the wire)
@@ -203,28 +205,26 @@ class AccountResponseSerializer(serializers.Serializer[Any]):
 
 _HINTS = {
     DropLimit.NOTHING: "",
-    DropLimit.NOTHING_EARNED: "Credits and bonuses drop once you have paid for a month, or earned something.",
-    DropLimit.NO_DROP_TABLE: "Nothing can drop at the moment. Please ask support.",
+    DropLimit.NOTHING_EARNED: "Credits and bonuses drop after your first payment or earning.",
+    DropLimit.NO_DROP_TABLE: "Nothing can drop at the moment. Contact support.",
 }
 
 
 class ServiceResponseSerializer(serializers.Serializer[Any]):
-    chainId = serializers.IntegerField(help_text="The chain that is relayed to.")
-    currency = serializers.CharField(help_text="What gas is paid in there.")
-    creditWei = serializers.CharField(help_text="Wei of gas that one credit pays for, as text.")
-    explorerUrl = serializers.CharField(help_text="A block explorer; empty where there is none.")
-    relayerUrl = serializers.URLField(
-        help_text="Where a wallet that speaks LSP-15 finds `/execute` and `/quota`."
-    )
+    chainId = serializers.IntegerField(help_text="The id of the chain.")
+    currency = serializers.CharField(help_text="The currency of gas.")
+    creditWei = serializers.CharField(help_text="Wei of gas per credit, as text.")
+    explorerUrl = serializers.CharField(help_text="URL of a block explorer; empty without one.")
+    relayerUrl = serializers.URLField(help_text="Base URL of `/execute` and `/quota` for LSP-15 wallets.")
     billingCurrencies = serializers.ListField(
-        child=serializers.CharField(), help_text="What subscriptions may be paid in."
+        child=serializers.CharField(), help_text="Currencies of subscriptions."
     )
 
 
 class DashboardSerializer(serializers.Serializer[Any]):
     userInfo = UserInfoSerializer()
     permanentBadge = BadgeSerializer()
-    subscriberBadge = BadgeSerializer(help_text="The lowest one for users without a running period.")
+    subscriberBadge = BadgeSerializer(help_text="The lowest one for users without a paid period.")
     modifiers = ModifierSerializer(many=True, help_text="Active ones.")
     earningHistory = EarningSerializer(many=True, help_text="The newest 100, newest first.")
     transactionHistory = TransactionSerializer(many=True, help_text="The newest 100, newest first.")
@@ -244,7 +244,7 @@ def dashboard_members(dashboard: Dashboard) -> dict[str, Any]:
     }
 
 
-# Read once: REST framework copies every field of a serializer that is asked for its fields.
+# Read once, because REST framework copies all fields at each access.
 _BADGE_FIELDS = tuple(map(str, BadgeSerializer().fields))
 
 

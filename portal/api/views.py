@@ -55,7 +55,7 @@ class DashboardViewSet(ViewSet):
     @extend_schema(
         operation_id="dashboardInfo",
         tags=["user"],
-        summary="Read everything a wallet shows of its user",
+        summary="Read the dashboard",
         description=schema.DASHBOARD_DESCRIPTION,
         responses={200: DashboardSerializer, **schema.DASHBOARD},
         examples=schema.DASHBOARD_EXAMPLES,
@@ -73,7 +73,7 @@ class DashboardViewSet(ViewSet):
     @extend_schema(
         operation_id="account",
         tags=["user"],
-        summary="Read balance, quota and badges in short",
+        summary="Read a summary of balance, quota and badges",
         description=schema.ACCOUNT_DESCRIPTION,
         responses={200: AccountResponseSerializer, **schema.DASHBOARD},
         examples=schema.ACCOUNT_EXAMPLES,
@@ -123,7 +123,7 @@ class ServiceViewSet(ViewSet):
     @extend_schema(
         operation_id="service",
         tags=["user"],
-        summary="Read which chain this service relays to",
+        summary="Read the service's chain and settings",
         description=schema.SERVICE_DESCRIPTION,
         auth=[],
         responses={200: ServiceResponseSerializer, **schema.SERVICE},
@@ -167,7 +167,7 @@ class _HistoryViewSet(ListModelMixin, GenericViewSet[Any]):
     list=extend_schema(
         operation_id="earnings",
         tags=["user"],
-        summary="Read what was earned, page by page",
+        summary="List earnings",
         description=schema.EARNINGS_DESCRIPTION,
         responses={200: DatedEarningSerializer(many=True), **schema.HISTORY},
     )
@@ -184,7 +184,7 @@ class EarningViewSet(_HistoryViewSet):
     list=extend_schema(
         operation_id="transactions",
         tags=["user"],
-        summary="Read relay transactions, page by page",
+        summary="List relay transactions",
         description=schema.TRANSACTIONS_DESCRIPTION,
         responses={200: DatedTransactionSerializer(many=True), **schema.HISTORY},
     )

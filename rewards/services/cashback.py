@@ -1,7 +1,7 @@
 """
-What follows from spending credits: experience, and a part of the cost that comes back.
+The rewards of spending credits: experience and cashback.
 
-Of many holds at once, in a fixed number of statements. The ledger is written through the SQL of
+Many holds are settled in a fixed number of statements. The ledger is written through the SQL of
 `credits.services.statements`.
 """
 
@@ -20,7 +20,7 @@ from rewards.services.experience import open_progress, take_back
 
 
 class _Returned(NamedTuple):
-    """What comes back to a user, in parts of a credit; negative where it is taken back."""
+    """A user's cashback in parts of a credit; negative where it is taken back."""
 
     user_id: int
     account_id: int
@@ -30,16 +30,15 @@ class _Returned(NamedTuple):
 
 def settle(*, costs: Mapping[int, int], now: datetime, unrewarded: Collection[int] = ()) -> None:
     """
-    Close these holds at their costs in credits, and reward the users for what they paid, except for the `unrewarded`.
+    Close these holds at their costs in credits, and reward their users, except for the holds in `unrewarded`.
 
-    A hold at no cost is released. The permanent track gains each cost; badges and active modifiers decide how
-    much of it comes back. Whole credits of that are an entry of their own, and what is left over counts with
-    what comes back later. Nobody pays more than was held. Runs inside
-    the caller's transaction, which an error must end, in the same number of statements for any number of
-    holds. A hold that was captured before stays as it is and rewards nothing.
+    A hold with cost 0 is released. The permanent track gains each cost; badges and active modifiers determine the
+    cashback. Its whole credits are an entry of their own, and the remainder is carried to the next cashback. A charge
+    never exceeds its hold. Runs inside the caller's transaction, which must be rolled back on an error, in the same
+    number of statements for any number of holds. A hold that was captured before is unchanged and rewards nothing.
 
     Raises:
-        HoldReleased: one of them was released before, so its charge cannot be made.
+        HoldReleased: one of them was released before, so it cannot be charged.
         ValueError: a cost is negative.
     """
     closed = close(costs=costs)
@@ -52,9 +51,9 @@ def settle(*, costs: Mapping[int, int], now: datetime, unrewarded: Collection[in
 
 def reverse(*, hold_ids: Collection[int]) -> None:
     """
-    Open these holds again, and take back what settling them has charged, gained and returned, by new entries.
+    Reopen these holds, and reverse their charges, experience and cashback by new entries.
 
-    Holds that are open stay as they are. Runs inside the caller's transaction.
+    Open holds are unchanged. Runs inside the caller's transaction.
     """
     reopened = reopen(hold_ids=hold_ids)
     keys = [row.entry_key for row in reopened if row.entry_key is not None]
@@ -98,7 +97,7 @@ def _reward(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) ->
 
 
 def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> list[Decimal]:
-    """Add each cost to the payer's permanent experience; return the fraction of it that comes back."""
+    """Add each cost to the payer's permanent experience; return the cashback fraction of each."""
     keys = [f"spent:{entry.key}" for _, entry in charged]
     params = {
         "users": [hold.user_id for hold, _ in charged],
@@ -108,7 +107,7 @@ def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: dat
         "now": now,
     }
     while not (rows := db.all_rows(statements.GAIN_EXPERIENCE, params)):
-        open_progress(user_ids={hold.user_id for hold, _ in charged})  # Nothing else can be missing.
+        open_progress(user_ids={hold.user_id for hold, _ in charged})  # Only the account can be missing.
     fractions = {key: _fraction(*terms) for key, *terms in rows}
     return [fractions[key] for key in keys]
 

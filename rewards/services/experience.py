@@ -1,9 +1,9 @@
 """
-Experience: gained by what a user does, taken back with what is undone.
+Experience: gained by activity, and taken back by reversals.
 
 Posting runs inside the caller's transaction, once per key: a repeated key returns the first entry and
-moves nothing. `KeyConflict` says that the key names another user's experience, another track, or the
-other direction; `ValueError` that what is posted is not positive.
+changes nothing. `KeyConflict` reports a key with another user, track or direction; `ValueError` an amount
+that is not positive.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ from users.models import User
 
 
 def open_progress(*, user_ids: Collection[int]) -> None:
-    """Give these users progress without experience where they have none; callers may do so simultaneously."""
+    """Create empty progress rows for users without one; safe under concurrency."""
     rows = [Progress(user_id=user_id) for user_id in sorted(user_ids)]
     Progress.objects.bulk_create(rows, ignore_conflicts=True)
 
@@ -27,12 +27,12 @@ def gain(*, user: User, track: BadgeTrack, base: int, key: str, cause: str) -> E
 
 
 def take_back(*, user: User, track: BadgeTrack, amount: int, key: str, cause: str) -> ExperienceEntry:
-    """Take `amount` of experience back, as posted then; the total ends at 0 where there is less."""
+    """Take back `amount` of experience as posted; the total never falls below 0."""
     return _post(user=user, track=track, base=amount, key=key, cause=cause, is_taken=True)
 
 
 def restore(*, user: User, track: BadgeTrack, amount: int, key: str, cause: str) -> ExperienceEntry:
-    """Add `amount` of experience that was taken back before; it has grown already, and does not grow again."""
+    """Restore `amount` of experience that was taken back; the growth rate is not applied again."""
     return _post(user=user, track=track, base=amount, key=key, cause=cause, grows=False)
 
 
@@ -47,7 +47,7 @@ def _post(
     is_taken: bool = False,
 ) -> ExperienceEntry:
     if base <= 0:
-        raise ValueError("experience is gained or taken back by a positive number")
+        raise ValueError("experience changes by a positive number")
     params = {
         "user": user.pk,
         "track": str(track),
@@ -57,7 +57,7 @@ def _post(
         "grows": grows,
     }
     while (entry := _insert(params) or _repeat(params)) is None:
-        open_progress(user_ids=[user.pk])  # Nothing else can be missing.
+        open_progress(user_ids=[user.pk])  # Only the account can be missing.
     return entry
 
 
@@ -69,7 +69,7 @@ def _repeat(params: dict[str, Any]) -> ExperienceEntry | None:
     first = ExperienceEntry.objects.select_related("progress").filter(key=params["key"]).first()
     if first is None:
         return None
-    # How much it was is not compared, because it has grown.
+    # The amount is not compared, because the growth rate was applied to it.
     same = (params["user"], params["track"], params["base"] > 0)
     if (first.progress.user_id, first.track, first.base > 0) != same:
         raise KeyConflict(key=first.key)

@@ -1,8 +1,8 @@
 """
-Change the levels of a track: one badge is saved or removed, and its neighbours' ranges follow.
+Change the levels of a track: save or remove a badge, and adjust its neighbours' ranges.
 
-Staff say where a badge begins; it ends where the next one begins. All badges of the track are locked and
-checked before anything is written; the database checks them again when the transaction commits.
+Staff set a badge's lower bound; its upper bound is the next badge's lower bound. All badges of the track are
+locked and validated before anything is written; the database validates them again at commit.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from rewards.errors import InvalidLevels
 from rewards.models import Badge
 from rewards.rules import level_faults
 
-# What a badge grants, in the order of the model.
+# A badge's benefits, in the order of the model.
 TERMS = (
     "exp_growth_rate",
     "bonus_creds_push_ads",
@@ -27,11 +27,11 @@ TERMS = (
     "credits_back_percent",
     "acceptable_credit_debt",
 )
-# Ranges are checked with all badges of the track, not against neighbours as they still are.
+# Ranges are validated with all changed badges of the track, not against the stored neighbours.
 _RANGE = {"exp_lower_bound", "exp_upper_bound"}
 
 
-# One pass over everybody's progress. Not by `rewards_badge_at`, since the changed levels are not stored:
+# One pass over all progress rows. `rewards_badge_at` cannot be used, since the changed levels are not stored;
 # `width_bucket` counts the lower bounds that an experience has reached.
 _COUNT = """
 SELECT width_bucket(experience, %(before)s::bigint[]), width_bucket(experience, %(after)s::bigint[]), count(*)
@@ -50,7 +50,7 @@ class _Transition(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """How many users would get `after` instead of `before`, and the terms that differ: from, to."""
+    """The number of users who would get `after` instead of `before`, and the terms that change: from, to."""
 
     users: int
     before: Badge | None
@@ -59,7 +59,7 @@ class Movement(NamedTuple):
 
 
 class Count(NamedTuple):
-    """How many users have the experience for a badge, now and then."""
+    """The number of users with the experience for a badge, before and after."""
 
     badge: Badge
     before: int
@@ -69,10 +69,10 @@ class Count(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class Preview:
     """
-    What a change of a track's levels would do to the existing users.
+    The effect of a change of levels on existing users.
 
-    `movements` leaves out users for whom nothing changes. On the subscriber track
-    everybody is counted, whether an allowance runs or not.
+    `movements` omits unaffected users. On the subscriber track all users count, with or
+    without an allowance.
     """
 
     counts: list[Count]
@@ -83,10 +83,10 @@ def save_badge(*, badge: Badge) -> Badge:
     """
     Add the badge to its track, or change it there; its upper bound is computed.
 
-    A lower bound beyond a neighbour's moves the badge past it.
+    A lower bound beyond a neighbour's moves the badge past that neighbour.
 
     Raises:
-        InvalidLevels: the levels would overlap, or not begin at 0; the detail names each fault.
+        InvalidLevels: the levels would overlap or not begin at 0; the detail lists the faults.
         ValidationError: a term of the badge is out of range.
         ValueError: the badge belongs to the other track.
     """
@@ -104,7 +104,7 @@ def remove_badge(*, badge: Badge) -> None:
     Remove the badge from its track; users who have it get the one below.
 
     Raises:
-        InvalidLevels: it is the lowest, or the only one.
+        InvalidLevels: the badge is the lowest or the only one.
     """
     with transaction.atomic():
         levels = _locked(badge.track)
@@ -115,13 +115,13 @@ def remove_badge(*, badge: Badge) -> None:
 
 
 def preview_saving(*, badge: Badge) -> Preview:
-    """Return what `save_badge` would do, with what it raises; nothing changes."""
+    """Return the effect of `save_badge` without saving; raises as it does."""
     levels = _levels_of(badge.track)
     return _preview(badge.track, levels, _with(levels, badge))
 
 
 def preview_removing(*, badge: Badge) -> Preview:
-    """Return what `remove_badge` would do, with what it raises; nothing changes."""
+    """Return the effect of `remove_badge` without removing; raises as it does."""
     levels = _levels_of(badge.track)
     return _preview(badge.track, levels, _without(levels, badge))
 
@@ -131,7 +131,7 @@ def _levels_of(track: str) -> list[Badge]:
 
 
 def _locked(track: str) -> list[Badge]:
-    """Lock the badges of the track, then read them anew: the lock's last holder may have added one."""
+    """Lock the badges of the track, then read them again: the previous lock holder may have added one."""
     rows = Badge.objects.select_for_update().filter(track=track).order_by("pk")
     list(rows.values_list("pk", flat=True))
     return _levels_of(track)
@@ -139,7 +139,7 @@ def _locked(track: str) -> list[Badge]:
 
 def _with(levels: Sequence[Badge], badge: Badge) -> list[Badge]:
     if badge.pk is not None and badge.pk not in {level.pk for level in levels}:
-        raise ValueError("a badge stays on its track")
+        raise ValueError("a badge cannot change its track")
     badge.clean_fields(exclude=_RANGE - {"exp_lower_bound"})
     badge.validate_constraints(exclude=_RANGE)
     return _with_upper_bounds([*(level for level in levels if level.pk != badge.pk), badge])
@@ -212,5 +212,5 @@ def _changes(before: Badge, after: Badge) -> dict[str, tuple[str, str]]:
 
 
 def _is_same(one: Badge | None, other: Badge) -> bool:
-    """Return whether it is the same badge, which may be one that is not stored yet."""
+    """Return whether both are the same badge, which may be unsaved."""
     return one is other or (one is not None and one.pk is not None and one.pk == other.pk)

@@ -1,4 +1,4 @@
-"""Modifiers: granted once per key, by staff within their limits, and ended by the database's clock or by staff."""
+"""Modifiers: granted once per key, by staff within their limits; they expire by the database's clock."""
 
 import math
 from datetime import timedelta
@@ -15,7 +15,7 @@ from rewards.errors import ModifierEnded
 from rewards.models import Modifier, ModifierType
 from users.models import User
 
-# A modifier that ended this long ago explains no figure of today.
+# A modifier that ended this long ago explains no current figure.
 _KEEP = timedelta(days=90)
 
 
@@ -30,16 +30,16 @@ def grant(
     actor: User | None = None,
 ) -> Modifier:
     """
-    Give the user a bonus of the fraction `value` for `minutes` from now on.
+    Grant the user a bonus of the fraction `value` for `minutes`, starting now.
 
-    A repeated key returns the first modifier and gives nothing. Runs inside the caller's transaction.
+    A repeated key returns the first modifier. Runs inside the caller's transaction.
 
     Raises:
-        KeyConflict: the key names another user's modifier, or one of another type.
+        KeyConflict: the key was used for another user or type.
         ValueError: `value` or `minutes` is not positive.
     """
     if value <= 0 or minutes <= 0:
-        raise ValueError("a modifier adds something for some time")
+        raise ValueError("a modifier needs a positive value and duration")
     modifier = Modifier(
         user_id=user.pk,
         modifier_type=modifier_type,
@@ -68,16 +68,16 @@ def request(
     actor: User,
 ) -> ApprovalRequest:
     """
-    Ask for a bonus of the fraction `value` for `minutes`, and grant it at once where one person may.
+    Request a bonus of the fraction `value` for `minutes`; grant it at once within the limit of one person.
 
-    It begins when it is granted. A repeated key returns the first request.
+    It starts when granted. A repeated key returns the first request.
 
     Raises:
         PermissionDenied, ReasonRequired, AboveCeiling, RequestConflict: see `approvals.ask`.
         ValueError: `value` or `minutes` is not positive.
     """
     if value <= 0 or minutes <= 0:
-        raise ValueError("a modifier adds something for some time")
+        raise ValueError("a modifier needs a positive value and duration")
     return approvals.ask(
         kind=GRANT,
         actor=actor,
@@ -123,15 +123,15 @@ GRANT = approval_kinds.register(
 @transaction.atomic
 def end(*, modifier_id: int) -> None:
     """
-    End a modifier that is in force now, by the database's clock. Joins the caller's transaction.
+    End an active modifier now, by the database's clock. Joins the caller's transaction.
 
-    What was earned with it stays.
+    Credits earned with it stay.
 
     Raises:
-        ModifierEnded: it has ended, or was ended; nothing changes.
+        ModifierEnded: it has already ended; nothing changes.
     """
     row = Modifier.objects.filter(pk=modifier_id)
-    # Of two who end it at once, the second looks at the clock when the first has ended it.
+    # Of two concurrent calls, the second compares the clock after the first has ended it.
     list(row.select_for_update(no_key=True).values_list("pk"))
     if not row.active().update(expires_at=Now()):
         raise ModifierEnded

@@ -1,17 +1,16 @@
 """
-The SQL that moves experience and cashback: a total changes together with the entry that explains it.
+The SQL of experience and cashback: a total changes together with the entry that explains it.
 
-The rules of `credits.services.statements` hold here too. Posting has two statements for the same
-reason: `POST_EXPERIENCE` returns no row for a repeated key, while in `GAIN_EXPERIENCE` each total builds
-on the one before, so a repeated key fails the whole statement.
+The rules of `credits.services.statements` apply here too. `POST_EXPERIENCE` returns no row for a repeated
+key; in `GAIN_EXPERIENCE` each total builds on the one before, so a repeated key fails the whole statement.
 """
 
 from credits.queries import period_runs
 from credits.services.statements import POST_WANTED
 from rewards.models import CREDIT_PARTS
 
-# Lock the progress, let the base grow by the badge of that total, insert the entry by its key, move the total.
-# A database without badges grows at 1. No row: the key is taken, or the user has no progress row.
+# Lock the progress row, apply the growth rate of the badge at its total, insert the entry by its key, update the total.
+# Without badges the rate is 1. No row: the key was used, or the user has no progress row.
 POST_EXPERIENCE = """
 WITH locked AS (
     SELECT id, CASE %(track)s WHEN 'PERMANENT' THEN permanent_experience ELSE subscriber_experience END AS total
@@ -39,11 +38,10 @@ WITH locked AS (
 SELECT * FROM posted
 """
 
-# Lock the progress of these users and let each gain on the permanent track, step by step: every gain grows at
-# the rate of the badge that the gains before it have earned. A database without badges grows at 1.
-# No row: one of the users has no progress row, and then nobody gains. Each row says what decides the cashback for
-# that cost: the fractions of the badges as of after the gain and of the active modifiers, and whether an allowance
-# runs, without which the subscriber's badge does not count.
+# Lock the progress rows and post each gain on the permanent track in order; the growth rate is that of the badge earned
+# by the gains before it, and 1 without badges. No row: one of the users has no progress row, and then nothing is
+# posted. Each row has what determines the cashback of that cost: the fractions of the badges after the gain and of the
+# active modifiers, and whether an allowance runs, without which the subscriber badge does not count.
 GAIN_EXPERIENCE = f"""
 WITH RECURSIVE wanted AS (
     SELECT user_id, base, key, place, row_number() OVER (PARTITION BY user_id ORDER BY place) AS step
@@ -90,9 +88,9 @@ LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', locked.subscriber_experience) A
 LEFT JOIN credits_allowance AS allowance ON allowance.user_id = locked.user_id
 """  # noqa: S608 (an expression of our own)
 
-# Give, or take back, these parts of a credit, one after the other: what has come together since the last whole
-# credit counts too, and what makes no whole one stays as the remainder. The caller's transaction has locked the
-# accounts before. Progress that is missing gives nothing; `GAIN_EXPERIENCE` makes sure of it.
+# Post cashback, or its reversal, in order: the remainder of earlier cashback is added, whole credits are paid, and the
+# rest becomes the new remainder. The caller's transaction has locked the accounts. A missing progress row yields
+# nothing; `GAIN_EXPERIENCE` ensures that it exists.
 POST_CASHBACK = f"""
 WITH exact AS (
     SELECT * FROM unnest(%(users)s::bigint[], %(accounts)s::bigint[], %(parts)s::bigint[], %(keys)s::text[])
@@ -120,8 +118,8 @@ WITH exact AS (
     SELECT account_id, credits, key, place FROM whole WHERE credits <> 0
 ){POST_WANTED}"""  # noqa: S608 (constants of our own)
 
-# What the nightly comparison of the ledger checks of cashback: each entry follows from the one before it, the
-# remainder is the last one's, and the account has what the entries say, no more and no less.
+# The rules of cashback in the nightly reconciliation: each entry follows from the one before it, the remainder is that
+# of the last entry, and the account's cashback entries equal their credits.
 CASHBACK_RULES = f"""
 SELECT 'cashback makes whole credits of what is due', account.id, chain.id,
        (chain.before + chain.amount - chain.remainder_after) / {CREDIT_PARTS}, chain.credits

@@ -247,7 +247,7 @@ def test_what_is_large_waits_for_others_and_two_who_approve_at_once_post_once(
         follow(page.locator("form[method=post]").get_by_role("button", name="Approve", exact=True))
 
     assert [entry.amount for entry in CreditEntry.objects.all()] == [large]
-    expect(pages[0].get_by_text(f"{large:+d} credits are posted").first).to_be_visible()
+    expect(pages[0].get_by_text(f"{large:+d} credits were posted").first).to_be_visible()
     expect(pages[1].get_by_text("does not apply").first).to_be_visible()
     request.refresh_from_db()
     assert request.status == "done"

@@ -51,7 +51,7 @@ def test_a_small_adjustment_is_posted_at_once(
 ) -> None:
     row = user if model == "users_user" else user.credit_account
     message = prove(model, "adjust_credits", row, roles=SUPPORT, credits=sign * small)
-    assert f"{sign * small:+d} credits are posted" in message
+    assert f"{sign * small:+d} credits were posted" in message
     entry = CreditEntry.objects.latest("pk")
     assert (entry.amount, entry.source) == (sign * small, "STAFF_ADJUSTMENT")
     assert entry.actor is not None
@@ -68,7 +68,7 @@ def test_a_large_one_waits_for_a_second_person_who_approves(user: User, large: i
     assert request.reason in shown
     assert f"balance: {funds:,} → {funds + large:,}" in shown
     message = approve("finance")
-    assert f"{large:+d} credits are posted" in message
+    assert f"{large:+d} credits were posted" in message
     assert balance_of(user).balance == funds + large
     assert CreditEntry.objects.latest("pk").actor == request.requested_by
 
@@ -188,7 +188,7 @@ def test_one_that_was_ended_meanwhile_is_left_and_said_so(
     monkeypatch.setattr("rewards.admin.timezone.now", lambda: given.created_at)
     before = everything()
     answer = confirm(browser_of(member("support")), "rewards_modifier", "end", given)
-    assert "The modifier is not in force. It has ended already." in messages_of(answer)
+    assert "The modifier is not active. It has already ended." in messages_of(answer)
     assert everything() == before
     entry = LogEntry.objects.get()
     assert sentence_of(entry) == "end refused"

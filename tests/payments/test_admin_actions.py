@@ -99,5 +99,5 @@ def test_without_a_broker_the_action_reports_that_no_run_starts(db: None, broker
     client = browser_of(member("finance"))
     text = messages_of(confirm(client, "credits_reconciliationrun", "run"))
     assert "No worker can be reached" in text
-    assert "is asked to compare" not in text
+    assert "runs the comparison" not in text
     assert [sentence_of(entry) for entry in LogEntry.objects.order_by("pk")] == ["run begun", "run refused"]

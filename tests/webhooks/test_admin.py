@@ -69,7 +69,7 @@ def test_without_a_key_no_endpoint_is_made(staff: Client, settings: Any) -> None
 
 def test_an_endpoint_is_tried_and_its_secret_replaced(staff: Client, app: App) -> None:
     row = app.endpoint
-    assert "goes out within seconds" in messages_of(confirm(staff, "webhooks_endpoint", "send_test", row))
+    assert "is sent within seconds" in messages_of(confirm(staff, "webhooks_endpoint", "send_test", row))
     app.deliver()
     assert app.receiver.requests[0].verified(app.secret)["type"] == "webhook.test"
 
@@ -101,7 +101,7 @@ def test_support_sends_again_what_was_given_up_since_a_time(app: App) -> None:
     Message.objects.update(status="given-up", finished_at=now)
     since = {"since_0": f"{now:%Y-%m-%d}", "since_1": "00:00"}
     answer = messages_of(confirm(support, "webhooks_endpoint", "resend_given_up", app.endpoint, **since))
-    assert "1 messages go out again" in answer
+    assert "1 messages are sent again" in answer
     app.deliver()
 
     result = support.get(reverse("admin:webhooks_message_changelist"), {"q": message.public_id})

@@ -1,9 +1,9 @@
 """
-Find out what has happened since the last run, and write a message for each endpoint that receives it.
+Collect the events since the last run, and store a message for each endpoint that receives them.
 
-Nothing on the path of a call, a posting or a payment knows of webhooks: their rows are read afterwards. A row
-becomes visible when its transaction commits, some time after the time it bears, so each run reads the last minutes
-again; an endpoint has a message of each event once, however often it is read.
+Calls, postings and payments do not depend on webhooks: their rows are read afterwards. A row becomes visible when its
+transaction commits, some time after its timestamp, so each run reads the last minutes again. A unique key ensures one
+message per event and endpoint.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,15 +16,15 @@ from webhooks.models import Cursor, Endpoint, EventType, Message, Subject
 from webhooks.payloads import Event
 from webhooks.queries import Audience, Span
 
-# Longer than any transaction that writes such rows, and than clocks differ.
+# Longer than any transaction that writes such rows, and than the clocks' skew.
 _OVERLAP = timedelta(minutes=2)
-# After an outage so much is read at once.
+# The longest interval read at once after an outage.
 _SLICE = timedelta(minutes=10)
 _Reader = Callable[[Span, Audience], None]
 
 
 def collect(*, now: datetime) -> None:
-    """Write the messages about everything that was committed until now."""
+    """Store messages for all events committed until now."""
     audience = Audience(list(Endpoint.objects.enabled()))
     if not audience.endpoints:
         return
@@ -40,13 +40,13 @@ def collect(*, now: datetime) -> None:
 
 
 def _move(source: str, moment: datetime) -> None:
-    """Have the cursor pass what no endpoint would receive."""
+    """Move the cursor past events that no endpoint receives."""
     Cursor.objects.filter(source=source, read_until__lt=moment).update(read_until=moment)
 
 
 @transaction.atomic(durable=True)
 def _read_slice(source: str, reader: _Reader, audience: Audience, now: datetime) -> bool:
-    """Read one slice; return whether more is left. Another run that is at it is not waited for."""
+    """Read one slice; return whether more is left. Return at once if another run holds the cursor."""
     cursor = Cursor.objects.select_for_update(skip_locked=True).filter(source=source).first()
     if cursor is None:
         return False
@@ -79,7 +79,7 @@ def _settlements(now: datetime) -> None:
 
 
 def _write_call_messages(call_ids: set[int]) -> None:
-    """Write what is not written yet of these calls, in order, for the endpoints that receive their events."""
+    """Store missing messages of these calls, in order, for the endpoints that receive their events."""
     subjects = Subject.objects.filter(kind=Subject.Kind.CALL, row_id__in=call_ids)
     rows = list(subjects.filter(endpoint__disabled_at=None).select_related("endpoint").order_by("pk"))
     histories = queries.histories({row.row_id for row in rows})
@@ -109,7 +109,7 @@ def _subscriptions(span: Span, audience: Audience) -> None:
 
 
 def _write_subscription_message(endpoint: Endpoint, row_id: int, event: Event) -> None:
-    """Write how the subscription stands, unless that was the last message about it."""
+    """Store a message with the subscription's state, unless the last message had the same state."""
     subject, _ = Subject.objects.get_or_create(
         endpoint=endpoint,
         kind=Subject.Kind.SUBSCRIPTION,
@@ -122,7 +122,7 @@ def _write_subscription_message(endpoint: Endpoint, row_id: int, event: Event) -
 
 
 def _write(messages: Iterable[tuple[Endpoint, Event]]) -> None:
-    """Store the messages that the endpoints want and do not have, in the order given."""
+    """Store the messages that the endpoints subscribe to and do not have, in the given order."""
     rows = [
         Message(
             endpoint=endpoint,

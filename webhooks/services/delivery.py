@@ -1,9 +1,9 @@
 """
-Deliver messages: claim those that are due, post them signed, and write down what the receivers answered.
+Deliver messages: claim those that are due, post them signed, and record the responses.
 
-A message is claimed in one transaction and recorded in another, with nothing but the network in between. Who dies in
-between leaves a claim that runs out, and the message is sent again: each is delivered at least once. Of the
-messages of one ordering key only the first that waits is ever due, so those of a call are delivered in order.
+A message is claimed in one transaction and its response recorded in another, with only the network request in between.
+If a worker dies in between, its claim expires and the message is sent again, so delivery is at least once. Only the
+first waiting message of an ordering key is due, so a call's messages are delivered in order.
 """
 
 import logging
@@ -28,16 +28,16 @@ from webhooks.services import endpoints
 
 logger = logging.getLogger(__name__)
 
-# The pauses between attempts that the standard proposes: ten attempts in three days.
+# The backoff proposed by the Standard Webhooks specification: ten attempts in three days.
 _PAUSES = tuple(
     timedelta(seconds=seconds) for seconds in (5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
 )
 MAX_ATTEMPTS = len(_PAUSES) + 1
-# Receivers that come back do not get everything in the same second.
+# Jitter, so that a recovered receiver does not get all messages in the same second.
 _JITTER = 0.1
-# A claim runs out after this, longer than an attempt takes.
+# A claim expires after this time, which is longer than an attempt.
 CLAIM_TIME = timedelta(minutes=2)
-# Attempts at the same time, and to the same endpoint, so that a slow receiver does not hold up the others.
+# Concurrent attempts in total and per endpoint, so that a slow receiver does not delay the others.
 _THREADS, _THREADS_PER_ENDPOINT = 16, 4
 _RUN_SECONDS = 30.0
 _GONE = 410
@@ -46,7 +46,7 @@ _SHOWN_LETTERS = 500
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one attempt: a status, or an error without one."""
+    """The result of one attempt: a status, or an error without one."""
 
     started_at: datetime
     milliseconds: int
@@ -60,7 +60,7 @@ class Result:
 
 
 def deliver_due(*, now: datetime) -> int:
-    """Deliver what is due until nothing is, for half a minute at most; return how many attempts were made."""
+    """Deliver due messages for at most half a minute; return the number of attempts."""
     due = Message.objects.filter(status=Message.Status.WAITING, next_attempt_at__lte=now)
     if not due.exists():
         return 0
@@ -69,7 +69,7 @@ def deliver_due(*, now: datetime) -> int:
 
 
 class _Run:
-    """A run of threads that send; this thread alone uses the database."""
+    """A run with sending threads; only this thread uses the database."""
 
     def __init__(self, now: datetime) -> None:
         self._now, self._began = now, time.monotonic()
@@ -88,7 +88,7 @@ class _Run:
         return self._now + timedelta(seconds=time.monotonic() - self._began)
 
     def _start(self, threads: ThreadPoolExecutor) -> bool:
-        """Hand what is due to free threads; return whether there was anything."""
+        """Hand due messages to free threads; return whether there were any."""
         if time.monotonic() - self._began > _RUN_SECONDS:
             return False
         begun = 0
@@ -103,7 +103,7 @@ class _Run:
 
 
 def claim(endpoint: Endpoint, *, limit: int, now: datetime) -> Sequence[Message]:
-    """Return messages that are due at the endpoint; until the claim runs out nobody else gets them."""
+    """Claim and return messages that are due at the endpoint."""
     if limit <= 0:
         return []
     waiting = Message.objects.filter(endpoint=endpoint, status=Message.Status.WAITING)
@@ -126,16 +126,16 @@ def claim(endpoint: Endpoint, *, limit: int, now: datetime) -> Sequence[Message]
 
 
 def secrets_of(endpoint: Endpoint) -> list[str]:
-    """Return the secrets to sign with; none where no key opens them, which is logged."""
+    """Return the secrets to sign with; none, with a log line, where no key decrypts them."""
     try:
         return endpoints.live_secrets(endpoint)
     except SealedUnderAnotherKey:
-        logger.error("no key of WEBHOOK_SECRET_KEYS opens the secret of endpoint %s", endpoint.pk)
+        logger.error("no key in WEBHOOK_SECRET_KEYS decrypts the secret of endpoint %s", endpoint.pk)
         return []
 
 
 def send(message: Message, secrets: Iterable[str]) -> Result:
-    """Post the message once, signed with each of the secrets, and return what came of it."""
+    """Post the message once, signed with each of the secrets, and return the result."""
     started_at, began = datetime.now(UTC), time.monotonic()
     status, response, error = _posted(message, list(secrets), started_at)
     return Result(started_at, round((time.monotonic() - began) * 1000), status, response, error)
@@ -143,7 +143,7 @@ def send(message: Message, secrets: Iterable[str]) -> Result:
 
 def _posted(message: Message, secrets: list[str], moment: datetime) -> tuple[int | None, str, str]:
     if not secrets:
-        return None, "", "No key opens the secret of the endpoint."
+        return None, "", "No key decrypts the endpoint's secret."
     try:
         answer = post(
             message.endpoint.url,
@@ -158,7 +158,7 @@ def _posted(message: Message, secrets: list[str], moment: datetime) -> tuple[int
 
 
 def signed_headers(message: Message, secrets: Iterable[str], moment: datetime) -> dict[str, str]:
-    """Return the headers of the standard: the event's id, the time of this attempt, a signature of each secret."""
+    """Return the Standard Webhooks headers: event id, time of this attempt, and a signature with each secret."""
     signatures = [Webhook(secret).sign(message.public_id, moment, message.body) for secret in secrets]
     return {
         "Content-Type": "application/json",
@@ -171,7 +171,7 @@ def signed_headers(message: Message, secrets: Iterable[str], moment: datetime) -
 
 @transaction.atomic(durable=True)
 def record(message: Message, result: Result, *, now: datetime) -> None:
-    """Write down what came of an attempt, and when the next one is due."""
+    """Record the result of an attempt, and when the next one is due."""
     Delivery.objects.create(
         message=message,
         number=message.attempts,
@@ -188,7 +188,7 @@ def record(message: Message, result: Result, *, now: datetime) -> None:
             failing_since=None
         )
         return
-    # Who claimed it after this attempt's claim had run out decides when the next one is.
+    # If the claim had expired and another worker claimed the message, that worker schedules the next attempt.
     ours = waiting.filter(attempts=message.attempts)
     if message.attempts >= MAX_ATTEMPTS:
         ours.update(status=Message.Status.GIVEN_UP, finished_at=now)
@@ -210,4 +210,4 @@ def _note_failure(endpoint_id: int, result: Result, now: datetime) -> None:
     elif Endpoint.objects.filter(pk=endpoint_id, failing_since__lte=now - failing_for).exists():
         by = Endpoint.DisabledBy.FAILING
     if by and endpoints.disable(endpoint_id, by=by, now=now):
-        logger.warning("webhook endpoint %s is disabled: %s", endpoint_id, by.label)
+        logger.warning("webhook endpoint %s was disabled: %s", endpoint_id, by.label)

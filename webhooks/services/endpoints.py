@@ -1,8 +1,8 @@
 """
-Endpoints of wallet apps: made, checked, enabled and disabled, and the secrets that sign what is sent to them.
+Endpoints of wallet apps: created, validated, enabled and disabled; and the secrets that sign their messages.
 
-A secret is shown once, to its maker, and stored sealed. An endpoint has two while a new one is taken over: both
-sign every message, as the standard has it.
+A secret is shown once and stored encrypted. An endpoint has two while a secret is rotated: both sign every message, as
+the Standard Webhooks specification requires.
 """
 
 import base64
@@ -28,10 +28,10 @@ def allowed_addresses() -> Exceptions:
 
 def require_address(url: str) -> None:
     """
-    Refuse an address that messages could never be posted to.
+    Refuse a URL to which messages cannot be posted.
 
     Raises:
-        EndpointRefused: it is not https, malformed, or names an address that is not public.
+        EndpointRefused: the URL is not https, malformed, or not public.
     """
     try:
         require_usable(url, allowed=allowed_addresses())
@@ -41,7 +41,7 @@ def require_address(url: str) -> None:
 
 def require_configured() -> None:
     """
-    Refuse where secrets cannot be sealed.
+    Refuse if secrets cannot be encrypted.
 
     Raises:
         WebhooksNotConfigured: there is no key.
@@ -52,11 +52,11 @@ def require_configured() -> None:
 
 def create(endpoint: Endpoint) -> str:
     """
-    Store a new endpoint, and return its secret, which is not shown again.
+    Store a new endpoint, and return its secret, which is shown only once.
 
     Raises:
-        EndpointRefused: messages could never be posted there.
-        WebhooksNotConfigured: there is no key to seal the secret with.
+        EndpointRefused: messages cannot be posted to the URL.
+        WebhooksNotConfigured: there is no key to encrypt the secret.
     """
     require_address(endpoint.url)
     secret, endpoint.current_secret = _new_secret()
@@ -65,7 +65,7 @@ def create(endpoint: Endpoint) -> str:
 
 
 def rotate_secret(endpoint: Endpoint) -> str:
-    """Return a new secret; the one before it signs as well until it is retired."""
+    """Return a new secret; the previous one also signs until it is retired."""
     secret, sealed = _new_secret()
     row = Endpoint.objects.select_for_update(no_key=True).get(pk=endpoint.pk)
     row.current_secret, row.previous_secret = sealed, row.current_secret
@@ -79,31 +79,31 @@ def retire_secret(endpoint: Endpoint) -> None:
 
 def live_secrets(endpoint: Endpoint) -> list[str]:
     """
-    Return the secrets that sign a message, the newest first.
+    Return the secrets that sign a message, newest first.
 
     Raises:
-        SealedUnderAnotherKey: one of them cannot be read.
+        SealedUnderAnotherKey: one of them cannot be decrypted.
     """
     keys = settings.WEBHOOK_SECRET_KEYS
     return [unseal(sealed, keys=keys, purpose=_PURPOSE) for sealed in endpoint.sealed_secrets]
 
 
 def reseal_secrets() -> Resealed:
-    """Seal all secrets under the first key, after a new one was put there."""
+    """Encrypt all secrets under the first key, after a key rotation."""
     return reseal(Endpoint.objects.all(), keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)
 
 
 def disable(endpoint_id: int, *, by: Endpoint.DisabledBy, now: datetime) -> bool:
-    """Send nothing more to the endpoint; return whether it was this call that disabled it. What waits stays."""
+    """Disable the endpoint; return whether this call disabled it. Waiting messages stay."""
     enabled = Endpoint.objects.filter(pk=endpoint_id).enabled()
     return bool(enabled.update(disabled_at=now, disabled_by=by))
 
 
 def enable(endpoint: Endpoint, *, now: datetime) -> bool:
     """
-    Resume sending, with the waiting messages first. Return whether it was disabled.
+    Resume sending, waiting messages first. Return whether the endpoint was disabled.
 
-    Events from the disabled time are not sent, except the settlements of calls that it has a message of.
+    Events from the disabled time are not sent, except settlements of calls for which it already has a message.
     """
     disabled = Endpoint.objects.filter(pk=endpoint.pk, disabled_at__isnull=False)
     return bool(disabled.update(disabled_at=None, disabled_by="", failing_since=None, enabled_at=now))
@@ -111,10 +111,10 @@ def enable(endpoint: Endpoint, *, now: datetime) -> bool:
 
 def send_test(endpoint: Endpoint, *, now: datetime) -> Message:
     """
-    Write a message that says nothing, to try the receiver with.
+    Store a test message.
 
     Raises:
-        EndpointDisabled: nothing is sent there.
+        EndpointDisabled: the endpoint is disabled.
     """
     if not endpoint.is_enabled:
         raise EndpointDisabled("Enable it first.")
@@ -132,7 +132,7 @@ def send_test(endpoint: Endpoint, *, now: datetime) -> Message:
 
 
 def _new_secret() -> tuple[str, str]:
-    """Return a new secret, and how it is stored."""
+    """Return a new secret, and its encrypted form."""
     require_configured()
     secret = _PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
     return secret, seal(secret, keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)

@@ -1,4 +1,4 @@
-"""Messages that are over: sent again when staff want it, and deleted when they are old."""
+"""Finished messages: resent on request of staff, and deleted when they are old."""
 
 from datetime import datetime, timedelta
 
@@ -12,20 +12,20 @@ from webhooks.models import Endpoint, Message, Subject
 
 def resend(message: Message, *, now: datetime) -> bool:
     """
-    Have a message delivered again, with the event's id that it had; False where it waits to be delivered anyway.
+    Schedule a message for another delivery with the same event id; False where it is waiting for delivery.
 
     Raises:
-        EndpointDisabled: nothing is sent to its endpoint.
+        EndpointDisabled: its endpoint is disabled.
     """
     return bool(_resend(message.endpoint, Q(pk=message.pk), now))
 
 
 def resend_given_up(endpoint: Endpoint, *, since: datetime, now: datetime) -> int:
     """
-    Have all messages that were given up since then delivered again; return how many.
+    Schedule all messages that failed since `since` for another delivery; return how many.
 
     Raises:
-        EndpointDisabled: nothing is sent to the endpoint.
+        EndpointDisabled: the endpoint is disabled.
     """
     return _resend(endpoint, Q(status=Message.Status.GIVEN_UP, finished_at__gte=since), now)
 
@@ -38,13 +38,13 @@ def _resend(endpoint: Endpoint, which: Q, now: datetime) -> int:
 
 
 def forget(user: User) -> None:
-    """Delete all messages about somebody who leaves, and what would lead to further ones."""
+    """Delete all messages about a deleted account, and everything that would create further ones."""
     Message.objects.filter(user=user).delete()
     Subject.objects.filter(user=user).delete()
 
 
 def purge(*, now: datetime) -> int:
-    """Delete what was delivered or given up long ago, and what waits for an endpoint disabled as long."""
+    """Delete old delivered or failed messages, and those waiting for an endpoint that was disabled long ago."""
     limit = now - timedelta(days=settings.WEBHOOK_KEPT_DAYS)
     abandoned = Q(status=Message.Status.WAITING, created_at__lt=limit, endpoint__disabled_at__lt=limit)
     _, deleted = Message.objects.filter(Q(finished_at__lt=limit) | abandoned).delete()

@@ -1,4 +1,4 @@
-"""`manage.py reconcile_credits`: is every credit explained? And the base of all commands that compare the books."""
+"""`manage.py reconcile_credits`: recompute the ledger. Also the base of all reconciliation commands."""
 
 from typing import Any
 
@@ -14,18 +14,18 @@ class ReconciliationCommand(BaseCommand):
 
     def report(self, run: ReconciliationRun | None) -> None:
         """
-        Print what was compared and each difference that the run kept.
+        Print the counts and each stored difference of the run.
 
         Raises:
-            CommandError: something differs (exit status 1), or there is no run, for another is under way (2).
+            CommandError: there are differences (exit status 1), or another run is in progress (2).
         """
         if run is None:
-            raise CommandError("Another reconciliation is under way.", returncode=2)
+            raise CommandError("Another reconciliation is in progress.", returncode=2)
         for finding in run.findings:
             ids = " ".join(f"{noun}={identifier}" for noun, identifier in finding["ids"].items())
             self.stdout.write(f"{finding['rule']}: {ids}: have {finding['have']}; wanted {finding['wanted']}")
         if left_out := run.counts["findings"] - len(run.findings):
-            self.stdout.write(f"and {left_out} more, which are in the log alone.")
+            self.stdout.write(f"and {left_out} more, which are in the log only.")
         compared = ", ".join(f"{count} {noun}" for noun, count in run.counts.items() if noun != "findings")
         self.stdout.write(f"Compared: {compared or 'nothing'}.")
         if run.counts["findings"]:

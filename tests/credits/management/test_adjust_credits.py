@@ -26,7 +26,7 @@ def test_it_moves_the_balance_either_way_and_prints_both_ends(user: User, funds:
     staff = member("support")
     address = user.profile_address or ""
     printed = _adjust(address.lower(), str(amount), "--reason", "paid twice", "--actor", staff.username)
-    assert printed.startswith(f"{address}: {amount:+d} credits are posted.")
+    assert printed.startswith(f"{address}: {amount:+d} credits were posted.")
     entry = CreditEntry.objects.get(source=EntrySource.STAFF_ADJUSTMENT)
     assert (entry.amount, entry.reason, entry.actor) == (amount, "paid twice", staff)
     assert balance_of(user).balance == funds + amount

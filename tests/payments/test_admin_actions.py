@@ -90,7 +90,7 @@ def test_finance_can_start_the_reconciliation_with_stripe(db: None, monkeypatch:
     client = browser_of(member("finance"))
     confirm(client, "credits_reconciliationrun", "run", reason="")
     assert enqueued == []
-    assert "A worker is asked" in messages_of(confirm(client, "credits_reconciliationrun", "run"))
+    assert "A worker runs the comparison" in messages_of(confirm(client, "credits_reconciliationrun", "run"))
     assert everything() == before
     assert enqueued == ["payments.reconcile"]
 

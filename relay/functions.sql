@@ -50,16 +50,230 @@ BEGIN
     RETURN true;
 END $$;
 
+-- Looks at the channel of a call: why it is refused there, if it is, and the relayer of the channel's calls in flight.
+--
+-- A key manager executes the nonces of a channel strictly one after the other. So a call ahead of the chain's nonce
+-- is accepted only behind active calls of its channel, and on their relayer: then the order of account nonces is the
+-- order on chain.
+CREATE OR REPLACE FUNCTION relay_look_at_channel(
+    on_chain bigint, call jsonb, followers integer, OUT outcome text, OUT number numeric, OUT sticky bigint
+) LANGUAGE plpgsql AS $$
+DECLARE
+    manager CONSTANT text := call ->> 'key_manager';
+    signed_by CONSTANT text := call ->> 'controller';
+    queue CONSTANT numeric := call ->> 'channel';
+    nonce CONSTANT numeric := call ->> 'relay_nonce';
+    chain_nonce CONSTANT numeric := call ->> 'chain_nonce';
+BEGIN
+    -- The names of the statuses are put in by relay/models, from the one place that has them.
+    SELECT earlier.relayer_id INTO sticky
+    FROM relay_relaytransaction AS earlier
+    WHERE earlier.chain_id = on_chain AND earlier.key_manager_address = manager
+      AND earlier.controller_address = signed_by AND earlier.channel = queue
+      AND earlier.status IN @in_progress@
+    LIMIT 1;
+    IF EXISTS (
+        SELECT FROM relay_relaytransaction AS earlier
+        WHERE earlier.chain_id = on_chain AND earlier.key_manager_address = manager
+          AND earlier.controller_address = signed_by AND earlier.channel = queue
+          AND earlier.relay_nonce = nonce AND earlier.status IN @active@
+    ) THEN
+        outcome := 'nonce-taken';
+    ELSIF nonce > chain_nonce THEN
+        SELECT min(expected) INTO number
+        FROM generate_series(chain_nonce, least(nonce - 1, chain_nonce + followers)) AS expected
+        WHERE NOT EXISTS (
+            SELECT FROM relay_relaytransaction AS earlier
+            WHERE earlier.chain_id = on_chain AND earlier.key_manager_address = manager
+              AND earlier.controller_address = signed_by AND earlier.channel = queue
+              AND earlier.relay_nonce = expected AND earlier.status IN @active@ AND earlier.terminal_status = ''
+        );
+        IF number IS NOT NULL THEN
+            outcome := 'nonce-gap';
+        ELSIF nonce - chain_nonce > followers THEN
+            outcome := 'channel-full';
+        END IF;
+    END IF;
+END $$;
+
+-- Returns how many calls a user may have in flight, of whom `holds` are open and others leave `free` account nonces.
+CREATE OR REPLACE FUNCTION relay_most_open(
+    of_user bigint, holds integer, free integer, policy jsonb, now timestamptz
+) RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    share CONSTANT integer := policy ->> 'share_percent';
+    most integer := holds;
+BEGIN
+    IF share < 100 THEN
+        -- A user has a share of what all others leave free. With 50 percent, n users who want all they can get
+        -- come to one of n + 1 equal parts each, and the last part stays free for the next user.
+        most := greatest(1, free * share / 100);
+    END IF;
+    IF holds > 1 THEN
+        -- Each call in flight may still end without effect. What was read before the account was locked has
+        -- ruled out that those which ended are too many by themselves.
+        SELECT least(most, (policy ->> 'per_day')::integer - count(*),
+                     (policy ->> 'per_hour')::integer - count(*) FILTER (
+                         WHERE ended.settled_at > now - interval '1 hour'
+                     ))
+        INTO most
+        FROM relay_relaytransaction AS ended
+        WHERE ended.user_id = of_user AND ended.settled_at > now - interval '1 day'
+          AND ended.status IN @unsuccessful@ AND @callers_doing@;
+    END IF;
+    RETURN most;
+END $$;
+
+-- Holds the credits of each call, and refuses those that their hold, their channel or their user's share does not allow. The
+-- outcome of the others is null. Every hold that was placed stays placed.
+CREATE OR REPLACE FUNCTION relay_admit_calls(calls jsonb, policy jsonb) RETURNS TABLE (
+    place integer, outcome text, hold_id bigint, balance bigint, user_id bigint, number numeric,
+    transaction_hash text, sticky bigint, request jsonb
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    chain CONSTANT bigint := policy ->> 'chain';
+    -- Account nonces of all active relayers, and how many of them are taken.
+    slots integer;
+    in_use integer;
+    most_open integer;
+    call record;
+BEGIN
+    SELECT count(*) * (policy ->> 'in_flight')::integer,
+           coalesce(sum(greatest(0, next_account_nonce - mined_account_nonce)), 0)
+    INTO slots, in_use
+    FROM relay_relayer WHERE chain_id = chain AND is_active;
+
+    FOR call IN
+        SELECT held.*, element
+        FROM credits_place_holds(calls) AS held
+        JOIN jsonb_array_elements(calls) AS element ON (element ->> 'place')::integer = held.place
+    LOOP
+        place := call.place;
+        outcome := call.outcome;
+        hold_id := call.hold_id;
+        balance := call.balance;
+        user_id := call.user_id;
+        number := call.available;
+        transaction_hash := NULL;
+        request := call.element;
+        IF outcome = 'repeated' THEN
+            SELECT earlier.transaction_hash INTO transaction_hash
+            FROM relay_relaytransaction AS earlier WHERE earlier.hold_id = call.hold_id;
+        ELSIF outcome = 'placed' THEN
+            SELECT * INTO outcome, number, sticky
+            FROM relay_look_at_channel(chain, request, (policy ->> 'followers')::integer);
+            IF outcome IS NULL THEN
+                most_open := relay_most_open(
+                    call.user_id, call.open_holds, slots - greatest(0, in_use - call.open_holds + 1), policy,
+                    (request ->> 'now')::timestamptz
+                );
+                IF call.open_holds > most_open THEN
+                    outcome := 'share-used';
+                    number := greatest(0, most_open);
+                ELSE
+                    in_use := in_use + 1;
+                END IF;
+            END IF;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+-- Locks relayers for calls and returns them: those of channels in flight, waiting for each; then, for calls whose place in
+-- `stickies` is null, the least loaded others, without waiting.
+CREATE OR REPLACE FUNCTION relay_lock_relayers(
+    on_chain bigint, cap integer, addresses text[], stickies bigint[]
+) RETURNS bigint[] LANGUAGE plpgsql AS $$
+DECLARE
+    locked bigint[];
+BEGIN
+    SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
+        SELECT id FROM relay_relayer WHERE id = ANY(stickies) ORDER BY id FOR NO KEY UPDATE
+    ) AS relayer;
+    IF cardinality(array_remove(stickies, NULL)) = cardinality(stickies) THEN
+        RETURN locked;
+    END IF;
+    SELECT locked || coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
+        SELECT id FROM relay_relayer
+        WHERE chain_id = on_chain AND is_active AND address = ANY(addresses) AND NOT id = ANY(locked)
+          AND next_account_nonce < mined_account_nonce + cap
+        ORDER BY next_account_nonce - mined_account_nonce, id
+        LIMIT cardinality(stickies) FOR NO KEY UPDATE SKIP LOCKED
+    ) AS relayer;
+    IF cardinality(locked) = 0 THEN
+        -- All are locked. A transaction that holds no relayer may wait for one.
+        SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
+            SELECT id FROM relay_relayer
+            WHERE chain_id = on_chain AND is_active AND address = ANY(addresses)
+              AND next_account_nonce < mined_account_nonce + cap
+            ORDER BY next_account_nonce - mined_account_nonce, id
+            LIMIT 1 FOR NO KEY UPDATE
+        ) AS relayer;
+    END IF;
+    RETURN locked;
+END $$;
+
+-- Locks one more relayer that can pay for a call, without waiting, and returns what it can still take. Adding up what
+-- every relayer has in flight is expensive, so this comes last.
+CREATE OR REPLACE FUNCTION relay_lock_another(
+    on_chain bigint, cap integer, addresses text[], locked bigint[], cost numeric
+) RETURNS TABLE (id bigint, address text, next_account_nonce bigint, room bigint, free_wei numeric) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    candidate bigint;
+BEGIN
+    SELECT relayer.id INTO candidate FROM (
+        SELECT id FROM relay_relayer
+        WHERE chain_id = on_chain AND is_active AND address = ANY(addresses) AND NOT id = ANY(coalesce(locked, '{}'))
+          AND next_account_nonce < mined_account_nonce + cap
+          AND cost <= (SELECT free_wei FROM relay_room_of(ARRAY[relay_relayer.id], cap))
+        ORDER BY next_account_nonce - mined_account_nonce, id
+        LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    ) AS relayer;
+    -- A statement of its own, so that it sees the attempts that others stored before they gave up the lock.
+    RETURN QUERY SELECT found.id, found.address, found.next_account_nonce, found.room, found.free_wei
+    FROM relay_room_of(ARRAY[candidate], cap) AS found WHERE found.room > 0 AND found.free_wei >= cost;
+END $$;
+
+-- Uses up the quote of a call that has a relayer, and sets aside what the service may lose by the call. Returns 'taken',
+-- 'quote-used' or 'loss-limit'; after the latter the quote is as good as before.
+CREATE OR REPLACE FUNCTION relay_reserve_call(on_chain bigint, call jsonb, policy jsonb) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    quote CONSTANT uuid := call ->> 'quote';
+    hold_key CONSTANT text := call ->> 'key';
+    risk CONSTANT numeric := call ->> 'risk_wei';
+    now CONSTANT timestamptz := call ->> 'now';
+BEGIN
+    IF quote IS NOT NULL THEN
+        -- Of two calls with the same quote, the second waits here for the first to commit.
+        UPDATE relay_quote SET used_at = now WHERE id = quote AND used_at IS NULL;
+        IF NOT FOUND THEN
+            RETURN 'quote-used';
+        END IF;
+        -- What is reserved for the quote is now reserved for its call.
+        UPDATE relay_loss SET key = hold_key WHERE chain_id = on_chain AND key = 'quote:' || quote;
+    END IF;
+    IF risk > 0 AND NOT relay_reserve_loss(
+        on_chain, hold_key, (call ->> 'user_id')::bigint, @untrusted@, risk, now,
+        (policy ->> 'user_loss_wei')::numeric, (policy ->> 'service_loss_wei')::numeric
+    ) THEN
+        IF quote IS NOT NULL THEN
+            -- The quote stays good, and what it has reserved stays under its own key.
+            UPDATE relay_quote SET used_at = NULL WHERE id = quote;
+            UPDATE relay_loss SET key = 'quote:' || quote WHERE chain_id = on_chain AND key = hold_key;
+        END IF;
+        RETURN 'loss-limit';
+    END IF;
+    RETURN 'taken';
+END $$;
+
 -- Gives each of these calls what it needs to be signed: credits set aside, its place in its channel, a relayer and
 -- that relayer's next account nonce. One call is a batch of one; no two of a batch have the same channel.
 --
 -- Locks are taken in one order everywhere: holds, accounts, relayers, each in the order of its key. With its account
 -- locked, what is read of a channel is final: all calls of a channel belong to one profile, and so to one account.
 -- A refusal is a row, and leaves nothing of the call behind; an error leaves nothing of the batch.
---
--- A key manager executes the nonces of a channel strictly one after the other. So a call ahead of the chain's nonce
--- is accepted only behind active calls of its channel, and on their relayer: then the order of account nonces is the
--- order on chain.
 --
 -- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
 -- worst_cost_wei, risk_wei, quote, now}]. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day,
@@ -85,244 +299,94 @@ CREATE OR REPLACE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS T
 DECLARE
     chain CONSTANT bigint := policy ->> 'chain';
     cap CONSTANT integer := policy ->> 'in_flight';
-    followers CONSTANT integer := policy ->> 'followers';
-    share CONSTANT integer := policy ->> 'share_percent';
-    per_hour CONSTANT integer := policy ->> 'per_hour';
-    per_day CONSTANT integer := policy ->> 'per_day';
     addresses CONSTANT text[] := ARRAY(SELECT jsonb_array_elements_text(policy -> 'addresses'));
-    -- Account nonces of all active relayers, and how many of them are taken.
-    slots integer;
-    in_use integer;
-    most_open integer;
     call record;
     refused bigint[] := '{}';
-    -- Of the calls that passed: place, hold, balance, worst cost, and the relayer of their channel if it has one.
-    places integer[] := '{}';
+    -- Of the calls that were admitted: the call, its hold, its balance, and the relayer of its channel if it has one.
+    admitted jsonb[] := '{}';
     holds bigint[] := '{}';
     balances bigint[] := '{}';
-    costs numeric[] := '{}';
-    risks jsonb[] := '{}';
-    quotes uuid[] := '{}';
     stickies bigint[] := '{}';
-    sticky bigint;
     -- The relayers that this transaction has locked, and what each can still take.
     locked bigint[];
     names text[];
     nonces bigint[];
     free_slots bigint[];
     funds numeric[];
+    cost numeric;
     best integer;
-    candidate_id bigint;
 BEGIN
-    SELECT count(*) * cap, coalesce(sum(greatest(0, next_account_nonce - mined_account_nonce)), 0)
-    INTO slots, in_use
-    FROM relay_relayer WHERE chain_id = chain AND is_active;
-
     FOR call IN
-        SELECT request.*, held.outcome AS hold_outcome, held.hold_id AS held_id, held.user_id AS owner_id,
-               held.balance AS held_balance, held.available, held.open_holds
-        FROM credits_place_holds(calls) AS held
-        JOIN jsonb_to_recordset(calls) AS request (
-            place integer, user_id bigint, key text, key_manager text, controller text, channel numeric,
-            relay_nonce numeric, chain_nonce numeric, worst_cost_wei numeric, risk_wei numeric, quote uuid,
-            now timestamptz
-        ) ON request.place = held.place
+        SELECT * FROM relay_admit_calls(calls, policy)
     LOOP
+        IF call.outcome IS NULL THEN
+            admitted := admitted || call.request;
+            holds := holds || call.hold_id;
+            balances := balances || call.balance;
+            stickies := stickies || call.sticky;
+            CONTINUE;
+        END IF;
         place := call.place;
-        hold_id := call.held_id;
-        balance := call.held_balance;
-        user_id := call.owner_id;
-        number := NULL;
-        transaction_hash := NULL;
-        IF call.hold_outcome <> 'placed' THEN
-            outcome := call.hold_outcome;
-            number := call.available;
-            IF outcome = 'repeated' THEN
-                SELECT earlier.transaction_hash INTO transaction_hash
-                FROM relay_relaytransaction AS earlier WHERE earlier.hold_id = call.held_id;
-            END IF;
-            RETURN NEXT;
-            CONTINUE;
+        outcome := call.outcome;
+        hold_id := call.hold_id;
+        balance := call.balance;
+        user_id := call.user_id;
+        number := call.number;
+        transaction_hash := call.transaction_hash;
+        RETURN NEXT;
+        IF outcome NOT IN ('repeated', 'insufficient', 'no-account') THEN
+            refused := refused || hold_id;
         END IF;
-
-        outcome := NULL;
-        -- The names of the statuses are put in by relay/models, from the one place that has them.
-        SELECT earlier.relayer_id INTO sticky
-        FROM relay_relaytransaction AS earlier
-        WHERE earlier.chain_id = chain AND earlier.key_manager_address = call.key_manager
-          AND earlier.controller_address = call.controller AND earlier.channel = call.channel
-          AND earlier.status IN @in_progress@
-        LIMIT 1;
-        IF EXISTS (
-            SELECT FROM relay_relaytransaction AS earlier
-            WHERE earlier.chain_id = chain AND earlier.key_manager_address = call.key_manager
-              AND earlier.controller_address = call.controller AND earlier.channel = call.channel
-              AND earlier.relay_nonce = call.relay_nonce AND earlier.status IN @active@
-        ) THEN
-            outcome := 'nonce-taken';
-        ELSIF call.relay_nonce > call.chain_nonce THEN
-            SELECT min(expected) INTO number
-            FROM generate_series(call.chain_nonce, least(call.relay_nonce - 1, call.chain_nonce + followers)) AS expected
-            WHERE NOT EXISTS (
-                SELECT FROM relay_relaytransaction AS earlier
-                WHERE earlier.chain_id = chain AND earlier.key_manager_address = call.key_manager
-                  AND earlier.controller_address = call.controller AND earlier.channel = call.channel
-                  AND earlier.relay_nonce = expected AND earlier.status IN @active@ AND earlier.terminal_status = ''
-            );
-            IF number IS NOT NULL THEN
-                outcome := 'nonce-gap';
-            ELSIF call.relay_nonce - call.chain_nonce > followers THEN
-                outcome := 'channel-full';
-            END IF;
-        END IF;
-        IF outcome IS NULL THEN
-            most_open := call.open_holds;
-            IF share < 100 THEN
-                -- A user has a share of what all others leave free. With 50 percent, n users who want all they can get
-                -- come to one of n + 1 equal parts each, and the last part stays free for the next user.
-                most_open := greatest(1, (slots - greatest(0, in_use - call.open_holds + 1)) * share / 100);
-            END IF;
-            IF call.open_holds > 1 THEN
-                -- Each call in flight may still end without effect. What was read before the account was locked has
-                -- ruled out that those which ended are too many by themselves.
-                SELECT least(most_open, per_day - count(*),
-                             per_hour - count(*) FILTER (WHERE ended.settled_at > call.now - interval '1 hour'))
-                INTO most_open
-                FROM relay_relaytransaction AS ended
-                WHERE ended.user_id = call.owner_id AND ended.settled_at > call.now - interval '1 day'
-                  AND ended.status IN @unsuccessful@ AND @callers_doing@;
-            END IF;
-            IF call.open_holds > most_open THEN
-                outcome := 'share-used';
-                number := greatest(0, most_open);
-            END IF;
-        END IF;
-        IF outcome IS NOT NULL THEN
-            refused := refused || call.held_id;
-            RETURN NEXT;
-            CONTINUE;
-        END IF;
-        places := places || place;
-        holds := holds || hold_id;
-        balances := balances || balance;
-        costs := costs || call.worst_cost_wei;
-        risks := risks || jsonb_build_object(
-            'wei', call.risk_wei, 'user', call.owner_id, 'key', call.key, 'now', call.now
-        );
-        quotes := quotes || call.quote;
-        stickies := stickies || sticky;
-        in_use := in_use + 1;
     END LOOP;
 
-    -- The relayers of channels in flight, waiting for each; then the least loaded others, without waiting.
-    SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
-        SELECT id FROM relay_relayer WHERE id = ANY(stickies) ORDER BY id FOR NO KEY UPDATE
-    ) AS relayer;
-    IF cardinality(array_remove(stickies, NULL)) < cardinality(stickies) THEN
-        SELECT locked || coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
-            SELECT id FROM relay_relayer
-            WHERE chain_id = chain AND is_active AND address = ANY(addresses) AND NOT id = ANY(locked)
-              AND next_account_nonce < mined_account_nonce + cap
-            ORDER BY next_account_nonce - mined_account_nonce, id
-            LIMIT cardinality(stickies) FOR NO KEY UPDATE SKIP LOCKED
-        ) AS relayer;
-        IF cardinality(locked) = 0 THEN
-            -- All are locked. A transaction that holds no relayer may wait for one.
-            SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
-                SELECT id FROM relay_relayer
-                WHERE chain_id = chain AND is_active AND address = ANY(addresses)
-                  AND next_account_nonce < mined_account_nonce + cap
-                ORDER BY next_account_nonce - mined_account_nonce, id
-                LIMIT 1 FOR NO KEY UPDATE
-            ) AS relayer;
-        END IF;
-    END IF;
-
+    locked := relay_lock_relayers(chain, cap, addresses, stickies);
     -- A statement of its own, so that it sees the attempts that others stored before they gave up their locks.
     SELECT array_agg(id), array_agg(address), array_agg(next_account_nonce), array_agg(room), array_agg(free_wei)
     INTO locked, names, nonces, free_slots, funds
     FROM relay_room_of(locked, cap) WHERE is_active AND address = ANY(addresses);
 
-    number := NULL;
     user_id := NULL;
+    number := NULL;
     transaction_hash := NULL;
-    FOR item IN 1 .. cardinality(places) LOOP
-        place := places[item];
+    FOR item IN 1 .. cardinality(admitted) LOOP
+        place := admitted[item] ->> 'place';
+        cost := admitted[item] ->> 'worst_cost_wei';
         hold_id := holds[item];
         balance := balances[item];
         best := NULL;
         FOR candidate IN 1 .. coalesce(cardinality(locked), 0) LOOP
-            IF free_slots[candidate] > 0 AND funds[candidate] >= costs[item]
+            IF free_slots[candidate] > 0 AND funds[candidate] >= cost
                AND (stickies[item] IS NULL OR stickies[item] = locked[candidate])
                AND (best IS NULL OR free_slots[candidate] > free_slots[best]) THEN
                 best := candidate;
             END IF;
         END LOOP;
         IF best IS NULL AND stickies[item] IS NULL THEN
-            -- Adding up what every relayer has in flight is expensive, so it comes last; it waits for no lock.
-            SELECT relayer.id INTO candidate_id FROM (
-                SELECT id FROM relay_relayer
-                WHERE chain_id = chain AND is_active AND address = ANY(addresses)
-                  AND NOT id = ANY(coalesce(locked, '{}')) AND next_account_nonce < mined_account_nonce + cap
-                  AND costs[item] <= (SELECT free_wei FROM relay_room_of(ARRAY[relay_relayer.id], cap))
-                ORDER BY next_account_nonce - mined_account_nonce, id
-                LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-            ) AS relayer;
-            SELECT locked || id AS locked, names || address AS names, nonces || next_account_nonce AS nonces,
-                   free_slots || room AS free_slots, funds || free_wei AS funds
-            INTO call
-            FROM relay_room_of(ARRAY[candidate_id], cap) WHERE room > 0 AND free_wei >= costs[item];
+            SELECT * INTO call FROM relay_lock_another(chain, cap, addresses, locked, cost);
             IF FOUND THEN
-                locked := call.locked;
-                names := call.names;
-                nonces := call.nonces;
-                free_slots := call.free_slots;
-                funds := call.funds;
+                locked := locked || call.id;
+                names := names || call.address;
+                nonces := nonces || call.next_account_nonce;
+                free_slots := free_slots || call.room;
+                funds := funds || call.free_wei;
                 best := cardinality(locked);
             END IF;
         END IF;
-        outcome := 'taken';
-        IF best IS NULL THEN
-            outcome := CASE WHEN stickies[item] IS NULL THEN 'relayers-busy' ELSE 'channel-busy' END;
-        ELSIF quotes[item] IS NOT NULL THEN
-            -- Of two calls with the same quote, the second waits here for the first to commit.
-            UPDATE relay_quote SET used_at = (risks[item] ->> 'now')::timestamptz
-            WHERE id = quotes[item] AND used_at IS NULL;
-            IF NOT FOUND THEN
-                outcome := 'quote-used';
-            ELSE
-                -- What is reserved for the quote is now reserved for its call.
-                UPDATE relay_loss SET key = risks[item] ->> 'key'
-                WHERE chain_id = chain AND key = 'quote:' || quotes[item];
-            END IF;
-        END IF;
-        IF outcome = 'taken' AND (risks[item] ->> 'wei')::numeric > 0 AND NOT relay_reserve_loss(
-            chain, risks[item] ->> 'key', (risks[item] ->> 'user')::bigint, @untrusted@,
-            (risks[item] ->> 'wei')::numeric, (risks[item] ->> 'now')::timestamptz,
-            (policy ->> 'user_loss_wei')::numeric, (policy ->> 'service_loss_wei')::numeric
-        ) THEN
-            outcome := 'loss-limit';
-        END IF;
-        IF outcome = 'loss-limit' AND quotes[item] IS NOT NULL THEN
-            -- The quote stays good, and what it has reserved stays under its own key.
-            UPDATE relay_quote SET used_at = NULL WHERE id = quotes[item];
-            UPDATE relay_loss SET key = 'quote:' || quotes[item]
-            WHERE chain_id = chain AND key = risks[item] ->> 'key';
-        END IF;
-        IF outcome <> 'taken' THEN
-            relayer_id := NULL;
-            relayer_address := NULL;
-            account_nonce := NULL;
+        outcome := CASE WHEN best IS NOT NULL THEN relay_reserve_call(chain, admitted[item], policy)
+                        WHEN stickies[item] IS NULL THEN 'relayers-busy' ELSE 'channel-busy' END;
+        relayer_id := NULL;
+        relayer_address := NULL;
+        account_nonce := NULL;
+        IF outcome = 'taken' THEN
+            relayer_id := locked[best];
+            relayer_address := names[best];
+            account_nonce := nonces[best];
+            nonces[best] := nonces[best] + 1;
+            free_slots[best] := free_slots[best] - 1;
+            funds[best] := funds[best] - cost;
+        ELSE
             refused := refused || hold_id;
-            RETURN NEXT;
-            CONTINUE;
         END IF;
-        relayer_id := locked[best];
-        relayer_address := names[best];
-        account_nonce := nonces[best];
-        nonces[best] := nonces[best] + 1;
-        free_slots[best] := free_slots[best] - 1;
-        funds[best] := funds[best] - costs[item];
         RETURN NEXT;
     END LOOP;
 

@@ -84,7 +84,7 @@ def insert_calls(rows: Sequence[dict[str, Any]]) -> None:
 
 def as_hex(data: bytes) -> str:
     """Return bytes as PostgreSQL reads them from text."""
-    return rf"\x{bytes(data).hex()}"
+    return rf"\x{data.hex()}"
 
 
 def unhex(text: str) -> bytes:

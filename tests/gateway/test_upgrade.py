@@ -1,0 +1,247 @@
+"""
+A database that an earlier version made, with calls in flight, is upgraded while a process of that version goes on.
+
+Its tables are those of the first migrations, its functions those of commit f6c90e2c, before functions were replaced.
+"""
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from devstack.files import PROJECT
+from devstack.services.postgres import APPLICATION_ROLE
+from devstack.services.stack import Services
+from gateway.common import sql_functions
+
+_DATABASE, _CHAIN, _NOW = "upgraded", 4201, "2026-11-26T09:00:00+00:00"
+_FUNCTIONS = PROJECT / "tests" / "data" / "functions-of-f6c90e2c.sql"
+# The last migration of each app in that commit.
+_MADE_WITH = {
+    **dict.fromkeys(("users", "rewards", "payments", "checkin"), "0002_starting_data"),
+    **dict.fromkeys(
+        ("credits", "earnings", "relay", "webhooks", "gateway_admin", "gateway_common"), "0001_initial"
+    ),
+}
+_MAKE = """
+import json, sys
+import django
+django.setup()
+from django.apps import apps
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+made, executor = json.loads(sys.argv[1]), MigrationExecutor(connection)
+executor.migrate([
+    (app, made.get(app, name))
+    for app, name in executor.loader.graph.leaf_nodes()
+    if app in made or "site-packages" in apps.get_app_config(app).path
+])
+"""
+_ROWS = """
+INSERT INTO users_user (
+    password, is_superuser, is_staff, is_active, date_joined, username, first_name, last_name, email, profile_address
+) SELECT '', false, false, true, now(), number, '', '', '', '0x' || lpad(number::text, 40, '0')
+FROM generate_series(1, 3) AS number;
+INSERT INTO credits_account (user_id, balance, held, open_holds, version) SELECT id, 1000, 0, 0, 0 FROM users_user;
+INSERT INTO relay_relayer (
+    chain_id, address, is_active, next_account_nonce, mined_account_nonce, balance_wei, timeline, created_at
+) SELECT 4201, '0x' || lpad('9', 40, '0'), true, 5, 5, 1e18,
+         ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint, now();
+INSERT INTO relay_quote (
+    id, chain_id, user_id, digest, credits, gas_limit, max_fee_per_gas_wei, expires_at
+) SELECT gen_random_uuid(), 4201, id, '0x', 9, 21000, 1, now() + interval '1 hour' FROM users_user;
+GRANT USAGE ON SCHEMA public TO gateway_app;
+GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO gateway_app;
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO gateway_app;
+REVOKE EXECUTE ON FUNCTION relay_take_slots FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION relay_take_slots TO gateway_app;
+"""
+_TABLES = (
+    *("users_user", "credits_account", "credits_hold"),
+    *("relay_relaytransaction", "relay_attempt", "relay_relayer", "relay_quote", "relay_unsignedcall"),
+)
+_Rows = dict[str, list[Any]]
+
+
+class OldProcess:
+    """Accepts calls as a process of that commit does, on one connection that it keeps."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = psycopg.connect(url, autocommit=True)
+        self._connection.prepare_threshold = 0
+
+    def take(self, user_id: int, *, key: str, relay_nonce: int, quote: str | None = None) -> dict[str, Any]:
+        call = {
+            "place": 0,
+            "user_id": user_id,
+            "key": key,
+            "credits": 9,
+            "debt_limit": 0,
+            "key_manager": "0xkm",
+            "controller": f"0xc{user_id}",
+            "channel": user_id,
+            "relay_nonce": relay_nonce,
+            "chain_nonce": 0,
+            "worst_cost_wei": 1,
+            "risk_wei": 0,
+            "quote": quote,
+            "now": _NOW,
+        }
+        policy = {
+            "chain": _CHAIN,
+            "addresses": ["0x" + "9".zfill(40)],
+            "in_flight": 64,
+            "followers": 8,
+            "share_percent": 100,
+            "per_hour": 10,
+            "per_day": 50,
+            "user_loss_wei": None,
+            "service_loss_wei": None,
+        }
+        cursor = self._connection.cursor(row_factory=psycopg.rows.dict_row)
+        cursor.execute(
+            "SELECT * FROM relay_take_slots(%s::jsonb, %s::jsonb)", [json.dumps([call]), json.dumps(policy)]
+        )
+        row = cursor.fetchone()
+        assert row is not None
+        return row
+
+    def store(self, user_id: int, slot: dict[str, Any], *, relay_nonce: int) -> str:
+        """Store the call with the keys that JSON had in that commit; return its hash."""
+        transaction_hash = "0x" + secrets.token_hex(32)
+        call = {
+            "user_id": user_id,
+            "profile": "0xp",
+            "key_manager": "0xkm",
+            "controller": f"0xc{user_id}",
+            "digest": transaction_hash,
+            "generation": 0,
+            "channel": user_id,
+            "relay_nonce": relay_nonce,
+            "validity": 0,
+            "payload": "0a",
+            "signature": "0b",
+            "is_follower": relay_nonce > 0,
+            "relayer_id": slot["relayer_id"],
+            "account_nonce": slot["account_nonce"],
+            "hold_id": slot["hold_id"],
+            "gas_limit": 21_000,
+            "max_fee_wei": 7,
+            "max_tip_wei": 1,
+            "expected_cost": 5,
+            "quoted_cost": 9,
+            "credits_before": slot["balance"],
+            "request_id": "old",
+            "accepted_at": _NOW,
+            "transaction_hash": transaction_hash,
+            "raw": "0c",
+        }
+        self._connection.execute("SELECT relay_store_calls(%s::jsonb, %s)", [json.dumps([call]), _CHAIN])
+        return transaction_hash
+
+    def accept(self, user_id: int, *, key: str, relay_nonce: int, quote: str | None = None) -> str:
+        slot = self.take(user_id, key=key, relay_nonce=relay_nonce, quote=quote)
+        assert slot["outcome"] == "taken"
+        return self.store(user_id, slot, relay_nonce=relay_nonce)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Upgraded:
+    """The database, with what an operator does to it."""
+
+    def __init__(self, services: Services) -> None:
+        self._url = services.postgres.url(_DATABASE)
+        self.application_url = services.postgres.url(_DATABASE, role=APPLICATION_ROLE)
+
+    def python(self, *arguments: str) -> tuple[int, str]:
+        """Run a Django process as the owner of the tables; return its exit status and what it printed."""
+        environment = {
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DATABASE_URL": self._url,
+            "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE,
+        }
+        outcome = subprocess.run(
+            [sys.executable, *arguments],
+            env=os.environ | environment,
+            cwd=PROJECT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return outcome.returncode, outcome.stdout + outcome.stderr
+
+    def execute(self, statement: str, *params: Any) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self._url) as connection:
+            cursor = connection.execute(statement.encode(), params or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def rows(self) -> _Rows:
+        return {
+            table: [row for (row,) in self.execute(f"SELECT to_jsonb(t) FROM {table} AS t ORDER BY id")]  # noqa: S608
+            for table in _TABLES
+        }
+
+
+@pytest.fixture
+def database(services: Services) -> Iterator[Upgraded]:
+    """A database as that commit made it."""
+    services.postgres.ensure_database(_DATABASE, template="template1")
+    upgraded = Upgraded(services)
+    status, printed = upgraded.python("-c", _MAKE, json.dumps(_MADE_WITH))
+    assert status == 0, printed
+    upgraded.execute(_FUNCTIONS.read_text())
+    upgraded.execute(_ROWS)
+    yield upgraded
+    with psycopg.connect(services.postgres.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {_DATABASE} WITH (FORCE)")
+
+
+def test_a_database_with_calls_in_flight_is_upgraded_beside_its_processes(database: Upgraded) -> None:
+    old = OldProcess(database.application_url)
+    one, two, three = [user for (user,) in database.execute("SELECT id FROM users_user ORDER BY id")]
+    ((quote,),) = database.execute("SELECT id::text FROM relay_quote WHERE user_id = %s", two)
+    first = old.accept(one, key="first", relay_nonce=0)
+    old.accept(one, key="follower", relay_nonce=1)
+    old.accept(two, key="quoted", relay_nonce=0, quote=quote)
+    unfinished = old.take(three, key="unfinished", relay_nonce=0)
+    before = database.rows()
+
+    status, printed = database.python("manage.py", "migrate")
+
+    assert status == 0, printed
+    assert database.rows() == before
+    assert database.python("manage.py", "check", "--database", "default")[0] == 0
+    for name, text in sql_functions.FUNCTIONS.items():
+        ((body, may),) = database.execute(
+            "SELECT prosrc, has_function_privilege(%s, oid, 'EXECUTE') FROM pg_proc WHERE proname = %s",
+            APPLICATION_ROLE,
+            name,
+        )
+        assert (text.split("$$")[1], may) == (body, True)
+    ((others,),) = database.execute("SELECT proacl::text FROM pg_proc WHERE proname = 'relay_take_slots'")
+    assert not others.startswith("{=X")
+    # The process of the version before goes on: it finishes its call, accepts another, and knows an equal one again.
+    old.store(three, unfinished, relay_nonce=0)
+    old.accept(three, key="later", relay_nonce=1)
+    repeated = old.take(one, key="first", relay_nonce=0)
+    assert (repeated["outcome"], repeated["transaction_hash"]) == ("repeated", first)
+    old.close()
+    rows = database.rows()
+    assert {
+        table: rows[table][: len(before[table])] for table in ("relay_relaytransaction", "relay_attempt")
+    } == {table: before[table] for table in ("relay_relaytransaction", "relay_attempt")}
+    assert [call["status"] for call in rows["relay_relaytransaction"]] == ["Pending"] * 5
+    assert [attempt["account_nonce"] for attempt in rows["relay_attempt"]] == [5, 6, 7, 8, 9]
+    assert [account["held"] for account in rows["credits_account"]] == [18, 9, 18]
+
+    database.execute("ALTER FUNCTION relay_take_slots SECURITY DEFINER")
+    status, printed = database.python("manage.py", "check", "--database", "default")
+    assert (status, "gateway.E001" in printed, "relay_take_slots" in printed) == (1, True, True)

@@ -12,13 +12,19 @@ class DjangoFailed(RuntimeError):
     """A Django process ended with an error; the message ends with its last lines."""
 
 
-def run_django(log_path: Path, environment: Mapping[str, str], *arguments: str) -> None:
-    """Run `python …` in the project's folder, with its output in the log."""
+def run_django(
+    log_path: Path,
+    environment: Mapping[str, str],
+    *arguments: str,
+    folder: Path = PROJECT,
+    python: str = sys.executable,
+) -> None:
+    """Run `python …` in the project's folder or that of another checkout, with its output in the log."""
     log_path.parent.mkdir(parents=True, exist_ok=True)
     with log_path.open("wb") as log:
-        command = [sys.executable, *arguments]
+        command = [python, *arguments]
         outcome = subprocess.run(
-            command, env=environment, cwd=PROJECT, stdout=log, stderr=subprocess.STDOUT, check=False
+            command, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT, check=False
         )
     if outcome.returncode != 0:
         lines = log_path.read_text(errors="replace").splitlines()[-5:]

@@ -12,7 +12,9 @@ from devstack.services.server import Server, status_of
 
 
 class GatewayProcess(Server):
-    """One process of the service; it runs in the project's folder."""
+    """One process of the service; `directory` and `python` are another checkout's where one is tried."""
+
+    python = sys.executable
 
     def __init__(self, log_directory: Path, environment: Mapping[str, str]) -> None:
         super().__init__(PROJECT, log_directory, environment)
@@ -47,7 +49,9 @@ class Web(GatewayProcess):
         if self.interface == "wsgi":
             options += ["--blocking-threads", (self.environment or {}).get("WEB_THREADS", "32")]
         application = {"rsgi": "gateway.web.rsgi", "wsgi": "gateway.wsgi"}[self.interface]
-        return [sys.executable, "-m", "granian", *options, f"{application}:application"]
+        if (self.directory / "gateway" / "rsgi.py").exists():  # a checkout from before version 1.0
+            application = "gateway.rsgi"
+        return [self.python, "-m", "granian", *options, f"{application}:application"]
 
     def answers(self) -> bool:
         """Say whether it takes requests and reaches its database."""
@@ -73,7 +77,7 @@ class Worker(GatewayProcess):
         size = ["--queues", self.queues, "--pool", self.pool, "--concurrency", str(self.concurrency)]
         name = ["--hostname", f"{self.name}@%h"]
         return [
-            sys.executable,
+            self.python,
             "-m",
             "celery",
             "-A",
@@ -120,7 +124,7 @@ class Beat(GatewayProcess):
     def command(self) -> list[str]:
         """Return the foreground clock; its schedule is kept beside its log."""
         schedule = ["--schedule", str(self.log_path.with_suffix(".schedule")), "--pidfile", ""]
-        return [sys.executable, "-m", "celery", "-A", "gateway", "beat", *schedule, "--loglevel", "INFO"]
+        return [self.python, "-m", "celery", "-A", "gateway", "beat", *schedule, "--loglevel", "INFO"]
 
     def answers(self) -> bool:
         """Say whether it has reported its start."""
@@ -138,7 +142,7 @@ class Eraser(GatewayProcess):
 
     def command(self) -> list[str]:
         """Return the foreground job."""
-        return [sys.executable, "manage.py", "erase_deleted_accounts", "--every", str(self.every_seconds)]
+        return [self.python, "manage.py", "erase_deleted_accounts", "--every", str(self.every_seconds)]
 
     def answers(self) -> bool:
         """Nobody waits for it."""

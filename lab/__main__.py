@@ -117,6 +117,10 @@ def _parser() -> argparse.ArgumentParser:
     upgrade.add_argument(
         "--seconds", type=float, default=10, help="of load before and after each step (default: 10)"
     )
+    upgrade.add_argument("--from", dest="commit", metavar="COMMIT", help="upgrade from this commit")
+    upgrade.add_argument(
+        "--environment", type=Path, help="a virtual environment with the packages of that commit"
+    )
     upgrade.set_defaults(action=_upgrade_rehearsal, guarded=True)
     partitions = commands.add_parser(
         "partition-rehearsal", help="divide a table that grows for ever by month while it is used; measure"
@@ -250,7 +254,7 @@ def _restore_drill(options: argparse.Namespace) -> int:
 def _upgrade_rehearsal(options: argparse.Namespace) -> int:
     from lab.rehearsals.upgrade import Options, run
 
-    return run(Options(options.seconds))
+    return run(Options(options.seconds, options.commit, options.environment))
 
 
 def _partition_rehearsal(options: argparse.Namespace) -> int:

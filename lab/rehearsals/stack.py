@@ -11,13 +11,15 @@ from devstack.console import step
 from devstack.environment import CREDIT_WEI, owner_environment, process_environment
 from devstack.files import PROJECT
 from devstack.preparation import Plan, Prepared, prepare
-from devstack.processes import Beat, DefaultWorker, RelayWorker
+from devstack.processes import Beat, DefaultWorker, GatewayProcess, RelayWorker
 from devstack.services.server import Server, ServerFailed, free_port, stop_all
 from devstack.services.stack import Services
 from devstack.stack_file import described
 from devstack.world.profiles import ProfilePlan
+from lab.bench.stack import Checkout
 from lab.chaos.traffic import Call, Traffic
 from lab.chaos.verifier import Result, Verifier, drained
+from lab.rehearsals import versions
 
 BLOCK_SECONDS = 1
 _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
@@ -33,8 +35,14 @@ class Rehearsal:
         self.verifier = Verifier(services.rpc, credit_wei=CREDIT_WEI)
 
     @classmethod
-    def prepare(cls, services: Services, *, port: int | None = None) -> "Rehearsal":
-        """Make profiles with credits, and the settings of a service that is reached at this port."""
+    def prepare(
+        cls, services: Services, *, port: int | None = None, checkout: Checkout | None = None
+    ) -> "Rehearsal":
+        """
+        Make profiles with credits, and the settings of a service that is reached at this port.
+
+        The database is that of another checkout, if there is one.
+        """
         plan = Plan(
             [ProfilePlan() for _ in range(_PROFILES)],
             credits=_CREDITS,
@@ -44,7 +52,12 @@ class Rehearsal:
         directory = services.postgres.directory.parent
         prepared = prepare(services, directory, plan, port=port or free_port(), block_time=BLOCK_SECONDS)
         with step("tables, profiles with credits"):
-            prepared.seed()
+            if checkout is None:
+                prepared.seed()
+            else:
+                services.postgres.drop_database()
+                services.postgres.ensure_database()
+                versions.seed(prepared, checkout)
         return cls(services, prepared)
 
     def find_database(self) -> None:
@@ -54,7 +67,7 @@ class Rehearsal:
             self.prepared, settings=settings, owner_settings=owner_environment(self.services)
         )
 
-    def workers(self, generation: str = "") -> list[Server]:
+    def workers(self, generation: str = "") -> list[GatewayProcess]:
         """Return both workers and the clock, not started yet; each generation has logs of its own."""
         kinds = (RelayWorker, DefaultWorker, Beat)
         logs = self.prepared.directory / "log" / generation

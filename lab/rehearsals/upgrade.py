@@ -1,8 +1,9 @@
 """
 `python -m lab upgrade-rehearsal`: a new version under load, step by step, and what the callers notice of it.
 
-Columns are added to the busiest tables while the old processes go on with them. Then `migrate` runs, and each process
-is replaced by a new one: web processes in turn, taken out of the balancer first. Every answer is counted.
+The old processes are those of another commit, which has made the database too. Without one they are of this commit, and
+columns are added to the busiest tables while they serve. `migrate` runs, and each process is replaced by a new one: web
+processes in turn, taken out of the balancer first. Every answer is counted.
 """
 
 import re
@@ -20,10 +21,12 @@ from psycopg.errors import LockNotAvailable
 
 from devstack.console import say, step
 from devstack.processes import Web
-from devstack.services.server import Server, free_port, wait_until
+from devstack.services.server import free_port, wait_until
 from devstack.services.stack import Services, start_services
+from lab.bench.stack import Checkout, checkout_of
 from lab.chaos.proxies import Loop
 from lab.chaos.visits import Answers, Visits, counted
+from lab.rehearsals import versions
 from lab.rehearsals.balancer import Balancer
 from lab.rehearsals.stack import BLOCK_SECONDS, Rehearsal
 
@@ -52,23 +55,33 @@ class Options:
     """Seconds of load before the upgrade, after it, and between its steps."""
 
     seconds: float
+    # The commit from which the service is upgraded, and a virtual environment with its packages.
+    commit: str | None = None
+    environment: Path | None = None
 
 
 def run(options: Options) -> int:
     """Make the upgrade and print what came of it; return 1 if anything is wrong."""
-    with (
-        tempfile.TemporaryDirectory(prefix="upgrade-") as folder,
-        start_services(Path(folder), block_time=BLOCK_SECONDS, postgres_settings=_SETTINGS) as services,
-    ):
-        return _rehearse(services, options)
+    with ExitStack() as running:
+        checkout = None
+        if options.commit:
+            checkout = running.enter_context(checkout_of(options.commit, environment=options.environment))
+        folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="upgrade-")))
+        services = running.enter_context(
+            start_services(folder, block_time=BLOCK_SECONDS, postgres_settings=_SETTINGS)
+        )
+        return _rehearse(services, options, checkout)
 
 
-def _rehearse(services: Services, options: Options) -> int:
+def _rehearse(services: Services, options: Options, checkout: Checkout | None) -> int:
     loop = Loop()
     balancer = Balancer(loop)
-    rehearsal = Rehearsal.prepare(services, port=balancer.port)
+    rehearsal = Rehearsal.prepare(services, port=balancer.port, checkout=checkout)
     webs = [_NamedWeb(rehearsal, name) for name in ("web-1", "web-2")]
     workers = rehearsal.workers()
+    if checkout is not None:
+        for process in (*webs, *workers):
+            versions.run_from(process, checkout)
     answers: Answers = Counter()
     since = time.time()
     stages = Stages(answers)
@@ -85,10 +98,14 @@ def _rehearse(services: Services, options: Options) -> int:
             time.sleep(options.seconds)
             before = Counter(answers)
             with step("columns on the busiest tables, while the old code goes on"), stages.of("columns"):
-                tries = sum(_add_column(services, table, column) for table in _TABLES for column in _COLUMNS)
+                columns = [] if checkout else [(table, column) for table in _TABLES for column in _COLUMNS]
+                tries = sum(_add_column(services, table, column) for table, column in columns)
             time.sleep(options.seconds)
             with step("migrate"), stages.of("migrate"):
+                in_flight = _in_flight(services)
                 status, printed = rehearsal.manage("migrate", owns=True)
+            # From here on, processes of the old version call functions of the new one.
+            time.sleep(options.seconds)
             for web in webs:
                 with step(f"replacing {web.log_path.stem}"), stages.of(web.log_path.stem):
                     _replace_web(balancer, web)
@@ -100,13 +117,40 @@ def _rehearse(services: Services, options: Options) -> int:
             time.sleep(options.seconds)
         rehearsal.settle()
         result = rehearsal.result(traffic.calls, since=since)
+        drift = _edit_by_hand(services, rehearsal)
     balancer.close()
     loop.stop()
     wrong = result.wrong + [f"{len(traffic.unanswered)} calls have no answer"] * bool(traffic.unanswered)
     wrong += [f"migrate exits {status}: {printed[-500:]}"] if status else []
-    say(f"{tries} tries for {len(_TABLES) * len(_COLUMNS)} columns; {len(traffic.calls)} calls in all.")
+    wrong += drift
+    say(f"{tries} tries for {len(columns)} columns; {len(traffic.calls)} calls in all.")
+    say(f"In flight as `migrate` began: {in_flight}.")
     say(f"Answers to be repeated, by step: {stages}.")
     return _judge(services, before, Counter(answers) - before, wrong)
+
+
+def _in_flight(services: Services) -> str:
+    """Return what was open: calls in progress, their holds, and quotes that no call has used."""
+    with psycopg.connect(services.database_url) as connection:
+        rows = connection.execute(
+            "SELECT (SELECT count(*) FROM relay_relaytransaction WHERE settled_at IS NULL),"
+            " (SELECT count(*) FROM credits_hold WHERE status = 'HELD'),"
+            " (SELECT count(*) FROM relay_quote WHERE used_at IS NULL AND expires_at > now())"
+        ).fetchall()
+    return "{} calls, {} holds, {} quotes".format(*rows[0])
+
+
+def _edit_by_hand(services: Services, rehearsal: Rehearsal) -> list[str]:
+    """Return what is wrong with the check of functions: it must pass, and fail once one was edited."""
+    check = ("check", "--database", "default")
+    status, printed = rehearsal.manage(*check, owns=True)
+    wrong = [f"check exits {status} after migrate: {printed[-500:]}"] if status else []
+    with psycopg.connect(services.database_url) as connection:
+        connection.execute("ALTER FUNCTION relay_take_slots SECURITY DEFINER")
+    status, printed = rehearsal.manage(*check, owns=True)
+    found = [line for line in printed.splitlines() if "gateway.E001" in line]
+    say(f"check after an edit by hand exits {status}: {' '.join(found)}")
+    return wrong + ([] if status and found else ["check does not see an edit by hand"])
 
 
 class Stages:
@@ -135,6 +179,7 @@ class _NamedWeb(Web):
     def __init__(self, rehearsal: Rehearsal, name: str) -> None:
         self.port = free_port()
         directory, environment = rehearsal.prepared.directory / "log", rehearsal.prepared.environment
+        self.own_environment = environment
         super().__init__(directory, environment, port=self.port, processes=1)
         self.log_path = directory / f"{name}.log"
 
@@ -162,8 +207,9 @@ def _replace_web(balancer: Balancer, web: _NamedWeb) -> None:
     balancer.put_in(web.port)
 
 
-def _replace(server: Server) -> None:
+def _replace(server: _NamedWeb) -> None:
     server.stop(patience=_START_SECONDS)
+    versions.run_from_here(server, server.own_environment)
     server.start()
     server.wait(_START_SECONDS)
 

@@ -81,7 +81,7 @@ def _rehearse(services: Services, options: Options, checkout: Checkout | None) -
     workers = rehearsal.workers()
     if checkout is not None:
         for process in (*webs, *workers):
-            versions.run_from(process, checkout)
+            versions.run_from(process, checkout, rehearsal.prepared.environment)
     answers: Answers = Counter()
     since = time.time()
     stages = Stages(answers)

@@ -26,10 +26,10 @@ def seed(prepared: Prepared, checkout: Checkout) -> None:
     )
 
 
-def run_from(process: GatewayProcess, checkout: Checkout) -> None:
-    """Run the other commit's code from the next start on."""
+def run_from(process: GatewayProcess, checkout: Checkout, environment: Mapping[str, str]) -> None:
+    """Run the other commit's code from the next start on; every process gets all variables that web gets."""
     process.directory, process.python = checkout.folder, str(checkout.python)
-    process.environment = _environment(process.environment or {}, checkout)
+    process.environment = _environment(environment, checkout)
 
 
 def run_from_here(process: GatewayProcess, environment: Mapping[str, str]) -> None:

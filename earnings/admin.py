@@ -1,7 +1,7 @@
 """
-The admin of ad networks and their postbacks: settings, a trial of a postback, and decisions about held earnings.
+The admin of ad networks and their postbacks: settings, postback trials, and decisions about held earnings.
 
-No page shows a secret, not even a new one again.
+No page shows a secret; a new address is shown once.
 """
 
 from typing import Any, ClassVar
@@ -44,7 +44,7 @@ navigation.register(
 _State = PostbackState
 columns.describe(
     {
-        _State.RECEIVED: "Waits for its credit",
+        _State.RECEIVED: "Waiting for its credit",
         _State.PENDING: "The network decides",
         _State.HELD: "Held",
         _State.AVAILABLE: "Credited",
@@ -59,7 +59,7 @@ columns.colour("waiting", _State.HELD, _State.PENDING, _State.RECEIVED)
 def _switch(row: AdNetwork, *, is_enabled: bool) -> str:
     changed = networks.switch(slug=row.slug, is_enabled=is_enabled)
     state = "enabled" if is_enabled else "paused"
-    return f"It is {state} from now on." if changed else f"It was {state} before."
+    return f"It is {state} now." if changed else f"It was {state} already."
 
 
 PAUSE_NETWORK = ReasonedAction(
@@ -67,7 +67,7 @@ PAUSE_NETWORK = ReasonedAction(
     label="Pause",
     permission="earnings.change_adnetwork",
     effect=lambda row: (
-        "Its postbacks are refused until it is resumed; most networks send them again. Held credits wait."
+        "Its postbacks are refused until it is resumed; most networks resend them. Held credits wait."
     ),
     run=lambda row, decision: _switch(row, is_enabled=False),
     applies_to=lambda row: row.is_enabled,
@@ -90,13 +90,13 @@ def _retire(row: AdNetwork, decision: Decision) -> str:
 def _set_secret(approval: ApprovalRequest) -> Done:
     network = AdNetwork.objects.get(pk=approval.object_id)
     networks.set_sealed_secret(slug=network.slug, sealed=approval.payload["sealed"], now=timezone.now())
-    return Done("The new secret is accepted; the one before it stays live until it is retired.", network)
+    return Done("The new secret is accepted; the previous one stays valid until it is retired.", network)
 
 
 def _issue(approval: ApprovalRequest) -> Done:
     network = AdNetwork.objects.get(pk=approval.object_id)
     networks.accept_path_token(slug=network.slug, token_hash=approval.payload["token_hash"])
-    return Done("The new address is accepted, and the old one no longer.", network)
+    return Done("The new address is accepted; the old one is not.", network)
 
 
 SECRET = approval_kinds.register(
@@ -148,14 +148,14 @@ def _ask_for_address(row: AdNetwork, decision: Decision) -> str:
     token = networks.new_path_token()
     answer = _ask_for(ADDRESS, row, decision, {"token_hash": networks.path_token_hash(token)}, "address")
     address = networks.address_of(slug=row.slug, token=token)
-    return f"{answer} Copy the address now, it is not shown again: {address}"
+    return f"{answer} Copy the address now; it is shown only once: {address}"
 
 
 SET_SECRET = ReasonedAction(
     name="set_secret",
     label="Set a new secret",
     permission="earnings.change_adnetwork",
-    effect=lambda row: "It signs once it is approved; the one before it stays live until it is retired.",
+    effect=lambda row: "It becomes valid when approved; the previous one stays valid until it is retired.",
     run=_ask_for_secret,
     form=SecretForm,
     kind=SECRET,
@@ -165,7 +165,7 @@ ISSUE_ADDRESS = ReasonedAction(
     label="Issue a new address",
     permission="earnings.change_adnetwork",
     effect=lambda row: (
-        "A new address is shown once, for the network's own pages. Once it is approved, it works and the old one ends."
+        "The new address is shown once, to enter at the network. When approved, it replaces the old one."
     ),
     run=_ask_for_address,
     kind=ADDRESS,
@@ -174,7 +174,7 @@ RETIRE_SECRET = ReasonedAction(
     name="retire_secret",
     label="Retire the previous secret",
     permission="earnings.change_adnetwork",
-    effect=lambda row: "Postbacks signed with the secret before the newest are refused.",
+    effect=lambda row: "Postbacks signed with the previous secret will be refused.",
     run=_retire,
 )
 
@@ -183,12 +183,12 @@ _MAX_ADDRESS_LENGTH = 16 * 1024
 
 
 class TrialForm(forms.Form):
-    """The whole address that the network would call, and the header that signs it where one does."""
+    """The complete URL that the network would call, and its signature header, if any."""
 
     address = forms.CharField(
         max_length=_MAX_ADDRESS_LENGTH,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "autocomplete": "off"}),
-        help_text="As the network's test tool made it, with all parameters. Nothing is stored and nobody is credited.",
+        help_text="The URL from the network's test tool, with all parameters. Nothing is stored or credited.",
     )
     signature = forms.CharField(
         required=False, max_length=300, widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"})
@@ -198,7 +198,7 @@ class TrialForm(forms.Form):
         required=False,
         max_length=_MAX_ADDRESS_LENGTH,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4, "autocomplete": "off"}),
-        help_text="What the network would post, if it does; empty for a GET.",
+        help_text="The body of a POST; empty for a GET.",
     )
 
     def __init__(self, *args: Any, adapter: Adapter | None, **kwargs: Any) -> None:
@@ -212,7 +212,7 @@ class TrialForm(forms.Form):
 
 
 class TrialPage(StaffAdmin[AdNetwork]):
-    """Adds the page that tries a postback to a network's pages."""
+    """Adds a page for postback trials to a network's pages."""
 
     def get_urls(self) -> list[Any]:
         name = f"{self.opts.app_label}_{self.opts.model_name}_try"
@@ -265,13 +265,13 @@ def _list_field(max_length: int, help_text: str) -> SimpleArrayField:
 
 
 class AdNetworkForm(forms.ModelForm[AdNetwork]):
-    """Settings of a network; its secrets and addresses are given by actions."""
+    """Settings of a network; actions set its secrets and addresses."""
 
     allowed_addresses = _list_field(
         49, "IP addresses or networks that may send, separated by commas; empty allows any."
     )
     allowed_ad_units = _list_field(
-        60, "Of AdMob: your ad units, separated by commas. Google signs those of others as well."
+        60, "For AdMob: your ad units, separated by commas. Google also signs those of other publishers."
     )
 
     class Meta:
@@ -287,7 +287,7 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
 
     @property
     def changes_rate(self) -> bool:
-        """Whether an existing network gets another rate, whose effect is then shown first."""
+        """Whether the form changes an existing network's rate, whose effect is then previewed."""
         return bool(self.instance.pk) and "rate" in self.changed_data
 
     def _post_clean(self) -> None:
@@ -299,9 +299,9 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
 
 def _check_network(network: AdNetwork) -> None:
     if network.rate > settings.CEILING_NETWORK_RATE:
-        raise AboveCeiling(f"Nobody may set a rate above {settings.CEILING_NETWORK_RATE:,} credits per unit.")
+        raise AboveCeiling(f"A rate is at most {settings.CEILING_NETWORK_RATE:,} credits per unit.")
     if max(network.per_event_cap or 0, network.daily_cap or 0) > settings.CEILING_NETWORK_CAP:
-        raise AboveCeiling(f"Nobody may set a cap above {settings.CEILING_NETWORK_CAP:,} credits.")
+        raise AboveCeiling(f"A cap is at most {settings.CEILING_NETWORK_CAP:,} credits.")
 
 
 def _configure(network: Any, values: Values) -> AdNetwork:
@@ -311,7 +311,7 @@ def _configure(network: Any, values: Values) -> AdNetwork:
 
 @admin.register(AdNetwork)
 class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
-    """Settings, addresses and secrets change when a second person agrees; pausing takes nobody else."""
+    """Settings, addresses and secrets change after approval; one person can pause a network."""
 
     form = AdNetworkForm
     preview_template = "earnings/rate_preview.html"
@@ -359,7 +359,7 @@ class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
         return offered
 
     def has_delete_permission(self, request: HttpRequest, obj: AdNetwork | None = None) -> bool:
-        return False  # Its postbacks name it; a network that is no longer used is disabled.
+        return False  # Postbacks reference it, so an unused network is disabled instead of deleted.
 
     def preview_of(self, form: AdNetworkForm) -> queries.RateEffect | None:
         if not form.changes_rate:
@@ -375,26 +375,24 @@ class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
     def is_proven(self, network: AdNetwork) -> bool | None:
         adapter = ADAPTERS.get(network.slug)
         if adapter is None or not adapter.methods or not adapter.has_path_token:
-            return None  # Nothing of anybody else's is verified.
+            return None  # No third party's signature is verified.
         return bool(adapter.proven_by)
 
     @admin.display(description="proof")
     def proof(self, network: AdNetwork) -> str:
         adapter = ADAPTERS.get(network.slug)
         if adapter is None or self.is_proven(network) is None:
-            return "None is needed: this network calls nothing, or a link of ours."
+            return "Not needed: this network sends no postbacks, or calls our own link."
         if adapter.proven_by:
-            return f"A postback that the network itself has signed is accepted: {adapter.proven_by}"
-        return (
-            "Unproven: no postback that it has signed is public. Have it send a test before you rely on it."
-        )
+            return f"Verified with a postback signed by the network: {adapter.proven_by}"
+        return "Unverified: no postback signed by the network is public. Let it send a test postback first."
 
     @admin.display(description="live secrets")
     def secrets(self, network: AdNetwork) -> str:
         try:
             return str(len(networks.live_secrets(network)))
         except SealedUnderAnotherKey:
-            return "cannot be read: enter them anew, or set the old key again"
+            return "cannot be decrypted: enter them again, or restore the old key"
 
     @admin.display(description="last event", ordering="last_event_at")
     def last_event(self, network: AdNetwork) -> Any:
@@ -405,12 +403,12 @@ def _release(row: Postback, decision: Decision) -> str:
     approval = earnings.request_release(
         postback_id=row.pk, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return approvals.outcome_of(approval, f"{approval.amount} credits are posted.")
+    return approvals.outcome_of(approval, f"{approval.amount} credits were posted.")
 
 
 def _forfeit(row: Postback, decision: Decision) -> str:
     earnings.forfeit(postback_id=row.pk)
-    return "Its credits will never be given."
+    return "Its credits will not be posted."
 
 
 RELEASE_EARLY = ReasonedAction(
@@ -418,9 +416,9 @@ RELEASE_EARLY = ReasonedAction(
     label="Release early",
     permission="earnings.decide_earning",
     effect=lambda row: (
-        f"What is left of {row.credits} credits is given to {row.user} at once, "
-        f"and not at {row.available_at:%Y-%m-%d %H:%M} UTC. "
-        "The network may still take it back, also where it has been spent."
+        f"The remainder of {row.credits} credits is posted to {row.user} now, "
+        f"instead of at {row.available_at:%Y-%m-%d %H:%M} UTC. "
+        "The network can still reverse it, even after the credits are spent."
     ),
     run=_release,
     applies_to=lambda row: allows(row, Event.RELEASE),
@@ -432,7 +430,7 @@ FORFEIT = ReasonedAction(
     label="Forfeit",
     permission="earnings.decide_earning",
     effect=lambda row: (
-        f"{row.user} never gets the {row.credits} credits. Only an adjustment can make up for it."
+        f"{row.user} will not receive the {row.credits} credits. Only an adjustment can undo this."
     ),
     run=_forfeit,
     applies_to=lambda row: allows(row, Event.FORFEIT),

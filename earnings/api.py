@@ -1,8 +1,8 @@
 """
 The API of earnings.
 
-GET /api/user/adNetworks: by which reference each ad network knows the signed-in user.
-GET and POST /api/postbacks/{network}/{token}: what ad networks call when a user has earned something.
+GET /api/user/adNetworks: the signed-in user's reference at each ad network.
+GET and POST /api/postbacks/{network}/{token}: the URL that ad networks call for an earning.
 """
 
 from typing import Any
@@ -42,7 +42,7 @@ _EXAMPLE = OpenApiExample(
 
 
 class AdNetworkSerializer(serializers.Serializer[Any]):
-    """An ad network that rewards users here."""
+    """An enabled ad network."""
 
     network = serializers.CharField(help_text="Name of the network.")
     kind = serializers.ChoiceField(
@@ -50,7 +50,7 @@ class AdNetworkSerializer(serializers.Serializer[Any]):
         help_text="The credit source of its rewards.",
     )
     userReference = serializers.CharField(
-        source="reference", help_text="Give the network's SDK this as the user's id, and nothing else."
+        source="reference", help_text="Pass this to the network's SDK as the user's id."
     )
 
 
@@ -61,18 +61,18 @@ class AdNetworksSerializer(serializers.Serializer[Any]):
 
 
 class AdNetworkViewSet(ViewSet):
-    """What a wallet needs to open an offerwall, a survey or a rewarded video."""
+    """The data that a wallet needs to open an offerwall, a survey or a rewarded video."""
 
-    # Counted with readings of quota and status.
+    # Shares the rate limit of quota and status reads.
     throttle_classes = (user_rate("RELAY_READ_RATE"),)
 
     @extend_schema(
         operation_id="adNetworks",
         tags=["user"],
-        summary="List the ad networks and the user's name at each",
+        summary="List the ad networks with the user's references",
         description=(
-            "A reference is opaque, differs from network to network and never changes. "
-            "Earnings that a network reports for it are the user's."
+            "A reference is opaque, permanent, and different for each network. "
+            "Earnings that a network reports for it are credited to the user."
         ),
         responses={200: AdNetworksSerializer, **problem_responses(errors.NotAuthenticated)},
         examples=[_EXAMPLE],
@@ -88,18 +88,20 @@ _MAX_BYTES = 16 * 1024
 _KEPT_HEADERS = ("content-type", "user-agent", "x-ayetstudios-security-hash", "signature")
 _MAX_HEADER_LENGTH = 300
 _DESCRIPTION = """
-For ad networks, which sign what they send; there is no access token. The path ends in the network's own token.
-Parameters, signature and the text of the answer are the network's; staff find them on the page about ad networks.
-A repeat is answered like the first one and credits nobody twice.
+For ad networks, which sign their requests; there is no access token. The path ends in the network's own token.
+Parameters, signature and response text are defined by the network; see the page about ad networks. A repeat gets the
+same response and is credited once.
 """
 _ANSWERS = {
-    (200, "text/plain"): OpenApiResponse(OpenApiTypes.STR, description="Handled, now or before."),
+    (200, "text/plain"): OpenApiResponse(
+        OpenApiTypes.STR, description="Handled, by this or an earlier request."
+    ),
     (400, "text/plain"): OpenApiResponse(
-        OpenApiTypes.STR, description="Refused for good; some networks are told so by 403."
+        OpenApiTypes.STR, description="Refused permanently; some networks expect 403."
     ),
     (403, "text/plain"): OpenApiResponse(OpenApiTypes.STR, description="Refused for good."),
     (503, "text/plain"): OpenApiResponse(
-        OpenApiTypes.STR, description="Cannot be judged now; send it again."
+        OpenApiTypes.STR, description="Cannot be verified now; send it again."
     ),
     **problem_responses(errors.NotFound, errors.MethodNotAllowed, errors.RequestTooLarge),
 }
@@ -107,7 +109,7 @@ _ANSWERS = {
 
 _DOCUMENTATION: dict[str, Any] = {
     "tags": ["ad networks"],
-    "summary": "Tell of an earning",
+    "summary": "Report an earning",
     "description": _DESCRIPTION,
     "auth": [],
     "request": None,
@@ -117,11 +119,11 @@ _PATH = rf"(?P<network>[a-z0-9-]{{1,40}})/(?P<token>[A-Za-z0-9._-]{{1,{MAX_PATH_
 
 
 class PostbackViewSet(ViewSet):
-    """The raw bytes and the path go to the service; its answer goes back as it is."""
+    """Pass raw bytes and path to the service, and return its response unchanged."""
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
-    # Per sender. Without a counter they pass: a reward that is not taken may be lost.
+    # Per sender. Postbacks pass while Redis is away, because a refused reward may be lost.
     throttle_classes = (user_rate("POSTBACK_RATE"),)
 
     @extend_schema(operation_id="postback", **_DOCUMENTATION)
@@ -154,10 +156,10 @@ def _raw(request: Request, token: str) -> RawRequest:
     query = request.META.get("QUERY_STRING", "").encode("latin-1")
     body = request._request.read(_MAX_BYTES + 1)
     if len(query) > _MAX_BYTES or len(body) > _MAX_BYTES:
-        raise errors.RequestTooLarge(f"A postback may have {_MAX_BYTES} bytes.", maximumBytes=_MAX_BYTES)
+        raise errors.RequestTooLarge(f"A postback has at most {_MAX_BYTES} bytes.", maximumBytes=_MAX_BYTES)
     return RawRequest(
         method=request.method or "",
-        # Some signatures cover the whole address: ours as staff gave it, whatever the Host header claims.
+        # Some signatures cover the whole URL: our public URL, independent of the Host header.
         url=settings.PUBLIC_URL + request.path,
         query=query,
         body=body,

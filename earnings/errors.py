@@ -4,7 +4,7 @@ from gateway.common.errors import DomainError
 
 
 class EarningDecided(DomainError):
-    """Only a held earning can be released early or forfeited, and once."""
+    """Only a held earning can be released early or forfeited."""
 
     code, title, status = "earning-decided", "The earning is not held", 409
 
@@ -14,10 +14,10 @@ class EarningDecided(DomainError):
 
 class NetworkUnguarded(DomainError):
     """
-    A network whose postbacks could be forged is enabled only with limits.
+    A network whose postbacks could be forged can be enabled only with limits.
 
-    One whose signature leaves out user, amount or id needs an address of its own, an address list, both
-    caps and hours of hold; one whose keys sign for every publisher needs the list of our ad units.
+    A network whose signature omits user, amount or id needs a path token, an address list, both caps and
+    a hold; a network whose keys sign for every publisher needs the list of our ad units.
     """
 
     code, title, status = "network-unguarded", "The network cannot be enabled", 409

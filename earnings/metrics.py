@@ -1,4 +1,4 @@
-"""The gauges of ad networks: which are enabled, and what became of their postbacks."""
+"""The gauges of ad networks: enabled networks, and outcomes of postbacks."""
 
 from collections.abc import Iterator
 
@@ -10,13 +10,13 @@ from gateway.common.metrics import gauge, gauges, register
 
 @register
 def postbacks() -> Iterator[Metric]:
-    """Yield held earnings, and the postbacks of the last day that went wrong, in one statement."""
+    """Yield held earnings, and refused or conflicting postbacks of the last day, in one statement."""
     counts = queries.postback_counts()
-    yield gauge("postbacks_held", "Earnings that wait before they are given.", counts.held)
+    yield gauge("postbacks_held", "Held earnings.", counts.held)
     yield gauge("postbacks_held_credits", "Credits of the held earnings.", counts.held_credits)
     yield gauge(
         "postbacks_held_overdue_seconds",
-        "Since the oldest held earning of an enabled network should have been given; 0 where none is late.",
+        "Delay of the oldest overdue held earning of an enabled network; 0 where none is overdue.",
         counts.overdue_age,
     )
     yield gauge(
@@ -26,7 +26,7 @@ def postbacks() -> Iterator[Metric]:
     )
     yield gauge(
         "postbacks_conflicting_in_last_day",
-        "Postbacks of the last 24 hours that came again saying something else.",
+        "Conflicting duplicates of postbacks in the last 24 hours.",
         counts.conflicting,
     )
 
@@ -34,5 +34,5 @@ def postbacks() -> Iterator[Metric]:
 @register
 def networks() -> Iterator[Metric]:
     yield gauges(
-        "ad_network_enabled", "1 where postbacks of the network are taken.", "network", queries.networks()
+        "ad_network_enabled", "1 where postbacks of the network are accepted.", "network", queries.networks()
     )

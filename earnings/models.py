@@ -1,4 +1,4 @@
-"""Ad networks, their users' references and verifier keys, and their postbacks with all factors of a credit."""
+"""Ad networks, their users' references and verifier keys, and postbacks with all factors of their credits."""
 
 import re
 from decimal import Decimal
@@ -29,7 +29,7 @@ _GUARDED = (
     Q(is_enabled=False)
     | Q(is_weak=False)
     | (
-        # A CHECK passes what is unknown, so a missing cap has to be named.
+        # A CHECK accepts unknown, so a missing cap must be excluded explicitly.
         Q(per_event_cap__isnull=False, daily_cap__isnull=False)
         & ~Q(path_token_hash="")
         & Q(allowed_addresses__len__gt=0, per_event_cap__gt=0, daily_cap__gt=0, hold_hours__gt=0)
@@ -38,7 +38,7 @@ _GUARDED = (
 
 
 class AdNetwork(models.Model):
-    """One network's settings. The adapter of the same slug reads its postbacks; `services.networks` unseals secrets."""
+    """One network's settings. Its slug names the adapter; `services.networks` decrypts its secrets."""
 
     slug = models.CharField(max_length=40, unique=True)
     is_enabled = models.BooleanField(default=False, help_text="Postbacks of other networks are not found.")
@@ -111,7 +111,7 @@ class AdNetwork(models.Model):
 
     def clean(self) -> None:
         """
-        Refuse in the form what the database would refuse, and normalize the addresses.
+        Refuse in the form what a database constraint would refuse, and normalise the addresses.
 
         The caller has set `is_weak`.
         """
@@ -136,12 +136,12 @@ class AdNetwork(models.Model):
 
     @property
     def sealed_secrets(self) -> list[str]:
-        """The secrets that a postback may be signed with, the newest first, as they are stored."""
+        """The stored secrets that may sign a postback, newest first."""
         return [secret for secret in (self.current_secret, self.previous_secret) if secret]
 
 
 class NetworkUser(models.Model):
-    """The opaque name of a user at one network: it reveals neither the address nor that two networks mean one user."""
+    """A user's opaque name at one network: it reveals no address, and networks cannot correlate users."""
 
     network = models.ForeignKey(AdNetwork, on_delete=models.PROTECT, related_name="+", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
@@ -159,7 +159,7 @@ class NetworkUser(models.Model):
 
 
 class VerifierKeySet(models.Model):
-    """The public keys of a network that signs with rotating ones, as last fetched: PEM by key id."""
+    """The last fetched public keys of a network that rotates its keys: PEM by key id."""
 
     slug = models.CharField(max_length=40, unique=True)
     keys: Any = models.JSONField()
@@ -181,7 +181,7 @@ class PostbackKind(models.TextChoices):
 
 
 class PostbackState(models.TextChoices):
-    """What became of a postback; `earnings.states` has the transitions."""
+    """The state of a postback; `earnings.states` has the transitions."""
 
     RECEIVED = "RECEIVED", "Received: a reversal whose credit has not come"
     PENDING = "PENDING", "Pending: the network has not decided"
@@ -198,8 +198,8 @@ class Refusal(models.TextChoices):
     FORFEITED = "FORFEITED", "Staff forfeited it while it was held"
 
 
-# Rows that no credit was given for, and that keep none from being given: a repeat of them changes nothing either.
-# Credits stay, also refused ones, and so do reversals that took something back or wait for their credit.
+# Rows without a credit that also prevent none: a repeat of them changes nothing.
+# Credits are kept, even refused ones, and so are reversals that took credits back or wait for their credit.
 WORTHLESS = Q(kind__in=[PostbackKind.INFO, PostbackKind.TEST, PostbackKind.PENDING]) | Q(
     kind=PostbackKind.REVERSAL, state__in=[PostbackState.REFUSED, PostbackState.INFO]
 )
@@ -207,11 +207,11 @@ WORTHLESS = Q(kind__in=[PostbackKind.INFO, PostbackKind.TEST, PostbackKind.PENDI
 
 class Postback(models.Model):
     """
-    One event of a network, stored with the entry that it led to, in one transaction.
+    One event of a network, stored together with its entry in one transaction.
 
-    Unique by network, external id and kind, so a repeat finds the first one; a reversal
-    also by user, so that one that names a wrong user does not block the right one. A
-    credit and its reversal are two rows that name the same `original_id`.
+    Unique by network, external id and kind, so a repeat finds the first row; a reversal
+    also by user, so that one with a wrong user does not block the right one. A credit
+    and its reversal are two rows with the same `original_id`.
     """
 
     network = models.ForeignKey(AdNetwork, on_delete=models.PROTECT, related_name="+", db_index=False)
@@ -301,7 +301,7 @@ class Postback(models.Model):
             ),
         ]
         indexes = [
-            # Rows come in the order of time: a day is a few pages.
+            # Rows are in time order, so a day is a few pages.
             BrinIndex(fields=["received_at"], name="earnings_postback_by_time", autosummarize=True),
             models.Index(fields=["network", "original_id"], name="earnings_postback_original"),
             models.Index(fields=["user", "received_at"], name="earnings_postback_user"),

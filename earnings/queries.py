@@ -1,4 +1,4 @@
-"""Read ad networks and postbacks: which are enabled, what waits, their figures, and the effect of another rate."""
+"""Reads of ad networks and postbacks: their counts and totals, and the effect of a new rate."""
 
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -30,11 +30,11 @@ def networks() -> dict[str, bool]:
 
 
 class PostbackCounts(NamedTuple):
-    """The state of postbacks at one moment: whole credits, and an age in seconds, 0 where none is late."""
+    """A snapshot of postbacks: whole credits, and a delay in seconds, 0 where none is overdue."""
 
     held: int
     held_credits: int
-    # Since the oldest held earning should have been given; those of a network that is off wait for it.
+    # Delay of the oldest overdue held earning; earnings of a paused network do not count.
     overdue_age: float
     # Of the last 24 hours.
     refused: int
@@ -42,7 +42,7 @@ class PostbackCounts(NamedTuple):
 
 
 def postback_counts() -> PostbackCounts:
-    """Return the state of postbacks, in one statement that reads what is held or new."""
+    """Return the snapshot in one statement, which reads only held and recent postbacks."""
     return PostbackCounts(*db.only_row(_POSTBACK_COUNTS, {}))
 
 
@@ -59,7 +59,7 @@ FROM (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
 
 
 class NetworkTotals(NamedTuple):
-    """Since a moment: credits by their state, refusals, and the credits that entries gave and took."""
+    """Totals since a time: credits by state, refusals, and credits granted and reversed by entries."""
 
     since: str
     credited: int
@@ -71,7 +71,7 @@ class NetworkTotals(NamedTuple):
 
 
 def totals_of(network: AdNetwork, *, now: datetime) -> list[NetworkTotals]:
-    """Return the figures of today (UTC), 7 days and 30 days by the time of arrival, in one statement."""
+    """Return the totals of today (UTC), 7 days and 30 days by time of arrival, in one statement."""
     spans = {
         "today": datetime.combine(now.date(), time(), tzinfo=now.tzinfo),
         "7 days": now - timedelta(days=7),
@@ -94,7 +94,7 @@ def totals_of(network: AdNetwork, *, now: datetime) -> list[NetworkTotals]:
 
 
 class Worth(NamedTuple):
-    """The credits of an amount in the network's unit, without any bonus, at the rate before and at the new one."""
+    """The credits of an amount in the network's unit, without bonuses, at the old and the new rate."""
 
     amount: int
     before: int
@@ -104,11 +104,11 @@ class Worth(NamedTuple):
 @dataclass(frozen=True, kw_only=True)
 class RateEffect:
     """
-    What a new rate makes of the same reports of the network.
+    The effect of a new rate on the network's past earnings.
 
-    `earnings` of the last 30 days are credited or held, with `given` credits. At the new rate
-    they would be worth `after`, without the `above_cap` of them that the cap per event would
-    refuse. Each keeps its bonus; the daily cap is left out.
+    `earnings` of the last 30 days were credited or held, with `given` credits. At the new rate
+    they would yield `after` credits, without the `above_cap` of them that the cap per event
+    would refuse. Each keeps its bonus; the daily cap is ignored.
     """
 
     rate: Decimal
@@ -121,7 +121,7 @@ class RateEffect:
 
 
 def rate_effect(*, network: AdNetwork, before: Decimal, now: datetime) -> RateEffect:
-    """Return the effect of the network's new rate, which is not stored yet, instead of `before`; in one statement."""
+    """Return the effect of the network's new, unsaved rate instead of `before`, in one statement."""
     worths = [
         Worth(
             amount,
@@ -137,7 +137,7 @@ def rate_effect(*, network: AdNetwork, before: Decimal, now: datetime) -> RateEf
         state__in=[PostbackState.AVAILABLE, PostbackState.HELD],
         received_at__gte=now - RATE_PERIOD,
     ).annotate(worth=Floor(ExpressionWrapper(F("amount") * Value(network.rate) * bonus, output_field=_EXACT)))
-    # Without a cap, what JSON cannot represent is refused.
+    # Without a cap, amounts that JSON cannot represent are refused.
     cap = min(network.per_event_cap or SAFE_INTEGER_MAX, SAFE_INTEGER_MAX - 1)
     row = recent.aggregate(
         earnings=Count("pk"),

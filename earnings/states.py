@@ -1,8 +1,8 @@
 """
-The state machine of a postback: what can happen in which state, and which state follows.
+The state machine of a postback: the allowed transitions.
 
 A postback is stored as RECEIVED and decided in the same transaction. A reversal stays RECEIVED until its credit
-comes; held credits and announcements change later. What has no line below is over.
+arrives; held credits and announcements change later. States without a line below are final.
 """
 
 from enum import Enum, auto

@@ -25,4 +25,4 @@ def refresh_verifier_keys(**_: Any) -> None:
 def purge(**_: Any) -> None:
     deleted = postbacks.purge(now=timezone.now())
     if deleted:
-        logger.info("%s old postbacks without a credit are deleted", deleted)
+        logger.info("%s old postbacks without a credit were deleted", deleted)

@@ -1,8 +1,8 @@
 """
 The postbacks of ad networks and their proofs: one adapter per network, and `ADAPTERS` by slug.
 
-An adapter turns the bytes of a request into an event, or refuses them. It touches neither the database nor the
-clock; secrets and verifier keys are passed to it.
+An adapter parses the bytes of a request into an event, or refuses them. It uses neither the database nor the clock;
+secrets and verifier keys are arguments.
 """
 
 from earnings.networks.adgem import AdGem

@@ -29,7 +29,7 @@ _REWARD, _INSTALL = "reward", "install"
 
 
 class AdGem(Adapter):
-    """HMAC-SHA256: of the whole address before `&verifier=`, or of the body in the header `Signature`."""
+    """HMAC-SHA256 of the whole URL before `&verifier=`, or of the body in the header `Signature`."""
 
     slug: ClassVar = "adgem"
     title: ClassVar = "AdGem"
@@ -50,7 +50,7 @@ class AdGem(Adapter):
         return _conversion(request.body)
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a reward; a negative amount or payout takes it back. An installation alone pays nothing."""
+        """Read a reward; a negative amount or payout reverses it. An installation alone earns nothing."""
         id_name = "conversion_id" if "conversion_id" in fields else "transaction_id"
         transaction, payout = identifier(fields, id_name), optional_number(fields, "payout")
         conversion = fields.get("conversion_type", _REWARD)
@@ -75,7 +75,7 @@ def _conversion(body: bytes) -> dict[str, str]:
     Return the texts and numbers of `data`, with numbers as plain decimals.
 
     Raises:
-        PostbackRefused: it is no JSON object with such a member, or a name comes twice.
+        PostbackRefused: the body is not a JSON object with `data`, or a name is duplicate.
     """
     try:
         document: Any = json.loads(

@@ -30,10 +30,10 @@ from earnings.networks.base import (
 )
 from earnings.networks.parameters import identifier, kind_of, number
 
-# The signature and the key's id come last, in this order; nothing vouches for what follows them.
+# The signature and the key id come last, in this order; anything after them is unsigned.
 _SIGNED = re.compile(rb"(.+)&signature=([A-Za-z0-9_-]+=*)&key_id=([0-9]{1,20})")
 _MILLISECONDS = re.compile(r"[0-9]{13}", re.ASCII)
-# What the button "verify URL" in AdMob's pages sends.
+# The request of AdMob's "verify URL" button.
 _TEST_AD_UNIT, _TEST_TRANSACTION = "1234567890", "123456789"
 
 
@@ -41,7 +41,7 @@ class AdMob(Adapter):
     """
     The signature covers everything: ECDSA P-256 with SHA-256.
 
-    Google's keys sign for every publisher, so an ad unit of any publisher could name our users.
+    Google's keys sign for every publisher, so any publisher's ad unit could name our users.
     """
 
     slug: ClassVar = "admob"
@@ -57,12 +57,12 @@ class AdMob(Adapter):
         """
         Check Google's signature over the query before it.
 
-        Google signs the percent-decoded text, as postbacks that it has signed show; its pages speak of the query
-        as it is sent, which is accepted too. Either way the signed text alone is split into parameters.
+        Google signs the percent-decoded text, as its real postbacks show; its documentation describes the query as
+        sent, which is accepted too. In both cases only the signed text is split into parameters.
         """
         match = _SIGNED.fullmatch(request.query)
         if match is None:
-            raise PostbackRefused("no signature at the end")
+            raise PostbackRefused("the signature is missing at the end")
         pem = keys.get(match[3].decode())
         if pem is None:
             raise PostbackPostponed("unknown verifier key")
@@ -74,12 +74,12 @@ class AdMob(Adapter):
         raise PostbackRefused("bad signature")
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a reward; the amount is the one that the ad unit is configured with."""
+        """Read a reward; the amount is the ad unit's configured one."""
         transaction = identifier(fields, "transaction_id")
         if not _MILLISECONDS.fullmatch(fields.get("timestamp", "")):
             raise PostbackRefused("no usable timestamp")
         is_test = fields.get("ad_unit") == _TEST_AD_UNIT and transaction == _TEST_TRANSACTION
-        # The test callback may come without a reward.
+        # The test callback may lack a reward.
         amount = Decimal(0) if is_test else number(fields, "reward_amount")
         return PostbackEvent(
             kind=PostbackKind.TEST if is_test else kind_of(amount),
@@ -107,8 +107,8 @@ def _ascending(signed: bytes) -> dict[str, str]:
     """
     Split the signed text, whose names Google sorts.
 
-    In decoded text an `&` inside a value cannot be told from one between parameters, and a wallet chooses
-    `custom_data` freely; a parameter smuggled in there repeats a name or breaks the order.
+    In decoded text, an `&` inside a value looks like a separator, and a wallet chooses `custom_data` freely; an
+    injected parameter is detected because it repeats a name or breaks the order.
     """
     try:
         pairs = [pair.partition("=")[::2] for pair in signed.decode().split("&")]

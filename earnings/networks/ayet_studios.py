@@ -21,7 +21,7 @@ _CHARGEBACK_PREFIX = "r-"
 
 
 class AyetStudios(Adapter):
-    """HMAC-SHA256 of all parameters, sorted by name and encoded again, in a header."""
+    """HMAC-SHA256 of all parameters, sorted by name and re-encoded, in a header."""
 
     slug: ClassVar = "ayet-studios"
     title: ClassVar = "ayeT-Studios"
@@ -46,7 +46,7 @@ class AyetStudios(Adapter):
         return fields
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a conversion, or a chargeback, whose id is the conversion's behind `r-`."""
+        """Read a conversion, or a chargeback, whose id is `r-` and the conversion's id."""
         transaction, amount = identifier(fields, "transaction_id"), number(fields, "currency_amount")
         charged_back = fields.get("is_chargeback", "0")
         if charged_back not in {"0", "1"}:

@@ -1,4 +1,4 @@
-"""The interface of an adapter: what its network signs, what a postback means, which answers the network expects."""
+"""The interface of an adapter: verify a network's signature, parse its postbacks, and give its expected responses."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,25 +9,25 @@ from typing import ClassVar, Protocol
 from credits.models import EntrySource
 from earnings.models import PostbackKind
 
-# Values by name. Where a network signs too little, some of them are unsigned; `covers` says which are signed.
+# Values by name. `covers` lists the signed ones.
 SignedFields = Mapping[str, str]
-# Of the last part of the path, as the routes take it.
+# The path's last part, as accepted by the routes.
 MAX_PATH_TOKEN_LENGTH = 1024
-# A postback whose signature leaves one of these out proves little.
+# A signature without one of these is weak.
 ESSENTIAL = frozenset({"amount", "user", "external_id"})
 
 
 class PostbackRefused(Exception):
-    """The network did not send this, or a repeat could not make it acceptable."""
+    """The network did not send this, or a repeat would be refused too."""
 
 
 class PostbackPostponed(Exception):
-    """It cannot be judged now: a secret or a verifier key is missing. A repeat may be accepted."""
+    """It cannot be verified now: a secret or a verifier key is missing. A repeat may be accepted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawRequest:
-    """A request as it arrived: `url` is our public address without the query, `query` and `body` are unread bytes."""
+    """A raw request: `url` is our public URL without the query; `query` and `body` are unparsed bytes."""
 
     method: str
     url: str
@@ -41,10 +41,10 @@ class RawRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PostbackEvent:
     """
-    What happened, in the network's own unit: `amount` times the network's rate makes credits.
+    An event in the network's own unit: `amount` times the network's rate are credits.
 
-    `original_id` is the credit that a reversal undoes; left out, it is `external_id` itself. `user_ref` may
-    be empty where no user is credited. A reversal takes everything back unless `takes_back` says how much.
+    `original_id` is the id of the reversed credit, by default `external_id`. `user_ref` may be empty where no
+    user is credited. A reversal takes everything back unless `takes_back` has an amount.
     """
 
     kind: PostbackKind
@@ -68,7 +68,7 @@ class PostbackEvent:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status and text that the network understands."""
+    """Status and text that the network expects."""
 
     status: int
     body: str = ""
@@ -79,7 +79,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Handled, now or before; never send it again; send it again later."""
+    """The responses: handled, refused permanently, and retry later."""
 
     ok: Answer
     reject: Answer
@@ -90,7 +90,7 @@ OK_OR_400 = Answers(ok=Answer(200, "OK"), reject=Answer(400, "refused"))
 
 
 class Adapter(Protocol):
-    """One network. `covers` names the fields that its signature authenticates."""
+    """One network. `covers` has the fields that its signature authenticates."""
 
     slug: ClassVar[str]
     title: ClassVar[str]
@@ -98,21 +98,21 @@ class Adapter(Protocol):
     covers: ClassVar[frozenset[str]]
     answers: ClassVar[Answers] = OK_OR_400
     methods: ClassVar[frozenset[str]] = frozenset({"GET"})
-    # How old, or how far ahead, a signed time may be.
+    # Maximum difference of a signed time from now.
     max_age: ClassVar[timedelta | None] = None
     needs_secret: ClassVar[bool] = True
-    # Its keys sign for the ad units of every publisher, so ours are listed.
+    # Whether its keys sign for every publisher, so that our ad units must be listed.
     signs_for_all: ClassVar[bool] = False
-    # The path's last part is the network's own token, checked before the signature.
+    # Whether the path ends in the network's token, verified before the signature.
     has_path_token: ClassVar[bool] = True
-    # Of the header that carries its signature, in lower case.
+    # The name of the signature header, in lower case.
     signature_header: ClassVar[str] = ""
-    # Staff import its earnings from files.
+    # Whether staff import its earnings from files.
     has_reports: ClassVar[bool] = False
-    # The public page with a postback that the network itself has signed, which the tests replay. Without one, only a
-    # test postback of the network proves the adapter.
+    # The public page with a postback signed by the network, which the tests replay. Without one, only the network's
+    # test postback verifies the adapter.
     proven_by: ClassVar[str] = ""
-    # Query parameters of the address that staff paste into the network's page.
+    # Query parameters of the URL that staff enter at the network.
     template: ClassVar[str] = ""
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
@@ -120,13 +120,13 @@ class Adapter(Protocol):
         Return the fields of a request that one of `secrets` or `keys` (PEM by key id) signed.
 
         Raises:
-            PostbackRefused: it is not signed by one of them, or a parameter comes twice.
+            PostbackRefused: it is not signed by one of them, or a parameter is duplicate.
             PostbackPostponed: the key that signed it has not been fetched yet.
         """
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """
-        Return what the fields mean.
+        Return the event of these fields.
 
         Raises:
             PostbackRefused: a field is missing or malformed.
@@ -134,13 +134,13 @@ class Adapter(Protocol):
 
 
 def is_weak(adapter: Adapter) -> bool:
-    """Return whether the network's signature leaves out the user, the amount or the id."""
+    """Return whether the network's signature omits the user, the amount or the id."""
     return not adapter.covers >= ESSENTIAL
 
 
 def check_freshness(adapter: Adapter, event: PostbackEvent, *, now: datetime) -> None:
     """
-    Refuse what is too old or from the future, going by a signed time.
+    Refuse a postback whose signed time is too far from now.
 
     Raises:
         PostbackRefused: it is stale.

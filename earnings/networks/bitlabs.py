@@ -13,22 +13,22 @@ from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, PostbackEvent, PostbackRefused, RawRequest, SignedFields
 from earnings.networks.parameters import hex_hmac, identifier, kind_of, number, optional_number, signed_url
 
-# Publishers name the parameters; these are the names in BitLabs' own examples. Several may come in one address.
+# Publishers choose parameter names; these are the names in BitLabs' examples. A URL may have several of them.
 _STATE_NAMES = ("state", "offer_state", "magic_receipt_state", "cashback_state")
 _NO_STATE = {"", "NONE"}
 _REWARDED = {"COMPLETE", "COMPLETED", "SCREENOUT", "START_BONUS"}
 _UNDECIDED = {"CREATED", "PENDING", "REVIEWING", "STATE_CHANGE"}
-# The amount changed before it was decided; what counts is the amount that comes with COMPLETED.
+# The amount changed before the decision; the amount sent with COMPLETED counts.
 _ADJUSTED = "ADJUSTED"
-# An announced credit is rejected as a whole; a paid one is corrected by the amount that is reported.
+# An announced credit is rejected as a whole; a paid one is reduced by the reported amount.
 _REJECTED = "REJECTED"
 _UNDONE = {"RECONCILIATION", "RECONCILED", _REJECTED}
-# Reconciled offers without stateful callbacks are `or…` of the offer `o…`.
+# A reconciled offer without stateful callbacks has the id `or…` of the offer `o…`.
 _RECONCILED_OFFER, _OFFER = "or", "o"
 
 
 class BitLabs(Adapter):
-    """HMAC-SHA1 of the whole address before `&hash=`, exactly as it was sent."""
+    """HMAC-SHA1 of the whole URL before `&hash=`, exactly as sent."""
 
     slug: ClassVar = "bitlabs"
     title: ClassVar = "BitLabs"
@@ -44,7 +44,7 @@ class BitLabs(Adapter):
         return signed_url(request, name="hash", secrets=secrets, hmac_of=partial(hex_hmac, "sha1"))
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read what became of a survey, an offer, a receipt or a purchase; where there is a state, it decides."""
+        """Read the outcome of a survey, an offer, a receipt or a purchase; a state takes precedence."""
         transaction, amount = identifier(fields, "tx"), number(fields, "val")
         status = _state(fields) or fields.get("type", "").upper()
         kind = _kind(status, fields, is_negative=amount < 0)
@@ -75,7 +75,7 @@ def _kind(status: str, fields: SignedFields, *, is_negative: bool) -> PostbackKi
         return PostbackKind.INFO
     if status in _UNDONE or is_negative:
         return PostbackKind.REVERSAL
-    # The type is a survey's: of an offer it is empty, or COMPLETE also while the offer is pending.
+    # The type is for surveys: for an offer it is empty, or COMPLETE even while the offer is pending.
     if status and status not in _REWARDED:
         raise PostbackRefused("no usable type")
     if fields["tx"].startswith(_OFFER) and not any(name in fields for name in _STATE_NAMES):

@@ -1,4 +1,4 @@
-"""CPX Research: surveys. Its hash covers the transaction's id and nothing else."""
+"""CPX Research: surveys. Its hash covers only the transaction's id."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -32,8 +32,8 @@ class CpxResearch(Adapter):
     """
     MD5 of the transaction's id, a dash and the secret.
 
-    User and amount are not signed: anyone who sees one callback could repeat its
-    hash with another user and amount, so the network is weak.
+    User and amount are not signed: anyone who sees a callback could reuse its hash
+    with another user and amount, so the network is weak.
     """
 
     slug: ClassVar = "cpx-research"
@@ -53,7 +53,7 @@ class CpxResearch(Adapter):
         return fields
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a survey's end; the cancellation carries the id of what it takes back."""
+        """Read a survey's outcome; a cancellation has the id of the reversed credit."""
         transaction, amount = identifier(fields, "trans_id"), number(fields, "amount_local")
         return PostbackEvent(
             kind=_kind(fields, kind_of(amount)),
@@ -68,7 +68,7 @@ def _kind(fields: SignedFields, by_amount: PostbackKind) -> PostbackKind:
     if fields.get("status") == _COMPLETED:
         return by_amount
     if fields.get("status") == _CANCELLED:
-        # A screen-out ends a survey that never paid, unless it names what it had paid for the attempt.
+        # A screen-out pays nothing, unless it has an amount for the attempt.
         never_paid = fields.get("type") == _SCREENED_OUT and by_amount is PostbackKind.INFO
         return PostbackKind.INFO if never_paid else PostbackKind.REVERSAL
     raise PostbackRefused("no usable status")

@@ -21,7 +21,7 @@ from earnings.networks.base import (
 )
 from earnings.networks.parameters import event_of, hex_md5, parameters, require_match, require_reference
 
-# Publishers name the parameter of the user; these names are in the network's own examples.
+# Publishers choose the user's parameter name; these names are in the network's examples.
 _USER_NAMES = ("userId", "appUserId", "userid")
 _MINUTE = re.compile(r"[0-9]{12}", re.ASCII)
 
@@ -30,8 +30,8 @@ class LevelPlay(Adapter):
     """
     MD5 of time, event, user, rewards and key, concatenated.
 
-    Nothing separates the four, so the fixed lengths of the time and of our user
-    reference keep a digit of one from being read as part of the next.
+    The four are concatenated without separators, so time and user reference must have
+    their fixed lengths.
     """
 
     slug: ClassVar = "levelplay"
@@ -39,7 +39,7 @@ class LevelPlay(Adapter):
     kind: ClassVar = EntrySource.VIDEO_ADS
     covers: ClassVar = frozenset({"external_id", "user", "amount", "occurred_at"})
     answers: ClassVar = Answers(ok=Answer(200, "{event_id}:OK"), reject=Answer(400, "refused"))
-    # It repeats for 24 hours, and then daily for a week.
+    # The network retries for 24 hours, then daily for a week.
     max_age: ClassVar = timedelta(days=9)
     template: ClassVar = (
         "userId=[USER_ID]&rewards=[REWARDS]&eventId=[EVENT_ID]&timestamp=[TIMESTAMP]&signature=[SIGNATURE]"
@@ -65,7 +65,7 @@ class LevelPlay(Adapter):
         return signed
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a reward; a negative one takes the event's credits back."""
+        """Read a reward; a negative one reverses the event."""
         try:
             occurred_at = datetime.strptime(fields["timestamp"], "%Y%m%d%H%M").replace(tzinfo=UTC)
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Signed parameters of a request: how they are read, and how their signatures are checked in constant time."""
+"""Parse the signed parameters of a request, and verify signatures in constant time."""
 
 import base64
 import hashlib
@@ -29,7 +29,7 @@ def parameters(query: bytes) -> dict[str, str]:
     Return the decoded parameters of a raw query.
 
     Raises:
-        PostbackRefused: a name comes twice, or the bytes are no query of UTF-8 text.
+        PostbackRefused: a name is duplicate, or the bytes are not a UTF-8 query.
     """
     try:
         pairs = parse_qsl(
@@ -45,7 +45,7 @@ def parameters(query: bytes) -> dict[str, str]:
 
 
 def without_repeats(pairs: list[tuple[str, _Value]]) -> dict[str, _Value]:
-    """Return the pairs by name; of two values it is unknown which one was meant."""
+    """Return the pairs by name; refuse duplicate names, because either value could be meant."""
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise PostbackRefused("repeated parameter")
@@ -61,7 +61,7 @@ def identifier(fields: SignedFields, name: str) -> str:
 
 
 def number(fields: SignedFields, name: str) -> Decimal:
-    """Return a decimal number: no exponent, no infinity, no sign but a minus."""
+    """Return a decimal number; exponents, infinities and plus signs are refused."""
     text = fields.get(name, "")
     if not is_number(text):
         raise PostbackRefused(f"no usable {name}")
@@ -69,7 +69,7 @@ def number(fields: SignedFields, name: str) -> Decimal:
 
 
 def is_number(text: str) -> bool:
-    """Return whether it is a plain number, with at most twelve digits on either side of the point."""
+    """Return whether it is a plain number with at most twelve digits before and after the point."""
     return _NUMBER.fullmatch(text) is not None
 
 
@@ -78,7 +78,7 @@ def optional_number(fields: SignedFields, name: str) -> Decimal | None:
 
 
 def flag(fields: SignedFields, name: str) -> bool:
-    """Return whether it is `true`; what is left out is false."""
+    """Return whether it is `true`; a missing value is false."""
     value = fields.get(name) or "false"
     if value not in {"true", "false"}:
         raise PostbackRefused(f"no usable {name}")
@@ -86,7 +86,7 @@ def flag(fields: SignedFields, name: str) -> bool:
 
 
 def kind_of(amount: Decimal) -> PostbackKind:
-    """Return whether it is a credit or a reversal, by the sign; an amount of zero is information."""
+    """Return the kind by the amount's sign: credit or reversal; zero is information only."""
     if amount == 0:
         return PostbackKind.INFO
     return PostbackKind.CREDIT if amount > 0 else PostbackKind.REVERSAL
@@ -95,7 +95,7 @@ def kind_of(amount: Decimal) -> PostbackKind:
 def event_of(
     fields: SignedFields, *, id_: str, user: str, amount: str, kind: PostbackKind | None = None, **others: Any
 ) -> PostbackEvent:
-    """Return the event of the parameters of these names; without a `kind`, the amount's sign says what it is."""
+    """Return the event of the parameters with these names; the default `kind` follows from the amount's sign."""
     external_id, value = identifier(fields, id_), number(fields, amount)
     return PostbackEvent(
         kind=kind or kind_of(value),
@@ -106,7 +106,7 @@ def event_of(
     )
 
 
-# The opaque name of a user at one network: 32 hex digits.
+# A user's reference at a network: 32 hex digits.
 REFERENCE_LENGTH = 32
 _REFERENCE = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
@@ -117,10 +117,10 @@ def is_reference(text: str) -> bool:
 
 def require_reference(text: str) -> None:
     """
-    Pass where the text has the form of a reference.
+    Check that the text has the form of a reference.
 
     Raises:
-        PostbackRefused: no network has such a reference.
+        PostbackRefused: it does not.
     """
     if not is_reference(text):
         raise PostbackRefused("no usable user reference")
@@ -128,11 +128,11 @@ def require_reference(text: str) -> None:
 
 def require_match(given: str, *, secrets: Sequence[str], compute: Callable[[bytes], str]) -> None:
     """
-    Pass where `compute` makes the given signature of one of the secrets.
+    Check that `compute` returns the given signature for one of the secrets.
 
     Raises:
-        PostbackPostponed: there is no secret; without one nothing is accepted.
-        PostbackRefused: none of them made it.
+        PostbackPostponed: there is no secret.
+        PostbackRefused: no secret matches.
     """
     if not secrets:
         raise PostbackPostponed("no secret is configured")
@@ -146,12 +146,12 @@ def hex_hmac(algorithm: str, message: bytes) -> Callable[[bytes], str]:
 
 
 def base64url_hmac(algorithm: str, message: bytes) -> Callable[[bytes], str]:
-    """Return the function that makes the URL-safe base64 HMAC of the message, without padding."""
+    """Return a function that computes the URL-safe base64 HMAC of the message, without padding."""
     return lambda secret: unpadded(hmac.new(secret, message, algorithm).digest())
 
 
 def hex_md5(before: str) -> Callable[[bytes], str]:
-    """Return the function that makes the MD5 of text with the secret after it, as some networks still do."""
+    """Return a function that computes the MD5 of the text followed by the secret, as some networks do."""
     return lambda secret: hashlib.md5(before.encode() + secret, usedforsecurity=False).hexdigest()
 
 
@@ -167,7 +167,7 @@ def signed_url(
     hmac_of: Callable[[bytes], Callable[[bytes], str]],
 ) -> dict[str, str]:
     """
-    Return the parameters before the last one, `name`, which signs the whole address as it was sent.
+    Return the parameters before the last one, `name`, which signs the whole URL as sent.
 
     Raises:
         PostbackRefused: `name` is not the last parameter, or does not sign the rest.
@@ -175,7 +175,7 @@ def signed_url(
     """
     covered, separator, given = request.query.rpartition(b"&%s=" % name.encode())
     if not separator:
-        raise PostbackRefused("no signature at the end")
+        raise PostbackRefused("the signature is missing at the end")
     message = request.url.encode() + b"?" + covered
     signature = unquote(given.decode("latin-1"))
     require_match(signature, secrets=secrets, compute=hmac_of(message))

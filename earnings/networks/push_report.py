@@ -1,4 +1,4 @@
-"""A push network's daily report, a CSV file: the only place where it says who earned what."""
+"""A push network's daily CSV report, its only source of earnings by user."""
 
 import csv
 import io
@@ -23,7 +23,7 @@ OPTIONAL_COLUMNS = ("payout_usd", "occurred_at")
 
 
 class PushReport(Adapter):
-    """Staff vouch for the file by importing it; no request is ever accepted."""
+    """Staff are responsible for the imported file; requests are never accepted."""
 
     slug: ClassVar = "push-report"
     title: ClassVar = "Push report"
@@ -37,7 +37,7 @@ class PushReport(Adapter):
         raise PostbackRefused("reports are imported")
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a row; a negative amount takes the row of that id back."""
+        """Read a row; a negative amount reverses the row with that id."""
         require_reference(fields.get("user_reference", ""))
         return event_of(
             fields,
@@ -63,7 +63,7 @@ def _time(text: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class ReportLine:
-    """A line of the file: its event, or what is wrong with it."""
+    """A line of the file: its event, or its error."""
 
     number: int
     text: str
@@ -73,10 +73,10 @@ class ReportLine:
 
 def read_report(adapter: Adapter, text: str) -> Iterator[ReportLine]:
     """
-    Yield every line below the header, read or faulty; ids must not repeat within a file.
+    Yield every line below the header with its event or error; ids must be unique within a file.
 
     Raises:
-        PostbackRefused: the header is not as it should be, or the file is no CSV.
+        PostbackRefused: the header is wrong, or the file is not CSV.
     """
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     names = list(reader.fieldnames or [])
@@ -86,25 +86,25 @@ def read_report(adapter: Adapter, text: str) -> Iterator[ReportLine]:
         or len(set(names)) < len(names)
     ):
         raise PostbackRefused(
-            f"the header must have {', '.join(COLUMNS)}; and may have {', '.join(OPTIONAL_COLUMNS)}"
+            f"the header must have {', '.join(COLUMNS)} and may have {', '.join(OPTIONAL_COLUMNS)}"
         )
     seen: set[tuple[str, str]] = set()
     try:
         for row in reader:
             yield _line(adapter, reader.line_num, row, seen)
     except csv.Error as error:
-        raise PostbackRefused(f"line {reader.line_num} is no CSV: {error}") from error
+        raise PostbackRefused(f"line {reader.line_num} is not CSV: {error}") from error
 
 
 def _line(adapter: Adapter, number: int, row: dict[str, str], seen: set[tuple[str, str]]) -> ReportLine:
     text = ",".join(str(value) for value in row.values())
     if None in row or None in row.values():
-        return ReportLine(number, text, None, "as many values as the header has columns are needed")
+        return ReportLine(number, text, None, "the number of values differs from the header")
     try:
         event = adapter.parse(row)
     except PostbackRefused as refusal:
         return ReportLine(number, text, None, str(refusal))
     if (event.external_id, event.kind) in seen:
-        return ReportLine(number, text, None, f"row_id {event.external_id} comes twice")
+        return ReportLine(number, text, None, f"row_id {event.external_id} is duplicate")
     seen.add((event.external_id, event.kind))
     return ReportLine(number, text, event)

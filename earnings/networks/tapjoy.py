@@ -23,7 +23,7 @@ _SIGNED = ("id", "snuid", "currency")
 
 
 class Tapjoy(Adapter):
-    """MD5 of id, user, amount and secret, with colons between them. Any answer but 200 and 403 is repeated."""
+    """MD5 of id, user, amount and secret, separated by colons. Tapjoy retries after any status but 200 and 403."""
 
     slug: ClassVar = "tapjoy"
     title: ClassVar = "Tapjoy"
@@ -35,11 +35,11 @@ class Tapjoy(Adapter):
         given = parameters(request.query)
         signed = {name: given.get(name, "") for name in _SIGNED}
         if any(":" in value for value in signed.values()):
-            raise PostbackRefused("a colon would move a field's border")
+            raise PostbackRefused("a field contains the separator")
         before = "".join(f"{value}:" for value in signed.values())
         require_match(given.get("verifier", "").lower(), secrets=secrets, compute=hex_md5(before))
         return signed
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a reward. Tapjoy documents no reversal; a negative amount would be one."""
+        """Read a reward. Tapjoy documents no reversals; a negative amount counts as one."""
         return event_of(fields, id_="id", user="snuid", amount="currency")

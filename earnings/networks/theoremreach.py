@@ -11,7 +11,7 @@ from earnings.networks.parameters import base64url_hmac, event_of, flag, signed_
 
 
 class TheoremReach(Adapter):
-    """HMAC-SHA1 of the whole address before `&hash=`, in URL-safe base64. `1` is yes and `0` is no."""
+    """HMAC-SHA1 of the whole URL before `&hash=`, in URL-safe base64. Flags are `1` and `0`."""
 
     slug: ClassVar = "theoremreach"
     title: ClassVar = "TheoremReach"
@@ -23,7 +23,7 @@ class TheoremReach(Adapter):
         return signed_url(request, name="hash", secrets=secrets, hmac_of=partial(base64url_hmac, "sha1"))
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a reward, its reversal, or a debug callback, which credits nobody."""
+        """Read a reward, its reversal, or a debug callback, which credits no user."""
         is_reversal, is_test = flag(fields, "reversal"), flag(fields, "debug")
         kind = PostbackKind.TEST if is_test else PostbackKind.REVERSAL if is_reversal else None
         return event_of(fields, id_="tx_id", user="user_id", amount="reward", kind=kind)

@@ -1,8 +1,8 @@
 """
-Our own signed visit link, for push networks that pay for traffic and report nothing about users.
+Our own signed visit link, for push networks that pay for traffic and do not report users.
 
-The link names user, campaign, amount and end; its id pays once. A push network calls it as
-its visit postback.
+The link contains user, campaign, amount and expiry; its id is credited once. A push network
+calls it as its visit postback.
 """
 
 import base64
@@ -55,10 +55,10 @@ def sign_visit(
     Return the last part of a visit link's path; the first visit before `expires_at` earns `amount`.
 
     Raises:
-        ValueError: the link could not carry the amount or the campaign, so it could not be opened.
+        ValueError: the amount or the campaign does not fit into a link.
     """
     if not is_number(f"{amount:f}"):
-        raise ValueError("an amount has at most twelve digits before the point, and twelve behind it")
+        raise ValueError("an amount has at most twelve digits before and after the point")
     fields = {
         "amount": f"{amount:f}",
         "campaign": campaign,

@@ -1,9 +1,9 @@
 """
-What postbacks do to the accounts of their users: credits are posted, held, released, forfeited and taken back.
+The effects of postbacks: credits are posted, held, released, forfeited and taken back.
 
-Everything is decided under the lock of the user's account, which makes one order of a credit, its reversal and their
-repeats: each sees everything that was committed before it. Older postbacks are changed under that lock alone, so
-the order of locks is: own new row, account, older rows.
+Every decision is made under the lock of the user's account, which serialises a credit, its reversal and their repeats:
+each sees everything that was committed before it. Older postbacks are changed only under that lock, so the lock order
+is: own new row, account, older rows.
 """
 
 import logging
@@ -32,14 +32,14 @@ from rewards.services import experience
 from users.models import User
 
 logger = logging.getLogger(__name__)
-# What a decision writes; the rest of a row never changes.
+# The columns that a decision writes; the others never change.
 _DECIDED = ("state", "refused_because", "badge_bonus", "modifier_bonus", "credits", "entry", "available_at")
-# A worker needs well under a minute for so many.
+# A worker processes this many in well under a minute.
 _RELEASE_BATCH = 1_000
 
 
 def decide(postback: Postback, user: User | None) -> None:
-    """Decide a postback that was just stored, with everything that follows from it, and save it."""
+    """Decide a newly stored postback with all its effects, and save it."""
     if user is None or postback.kind in {PostbackKind.INFO, PostbackKind.TEST}:
         apply(postback, Event.IGNORE)
     else:
@@ -58,7 +58,7 @@ def _decide_credit(postback: Postback, user: User) -> None:
     benefits = queries.current_rewards(user=user, now=postback.received_at).benefits
     postback.badge_bonus = benefits.badge_bonuses[MODIFIER_TYPE_BY_SOURCE[source]]
     postback.modifier_bonus = benefits.modifier_bonuses[MODIFIER_TYPE_BY_SOURCE[source]]
-    # No network pays more than the maximum for one event.
+    # The maximum for one event of any network.
     postback.credits = min(_worth(postback, postback.amount), SAFE_INTEGER_MAX)
     _close_announcements(postback, Event.CONFIRM)
     remaining = _apply_earlier_reversals(postback)
@@ -134,7 +134,7 @@ def _earned_that_day(credit: Postback) -> int:
 
 
 def _post(credit: Postback, user: User, *, credits: int) -> None:
-    """Post credits and the experience that they are worth. The caller holds the lock and saves."""
+    """Post credits and their experience. The caller holds the lock and saves."""
     if credits:
         source, key = ADAPTERS[credit.network.slug].kind, _entry_key(credit)
         credit.entry = entries.grant(user=user, credits=credits, source=source, key=key)
@@ -145,8 +145,8 @@ def _entry_key(postback: Postback) -> str:
     return f"earning:{postback.network.slug}:{postback.external_id}"
 
 
-# --- Reversals. Several may share one credit; each keeps on its row what it took, so a credit is worth its own
-# credits less theirs.
+# --- Reversals. Several may share one credit; each stores what it took, so a credit's remainder is its own credits
+# minus theirs.
 
 
 def _apply_earlier_reversals(credit: Postback) -> int:
@@ -165,7 +165,7 @@ def _refuse_reversal(reversal: Postback) -> None:
     apply(reversal, Event.REFUSE)
     reversal.refused_because = Refusal.ANOTHERS_CREDIT
     logger.error(
-        "a reversal of %s names another user than %s, which is another user's: nothing is taken back",
+        "a reversal of %s names another user than %s: nothing is taken back",
         reversal.network,
         reversal.original_id,
     )
@@ -176,16 +176,16 @@ def _take_back(reversal: Postback, credit: Postback, user: User) -> None:
     _reduce(credit, reversal)
     if credit.entry_id is None or not reversal.credits:
         return
-    # A prefix: ids are the networks' own, and one that ends like a suffix of ours would take its key.
+    # A prefix, because a network's id could end like a suffix of ours.
     key = f"reversed-{_entry_key(reversal)}"
     reversal.entry = entries.reverse(
         user=user, credits=reversal.credits, source=EntrySource.EARNING_REVERSAL, key=key
     )
     gained = ExperienceEntry.objects.get(key=_entry_key(credit)).amount
     posted = CreditEntry.objects.get(pk=credit.entry_id).amount
-    # What was taken before the credits were posted is not among them.
+    # Credits taken before they were posted are not included.
     before = taken_before - (credit.credits - posted)
-    # In proportion; nothing is left over when the last credit goes.
+    # Proportional; the last reversal takes the whole remainder.
     lost = gained * (before + reversal.credits) // posted - gained * before // posted
     if lost:
         experience.take_back(
@@ -204,7 +204,7 @@ def _reduce(credit: Postback, reversal: Postback) -> int:
         amount_left = credit.amount - amount_taken - reversal.takes_back
     if amount_left > 0:
         remaining = min(before, _worth(credit, amount_left))
-    # Of several earlier reversals one may have taken everything.
+    # An earlier reversal may have taken everything.
     elif credit.state != PostbackState.REVERSED:
         apply(credit, Event.REVERSE)
     apply(reversal, Event.REVERSE)
@@ -213,7 +213,7 @@ def _reduce(credit: Postback, reversal: Postback) -> int:
 
 
 def _taken_from(credit: Postback) -> tuple[int, Decimal]:
-    """Return what reversals have taken so far: in credits, and in the network's own unit."""
+    """Return the total of earlier reversals: in credits, and in the network's own unit."""
     applied = _related(credit, PostbackKind.REVERSAL).filter(state=PostbackState.REVERSED)
     sums = applied.aggregate(credits=Sum("credits"), amount=Sum("takes_back"))
     return sums["credits"] or 0, sums["amount"] or Decimal(0)
@@ -225,13 +225,13 @@ def _taken_from(credit: Postback) -> tuple[int, Decimal]:
 @transaction.atomic(durable=True)
 def release(*, postback_id: int, now: datetime) -> bool:
     """
-    Post held credits; False where they are not due, no longer held, or the network is paused.
+    Post held credits; return False where they are not due or not held, or the network is paused.
 
     Raises:
-        EarningDecided: the postback has no user, so it was never held.
+        EarningDecided: the postback has no user.
     """
     user = _lock_owner(postback_id)
-    # Read again: the row may have been reversed or released before the account was locked.
+    # Read again under the lock: the row may have been reversed or released.
     credit = Postback.objects.select_related("network").filter(_due(now), pk=postback_id).first()
     if credit is None:
         return False
@@ -242,10 +242,10 @@ def release(*, postback_id: int, now: datetime) -> bool:
 @transaction.atomic
 def release_early(*, postback_id: int) -> Postback:
     """
-    Post held credits before they are due, also while the network is paused. Joins the caller's transaction.
+    Post held credits before they are due, even while the network is paused. Joins the caller's transaction.
 
     Raises:
-        EarningDecided: the postback is not held, or no longer.
+        EarningDecided: the postback is not held.
     """
     credit, user = _lock_held(postback_id, Event.RELEASE)
     _release(credit, user)
@@ -254,13 +254,13 @@ def release_early(*, postback_id: int) -> Postback:
 
 def request_release(*, postback_id: int, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Ask for the early release of held credits, and post them at once where one person may.
+    Request the early release of held credits; post them at once within the limit of one person.
 
     A repeated key returns the first request.
 
     Raises:
         PermissionDenied, ReasonRequired, AboveCeiling, RequestConflict: see `approvals.ask`.
-        EarningDecided: the postback is not held, or no longer.
+        EarningDecided: the postback is not held.
     """
     credit = Postback.objects.select_related("user").get(pk=postback_id)
     if not allows(credit, Event.RELEASE):
@@ -281,7 +281,7 @@ def request_release(*, postback_id: int, actor: User, reason: str, key: str) -> 
 
 def _carry_out(approval: ApprovalRequest) -> Done:
     credit = release_early(postback_id=int(approval.object_id))
-    return Done(f"{credit.entry.amount if credit.entry else 0} credits are posted.", credit, credit.entry)
+    return Done(f"{credit.entry.amount if credit.entry else 0} credits were posted.", credit, credit.entry)
 
 
 RELEASE = approval_kinds.register(
@@ -299,10 +299,10 @@ RELEASE = approval_kinds.register(
 @transaction.atomic
 def forfeit(*, postback_id: int) -> None:
     """
-    Never post held credits; a later reversal takes nothing back. Joins the caller's transaction.
+    Forfeit held credits; a later reversal takes nothing back. Joins the caller's transaction.
 
     Raises:
-        EarningDecided: the postback is not held, or no longer.
+        EarningDecided: the postback is not held.
     """
     credit, _ = _lock_held(postback_id, Event.FORFEIT)
     apply(credit, Event.FORFEIT)
@@ -312,10 +312,10 @@ def forfeit(*, postback_id: int) -> None:
 
 def release_due(*, now: datetime) -> int:
     """
-    Release what is due, oldest first; return how many. One sweep runs at a time and leaves the rest to the next.
+    Release due credits, oldest first; return how many. One sweep runs at a time; the next one continues.
 
-    Held credits of a paused network wait until it is resumed, because its reversals are refused meanwhile. What
-    cannot be released is logged and tried again by the next sweep; it does not keep the others back.
+    Held credits of a paused network wait until it is resumed, because its reversals are refused meanwhile. A credit
+    that cannot be released is logged and retried by the next sweep; it does not delay the others.
     """
     due = Postback.objects.filter(_due(now)).order_by("available_at", "pk")
     with try_lease("earnings.release_due") as acquired:
@@ -331,14 +331,14 @@ def _try_release(postback_id: int, now: datetime) -> bool:
 
 def _lock_owner(postback_id: int) -> User:
     postback = Postback.objects.select_related("user").get(pk=postback_id)
-    if postback.user is None:  # A test, or information without a user: such rows are never held.
+    if postback.user is None:  # Tests and information without a user are never held.
         raise EarningDecided(state=postback.get_state_display())
     entries.lock_account(user=postback.user)
     return postback.user
 
 
 def _lock_held(postback_id: int, event: Event) -> tuple[Postback, User]:
-    """Return the postback, read under its account's lock, and its user, where the event is still possible."""
+    """Return the postback, read under its account's lock, and its user, if the transition is still allowed."""
     user = _lock_owner(postback_id)
     credit = Postback.objects.select_related("network").get(pk=postback_id)
     if not allows(credit, event):
@@ -358,9 +358,9 @@ def _due(now: datetime) -> Q:
 
 def forget(user: User) -> None:
     """
-    Delete the user's names at the networks and what the networks sent, and keep what was decided and credited.
+    Delete the user's references and the networks' raw data; keep decisions and credits.
 
-    A network that reverses an earning later finds nobody.
+    A later reversal by a network finds no user.
     """
     NetworkUser.objects.filter(user=user).delete()
     Postback.objects.filter(user=user).update(raw=b"", headers={}, request_id="")

@@ -1,9 +1,9 @@
 """
-Ad networks: their settings and addresses, what they sign with, and the references by which they know our users.
+Ad networks: settings, addresses, secrets, and the references of our users.
 
-Each network has two live secrets, sealed in the database: some signatures need the secret itself, so a hash would
-not do. A reference is opaque and belongs to one user at one network. Google's verifier keys are fetched by a
-periodic task, so a postback never waits for another service.
+Each network has up to two valid secrets, encrypted in the database: some signatures need the secret itself, so a hash
+is not enough. A reference is opaque and belongs to one user at one network. A periodic task fetches Google's verifier
+keys, so a postback never waits for another service.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _PATH_TOKEN_BYTES = 32
 _SEAL_PURPOSE = "earnings.network-secret"
 _REFERENCE_SALT = "earnings.network-user"
 _ADMOB = "admob"
-# Google asks to keep its keys for a day at most. Until a key has been fetched, its postbacks must come again.
+# Google requires caching its keys for at most a day. Postbacks with an unknown key are postponed.
 MAX_VERIFIER_KEY_AGE = timedelta(hours=24)
 
 
@@ -44,7 +44,7 @@ def ensure(*, slug: str) -> AdNetwork:
     Return the network's row, created disabled by the first caller.
 
     Raises:
-        KeyError: there is no adapter of that slug.
+        KeyError: there is no adapter with that slug.
     """
     adapter = ADAPTERS[slug]
     network, _ = AdNetwork.objects.get_or_create(slug=slug, defaults={"is_weak": is_weak(adapter)})
@@ -54,16 +54,16 @@ def ensure(*, slug: str) -> AdNetwork:
 @transaction.atomic
 def configure(*, slug: str, **values: Any) -> AdNetwork:
     """
-    Change settings of a network by the names of its columns. Joins the caller's transaction.
+    Change settings of a network, by column names. Joins the caller's transaction.
 
     Raises:
-        ValidationError: the values are out of range, or the network is weak and would be enabled unguarded.
-        KeyError: there is no adapter of that slug.
+        ValidationError: the values are out of range, or a weak network would be enabled without limits.
+        KeyError: there is no adapter with that slug.
     """
     network = _lock(ensure(slug=slug).slug)
     for name, value in values.items():
         setattr(network, name, value)
-    # The adapter decides, whatever the row was created with.
+    # The adapter's current value counts, not the row's.
     network.is_weak = is_weak(ADAPTERS[slug])
     network.full_clean()
     network.save(update_fields=[*values, "is_weak"])
@@ -72,33 +72,33 @@ def configure(*, slug: str, **values: Any) -> AdNetwork:
 
 def switch(*, slug: str, is_enabled: bool) -> bool:
     """
-    Enable or pause a network; False where it was so already.
+    Enable or pause a network; return False where nothing changes.
 
     Raises:
-        NetworkUnguarded: its postbacks could be forged, and nothing limits them.
+        NetworkUnguarded: its postbacks could be forged and it lacks limits.
     """
     if not AdNetwork.objects.filter(slug=slug, is_enabled=not is_enabled).exists():
         return False
     try:
         configure(slug=slug, is_enabled=is_enabled)
     except ValidationError as error:
-        # The form's rule and the database's say the same.
+        # The form's rule equals the database constraint.
         raise NetworkUnguarded(" ".join(dict.fromkeys(error.messages))) from error
     return True
 
 
 def new_path_token() -> str:
-    """Return a token for the end of a network's address, which nothing accepts yet."""
+    """Return a token for a network's URL, which is not accepted yet."""
     return secrets.token_urlsafe(_PATH_TOKEN_BYTES)
 
 
 def accept_path_token(*, slug: str, token_hash: str) -> None:
-    """Accept the token of that hash at the end of the network's address, and no other any more."""
+    """Accept only the token with that hash in the network's URL."""
     AdNetwork.objects.filter(pk=ensure(slug=slug).pk).update(path_token_hash=token_hash)
 
 
 def address_of(*, slug: str, token: str) -> str:
-    """Return the address that staff paste into the network's page, macros included."""
+    """Return the URL that staff enter at the network, including macros."""
     template = ADAPTERS[slug].template
     return f"{settings.PUBLIC_URL}/api/postbacks/{slug}/{token}" + (f"?{template}" if template else "")
 
@@ -121,34 +121,34 @@ def _lock(slug: str) -> AdNetwork:
 
 def live_secrets(network: AdNetwork) -> list[str]:
     """
-    Return the secrets that a postback may be signed with, the newest first.
+    Return the secrets that may sign a postback, newest first.
 
     Raises:
-        SealedUnderAnotherKey: one of them cannot be read, so no signature can be checked.
+        SealedUnderAnotherKey: one of them cannot be decrypted, so no signature can be verified.
     """
     return [_unseal(sealed) for sealed in network.sealed_secrets]
 
 
 def sealed(secret: str) -> str:
     """
-    Return the secret as it may be stored until it is set.
+    Return the encrypted secret, to be stored until it is set.
 
     Raises:
         ValueError: the secret is empty.
     """
     secret = secret.strip()
     if not secret:
-        raise ValueError("a secret is not empty")
+        raise ValueError("a secret must not be empty")
     return _seal(secret)
 
 
 @transaction.atomic
 def set_sealed_secret(*, slug: str, sealed: str, now: datetime) -> None:
     """
-    Accept a new secret that `sealed` made; the one before it stays live until `retire_secret`.
+    Accept a new secret from `sealed`; the previous one stays valid until `retire_secret`.
 
     Raises:
-        SealedUnderAnotherKey: it cannot be read any more.
+        SealedUnderAnotherKey: it can no longer be decrypted.
     """
     network = _lock(ensure(slug=slug).slug)
     if network.current_secret and _equals(network.current_secret, _unseal(sealed)):
@@ -163,12 +163,12 @@ def retire_secret(*, slug: str) -> None:
 
 
 def reseal_secrets() -> Resealed:
-    """Seal every secret under the first key, so that the other keys can be thrown away; what none opens stays."""
+    """Encrypt every secret under the first key, so that the other keys can be removed; undecryptable ones stay."""
     return reseal(AdNetwork.objects.all(), keys=settings.AD_NETWORK_SECRET_KEYS, purpose=_SEAL_PURPOSE)
 
 
 def _equals(sealed: str, secret: str) -> bool:
-    """Return whether it is that secret; one that cannot be read is another."""
+    """Return whether it is that secret; False where it cannot be decrypted."""
     try:
         return _unseal(sealed) == secret
     except SealedUnderAnotherKey:
@@ -187,7 +187,7 @@ def _unseal(sealed: str) -> str:
 
 
 class NetworkReference(NamedTuple):
-    """An enabled network, what it rewards, and the user's reference there."""
+    """An enabled network, its credit source, and the user's reference."""
 
     network: str
     kind: str
@@ -195,11 +195,11 @@ class NetworkReference(NamedTuple):
 
 
 def reference_of(*, user: User, network: AdNetwork) -> str:
-    """Return the user's reference at the network, stored by the first of any number of simultaneous callers."""
+    """Return the user's reference at the network; the first of concurrent callers stores it."""
     digest = salted_hmac(_REFERENCE_SALT, f"{network.slug}:{user.pk}", algorithm="sha256").hexdigest()
     row = NetworkUser(network=network, user_id=user.pk, reference=digest[:REFERENCE_LENGTH])
     NetworkUser.objects.bulk_create([row], ignore_conflicts=True)
-    # A row from before SECRET_KEY was changed keeps its reference.
+    # A row from before a change of SECRET_KEY keeps its reference.
     return NetworkUser.objects.get(network=network, user_id=user.pk).reference
 
 
@@ -228,13 +228,13 @@ def user_of_reference(*, network: AdNetwork, reference: str) -> User | None:
 
 
 def refresh_verifier_keys(*, now: datetime) -> bool:
-    """Fetch and store the keys; return whether that worked. Where AdMob is not enabled there is nothing to do."""
+    """Fetch and store the keys; return whether that succeeded. Without AdMob, do nothing."""
     if not AdNetwork.objects.filter(slug=_ADMOB, is_enabled=True).exists():
         return False
     try:
         keys = _verifier_keys(fetch_json(settings.ADMOB_KEYS_URL))
     except (FetchFailed, ValueError) as error:
-        logger.warning("the verifier keys cannot be fetched, the last ones stay: %s", error)
+        logger.warning("the verifier keys could not be fetched, the previous ones stay: %s", error)
         return False
     VerifierKeySet.objects.update_or_create(slug=_ADMOB, defaults={"keys": keys, "fetched_at": now})
     return True
@@ -243,12 +243,12 @@ def refresh_verifier_keys(*, now: datetime) -> bool:
 def _verifier_keys(document: Any) -> dict[str, str]:
     listed = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(listed, list):
-        raise ValueError("the answer is no list of keys")
+        raise ValueError("the response is not a list of keys")
     keys = {
         str(key["keyId"]): key["pem"]
         for key in listed
         if isinstance(key, dict) and isinstance(key.get("pem"), str) and "keyId" in key
     }
     if not keys:
-        raise ValueError("the list holds no usable key")
+        raise ValueError("the list has no usable key")
     return keys

@@ -2,8 +2,8 @@
 A postback from the network's request to its row, in a fixed order of checks.
 
 Network enabled → path token → address list → signature → freshness → form → user → row → decision (`earnings`).
-A request that fails the first two gets the same 404 as a wrong path; after that it gets the answer that its
-network expects.
+A request that fails the first two gets the same 404 as a wrong path; later failures get the response that its network
+expects.
 """
 
 import hashlib
@@ -34,25 +34,25 @@ from users.models import User
 logger = logging.getLogger(__name__)
 # Short transactions: postbacks arrive meanwhile.
 _PURGE_BATCH = 2_000
-# How long postbacks that gave no credits are kept. Networks repeat a postback for nine days.
+# Retention of postbacks without credits. Networks retry a postback for nine days.
 _KEPT_DAYS = 400
 
 
 def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = "") -> Answer:
     """
-    Check a postback, store it with what follows from it, and return the answer that the network expects.
+    Verify a postback, store it with its effects, and return the response that the network expects.
 
-    A repeat is answered like the first one and changes nothing. What is refused leaves no row.
+    A repeat gets the same response and changes nothing. A refused postback leaves no row.
 
     Raises:
-        NotFound: there is no such network, it is disabled, does not use the method, or the path's token is not its own.
+        NotFound: the network does not exist, is disabled or does not use the method, or the path's token is wrong.
     """
     adapter, network = _find_network(slug, request)
     try:
         _require_allowed_sender(network, request)
         event, user = verify(adapter, network, request, now=now)
     except PostbackPostponed as reason:
-        logger.error("a postback of %s must come again: %s", slug, reason)
+        logger.error("a postback of %s is postponed: %s", slug, reason)
         return adapter.answers.retry
     except PostbackRefused as reason:
         logger.warning("a postback of %s is refused: %s", slug, reason)
@@ -83,25 +83,25 @@ def _find_network(slug: str, request: RawRequest) -> tuple[Adapter, AdNetwork]:
 
 def _require_allowed_sender(network: AdNetwork, request: RawRequest) -> None:
     if network.allowed_addresses and not is_within(request.sender, network.allowed_addresses):
-        raise PostbackRefused("the sender's address is not on the list")
+        raise PostbackRefused("the sender's address is not in the list")
 
 
 def verify(
     adapter: Adapter, network: AdNetwork, request: RawRequest, *, now: datetime
 ) -> tuple[PostbackEvent, User | None]:
     """
-    Return what the network reports and about whom, once its signature and time have been checked. Nothing is stored.
+    Return the event and its user, after verifying signature and time. Nothing is stored.
 
     Raises:
-        PostbackRefused: the network did not send this, or reports nothing that could be accepted.
-        PostbackPostponed: it cannot be judged now.
+        PostbackRefused: the network did not send this, or it cannot be accepted.
+        PostbackPostponed: it cannot be verified now.
     """
     keys = {} if adapter.needs_secret else _verifier_keys(adapter.slug, now=now)
     fields = adapter.verify(request, secrets=_secrets(network), keys=keys)
     event = adapter.parse(fields)
     check_freshness(adapter, event, now=now)
     if adapter.signs_for_all and event.is_about_credits and event.ad_unit not in network.allowed_ad_units:
-        raise PostbackRefused("the ad unit is not on the list")
+        raise PostbackRefused("the ad unit is not in the list")
     user = networks.user_of_reference(network=network, reference=event.user_ref)
     if user is None and event.is_about_credits:
         raise PostbackRefused("unknown user")
@@ -112,7 +112,7 @@ def _secrets(network: AdNetwork) -> list[str]:
     try:
         return networks.live_secrets(network)
     except SealedUnderAnotherKey as error:
-        raise PostbackPostponed("no key of AD_NETWORK_SECRET_KEYS opens a secret") from error
+        raise PostbackPostponed("no key in AD_NETWORK_SECRET_KEYS decrypts a secret") from error
 
 
 def _verifier_keys(slug: str, *, now: datetime) -> dict[str, str]:
@@ -122,7 +122,7 @@ def _verifier_keys(slug: str, *, now: datetime) -> dict[str, str]:
 
 
 def _raw(adapter: Adapter, request: RawRequest) -> bytes:
-    """Return what to keep: the query or the body; of a signed path the content without its signature."""
+    """Return the data to store: the query or the body; for a signed path its content without the signature."""
     if not adapter.has_path_token:
         return request.path_token.partition(".")[0].encode()
     return request.body or request.query
@@ -130,7 +130,7 @@ def _raw(adapter: Adapter, request: RawRequest) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifiedEvent:
-    """An event that its network did report, and what came with it."""
+    """A verified event, with the request's data."""
 
     network: AdNetwork
     event: PostbackEvent
@@ -142,7 +142,7 @@ class VerifiedEvent:
 
     @property
     def payload_hash(self) -> str:
-        """SHA-256 of what the event reports; times and signatures differ between repeats and are left out."""
+        """SHA-256 of the event's content, without times and signatures, which differ between repeats."""
         event = self.event
         payout = "" if event.payout_usd is None else f"{event.payout_usd.normalize():f}"
         amount = f"{event.amount.normalize():f}"
@@ -173,7 +173,7 @@ class VerifiedEvent:
 
 @transaction.atomic(durable=True)
 def record(verified: VerifiedEvent) -> bool:
-    """Store an event with everything that follows from it; False for a repeat, which changes nothing."""
+    """Store an event with all its effects; return False for a repeat, which changes nothing."""
     postback = verified.to_row()
     if not _insert(postback):
         _compare_with_first(verified)
@@ -192,7 +192,7 @@ RETURNING id
 
 
 def _insert(postback: Postback) -> bool:
-    """Store the row by its unique key; False where it is stored already. A competing insert is waited for."""
+    """Store the row by its unique key; return False where it exists. Waits for a concurrent insert."""
     values = {
         column.attname: column.get_db_prep_save(getattr(postback, column.attname), connection)
         for column in _COLUMNS
@@ -215,10 +215,10 @@ def _compare_with_first(repeat: VerifiedEvent) -> None:
 
 def purge(*, now: datetime) -> int:
     """
-    Delete old rows that no credit was given for, and return how many they were.
+    Delete old rows without a credit; return how many.
 
-    A repeat of such a row is stored again and credits nobody, as before: the row of its
-    credit, if there is one, stays and decides.
+    A repeat of such a row is stored again and credits no user, as before: the row of
+    its credit, if there is one, is kept and decides.
     """
     old = Postback.objects.filter(
         WORTHLESS, entry=None, received_at__lt=now - timedelta(days=_KEPT_DAYS)

@@ -1,11 +1,11 @@
 """
-Push networks, which report no user in a postback of their own.
+Push networks, which do not report users by postback.
 
-Their reports are imported by staff: a file is checked whole before its first row is recorded, and may be imported
-again. Or notifications carry our visit links: one per delivered notification, paid once, until it expires.
+Staff import their reports: a file is validated as a whole before its first row is recorded, and can be imported again.
+Or notifications contain our visit links: one per delivered notification, credited once, until it expires.
 
-Staff who import a file or mint a link ask for its credits: above the limits of one person, a second one decides. A
-request names the file by its digest, so what is imported is what was approved.
+Importing a file or minting a link requests its credits: above the limits of one person, a second person decides. A
+request contains the file's digest, so that the imported file is the approved one.
 """
 
 import hashlib
@@ -35,9 +35,9 @@ _USERS_AT_ONCE = 1_000
 @dataclass(frozen=True)
 class ImportResult:
     """
-    What became of a file: rows that were new, rows that had been imported before; or only its errors by line.
+    The result of a file: new rows and rows already imported, or only its errors by line.
 
-    `approval` is the request for it; nothing is imported before that is carried out.
+    `approval` is its request; nothing is imported before its approval.
     """
 
     new: int
@@ -56,11 +56,11 @@ class _Report:
 
 def check_report(*, slug: str, text: str) -> ImportResult:
     """
-    Check every row of a report and record none; all rows count as new.
+    Validate every row of a report without recording; all rows count as new.
 
     Raises:
-        PostbackRefused: the header is not as it should be, or the file is no CSV.
-        ValueError: the network has no reports, or is not enabled.
+        PostbackRefused: the header is wrong, or the file is not CSV.
+        ValueError: the network has no reports, or is disabled.
     """
     report = _read(slug, text)
     return ImportResult(0 if report.errors else len(report.lines), 0, report.errors)
@@ -68,10 +68,10 @@ def check_report(*, slug: str, text: str) -> ImportResult:
 
 def import_report(*, slug: str, text: str, actor: User, reason: str, now: datetime) -> ImportResult:
     """
-    Ask for the credits of a report, and once that is approved, record every row in a transaction of its own.
+    Request the credits of a report and, once approved, record every row in a transaction of its own.
 
-    None is recorded where any line is faulty. A row that was imported before changes nothing, so a file that broke
-    off is simply imported again, and a file that waits for approval as well.
+    No row is recorded if any line is invalid. A row that was already imported changes nothing, so import the same file
+    again after an interruption or after its approval.
 
     Raises:
         PostbackRefused, ValueError: see `check_report`.
@@ -91,7 +91,7 @@ def _read(slug: str, text: str) -> _Report:
     adapter = ADAPTERS.get(slug)
     network = AdNetwork.objects.filter(slug=slug, is_enabled=True).first()
     if adapter is None or not adapter.has_reports or network is None:
-        raise ValueError(f"{slug} has no reports, or is not enabled")
+        raise ValueError(f"{slug} has no reports, or is disabled")
     lines = list(read_report(adapter, text))
     users = _users_of(network, [line.event for line in lines if line.event])
     errors = [(line.number, error) for line in lines if (error := _error(line, users))]
@@ -99,7 +99,7 @@ def _read(slug: str, text: str) -> _Report:
 
 
 def _request_for(report: _Report, text: str, actor: User, reason: str) -> ApprovalRequest:
-    """Return the request for this very file that was carried out or waits, or ask for it."""
+    """Return the pending or approved request for this file, or create it."""
     digest = hashlib.sha256(text.encode()).hexdigest()
     earlier = ApprovalRequest.objects.filter(kind=IMPORT.name, payload__sha256=digest)
     live = earlier.filter(status=ApprovalRequest.Status.DONE) | earlier.waiting()
@@ -135,7 +135,7 @@ IMPORT = approval_kinds.register(
         decides="earnings.decide_adnetwork",
         pool=CREDITS,
         carry_out=lambda approval: Done(
-            "Import the same file again, and it is posted.", AdNetwork.objects.get(pk=approval.object_id)
+            "Import the same file again to post it.", AdNetwork.objects.get(pk=approval.object_id)
         ),
     )
 )
@@ -170,17 +170,17 @@ def request_visit_link(
     *, user: User, campaign: str, amount: Decimal, lifetime: timedelta, actor: User, reason: str, key: str
 ) -> tuple[ApprovalRequest, str]:
     """
-    Ask for a link that earns the user `amount` units of the visit link's rate, once, for `lifetime` from its approval.
+    Request a link that earns the user `amount` units of the visit link's rate once, within `lifetime` of its approval.
 
-    Return the link as well once the request is carried out, the same one for a repeated key; until then it is empty.
+    Also return the link once the request is approved, the same one for a repeated key; until then it is empty.
 
     Raises:
         PermissionDenied, ReasonRequired, AboveCeiling, RequestConflict: see `approvals.ask`.
-        ValueError: visit links are not enabled or have no secret; `amount` or `lifetime` is not positive, or more
-            than a link can carry; or the campaign's name is too long for one.
+        ValueError: visit links are disabled or have no secret; or `amount`, `lifetime` or the campaign's name does not
+            fit into a link.
     """
     network = _of_visits(amount, lifetime)
-    # What no link could carry is refused before anybody is asked.
+    # Values that do not fit into a link are refused before the request.
     _visit_link(network, user, campaign, amount, expires_at=datetime.now(UTC) + lifetime, jti=_jti(2**63))
     worth = _credits(network, amount)
     approval = approvals.ask(
@@ -192,7 +192,7 @@ def request_visit_link(
         person=user,
         amount=worth,
         payload={"campaign": campaign, "amount": f"{amount:f}", "seconds": int(lifetime.total_seconds())},
-        changes={campaign[:80]: ("", f"a link worth {worth:,} credits before bonuses")},
+        changes={campaign[:80]: ("", f"a link for {worth:,} credits before bonuses")},
     )
     if approval.decided_at is None or approval.status != ApprovalRequest.Status.DONE:
         return approval, ""
@@ -210,7 +210,7 @@ LINK = approval_kinds.register(
         decides="earnings.decide_adnetwork",
         pool=CREDITS,
         carry_out=lambda approval: Done(
-            "mint_visit_link prints it when it is run again with the same key.",
+            "Run mint_visit_link again with the same key to print it.",
             AdNetwork.objects.get(pk=approval.object_id),
         ),
     )
@@ -223,10 +223,10 @@ def _jti(request_id: int) -> str:
 
 def _of_visits(amount: Decimal, lifetime: timedelta) -> AdNetwork:
     if not amount.is_finite() or amount <= 0 or not timedelta() < lifetime <= MAX_LINK_LIFETIME:
-        raise ValueError("a visit is worth something for some time, a year at most")
+        raise ValueError("amount and lifetime must be positive, the lifetime at most a year")
     network = AdNetwork.objects.filter(slug=VisitLink.slug, is_enabled=True).first()
     if network is None or not network.sealed_secrets:
-        raise ValueError("visit links are not enabled or have no secret")
+        raise ValueError("visit links are disabled or have no secret")
     return network
 
 

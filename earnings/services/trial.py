@@ -1,4 +1,4 @@
-"""A trial of a postback by staff, before the network sends one: what an address would lead to. Nothing is stored."""
+"""A postback trial by staff: the result that a URL would have. Nothing is stored."""
 
 import re
 from datetime import datetime
@@ -23,12 +23,12 @@ class AcceptedPostback(NamedTuple):
     user: User | None
     # Credits before bonuses.
     credits: int
-    # The same postback where it was received before.
+    # The same postback, if it was received before.
     first: Postback | None
     answer: str
 
     def details(self) -> list[tuple[str, str]]:
-        """Return the values by label, without those that the postback leaves open."""
+        """Return the values by label, without missing ones."""
         event, user, first = self.event, self.user, self.first
         occurred_at = f"{event.occurred_at:%Y-%m-%d %H:%M:%S} UTC" if event.occurred_at else ""
         values = [
@@ -52,7 +52,7 @@ class TrialResult(NamedTuple):
 
 
 class _WrongAddress(Exception):
-    """The network does not call this address, for the reason that is the argument."""
+    """The network would not call this URL; the argument is the reason."""
 
 
 def can_be_tried(network: AdNetwork) -> bool:
@@ -64,22 +64,22 @@ def try_postback(
     *, network: AdNetwork, address: str, signature: str, now: datetime, body: str = ""
 ) -> TrialResult:
     """
-    Return what a GET of that address, or a POST of a body to it, would lead to now from any sender.
+    Return the result of a GET of that URL, or of a POST with a body, from any sender.
 
     `signature` is the header's, if any.
 
-    The network may still be disabled. Its address list is not checked, since staff are not the network.
+    The network may be disabled. Its address list is ignored, since staff send from elsewhere.
     """
     adapter = ADAPTERS.get(network.slug)
     if adapter is None or not adapter.methods:
-        return TrialResult("This network calls nothing.")
+        return TrialResult("This network sends no postbacks.")
     try:
         request = _request(adapter, network, address, signature, body)
         event, user = postbacks.verify(adapter, network, request, now=now)
     except _WrongAddress as reason:
         return TrialResult(str(reason))
     except PostbackPostponed as reason:
-        return TrialResult(f"It would be asked to come again: {reason}.")
+        return TrialResult(f"It would be postponed: {reason}.")
     except PostbackRefused as reason:
         return TrialResult(f"It would be refused: {reason}.")
     first = Postback.objects.filter(network=network, external_id=event.external_id, kind=event.kind).first()
@@ -97,18 +97,16 @@ def _request(adapter: Adapter, network: AdNetwork, address: str, signature: str,
     try:
         parts = urlsplit(address)
     except ValueError as error:
-        raise _WrongAddress("This is not an address.") from error
+        raise _WrongAddress("This is not a URL.") from error
     path = _PATH.fullmatch(parts.path)
     if path is None or path["slug"] != network.slug:
-        raise _WrongAddress(f"This is not an address of {network.slug}.")
+        raise _WrongAddress(f"This is not a URL of {network.slug}.")
     if f"{parts.scheme}://{parts.netloc}" != settings.PUBLIC_URL:
         raise _WrongAddress(
-            f"Our addresses begin with {settings.PUBLIC_URL}, and networks sign what they call."
+            f"Our URLs begin with {settings.PUBLIC_URL}, and networks sign the URL that they call."
         )
     if adapter.has_path_token and not networks.has_path_token(network, path["token"]):
-        raise _WrongAddress(
-            "The end of the path is not the network's: issue a new address, or use the newest one."
-        )
+        raise _WrongAddress("The path's token is not valid: issue a new address, or use the newest one.")
     return RawRequest(
         method="POST" if body else "GET",
         url=settings.PUBLIC_URL + parts.path,

@@ -1,4 +1,4 @@
-"""`manage.py import_earnings`: import a push network's report of who earned what."""
+"""`manage.py import_earnings`: import a push network's report of earnings."""
 
 import sys
 from pathlib import Path
@@ -18,17 +18,17 @@ from users.management.approval_command import ApprovalCommand
 
 class Command(ApprovalCommand):
     help = (
-        f"Post the rows of a CSV file with the columns {', '.join(COLUMNS)} and, if wanted, "
-        f"{', '.join(OPTIONAL_COLUMNS)}. Nothing is posted where any line is faulty; "
+        f"Post the rows of a CSV file with the columns {', '.join(COLUMNS)} and, optionally, "
+        f"{', '.join(OPTIONAL_COLUMNS)}. Nothing is posted if any line is invalid; "
         "a row_id that was imported before is skipped. Above the limits of staff, a second person decides in the "
-        "admin; then run it again with the same file."
+        "admin; then run the command again with the same file."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("network", help="push-report")
         parser.add_argument("file", help="path of the file, or - for standard input")
-        parser.add_argument("--dry-run", action="store_true", help="check the whole file and post nothing")
+        parser.add_argument("--dry-run", action="store_true", help="validate the file without posting")
 
     def handle(self, *args: Any, **options: Any) -> None:
         slug, text, is_dry_run = options["network"], _read(options["file"]), options["dry_run"]
@@ -48,13 +48,13 @@ class Command(ApprovalCommand):
         for number, reason in result.errors:
             self.stderr.write(f"line {number}: {reason}")
         if result.errors:
-            raise CommandError(f"{len(result.errors)} faulty lines; nothing was imported")
+            raise CommandError(f"{len(result.errors)} invalid lines; nothing was imported")
         if is_dry_run:
             self.stdout.write(f"{result.new} rows are valid; nothing was imported")
         elif result.approval and result.approval.status == ApprovalRequest.Status.WAITING:
             self.stdout.write(f"{approvals.outcome_of(result.approval, '')} Then import the same file again.")
         else:
-            self.stdout.write(f"{result.new} rows imported, {result.repeated} had been imported before")
+            self.stdout.write(f"{result.new} rows imported, {result.repeated} had already been imported")
 
 
 def _read(name: str) -> str:

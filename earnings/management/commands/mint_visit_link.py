@@ -1,4 +1,4 @@
-"""`manage.py mint_visit_link`: a link that pays its user for one visit."""
+"""`manage.py mint_visit_link`: print a link that earns its user credits for one visit."""
 
 import uuid
 from datetime import timedelta
@@ -24,10 +24,10 @@ class Command(ApprovalCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("address", help="the user's Universal Profile, in any casing")
-        parser.add_argument("campaign", help="what the notification is for")
+        parser.add_argument("campaign", help="the campaign's name")
         parser.add_argument("--amount", default="1", help="units of the visit link's rate (default: 1)")
-        parser.add_argument("--hours", type=int, default=24, help="how long it lives (default: 24)")
-        parser.add_argument("--key", help="asks once per key; a fresh one by default")
+        parser.add_argument("--hours", type=int, default=24, help="lifetime in hours (default: 24)")
+        parser.add_argument("--key", help="idempotency key; a random one by default")
 
     def handle(self, *args: Any, **options: Any) -> None:
         user = owner_of(options["address"])
@@ -47,9 +47,9 @@ class Command(ApprovalCommand):
         except (ValueError, OverflowError) as error:
             raise CommandError(str(error)) from error
         except InvalidOperation as error:
-            raise CommandError("The amount is not a number.") from error
+            raise CommandError("The amount must be a number.") from error
         except SealedUnderAnotherKey as error:
-            raise CommandError("No key of AD_NETWORK_SECRET_KEYS opens the secret.") from error
+            raise CommandError("No key in AD_NETWORK_SECRET_KEYS decrypts the secret.") from error
         except DomainError as refusal:
             raise CommandError(refusal.detail) from refusal
         self.stdout.write(

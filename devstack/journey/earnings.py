@@ -229,7 +229,7 @@ def _import_report(earner: Earner, manage: Manage) -> None:
         path.write_text(f"row_id,user_reference,amount\n{row}\n")
         named = ("--actor", "operations", "--reason", "the report of the journey")
         output = manage("import_earnings", _REPORT, str(path), *named).strip()
-    expect("the output of the import", output, "1 rows imported, 0 had been imported before")
+    expect("the output of the import", output, "1 rows imported, 0 had already been imported")
     worth = earner.check_earning(network, amount)
     say(f"  ✓ {_REPORT} ({network.kind}), a CSV file: {output}")
     say(f"    {amount} × {float(network.rate):g} = {worth} credits, → {earner.dashboard.credits}")

@@ -48,7 +48,7 @@ def test_a_network_that_we_report_to_calls_nothing() -> None:
         signature="",
         now=timezone.now(),
     )
-    assert result.sentence == "This network calls nothing."
+    assert result.sentence == "This network sends no postbacks."
 
 
 def test_a_network_that_is_switched_as_it_was_is_not_changed() -> None:
@@ -109,12 +109,12 @@ def test_the_page_shows_an_earlier_postback_and_what_a_reversal_takes_back(staff
     [
         ("signature", "It would be refused: bad signature."),
         ("user", "It would be refused: unknown user."),
-        ("token", "The end of the path is not the network's"),
-        ("network", "This is not an address of tapjoy."),
-        ("host", "Our addresses begin with http://testserver"),
-        ("nothing", "This is not an address of tapjoy."),
-        ("brackets", "This is not an address."),
-        ("secret", "It would be asked to come again: no secret is configured."),
+        ("token", "The path's token is not valid"),
+        ("network", "This is not a URL of tapjoy."),
+        ("host", "Our URLs begin with http://testserver"),
+        ("nothing", "This is not a URL of tapjoy."),
+        ("brackets", "This is not a URL."),
+        ("secret", "It would be postponed: no secret is configured."),
         ("letters", "It would be refused: unreadable query."),
     ],
 )

@@ -124,7 +124,7 @@ def test_secrets_are_sealed_again_under_a_new_key(app: App, settings: Any) -> No
     endpoints.send_test(app.endpoint, now=timezone.now())
     app.deliver()
     assert app.receiver.requests == []
-    assert Message.objects.get().deliveries.get().error == "No key opens the secret of the endpoint."
+    assert Message.objects.get().deliveries.get().error == "No key decrypts the endpoint's secret."
 
 
 def test_weak_keys_are_reported(settings: Any) -> None:

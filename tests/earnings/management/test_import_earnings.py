@@ -59,9 +59,9 @@ def test_every_row_is_credited_and_a_second_import_credits_nobody(tmp_path: Path
         f"r3,{_reference(users[0])},1,,2026-11-20T10:00:00+02:00",
     ]
 
-    assert _import(tmp_path, *rows) == ("3 rows imported, 0 had been imported before\n", "")
+    assert _import(tmp_path, *rows) == ("3 rows imported, 0 had already been imported\n", "")
     assert _import(tmp_path, *rows, f"r4,{_reference(users[1])},1,,")[0].startswith(
-        "1 rows imported, 3 had been"
+        "1 rows imported, 3 had already been"
     )
 
     assert [balance_of(user).available for user in users] == [22, 43]
@@ -111,8 +111,8 @@ def test_one_faulty_line_refuses_the_whole_file_and_every_error_is_reported(
     assert [line.partition(":")[0] for line in lines[:-1]] == [f"line {number}" for number in range(3, 12)]
     for line, part in zip(
         lines,
-        ["no user has", "user reference", "amount", "r1 comes twice", "as many values", "as many values",
-         "no time zone", "ISO 8601", "row_id", "9 faulty lines; nothing was imported"],
+        ["no user has", "user reference", "amount", "r1 is duplicate", "number of values", "number of values",
+         "no time zone", "ISO 8601", "row_id", "9 invalid lines; nothing was imported"],
         strict=True,
     ):  # fmt: skip
         assert part in line
@@ -147,7 +147,7 @@ def test_above_the_limits_the_very_file_is_imported_once_a_second_person_approve
     assert not Postback.objects.exists()
     approve("finance")
     assert "waits for a second person" in _import(tmp_path, *rows, f"r9,{_reference(users[0])},5000,,")[0]
-    assert _import(tmp_path, *rows) == ("2 rows imported, 0 had been imported before\n", "")
+    assert _import(tmp_path, *rows) == ("2 rows imported, 0 had already been imported\n", "")
     assert [balance_of(user).available for user in users] == [8_000, 8_000]
 
 
@@ -164,7 +164,7 @@ def test_columns_may_have_any_order_and_a_byte_order_mark(
 
 @pytest.mark.parametrize(
     ("network", "message"),
-    [("tapjoy", "has no reports"), ("no-such-network", "has no reports"), ("push-report", "not enabled")],
+    [("tapjoy", "has no reports"), ("no-such-network", "has no reports"), ("push-report", "is disabled")],
 )
 def test_only_an_enabled_network_with_reports_has_imports(tmp_path: Path, network: str, message: str) -> None:
     networks.configure(slug="push-report", is_enabled=False)
@@ -186,7 +186,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, message:
 def test_an_open_quote_is_an_error_of_the_file(tmp_path: Path, users: list[User]) -> None:
     _, err = _import(tmp_path, f'r1,{_reference(users[0])},"10')
 
-    assert "is no CSV" in err
+    assert "is not CSV" in err
     assert not Postback.objects.exists()
 
 

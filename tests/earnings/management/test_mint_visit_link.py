@@ -127,6 +127,6 @@ def test_without_a_secret_or_while_disabled_no_link_is_made() -> None:
     with pytest.raises(CommandError, match="no secret"):
         _mint(user.profile_address, "autumn")
     set_up("visit-link", is_enabled=False)
-    with pytest.raises(CommandError, match="not enabled"):
+    with pytest.raises(CommandError, match="are disabled"):
         _mint(user.profile_address, "autumn")
     assert not Postback.objects.exists()

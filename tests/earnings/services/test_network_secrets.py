@@ -50,7 +50,7 @@ def test_the_same_secret_again_changes_nothing() -> None:
 
 
 def test_an_empty_secret_is_refused() -> None:
-    with pytest.raises(ValueError, match="not empty"):
+    with pytest.raises(ValueError, match="must not be empty"):
         set_secret(slug="tapjoy", secret=" \n", now=timezone.now())
     assert not AdNetwork.objects.exclude(current_secret="").exists()
 
@@ -63,7 +63,7 @@ def test_without_the_key_postbacks_are_postponed(settings: Any, caplog: pytest.L
         assert network.send(network.reward(user)) == Answer(503, "try again later")
 
     assert not Postback.objects.exists()
-    assert "no key of AD_NETWORK_SECRET_KEYS opens a secret" in caplog.text
+    assert "no key in AD_NETWORK_SECRET_KEYS decrypts a secret" in caplog.text
     assert network.secret not in caplog.text
 
 
@@ -88,7 +88,7 @@ def test_the_key_is_replaced_without_losing_a_postback(settings: Any) -> None:
     assert network.send(network.reward(user)).status == 200
     out = StringIO()
     call_command("seal_network_secrets", stdout=out)
-    assert out.getvalue() == "3 secrets are sealed under the first key.\n"
+    assert out.getvalue() == "3 secrets are encrypted under the first key.\n"
 
     settings.AD_NETWORK_SECRET_KEYS = [new]
     assert network.send(network.reward(user)).status == other.send(other.reward(user)).status == 200
@@ -104,7 +104,7 @@ def test_the_command_names_unreadable_secrets_and_keeps_them(settings: Any) -> N
     before = AdNetwork.objects.get(slug="tapjoy").current_secret
 
     out = StringIO()
-    with pytest.raises(CommandError, match="opens the secrets of: tapjoy"):
+    with pytest.raises(CommandError, match="decrypts the secrets of: tapjoy"):
         call_command("seal_network_secrets", stdout=out)
 
     assert out.getvalue().startswith("1 secrets")

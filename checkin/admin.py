@@ -35,9 +35,9 @@ navigation.register(
 
 
 def odds_page(table: DropTable) -> SafeString:
-    """Return probabilities, and per draw and per day what is expected, how far it strays, and the most."""
+    """Return probabilities, and per draw and per day the expected value, the deviation and the maximum."""
     items = queries.items_of([table])
-    # Nobody draws from a table whose badge is gone.
+    # A table whose badge was deleted is not used for draws.
     attempts = queries.most_attempts(table.badge) if table.badge else 0
     context = {
         "items": [_item(*pair) for pair in zip(items, probabilities_of(items), strict=True)],
@@ -70,7 +70,7 @@ def _worth(odds: Odds, attempts: int) -> dict[str, str]:
 
 
 def _percent(chance: Fraction) -> str:
-    # So fine that the rarest item that may be written still shows.
+    # Precise enough to show the rarest possible item.
     return f"{_plain(Decimal(f'{float(chance * 100):.5f}'))}%"
 
 
@@ -85,7 +85,7 @@ def _plain(value: Decimal) -> str:
 offer_pause(
     queries.CHECK_INS,
     title="check-ins",
-    effect="New check-ins are refused with 503. One that is under way ends as it began.",
+    effect="New check-ins are refused with 503. Check-ins in progress complete.",
 )
 
 
@@ -105,12 +105,12 @@ def _publish(row: DropTable, decision: Decision) -> str:
         reason=decision.reason,
         key=decision.key(row),
     )
-    return approvals.outcome_of(approval, "It is in force.")
+    return approvals.outcome_of(approval, "It is in force now.")
 
 
 def _publishing(row: DropTable) -> SafeString:
-    """Return what is about to be in force, with its odds and what prevents it."""
-    effect = f"Approved, it is in force for {row.badge} from then on, and never changes again."
+    """Return the table to publish, with its odds and the rules that it breaks."""
+    effect = f"When approved, it comes into force for {row.badge} and can no longer be changed."
     return format_html("{} {}{}", effect, " ".join(drop_tables.faults_of(row)), odds_page(row))
 
 
@@ -132,7 +132,7 @@ def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
     Return whether the table is a draft of the signed-in member of staff, or a new one.
 
     The table may have been published by the time its author saves; the form and the
-    page of deletion say so, because a plain 403 would lose what was typed.
+    deletion page report that, because a plain 403 would lose the input.
     """
     if table is None:
         return True
@@ -140,7 +140,7 @@ def _may_write(request: HttpRequest, table: DropTable | None) -> bool:
 
 
 class DropItemFormSet(BaseInlineFormSet[DropItem, DropTable, ModelForm[DropItem]]):
-    """The items that an author saves: valid only while the table is a draft, which it stays until all are saved."""
+    """The items that an author saves; a lock keeps the table a draft until all are saved."""
 
     def clean(self) -> None:
         super().clean()
@@ -176,7 +176,7 @@ class DropItemInline(StaffInline[DropItem, DropTable]):
 
 @admin.register(DropTable)
 class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
-    """Drafts are written here, weighed by their odds, and published when a second person approves."""
+    """Drop tables: drafts with their odds, published after approval."""
 
     list_display = ("id", "badge", "version", "author", "published_at", "published_by")
     list_filter = ("badge__track", ("published_at", admin.EmptyFieldListFilter))
@@ -193,7 +193,7 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> DropTable | None:
-        """Lock a table that is saved: the form writes what differs from the items that it reads afterwards."""
+        """Lock the table before saving, since the form compares the items that it reads afterwards."""
         table = super().get_object(request, object_id, from_field)
         if table is None or request.method != "POST":
             return table
@@ -203,11 +203,11 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
         return super().has_change_permission(request, obj) and _may_write(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # Not in lists, where one click would try to delete published tables as well.
+        # Not in lists, where one click would also select published tables.
         return obj is not None and super().has_delete_permission(request, obj) and _may_write(request, obj)
 
     def save_model(self, request: HttpRequest, obj: DropTable, form: ModelForm[Any], change: bool) -> None:
-        """Begin a draft through the service; of an old one, only the items change."""
+        """Create a draft through the service; of an existing one, only the items change."""
         if change or obj.badge is None:
             return
         draft = drop_tables.create_draft(badge=obj.badge, author=staff_of(request))
@@ -227,19 +227,19 @@ class DropTableAdmin(ReasonedActions, StaffAdmin[DropTable]):
         drop_tables.lock_draft(table_id=obj.pk)
         super().delete_model(request, obj)
 
-    @admin.action(description="Copy as new drafts of mine", permissions=["add"])
+    @admin.action(description="Copy as my new drafts", permissions=["add"])
     def copy_as_draft(self, request: HttpRequest, queryset: QuerySet[DropTable]) -> None:
         for table in queryset.select_related("badge").exclude(badge=None).order_by("id"):
             if table.badge is not None:
                 draft = drop_tables.create_draft(badge=table.badge, author=staff_of(request), like=table)
                 self.log_addition(request, draft, f"copied from {table}")
-                messages.success(request, f"{draft} is yours to change.")
+                messages.success(request, f"You can now edit {draft}.")
 
     @admin.display(description="odds of the saved items")
     def odds(self, table: DropTable) -> str:
         return odds_page(table) if table.pk else ""
 
-    @admin.display(description="what stands against publishing")
+    @admin.display(description="rules broken")
     def faults(self, table: DropTable) -> str:
         return " ".join(drop_tables.faults_of(table)) if table.pk else ""
 

@@ -1,5 +1,5 @@
 """
-The draw of a check-in, and what drops are worth: integers and HMAC-SHA256 of a seed, so that anyone can recompute it.
+The draw of a check-in and the odds of drops: integers and HMAC-SHA256 of a seed, so that anyone can recompute it.
 
 A drop is rolled for every item, and one of the drops is chosen by weight.
 """
@@ -24,7 +24,7 @@ def step_of(drop_type: str) -> Decimal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drop:
-    """Something won: whole experience or credits, or a bonus of the fraction `value` for `minutes`."""
+    """A drop: whole experience or credits, or a bonus of the fraction `value` for `minutes`."""
 
     drop_type: str
     value: Decimal
@@ -33,7 +33,7 @@ class Drop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A kind of drop with its weight, and the values it may have: `least`, `most` and every step between."""
+    """A kind of drop with its weight, and its possible values: from `least` to `most` in steps."""
 
     drop_type: str
     weight: int
@@ -57,13 +57,13 @@ _SPAN = 2**64
 
 def throw(*, seed: bytes, message: str, outcomes: int) -> int:
     """
-    Return one of 0 … `outcomes` − 1, each as likely as any other, determined by `seed` and `message`.
+    Return one of 0 … `outcomes` − 1 with equal probability, determined by `seed` and `message`.
 
     Numbers from the last, incomplete run of `outcomes` are thrown again, with the
     next counter at the end of the message.
 
     Raises:
-        ValueError: there is nothing to choose from, or more than 2^64.
+        ValueError: `outcomes` is not between 1 and 2^64.
     """
     if not 1 <= outcomes <= _SPAN:
         raise ValueError("a throw has between 1 and 2^64 outcomes")
@@ -77,14 +77,14 @@ def _number(seed: bytes, message: str) -> int:
 
 
 def commitment_of(seed: bytes) -> str:
-    """Return the commitment to a seed, which is published before its use: its SHA-256 in hex."""
+    """Return the commitment to a seed, published before its use: its SHA-256 in hex."""
     return hashlib.sha256(seed).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawIdentity:
     """
-    What names a draw: who, which day and attempt, and the tables in force as (id, version).
+    The identity of a draw: profile, day, attempt, and the tables in force as (id, version).
 
     `day` is the UTC date as YYYY-MM-DD, `profile_address` in its EIP-55 form.
     """
@@ -101,7 +101,7 @@ class DrawIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """The drops that were possible, in the order of the items, and the place of the awarded one."""
+    """The possible drops in the order of the items, and the index of the awarded one."""
 
     possible: tuple[Drop, ...]
     chosen: int
@@ -130,7 +130,7 @@ def draw(*, seed: bytes, identity: DrawIdentity, items: Sequence[Item]) -> Draw:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Odds:
     """
-    What a number of draws gives of one type.
+    The odds of one type over a number of draws.
 
     `probability` is that of a single draw; `expected`, `variance` and `most` are of the
     sum over all draws, where a draw that gives another type counts as 0.
@@ -143,7 +143,7 @@ class Odds:
     most: Decimal
 
     def over(self, draws: int) -> "Odds":
-        """Return the odds of so many times as many draws; draws do not depend on each other."""
+        """Return the odds of `times` as many independent draws."""
         return Odds(
             drop_type=self.drop_type,
             probability=self.probability,

@@ -1,4 +1,4 @@
-"""Errors of the check-in. Their docstrings are public documentation."""
+"""The errors of the check-in. Their docstrings are the public catalogue of problems."""
 
 from datetime import datetime
 
@@ -6,26 +6,26 @@ from gateway.common.errors import DomainError
 
 
 class CheckInUnavailable(DomainError):
-    """All attempts of the day are used up; the next day begins at `nextCheckInAt`, midnight in UTC."""
+    """All attempts of the day are used; the next day begins at `nextCheckInAt`, midnight UTC."""
 
     code, title, status = "check-in-unavailable", "No check-in is left today", 409
 
     def __init__(self, *, next_at: datetime) -> None:
         stamp = next_at.strftime("%Y-%m-%dT%H:%M:%SZ")
-        super().__init__(f"Check in again from {stamp} on.", nextCheckInAt=stamp)
+        super().__init__(f"The next check-in is possible at {stamp}.", nextCheckInAt=stamp)
 
 
 class CheckInsPaused(DomainError):
-    """Check-ins are paused for everybody. No attempt was used up; repeat later."""
+    """Staff have paused check-ins. No attempt was used; retry later."""
 
     code, title, status, retryable = "check-ins-paused", "Check-ins are paused", 503, True
 
     def __init__(self) -> None:
-        super().__init__("Check-ins are paused for now. Repeat later.", retry_after=600)
+        super().__init__("Check-ins are paused. Retry later.", retry_after=600)
 
 
 class CheckInsNotReady(DomainError):
-    """Nothing can be drawn: no drop table is published, or the day's seed cannot be had. Staff have to look at it."""
+    """No draw is possible: no drop table is published, or the day's seed is unavailable. Staff must fix this."""
 
     code, title, status, retryable = "check-ins-not-ready", "Check-ins are not ready", 503, True
 
@@ -40,13 +40,13 @@ class DropTableNotADraft(DomainError):
 
 
 class DropTableInvalid(DomainError):
-    """The drop table breaks a rule of publishing; the detail says which."""
+    """The drop table breaks a rule of publishing; the detail has the rules."""
 
     code, title, status = "drop-table-invalid", "The drop table cannot be published", 422
 
 
 class DropTableChanged(DomainError):
-    """The items of the drop table were changed after the asker looked at them; look again, then publish."""
+    """The items of the drop table were changed after the review; review them again, then publish."""
 
     code, title, status = "drop-table-changed", "The drop table is not the one that was reviewed", 409
 

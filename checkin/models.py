@@ -1,8 +1,8 @@
 """
 Drop tables with their items, daily seeds, and check-ins with their draws.
 
-A drop table is a draft until it is published, which takes a second person's approval. Published, it never changes
-again, because draws are recomputed from it; the database refuses every attempt.
+A drop table is a draft until it is published, which needs approval. A published table never changes, because draws are
+recomputed from it; the database refuses changes.
 """
 
 from decimal import Decimal
@@ -27,7 +27,7 @@ OLD.published_at IS NOT NULL
 AND (NEW.badge_id IS NOT NULL OR to_jsonb(NEW) - 'badge_id' IS DISTINCT FROM to_jsonb(OLD) - 'badge_id')
 """
 
-# The share lock makes publishing wait for an item that is being written, and the item for publishing.
+# The share lock serialises publishing with writes of items.
 _REFUSE_ITEMS_OF_PUBLISHED = """
 PERFORM FROM checkin_droptable WHERE id IN (OLD.table_id, NEW.table_id) FOR SHARE;
 IF EXISTS (
@@ -41,7 +41,7 @@ RETURN coalesce(NEW, OLD);
 
 
 class DropType(models.TextChoices):
-    """What may drop: amounts that take effect at once, and bonuses for some minutes."""
+    """The types of drops: amounts that take effect at once, and bonuses for some minutes."""
 
     EXPERIENCE = "EXPERIENCE"
     CREDITS = "CREDITS"
@@ -57,7 +57,7 @@ AMOUNTS = ["CREDITS", "EXPERIENCE"]
 
 
 class DropTable(models.Model):
-    """The drops of a badge's users; the table published last is in force. A table outlives its badge."""
+    """The drops of a badge's users; the last published table is in force. A table outlives its badge."""
 
     badge = models.ForeignKey(Badge, models.SET_NULL, null=True, related_name="drop_tables", db_index=False)
     version = models.PositiveIntegerField(help_text="Counts the tables of the badge.")
@@ -99,7 +99,7 @@ class DropTable(models.Model):
 
 
 class DropItem(models.Model):
-    """One kind of drop: how likely it is against the others, its values, and how long it lasts."""
+    """One kind of drop: its weight, values, and duration."""
 
     table = models.ForeignKey(DropTable, on_delete=models.CASCADE, related_name="items")
     drop_type = models.CharField(max_length=32, choices=DropType)
@@ -158,7 +158,7 @@ class DropItem(models.Model):
 
 
 class DailySeed(models.Model):
-    """What all draws of a UTC day are computed from; `checkin.services.seeds` keeps the seed itself secret."""
+    """The seed of a UTC day's draws; `checkin.services.seeds` keeps it secret until it is revealed."""
 
     day = models.DateField(unique=True)
     salt = models.BinaryField(max_length=32)
@@ -197,9 +197,9 @@ def _table(**options: Any) -> Any:
 
 
 class CheckIn(models.Model):
-    """What was drawn, and everything that is needed to draw it again."""
+    """A draw, with everything needed to recompute it."""
 
-    # The unique (user, day, attempt) serves every search by user.
+    # The unique constraint (user, day, attempt) also serves searches by user.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="check_ins", db_index=False
     )
@@ -238,5 +238,5 @@ class CheckIn(models.Model):
 
     @property
     def effect_key(self) -> str:
-        """Return the key under which the drop took effect: of an experience entry, a credit entry or a modifier."""
+        """Return the key of the drop's effect: an experience entry, a credit entry or a modifier."""
         return f"check-in:{self.pk}"

@@ -1,4 +1,4 @@
-"""Which drop tables are in force, what may drop for a user, and whether they may check in."""
+"""Reads of drop tables in force, a user's possible drops, and whether the user may check in."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ CHECK_INS = "check_ins"
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """The drop tables in force for a user's two badges; None where nothing is published for the track."""
+    """The drop tables in force for a user's two badges; None where none is published for the track."""
 
     permanent: DropTable | None
     subscriber: DropTable | None
@@ -37,7 +37,7 @@ class DropRange:
 
 
 class DropLimit(StrEnum):
-    """Why types that users can draw elsewhere have no range for a user."""
+    """Why a type has no range for a user."""
 
     NOTHING = "nothing"
     NOTHING_EARNED = "nothing-earned"
@@ -46,7 +46,7 @@ class DropLimit(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckInStatus:
-    """All that a dashboard shows of the check-in. `can_check_in` promises an attempt and something to draw from."""
+    """The check-in on the dashboard. `can_check_in` means that an attempt is left and a draw is possible."""
 
     tables: Tables
     drop_ranges: dict[DropType, DropRange]
@@ -65,14 +65,14 @@ def status_of(*, user: User, rewards: CurrentRewards, now: datetime) -> CheckInS
 
 
 def drop_limit(*, user: User, rewards: CurrentRewards) -> DropLimit:
-    """Return what keeps drops from the user now, in two statements; a type may still be in no table."""
+    """Return the reason for which drops are restricted for the user now, in two statements."""
     if tables_of(rewards).permanent is None:
         return DropLimit.NO_DROP_TABLE
     return DropLimit.NOTHING if has_earned(user) else DropLimit.NOTHING_EARNED
 
 
 def drop_ranges(*, user: User, rewards: CurrentRewards) -> dict[DropType, DropRange]:
-    """Return the range of every type that may drop for the user now, in three statements."""
+    """Return the range of every type that can drop for the user now, in three statements."""
     items = items_for(rewards=rewards, tables=tables_of(rewards), is_proven=has_earned(user))
     return ranges_of(items)
 
@@ -83,12 +83,12 @@ def _may_draw(*, user: User, rewards: CurrentRewards, now: datetime) -> bool:
 
 
 def attempts_of(rewards: CurrentRewards) -> int:
-    """Return how often a day the user may check in: what the badges give, within the operator's limit."""
+    """Return the user's daily check-in attempts, from the badges and within the operator's limit."""
     return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, rewards.benefits.check_in_attempts)
 
 
 def tables_of(rewards: CurrentRewards) -> Tables:
-    """Return the tables in force for both badges that the user is shown."""
+    """Return the tables in force for the user's two badges."""
     by_track = tables_in_force([rewards.permanent_badge, rewards.subscriber_badge])
     return Tables(
         permanent=by_track.get(rewards.permanent_badge.track),
@@ -100,8 +100,8 @@ def tables_in_force(badges: Iterable[Badge]) -> dict[str, DropTable]:
     """
     Return the newest published table of each badge, by track.
 
-    A badge that has none yet drops what the nearest badge below it does, so that a new
-    badge does not stop its users' check-ins.
+    A badge without a table uses that of the nearest badge below it, so that a new badge
+    does not stop its users' check-ins.
     """
     levels = [(badge.track, badge.exp_lower_bound) for badge in badges]
     params = {"tracks": [track for track, _ in levels], "bounds": [bound for _, bound in levels]}
@@ -122,11 +122,10 @@ CROSS JOIN LATERAL (
 
 def items_for(*, rewards: CurrentRewards, tables: Tables, is_proven: bool) -> list[Item]:
     """
-    Return what may drop: the permanent table's items, then the subscriber table's while the allowance runs.
+    Return the possible items: the permanent table's, then the subscriber table's while the allowance runs.
 
-    Users who have neither paid nor earned, or kept nothing of it (`is_proven` is false), can win
-    experience alone, because identities are free to make. Without a permanent table nothing may drop: a
-    subscription adds to a check-in and is none by itself.
+    Users without a kept payment or earning (`is_proven` is false) can win only experience, because
+    identities are free. Without a permanent table nothing can drop: the subscriber table only adds to it.
     """
     if tables.permanent is None:
         return []
@@ -136,7 +135,7 @@ def items_for(*, rewards: CurrentRewards, tables: Tables, is_proven: bool) -> li
 
 
 def items_of(tables: list[DropTable]) -> list[Item]:
-    """Return the items of the tables, table after table, each in the order in which they were written."""
+    """Return the items of the tables in order, each table's in the order of creation."""
     rows = list(DropItem.objects.filter(table__in=tables).order_by("id"))
     return [item_of(row) for table in tables for row in rows if row.table_id == table.pk]
 
@@ -153,10 +152,10 @@ def item_of(row: DropItem) -> Item:
 
 def most_attempts(badge: Badge) -> int:
     """
-    Return the most attempts a day that a user of the badge's table may have.
+    Return the highest number of daily attempts of the users of the badge's table.
 
-    Its users have the badge, or one above it without a table of its own, and at best the
-    highest badge of the other track. It is never more than the operator's limit.
+    Its users have the badge, or one above it without its own table, and at best the highest
+    badge of the other track. It is at most the operator's limit.
     """
     above = Badge.objects.filter(track=badge.track, exp_lower_bound__gt=badge.exp_lower_bound)
     next_own = above.filter(drop_tables__published_at__isnull=False).aggregate(at=Min("exp_lower_bound"))[

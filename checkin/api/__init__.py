@@ -1,1 +1,1 @@
-"""The check-in on the wire."""
+"""The check-in's API."""

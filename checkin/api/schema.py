@@ -29,31 +29,29 @@ FAIRNESS = problem_responses(*_ALWAYS)
 
 
 DROPS_DESCRIPTION = """
-The least and the largest value that each type may drop with: of the permanent badge's drop table, and of the
-subscriber badge's while a subscription runs. A type that cannot drop has 0 for both.
+The minimum and maximum value of each type in the permanent badge's drop table and, during a paid period, in the
+subscriber badge's. Both are 0 for a type that cannot drop.
 
-Until a payment was collected or an earning posted for the user, experience is all that can drop, and everything
-else is 0.
+Until a payment was collected or an earning posted for the user, only experience can drop, and all other values are 0.
 """.strip()
 
 EXECUTE_DESCRIPTION = """
-Uses one attempt of the day and answers what dropped. Days are UTC dates; each has 1 attempt and those that the
-badges add. One drop is rolled for every item of the user's drop tables (`possibleResults`), and one of them is
-chosen by weight (`result`). It takes effect at once: experience on the permanent track (times the badge's
-growth rate), credits, or a bonus for `effectiveTimeInMinutes`.
+Uses one attempt of the day and returns the drop. Days are UTC dates; each has one attempt plus the badges' extra
+attempts. One drop is rolled for every item of the user's drop tables (`possibleResults`), and one of them is chosen by
+weight (`result`). It takes effect at once: experience on the permanent track (times the badge's growth rate), credits,
+or a bonus for `effectiveTimeInMinutes`.
 
-GET and POST do the same and need no body; one that is posted must be JSON, and what it says does not matter. A
-lost answer costs the attempt, unless the request carried an `Idempotency-Key`: a repeat with the same key answers
-the same draw, at any time and also when no attempt is left.
+GET and POST do the same and need no body; a posted body must be JSON and is ignored. A lost response costs the attempt,
+unless the request had an `Idempotency-Key`: a repeat with the same key returns the same draw, at any time and even when
+no attempt is left.
 
-`checkInFairness` lets anyone compute the draw again.
+`checkInFairness` lets anyone recompute the draw.
 """.strip()
 
 FAIRNESS_DESCRIPTION = """
-The draws of a day are computed from a seed. Its SHA-256 is answered here before the day begins (`tomorrow`,
-`today`), the seed itself 48 hours after the day began (`revealed`, the last 14 days), together with the user's
-draws under these seeds and the tables they were drawn from. `docs/check-in.md` of the repository recomputes a
-draw in a few lines of Python.
+The draws of a day are computed from a seed. Its SHA-256 is published here before the day begins (`tomorrow`, `today`),
+the seed itself 48 hours after the day began (`revealed`, the last 14 days), together with the user's draws under these
+seeds and their drop tables. `docs/check-in.md` in the repository recomputes a draw in a few lines of Python.
 """.strip()
 
 _HOW = """
@@ -79,7 +77,7 @@ _PROFILE = "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD"
 _SEED = "6e1f0c1a5f4b2c7d8e9fa0b1c2d3e4f5061728394a5b6c7d8e9fa0b1c2d3e4f5"
 _COMMITMENT = "0b54fd1be8e3e3b3a2b8ab5f3dc4a1a9d2f0f2f5de1c3c6a7b0f4d9e8c7b6a51"
 
-# Of the examples of what may drop.
+# Values of the examples.
 BONUS_RANGES = {
     "maxBonusCreditsPushAds": 0.1,
     "minBonusCreditsPushAds": 0.02,
@@ -106,7 +104,7 @@ EXECUTE_EXAMPLES = [
 ]
 FAIRNESS_EXAMPLES = [
     _answer(
-        "One draw to check",
+        "One draw to verify",
         {
             "profileAddress": _PROFILE,
             "today": {"day": "2026-11-21", "commitment": _COMMITMENT},

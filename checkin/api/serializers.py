@@ -1,4 +1,4 @@
-"""Shapes of the check-in's answers, and rows in those shapes."""
+"""The check-in's responses, and their values from rows."""
 
 from decimal import Decimal
 from typing import Any
@@ -9,7 +9,7 @@ from checkin.models import CheckIn, DropItem, DropTable, DropType
 from checkin.queries import DropRange
 from checkin.services.seeds import FairnessRecord
 
-# How a type is called in the drop table, between min or max and nothing.
+# The name of a type in the drop table, after min or max.
 _RANGE_NAMES = {
     DropType.BONUS_PUSH_ADS_CREDITS: "BonusCreditsPushAds",
     DropType.BONUS_VIDEO_ADS_CREDITS: "BonusCreditsVideoAd",
@@ -26,7 +26,7 @@ def _fraction() -> serializers.FloatField:
 
 
 class DropRangesSerializer(serializers.Serializer[Any]):
-    """What may drop for the user now; 0 where a type cannot."""
+    """The possible values of each type for the user now; 0 where a type cannot drop."""
 
     maxBonusCreditsPushAds = _fraction()
     minBonusCreditsPushAds = _fraction()
@@ -45,10 +45,10 @@ class DropRangesSerializer(serializers.Serializer[Any]):
 
 
 class DropSerializer(serializers.Serializer[Any]):
-    """Something that dropped, or could have."""
+    """A drop, awarded or possible."""
 
     type = serializers.ChoiceField(choices=DropType.choices)
-    value = serializers.FloatField(help_text="Whole experience or credits; of a bonus a fraction.")
+    value = serializers.FloatField(help_text="Whole experience or credits; a fraction for a bonus.")
     effectiveTimeInMinutes = serializers.IntegerField(
         required=False, help_text="How long a bonus lasts; absent for experience and credits."
     )
@@ -62,20 +62,20 @@ class CheckInResultSerializer(serializers.Serializer[Any]):
 
 
 class CommitmentSerializer(serializers.Serializer[Any]):
-    """A promise: the SHA-256 of the day's seed in hex."""
+    """A commitment: the SHA-256 of the day's seed in hex."""
 
     day = serializers.DateField()
     commitment = serializers.CharField()
 
 
 class RevealedSeedSerializer(CommitmentSerializer):
-    """A promise that was kept: the seed in hex."""
+    """A revealed seed in hex."""
 
     seed = serializers.CharField()
 
 
 class ItemSerializer(serializers.Serializer[Any]):
-    """An item of a drop table. Values are decimal text, because they are compared to the digit."""
+    """An item of a drop table. Values are decimal text, so that they compare exactly."""
 
     type = serializers.ChoiceField(choices=DropType.choices)
     weight = serializers.IntegerField()
@@ -85,7 +85,7 @@ class ItemSerializer(serializers.Serializer[Any]):
 
 
 class TableSerializer(serializers.Serializer[Any]):
-    """A drop table that draws were made from."""
+    """A drop table that was used for draws."""
 
     id = serializers.IntegerField()
     version = serializers.IntegerField()
@@ -100,11 +100,11 @@ class DrawSerializer(CheckInResultSerializer):
     tables = serializers.ListField(
         child=serializers.IntegerField(), help_text="Ids, in the order of their items."
     )
-    experienceOnly = serializers.BooleanField(help_text="Only items of experience were drawn from.")
+    experienceOnly = serializers.BooleanField(help_text="Whether only items of type EXPERIENCE were drawn.")
 
 
 class FairnessSerializer(serializers.Serializer[Any]):
-    """What lets anyone compute the user's draws again."""
+    """The data to recompute the user's draws."""
 
     profileAddress = serializers.CharField()
     today = CommitmentSerializer()
@@ -145,7 +145,7 @@ def fairness(record: FairnessRecord, *, profile_address: str, how: str) -> dict[
 
 
 def as_number(value: Decimal) -> float | int:
-    """Return a JSON number; four decimal places survive a float unharmed."""
+    """Return a JSON number; a float represents four decimal places exactly enough."""
     return int(value) if value == value.to_integral_value() else float(value)
 
 

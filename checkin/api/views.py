@@ -1,4 +1,4 @@
-"""Check-ins over HTTP: what may drop, the check-in itself, and what recomputes it."""
+"""Check-ins over HTTP: the drop table, the check-in, and its verification."""
 
 import re
 
@@ -20,18 +20,18 @@ from gateway.web.throttling import user_rate
 from rewards.queries import current_rewards
 from users.api.authentication import ProfileRequest
 
-# Spent drops and commitments of the day must come from us and not from a cache.
+# Drops and commitments must not come from a cache.
 _KEY = re.compile(r"[!-~]{1,128}")
 _KEY_HEADER = OpenApiParameter(
     "Idempotency-Key",
     {"type": "string", "pattern": f"^{_KEY.pattern}$"},
     OpenApiParameter.HEADER,
-    description="1 to 128 visible ASCII characters, new for every attempt; a repeat answers the same draw.",
+    description="1 to 128 visible ASCII characters, new for every attempt; a repeat returns the same draw.",
 )
 
 
 class CheckInViewSet(ViewSet):
-    """Check-ins of the signed-in profile. Without HEAD, which Django would answer by an unseen GET."""
+    """Check-ins of the signed-in profile. HEAD is refused, since Django would execute a GET for it."""
 
     throttle_classes = (user_rate("CHECKIN_RATE"),)
     http_method_names = ["get", "post", "options"]
@@ -75,14 +75,14 @@ class CheckInViewSet(ViewSet):
     )
     @execute.mapping.post
     def execute_by_post(self, request: ProfileRequest) -> Response:
-        """Do the same as GET, for clients that may repeat a GET unasked."""
+        """The same as GET, for clients that may repeat a GET automatically."""
         expect_json_or_nothing(request)
         return _execute(request)
 
     @extend_schema(
         operation_id="checkInFairness",
         tags=["user"],
-        summary="Read what recomputes the user's check-ins",
+        summary="Read the data to verify check-ins",
         description=schema.FAIRNESS_DESCRIPTION,
         responses={200: serializers.FairnessSerializer, **schema.FAIRNESS},
         examples=schema.FAIRNESS_EXAMPLES,
@@ -105,7 +105,7 @@ def _key_of(request: Request) -> str:
     key = request.headers.get("Idempotency-Key")
     if key is None:
         return ""
-    # The HTTP server hands bytes that are not ASCII on as an empty value, which is no key either.
+    # The HTTP server passes non-ASCII bytes as an empty value, which is refused too.
     if not _KEY.fullmatch(key):
         fault = {"pointer": "", "code": "invalid", "detail": str(_KEY_HEADER.description)}
         raise InvalidRequest("Correct the header Idempotency-Key.", errors=[fault])

@@ -1,9 +1,9 @@
 """
 Check in: draw once per attempt, and apply the drop in the same transaction.
 
-No row is locked. The unique (user, day, attempt) decides which of simultaneous check-ins
-has an attempt; the others try again, and find the next attempt, the same key, or nothing
-left. Lock order: the check-in's row, then the credit account.
+No row is locked. The unique constraint (user, day, attempt) decides which of concurrent
+check-ins gets an attempt; the others retry, and find the next attempt, the same key, or no
+attempt left. Lock order: the check-in's row, then the credit account.
 """
 
 from datetime import datetime
@@ -25,7 +25,7 @@ from rewards.queries import CurrentRewards, current_rewards
 from rewards.services import experience, modifiers
 from users.models import User
 
-# What a simultaneous check-in of the same user may have taken before this one.
+# Constraints that a concurrent check-in of the same user may have used first.
 _TAKEN = {"checkin_checkin_attempt", "checkin_checkin_key"}
 
 
@@ -33,13 +33,13 @@ def execute(*, user: User, now: datetime, idempotency_key: str = "") -> CheckIn:
     """
     Check the user in, and return the check-in with its draw.
 
-    A repeat with the same key returns the first check-in, whenever it was. Check-in,
-    draw and effect commit together or not at all.
+    A repeat with the same key returns the first check-in. Check-in, draw and effect commit
+    together or not at all.
 
     Raises:
-        CheckInUnavailable: the attempts of the UTC day are used up.
+        CheckInUnavailable: the attempts of the UTC day are used.
         CheckInsPaused: staff have paused check-ins.
-        CheckInsNotReady: there is nothing to draw from.
+        CheckInsNotReady: no draw is possible.
     """
     while True:
         try:
@@ -57,8 +57,8 @@ def _repeat(user: User, key: str) -> CheckIn | None:
 def _check_in(user: User, now: datetime, key: str) -> CheckIn:
     if pauses.is_paused(queries.CHECK_INS):
         raise CheckInsPaused
-    # Counted before anything else is read: a check-in that commits after this count takes the same attempt
-    # and makes this one try again, so the badges below are never older than the attempt.
+    # Counted first: a check-in that commits after this count takes the same attempt and makes this one retry, so the
+    # badges below are never older than the attempt.
     day = queries.day_of(now)
     attempt = queries.attempts_used(user=user, day=day) + 1
     rewards = current_rewards(user=user, now=now)
@@ -75,7 +75,7 @@ def _draw_into(check_in: CheckIn, *, user: User, rewards: CurrentRewards) -> Dra
     tables, is_proven = queries.tables_of(rewards), has_earned(user)
     items = queries.items_for(rewards=rewards, tables=tables, is_proven=is_proven)
     if tables.permanent is None or not items:
-        raise CheckInsNotReady("No drop table is published from which you can draw. Repeat later.")
+        raise CheckInsNotReady("No drop table is published for you. Retry later.")
     check_in.permanent_table = tables.permanent
     check_in.subscriber_table = tables.subscriber if rewards.is_subscriber else None
     check_in.experience_only = not is_proven
@@ -92,10 +92,10 @@ def _draw_into(check_in: CheckIn, *, user: User, rewards: CurrentRewards) -> Dra
 
 def _apply(*, user: User, check_in: CheckIn, drop: Drop) -> None:
     """
-    Give the user what dropped, once per check-in.
+    Award the drop, once per check-in.
 
-    Experience goes to the permanent track, at the growth rate of the badge. Runs inside
-    the caller's transaction.
+    Experience goes to the permanent track, at the badge's growth rate. Runs inside the
+    caller's transaction.
     """
     key = check_in.effect_key
     match drop.drop_type:

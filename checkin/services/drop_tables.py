@@ -1,7 +1,7 @@
 """
-Drop tables: drafted by one member of staff, who alone may change the draft, and published with a second one's approval.
+Drop tables: drafted by one member of staff, who alone may change the draft, and published after approval.
 
-What is published is what the request for it shows, within the operator's limits, and stays for good.
+A table is published exactly as shown by its request, within the operator's limits, and never changes afterwards.
 """
 
 import hashlib
@@ -45,15 +45,15 @@ def _copy_items(source: DropTable, draft: DropTable) -> None:
 
 def lock_draft(*, table_id: int) -> None:
     """
-    Keep a draft from being published until the caller's transaction ends.
+    Lock a draft against publishing until the caller's transaction ends.
 
     Raises:
-        DropTableNotADraft: it was published before, or thrown away.
+        DropTableNotADraft: it was published or deleted.
     """
     draft = DropTable.objects.select_for_update(no_key=True).filter(pk=table_id, published_at=None)
     if not draft.values_list("pk", flat=True):
         raise DropTableNotADraft(
-            "It was published or thrown away meanwhile. Copy it as a new draft to change it."
+            "It was published or deleted in the meantime. Copy it as a new draft to change it."
         )
 
 
@@ -61,20 +61,20 @@ def request_publication(
     *, table_id: int, actor: User, reviewed: Collection[str], reason: str, key: str
 ) -> ApprovalRequest:
     """
-    Ask that the draft is put in force for its badge, from then on and never to be changed.
+    Request publishing the draft for its badge.
 
-    `reviewed` are the fingerprints of what `actor` has seen. A repeated key returns the first request.
+    `reviewed` are the fingerprints of the items that `actor` has reviewed. A repeated key returns the first request.
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
         DropTableNotADraft: it is published already.
-        DropTableChanged: its items are not the ones that `actor` has seen.
-        DropTableInvalid: it breaks a rule; the detail names every one.
+        DropTableChanged: its items are not those that `actor` has reviewed.
+        DropTableInvalid: it breaks rules, listed in the detail.
     """
     table = DropTable.objects.select_related("badge").get(pk=table_id)
     fingerprint = fingerprint_of(table)
     if fingerprint not in reviewed:
-        raise DropTableChanged("Its items were changed meanwhile. Look at the odds again, then publish.")
+        raise DropTableChanged("Its items were changed in the meantime. Review the odds again, then publish.")
     return approvals.ask(
         kind=PUBLISH,
         actor=actor,
@@ -87,7 +87,7 @@ def request_publication(
 
 
 def _changes(table: DropTable) -> dict[str, tuple[str, str]]:
-    """Return what a draw from the badge's table is expected to give, by type: now, and of the draft."""
+    """Return the expected value of a draw by type: of the badge's current table, and of the draft."""
     in_force = queries.tables_in_force([table.badge] if table.badge else []).values()
     before, after = (_expected(tables) for tables in (list(in_force), [table]))
     drop_types = [drop_type for drop_type in DropType.values if drop_type in before | after]
@@ -109,16 +109,16 @@ def _check(approval: ApprovalRequest) -> None:
 
 
 def _publish(approval: ApprovalRequest) -> Done:
-    # An item that is being written holds this lock in share mode, so what is read below is all there is.
+    # Writers of items hold this lock in share mode, so the items read below are complete.
     table = (
         DropTable.objects.select_for_update(of=("self",)).select_related("badge").get(pk=approval.object_id)
     )
     if fingerprint_of(table) != approval.payload["fingerprint"]:
-        raise RequestOutdated("Its items were changed meanwhile. Reject the request and ask again.")
+        raise RequestOutdated("Its items were changed in the meantime. Reject the request and request again.")
     _check(approval)
     DropTable.objects.filter(pk=table.pk).update(published_at=Now(), published_by_id=approval.requested_by_id)
     table.refresh_from_db()
-    return Done(f"{table} is in force.", table)
+    return Done(f"{table} is in force now.", table)
 
 
 PUBLISH = approval_kinds.register(
@@ -145,14 +145,14 @@ def faults_of(table: DropTable) -> Iterator[str]:
     items = queries.items_of([table])
     experience = [item for item in items if item.drop_type == DropType.EXPERIENCE]
     if table.badge is None:
-        yield "It belongs to no badge."
+        yield "It has no badge."
         return
     if not experience:
-        yield "It needs an item of experience, for users who have not paid or earned yet."
+        yield "It needs an EXPERIENCE item, for users without a payment or earning."
         return
-    # Not by the badges as they are: those may be changed later, and the table stays.
+    # Independent of today's badges, which may change while the table stays.
     attempts = settings.CHECKIN_MAX_DAILY_ATTEMPTS
-    # Users who can win only experience win it more often than the whole table says.
+    # Users who can win only experience win it more often than the complete table suggests.
     yield from _excess(experience, DropType.EXPERIENCE, attempts, settings.CHECKIN_MAX_DAILY_EXPERIENCE)
     yield from _excess(items, DropType.CREDITS, attempts, settings.CHECKIN_MAX_DAILY_CREDITS)
 
@@ -162,4 +162,4 @@ def _excess(items: list[Item], drop_type: DropType, attempts: int, cap: int) -> 
         odds = of_one.over(attempts)
         if odds.drop_type == drop_type and odds.expected > cap:
             expected = f"{float(odds.expected):.2f}"
-            yield f"{drop_type} is worth {expected} a day in {attempts} attempts; at most {cap} may be given."
+            yield f"{drop_type} is worth {expected} a day in {attempts} attempts; the maximum is {cap}."

@@ -1,8 +1,8 @@
 """
-Daily seeds: committed to ahead, secret during their day, revealed two days after it began.
+Daily seeds: committed in advance, secret during their day, revealed 48 hours after it began.
 
-A seed is an HMAC of its day and salt under a secret of the processes. Neither the database alone nor the
-secret alone gives it away, and the commitment shows whether the right secret was used.
+A seed is an HMAC of its day and salt under a secret of the processes. Neither the database nor the secret alone
+reveals it, and the commitment proves that the right secret was used.
 """
 
 import hmac
@@ -25,15 +25,15 @@ from users.models import User
 
 logger = logging.getLogger(__name__)
 
-# Counted from the beginning of the day: 24 hours after nobody can check in on it any more.
+# From the beginning of the day, so 24 hours after its end.
 REVEALED_AFTER = timedelta(hours=48)
 _SALT_BYTES = 32
-# Days whose seeds are shown, counted back from the newest one that is public.
+# Number of days whose seeds are shown, up to the newest public one.
 DAYS_SHOWN = 14
 
 
 def commit_and_reveal(*, now: datetime) -> int:
-    """Make sure that today and tomorrow have their seeds, reveal those that are due, and return how many were."""
+    """Ensure seeds for today and tomorrow, reveal due ones, and return how many were revealed."""
     with transaction.atomic(durable=True):
         for ahead in range(2):
             seed_of(day_of(now) + timedelta(days=ahead))
@@ -41,7 +41,7 @@ def commit_and_reveal(*, now: datetime) -> int:
 
 
 def is_overdue(day: date, *, now: datetime) -> bool:
-    """Return whether the day has a seed that should be public by now and is not."""
+    """Return whether the day's seed is overdue for revealing."""
     return _due(now).filter(day=day).exists()
 
 
@@ -50,7 +50,7 @@ def _due(now: datetime) -> QuerySet[DailySeed]:
 
 
 def seed_of(day: date) -> DailySeed:
-    """Return the row of the day; the first of any number of simultaneous callers makes it."""
+    """Return the row of the day; the first of concurrent callers creates it."""
     row = DailySeed.objects.filter(day=day).first()
     if row is not None:
         return row
@@ -65,18 +65,18 @@ def seed_of(day: date) -> DailySeed:
 
 def secret_seed_of(row: DailySeed) -> bytes:
     """
-    Return the secret seed of a day that is still to be drawn from.
+    Return the secret seed of a day whose draws are not over.
 
     Raises:
-        CheckInsNotReady: it is public already, or no secret of this process makes it.
+        CheckInsNotReady: it is already public, or no secret of this process reproduces it.
     """
     if row.revealed_at is not None:
-        raise CheckInsNotReady("The seed of the day is public already. Repeat later.")
+        raise CheckInsNotReady("The seed of the day is already public. Retry later.")
     for secret in settings.CHECKIN_SEED_SECRETS:
         seed = _derive(secret, row.day, bytes(row.salt))
         if hmac.compare_digest(commitment_of(seed), row.commitment):
             return seed
-    raise CheckInsNotReady("The seed of the day cannot be made. Repeat later.")
+    raise CheckInsNotReady("The seed of the day is unavailable. Retry later.")
 
 
 def _derive(secret: str, day: date, salt: bytes) -> bytes:
@@ -84,7 +84,7 @@ def _derive(secret: str, day: date, salt: bytes) -> bytes:
 
 
 def _reveal(row: DailySeed) -> int:
-    """Write the seed down, once. One whose secret was lost is never revealed and must not hold up the others."""
+    """Store the seed, once. A seed whose secret was lost is never revealed and must not block the others."""
     try:
         seed = secret_seed_of(row).hex()
     except CheckInsNotReady:
@@ -96,7 +96,7 @@ def _reveal(row: DailySeed) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class FairnessRecord:
-    """Commitments, public seeds (newest first), and the user's draws under them with the tables drawn from."""
+    """Commitments, public seeds (newest first), and the user's draws under them with their tables."""
 
     today: DailySeed
     tomorrow: DailySeed
@@ -106,7 +106,7 @@ class FairnessRecord:
 
 
 def fairness_record_of(*, user: User, now: datetime) -> FairnessRecord:
-    """Return the record; a commitment that beat has not made yet is made."""
+    """Return the record; create commitments that beat has not created yet."""
     today = day_of(now)
     with transaction.atomic(durable=True):
         committed = [seed_of(today + timedelta(days=ahead)) for ahead in range(2)]

@@ -1,4 +1,4 @@
-"""Recompute the draws of a day from what is public, and compare."""
+"""Recompute the draws of a day from public data, and compare."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _Draws = dict[CheckIn, Draw | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """Something that does not follow from the seed; `check_in_id` is None where it concerns the seed itself."""
+    """A difference from the recomputation; `check_in_id` is None where it concerns the seed itself."""
 
     check_in_id: int | None
     what: str
@@ -38,9 +38,9 @@ class Verification:
 
 def verify_day(day: date) -> Verification:
     """
-    Recompute every draw of the day and look its effect up.
+    Recompute every draw of the day and look up its effect.
 
-    A draw depends on the address of the profile, so those of erased people cannot be recomputed any more.
+    A draw depends on the profile's address, so draws of erased users can no longer be recomputed.
 
     Raises:
         DayNotRevealed: there is no seed for the day, or it is not public.
@@ -92,9 +92,9 @@ def _compare_draws(again: _Draws) -> Iterator[Difference]:
 
 def _compare_effects(again: _Draws) -> Iterator[Difference]:
     """
-    Look up the effects of the drops that the seed gives, whatever the check-ins say.
+    Look up the effects of the recomputed drops.
 
-    Modifiers are deleted some time after they ended, so a missing one proves nothing.
+    Modifiers are deleted some time after they ended, so a missing one is no difference.
     """
     keys = [check_in.effect_key for check_in in again]
     credited = dict(CreditEntry.objects.filter(key__in=keys).values_list("key", "amount"))

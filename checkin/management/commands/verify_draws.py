@@ -1,4 +1,4 @@
-"""`manage.py verify_draws DATE`: does every draw of a day follow from its seed?"""
+"""`manage.py verify_draws DATE`: recompute every draw of a day from its seed."""
 
 from datetime import date
 from typing import Any
@@ -13,8 +13,8 @@ from checkin.services.verification import verify_day
 
 class Command(BaseCommand):
     help = (
-        "Recompute every draw of a day whose seed is public, look up its effect, and exit 1 on any difference, or "
-        "where the seed should be public and is not; 2 where nothing can be said of the day (yet)."
+        "Recompute every draw of a day whose seed is public, and compare its effect. Exit 1 on any difference, or "
+        "if the seed is overdue; exit 2 if the day cannot be verified (yet)."
     )
     requires_migrations_checks = True
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
         for difference in verification.differences:
             of = "the day" if difference.check_in_id is None else f"check-in {difference.check_in_id}"
             self.stdout.write(
-                f"{of}: {difference.what} is {difference.stored}, the seed says {difference.recomputed}"
+                f"{of}: {difference.what} is {difference.stored}, recomputed {difference.recomputed}"
             )
         if verification.differences:
             raise CommandError(f"{len(verification.differences)} differences", returncode=1)

@@ -40,10 +40,10 @@ logger = logging.getLogger(__name__)
 QUEUE = "relay"
 _POOLS = ("solo", "thread")
 
-_STANDBY_SECONDS = 1.0
-_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
+STANDBY_SECONDS = 1.0
+FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 5.0
 # Broadcasting runs at least this often, with or without a notification.
-_CLOCK_SECONDS = 1.0
+CLOCK_SECONDS = 1.0
 # After a notification, calls that follow within this time join the batch; a block takes many times longer.
 _GATHERING_SECONDS = 0.1
 # Until a new block is read, the account nonces that it has used count as taken.
@@ -108,7 +108,7 @@ class Loop(threading.Thread, ABC):
                 self.wait()
             else:
                 self._end_outage()
-                self.stopping.wait(_STANDBY_SECONDS)
+                self.stopping.wait(STANDBY_SECONDS)
         except LeaseLost:
             logger.warning("%s was taken over by another worker while this one stalled", self.title)
             self._lease.lose()
@@ -117,7 +117,7 @@ class Loop(threading.Thread, ABC):
             self._log(error)
             # The session may be in any state, so the next run opens a new one.
             connection.close()
-            self.stopping.wait(min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**self._failures))
+            self.stopping.wait(min(_LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2**self._failures))
             self._failures += 1
 
     def _log(self, error: Exception) -> None:
@@ -160,7 +160,7 @@ class Broadcasting(Loop):
 
     def wait(self) -> None:
         """Wait for a notification, then briefly for calls that arrive with it."""
-        if self._signed.wait(seconds=_CLOCK_SECONDS):
+        if self._signed.wait(seconds=CLOCK_SECONDS):
             self.stopping.wait(_GATHERING_SECONDS)
 
 

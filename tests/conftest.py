@@ -152,7 +152,7 @@ def _real_chain_client_by_default() -> Iterator[None]:
 def _staff_who_look_around_are_seldom_noted() -> Iterator[None]:
     """Tests count a page's statements; one that takes long must not meet the write that tells of its reader."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(middleware, "_STEP_SECONDS", 600)
+        patch.setattr(middleware, "STEP_SECONDS", 600)
         yield
 
 

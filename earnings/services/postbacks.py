@@ -33,7 +33,7 @@ from users.models import User
 
 logger = logging.getLogger(__name__)
 # Short transactions: postbacks arrive meanwhile.
-_PURGE_BATCH = 2_000
+PURGE_BATCH = 2_000
 # Retention of postbacks without credits. Networks retry a postback for nine days.
 _KEPT_DAYS = 400
 
@@ -224,6 +224,6 @@ def purge(*, now: datetime) -> int:
         WORTHLESS, entry=None, received_at__lt=now - timedelta(days=_KEPT_DAYS)
     ).order_by("received_at")
     deleted = 0
-    while ids := list(old.values_list("pk", flat=True)[:_PURGE_BATCH]):
+    while ids := list(old.values_list("pk", flat=True)[:PURGE_BATCH]):
         deleted += Postback.objects.filter(pk__in=ids).delete()[0]
     return deleted

@@ -22,7 +22,7 @@ from gateway.web.middleware import PageHandler, for_pages
 _BEGAN, _SEEN, _CHANGED = "staff_began_at", "staff_seen_at", "staff_changed_at"
 _ADMIN, _SAFE = "/admin/", ("GET", "HEAD")
 # Not every request is worth a write.
-_STEP_SECONDS = 15
+STEP_SECONDS = 15
 
 
 @receiver(user_logged_in, dispatch_uid="staff-session-begins")
@@ -49,7 +49,7 @@ def _see(request: HttpRequest) -> None:
         _end(request, "You were logged out because nothing was done for a while.")
     elif now - began >= settings.SESSION_COOKIE_AGE:
         _end(request, "You were logged out: a login lasts no longer than this.")
-    elif now - seen >= _STEP_SECONDS:
+    elif now - seen >= STEP_SECONDS:
         session[_SEEN] = now
 
 

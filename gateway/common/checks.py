@@ -33,7 +33,7 @@ LEFT JOIN own USING (name)
 def promises_are_safe(**_: Any) -> list[CheckMessage]:
     """Warn where a hash could be answered and then be lost with one machine; it asks the database."""
     try:
-        values = _read_settings()
+        values = read_settings()
     except OperationalError:
         return [Warning("The database cannot be asked how it commits.", id="gateway.W001")]
     warnings: list[CheckMessage] = []
@@ -57,7 +57,7 @@ def limits_hold_behind_a_pooler(**_: Any) -> list[CheckMessage]:
     if settings.DATABASE_POOLING == "session":
         return []
     try:
-        limit = _read_settings()["statement_timeout"]
+        limit = read_settings()["statement_timeout"]
     except OperationalError:
         return [Warning("The database cannot be asked for its limits.", id="gateway.W001")]
     if limit not in {"", "0"}:
@@ -67,7 +67,7 @@ def limits_hold_behind_a_pooler(**_: Any) -> list[CheckMessage]:
     return [Warning(text, hint=hint, id="gateway.W004")]
 
 
-def _read_settings() -> dict[str, str]:
+def read_settings() -> dict[str, str]:
     with connection.cursor() as cursor:
         cursor.execute(_SETTINGS, [settings.DATABASE_APPLICATION_ROLE])
         return dict(cursor.fetchall())

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 # The circuit opens after this many failures in a row.
 _FAILURES = 3
 # While the circuit is open, one trial call is allowed at this interval.
-_OPEN_SECONDS = 10.0
+OPEN_SECONDS = 10.0
 
 
 class CircuitOpen(Exception):
@@ -72,7 +72,7 @@ class Guard:
         with self._changed:
             self._failures += 1
             if self.is_open:
-                self._next_trial_at = time.monotonic() + _OPEN_SECONDS
+                self._next_trial_at = time.monotonic() + OPEN_SECONDS
                 self._changed.notify_all()
 
     def _await_place(self) -> None:
@@ -82,7 +82,7 @@ class Guard:
                 if now < self._next_trial_at:
                     raise CircuitOpen
                 # This call is the trial. If it does not report back, the next trial is due after another interval.
-                self._next_trial_at = now + _OPEN_SECONDS
+                self._next_trial_at = now + OPEN_SECONDS
                 return
             if len(self._inside) < self._places:
                 return

@@ -26,7 +26,7 @@ _OUTAGE_SECONDS = 1.0
 # Of a rate of some hundreds, hits are counted in packets of a hundredth of it, so that not every request asks Redis. A
 # caller whose requests are rare leaves some of a packet unused, which matters to nobody: the rate is far away.
 _PACKETS_PER_RATE, _LARGEST_PACKET = 100, 20
-_PACKET_SECONDS = 5.0
+PACKET_SECONDS = 5.0
 _MOST_PACKETS = 10_000
 
 
@@ -110,7 +110,7 @@ class _Packets:
         with self._lock:
             if len(self._left) >= _MOST_PACKETS:
                 self._left.clear()
-            self._left[name] = (count, time.monotonic() + _PACKET_SECONDS)
+            self._left[name] = (count, time.monotonic() + PACKET_SECONDS)
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from lab.bench.report import keep, memory_by_component, say_head, say_memory, sa
 from lab.bench.scenarios import SHORT, Scenario, Site, Size, scenarios_of, site_of
 from lab.bench.stack import Stack, checkout_of, running_stack, this_checkout
 
-_WARM_UP_CALLS, _REST_SECONDS = 60, 5.0
+_WARM_UP_CALLS, REST_SECONDS = 60, 5.0
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def _sites(options: Options) -> Iterator[list[Site]]:
 def _at_rest(stack: Stack) -> dict[str, float]:
     """Return milliseconds of processor time per second without any request."""
     before = stack.meter.read()
-    time.sleep(_REST_SECONDS)
+    time.sleep(REST_SECONDS)
     used = stack.meter.read().since(before)
     return {kind: seconds / used.at * 1e3 for kind, seconds in used.seconds.items()}
 

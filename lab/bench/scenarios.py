@@ -24,7 +24,7 @@ from lab.bench.rounds import (
 )
 from lab.bench.stack import Stack
 
-_HELLO_SECONDS, _READ_SECONDS = 2.0, 4.0
+HELLO_SECONDS, _READ_SECONDS = 2.0, 4.0
 _CALLS_PER_SECOND = 500
 _IN_FLIGHT_CLIENTS, _IN_FLIGHT_CALLS = 8, 200
 _BESIDE_CALLS = 240
@@ -146,7 +146,7 @@ class Site:
 
     def _hello_per_second(self, request: str, clients: int) -> float:
         """Send one of the relay calls to hello-world, so that both servers read the same."""
-        load = Load([[request]], clients, _HELLO_SECONDS, cycles=True)
+        load = Load([[request]], clients, HELLO_SECONDS, cycles=True)
         return float(send(self.hello.url, load).figures()["accepted_per_second"])
 
 

@@ -28,7 +28,7 @@ _Status = StripeEvent.Status
 # Exponential backoff: 10 s, 20 s, 40 s … up to six hours.
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=10), timedelta(hours=6)
 # A sweep starts no further event after this time; a task may take two minutes.
-_SWEEP_SECONDS = 30.0
+SWEEP_SECONDS = 30.0
 # Stripe keeps events for 30 days.
 _EVENT_RETENTION = timedelta(days=29)
 
@@ -138,7 +138,7 @@ def process_due(*, now: datetime) -> int:
     due = StripeEvent.objects.filter(
         status__in=[_Status.RECEIVED, _Status.FAILED], next_attempt_at__lte=now
     ).order_by("next_attempt_at", "pk")
-    applied, ends_at = 0, time.monotonic() + _SWEEP_SECONDS
+    applied, ends_at = 0, time.monotonic() + SWEEP_SECONDS
     with try_lease("payments.process_due") as acquired:
         try:
             for event_id in due.values_list("pk", flat=True) if acquired else ():

@@ -24,7 +24,7 @@ _MAX_KEYS = 3
 # A failure that took longer kept a thread waiting.
 _SLOW_SECONDS = 0.5
 # Some answers of Stripe take seconds when all is well; so long a caller waits for others to get theirs.
-_PATIENCE_SECONDS = 3.0
+PATIENCE_SECONDS = 3.0
 # Between two tries while an equal request is running; the SDK may have paused as well.
 _PAUSE_SECONDS = 0.25
 
@@ -34,7 +34,7 @@ class GuardedClient(stripe.RequestsClient):
 
     def __init__(self, *, timeout_seconds: int, places: int) -> None:
         super().__init__(timeout=timeout_seconds)
-        self._guard = Guard(places=places, patience_seconds=_PATIENCE_SECONDS)
+        self._guard = Guard(places=places, patience_seconds=PATIENCE_SECONDS)
 
     def request(self, *arguments: Any, **options: Any) -> Any:
         """

@@ -290,8 +290,8 @@ def test_a_round_on_a_stack_for_load_is_settled_and_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bench, "running_stack", _stack_for_load)
-    monkeypatch.setattr(bench, "_REST_SECONDS", 1.0)
-    monkeypatch.setattr(scenarios, "_HELLO_SECONDS", 0.2)
+    monkeypatch.setattr(bench, "REST_SECONDS", 1.0)
+    monkeypatch.setattr(scenarios, "HELLO_SECONDS", 0.2)
     options = Options(scenarios=("many-2",), size=Size(seconds=2, calls=40), results=tmp_path)
     assert bench.run(options) == 0
     (path,) = tmp_path.iterdir()

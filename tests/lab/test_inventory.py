@@ -4,7 +4,7 @@ from lab.inventory import count, group_of
 
 _PAGE = b"| setting | meaning |\n| `ONE_NAME`, `OTHER_NAME` | two |\n"
 _MODULE = b'"""Nobody says so."""\n\n\ndef long() -> None:\n' + b"    pass\n" * 60
-_TEST = b'monkeypatch.setattr(module, "_private", 1)\nmonkeypatch.setattr(module, "public", 1)\n'
+_TEST = b"".join(b'monkeypatch.setattr(module, "%s", 1)\n' % name for name in (b"_private", b"public"))
 
 
 def test_a_part_is_counted_under_one_name_wherever_it_was_kept_before() -> None:

@@ -17,7 +17,6 @@ from devstack.services.stack import Services
 from gateway.common.errors import DomainError
 from payments.models import PayoutRate
 from payments.stripe import set_billing_client
-from payments.stripe.sdk import StripeBillingClient
 from tests.database import rows_of_a_module
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
@@ -50,13 +49,13 @@ def _fresh_settings() -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _no_stripe_request_in_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail every request to Stripe that is sent while a transaction is open."""
-    inside = StripeBillingClient._v1
+    request = stripe.RequestsClient.request
 
-    def v1(client: StripeBillingClient) -> Any:
+    def checked(*arguments: Any, **options: Any) -> Any:
         assert_none_is_open()
-        return inside.__get__(client)
+        return request(*arguments, **options)
 
-    monkeypatch.setattr(StripeBillingClient, "_v1", property(v1))
+    monkeypatch.setattr(stripe.RequestsClient, "request", checked)
 
 
 @pytest.fixture

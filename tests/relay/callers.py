@@ -28,5 +28,5 @@ def report_of(*, user: User, transaction_hash: str) -> queries.TransactionReport
 
 def execute_elsewhere(*, user: User, call: RelayCall, now: datetime) -> str:
     """Hand in a call to another process, which waits for nothing that this one is doing."""
-    with patch.object(submission, "_relay", Batcher(submission.relay_together, most=1)):
+    with patch.object(submission, "relay_batched", Batcher(submission.relay_together, most=1)):
         return execute(user=user, call=call, now=now)

@@ -63,8 +63,8 @@ class Scripted(Loop):
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a loop try again at once."""
-    monkeypatch.setattr(worker, "_FIRST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(worker, "_STANDBY_SECONDS", 0.05)
+    monkeypatch.setattr(worker, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "STANDBY_SECONDS", 0.05)
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def test_a_call_is_sent_by_notification_and_settled_by_the_next_blocks(
     accept: Accept, chain: Chain, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Far from any tick of its own, so the notification alone can have woken it.
-    monkeypatch.setattr(worker, "_CLOCK_SECONDS", 60)
+    monkeypatch.setattr(worker, "CLOCK_SECONDS", 60)
     settings.RELAY_TRACK_SECONDS = 0.05
     broadcasting = Broadcasting(owner="one@host")
     with running(broadcasting, Tracking(owner="one@host")):
@@ -109,7 +109,7 @@ def test_a_call_is_sent_by_notification_and_settled_by_the_next_blocks(
 def test_without_notifications_the_clock_finds_what_is_to_be_sent(
     accept: Accept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "_CLOCK_SECONDS", 0.05)
+    monkeypatch.setattr(worker, "CLOCK_SECONDS", 0.05)
     monkeypatch.setattr(worker, "SIGNED_CHANNEL", "nobody_notifies_this")
     with running(Broadcasting(owner="one@host")):
         row = accept()
@@ -169,7 +169,7 @@ def test_any_other_error_is_logged_in_full_and_the_loop_goes_on(caplog: pytest.L
 def test_pauses_grow_while_nothing_succeeds_and_stay_short(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = Scripted(*[OperationalError("away")] * 8)
     pauses: list[float] = []
-    monkeypatch.setattr(worker, "_FIRST_PAUSE_SECONDS", 0.5)
+    monkeypatch.setattr(worker, "FIRST_PAUSE_SECONDS", 0.5)
     monkeypatch.setattr(loop.stopping, "wait", pauses.append)
     with running(loop):
         loop.join(120)

@@ -104,7 +104,7 @@ def test_a_slow_receiver_is_left_and_holds_up_no_other(
     create_endpoint: Callable[..., tuple[Endpoint, str]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(delivery, "_pause_after", lambda _: timedelta(hours=1))
+    monkeypatch.setattr(delivery, "pause_after", lambda _: timedelta(hours=1))
     settings.WEBHOOK_TIMEOUT_SECONDS = 1
     app.receiver.seconds = 2
     with running() as prompt:

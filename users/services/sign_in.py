@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 STATEMENT = "Sign in to the credit relay gateway. This costs nothing and sends no transaction."
 MAX_OPEN_PER_CLIENT = 20
 # Five hundred clients at their own limit can have this many open for one profile.
-_MAX_OPEN_PER_PROFILE = 500 * MAX_OPEN_PER_CLIENT
+MAX_OPEN_PER_PROFILE = 500 * MAX_OPEN_PER_CLIENT
 _RETRY_AFTER_SECONDS = 60
 _KEPT_AFTER_EXPIRY = timedelta(hours=1)
 _ALPHABET = string.ascii_letters + string.digits
@@ -66,7 +66,7 @@ def issue_challenge(*, profile_address: str, client: str, now: datetime) -> Sign
     """
     if (
         SignInChallenge.objects.open(now=now).filter(profile_address=profile_address).count()
-        >= _MAX_OPEN_PER_PROFILE
+        >= MAX_OPEN_PER_PROFILE
     ):
         raise TooManyRequests(
             "Too many sign-ins of this profile are open. Retry later.", retry_after=_RETRY_AFTER_SECONDS

@@ -193,11 +193,11 @@ def record(message: Message, result: Result, *, now: datetime) -> None:
     if message.attempts >= MAX_ATTEMPTS:
         ours.update(status=Message.Status.GIVEN_UP, finished_at=now)
     else:
-        ours.update(next_attempt_at=now + _pause_after(message.attempts))
+        ours.update(next_attempt_at=now + pause_after(message.attempts))
     _note_failure(message.endpoint_id, result, now)
 
 
-def _pause_after(attempts: int) -> timedelta:
+def pause_after(attempts: int) -> timedelta:
     return _PAUSES[attempts - 1] * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311 - guards nothing
 
 

@@ -205,7 +205,7 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
     """Return why the call would not be accepted now, or None; what finding out takes is rolled back."""
     policy = _policy([approved], get_signer())
     with transaction.atomic(durable=True):
-        (slot,) = _take_slots([approved], policy)
+        (slot,) = take_slots([approved], policy)
         transaction.set_rollback(True)
     if slot.outcome in {"taken", "repeated"}:
         return None
@@ -221,7 +221,7 @@ def _take(
     """Take a slot for each call; return the slots that were taken, and what became of the others, by place."""
     taken: dict[int, _Slot] = {}
     outcomes: dict[int, str | Exception] = {}
-    for slot in _take_slots(batch, policy):
+    for slot in take_slots(batch, policy):
         approved = batch[slot.place]
         if slot.outcome == "taken":
             taken[slot.place] = slot
@@ -258,7 +258,7 @@ def _finish(calls: dict[int, Unsigned], outcomes: dict[int, str | Exception]) ->
 _TAKE_SLOTS = "SELECT * FROM relay_take_slots(%(calls)s::jsonb, %(policy)s::jsonb)"
 
 
-def _take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_Slot]:
+def take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_Slot]:
     calls = [
         {
             "place": place,

@@ -20,7 +20,7 @@ from gateway.common.errors import DomainError
 
 logger = logging.getLogger(__name__)
 # How often a caller beyond its wait limits checks whether it may still wait.
-_CHECK_SECONDS = 0.05
+CHECK_SECONDS = 0.05
 _LONGEST_SECONDS = 3600.0
 # The smallest batch whose callers are expected to return together.
 _LARGE_BATCH = 4
@@ -124,7 +124,7 @@ class Batcher(Generic[Item, Result]):
     def _await(self, ticket: _Ticket[Item, Result]) -> None:
         """Wait for the outcome or for the lead; leave beyond the wait limits."""
         try:
-            while not ticket.gate.acquire(timeout=max(_CHECK_SECONDS, self._seconds_left())):
+            while not ticket.gate.acquire(timeout=max(CHECK_SECONDS, self._seconds_left())):
                 self._leave_if_stuck(ticket)
         finally:
             with self._lock:

@@ -23,7 +23,7 @@ _KEPT_SECONDS = 600.0
 # Extra gas of the first call of a channel; followers never are the first.
 FIRST_OF_CHANNEL_GAS = 17_400
 # For all profiles together. A dropped limit is estimated again.
-_MOST_KEPT = 50_000
+MOST_KEPT = 50_000
 _WORD = 32
 # In `execute(operation, target, value, data)`: the target, and the selector called there.
 _TARGET, _INNER = slice(4 + _WORD, 4 + 2 * _WORD), slice(4 + 5 * _WORD, 8 + 5 * _WORD)
@@ -143,9 +143,9 @@ def _kind_of(profile: str, call: RelayCall) -> _Kind:
 def _learn(profile: str, call: RelayCall, *, estimate: int) -> Gas:
     kind, gas = _kind_of(profile, call), Gas(gas_limit_for(estimate=estimate), estimate)
     with _lock:
-        if len(_learned) >= _MOST_KEPT:
+        if len(_learned) >= MOST_KEPT:
             # A dictionary keeps insertion order, so the oldest limits come first.
-            for oldest in list(_learned)[: _MOST_KEPT // 10]:
+            for oldest in list(_learned)[: MOST_KEPT // 10]:
                 del _learned[oldest]
         _learned.pop(kind, None)
         _learned[kind] = _Learned(gas, time.monotonic() + _KEPT_SECONDS)

@@ -70,11 +70,11 @@ def _execute(caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | No
     trace = tracing.identified(identity.digest)
     request = CallRequest(caller, call, identity, now, quote_id, request_id() or "", trace)
     try:
-        outcome = _relay(request)
+        outcome = relay_batched(request)
         while not isinstance(outcome, str):
             if isinstance(outcome, ReadCall):
                 outcome = _ask_again(outcome)
-            outcome = _relay(outcome)
+            outcome = relay_batched(outcome)
     except DomainError:
         # An equal request may have been accepted meanwhile, and have taken this one's nonce or credits.
         accepted = queries.active_transaction(user_id=caller.user_id, identity=identity)
@@ -139,7 +139,7 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> l
     return [outcomes[place] for place in range(len(items))]
 
 
-_relay: Batcher[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall] = Batcher(
+relay_batched: Batcher[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall] = Batcher(
     relay_together,
     # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
     most=32,

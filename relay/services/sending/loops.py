@@ -22,7 +22,7 @@ SIGNED_CHANNEL = "relay_signed"
 BROADCASTING, TRACKING = "broadcasting", "tracking"
 
 _LEASE_SECONDS = 10
-_RENEWED_AFTER_SECONDS = 3
+RENEWED_AFTER_SECONDS = 3
 
 
 def notify_signed() -> None:
@@ -55,7 +55,7 @@ class LoopLease(Lease):
         if not (self.is_held and self.renew()) and not self.take():
             self._renew_at = 0.0
             return False
-        self._renew_at = time.monotonic() + _RENEWED_AFTER_SECONDS
+        self._renew_at = time.monotonic() + RENEWED_AFTER_SECONDS
         runs = {"ended": self._has_ended, "succeeded": self._has_succeeded, "moved": self._has_moved}
         db.all_rows(_NOTE, {"chain": get_chain().id, "loop": self._loop, **runs})
         self._has_ended = self._has_succeeded = self._has_moved = False

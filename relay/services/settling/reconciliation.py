@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 DAYS = 40
 # Receipts are compared every night, so this covers one missed night.
 RECEIPT_DAYS = 2
-_BATCH_SIZE = 200
+BATCH_SIZE = 200
 
 _FIND_DIFFERENCES = f"""
 WITH settled AS (
@@ -196,7 +196,7 @@ class _Row(NamedTuple):
 
 
 def _settled_after(last_id: int, since: datetime) -> list[_Row]:
-    params = {"chain": get_chain().id, "since": since, "last": last_id, "most": _BATCH_SIZE}
+    params = {"chain": get_chain().id, "since": since, "last": last_id, "most": BATCH_SIZE}
     return [_Row._make(row) for row in db.all_rows(_SETTLED, params)]
 
 

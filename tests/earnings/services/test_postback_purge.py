@@ -100,7 +100,7 @@ def test_more_than_one_batch_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None
     for _ in range(5):
         network.send(network.reward(user, amount="0"))
     _age()
-    monkeypatch.setattr(postbacks, "_PURGE_BATCH", 2)
+    monkeypatch.setattr(postbacks, "PURGE_BATCH", 2)
 
     assert postbacks.purge(now=timezone.now()) == 5
 

@@ -142,7 +142,7 @@ class TestFailOver:
     def test_a_probe_of_a_silent_node_is_short_rare_and_without_consequence(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(guards, "_OPEN_SECONDS", 600)
+        monkeypatch.setattr(guards, "OPEN_SECONDS", 600)
         over = threading.Event()
 
         def silent(batch: list[dict[str, Any]]) -> tuple[int, bytes]:

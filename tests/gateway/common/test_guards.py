@@ -70,7 +70,7 @@ def test_one_trial_call_at_a_time_closes_the_circuit(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(guards, "time", clock)
     guard = Guard(places=2)
     _fail(guard, 3)
-    clock.now += guards._OPEN_SECONDS
+    clock.now += guards.OPEN_SECONDS
     with guard.place(), pytest.raises(CircuitOpen), guard.place():
         pytest.fail("a second trial beside the first")
     with guard.place(), guard.place():

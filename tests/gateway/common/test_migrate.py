@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The lock timeouts with which migrations were run; they fail as `causes` says, first to last."""
-    monkeypatch.setattr(ours, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(ours, "PAUSE_SECONDS", 0)
     timeouts: list[str] = []
 
     def handle(*_: Any, **__: Any) -> None:

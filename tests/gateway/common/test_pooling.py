@@ -83,7 +83,7 @@ def test_a_promise_that_one_machine_could_lose_is_a_warning(
 ) -> None:
     as_owner(f"ALTER ROLE {APPLICATION_ROLE} SET synchronous_commit = '{level}'")
     settings.DATABASE_SYNCHRONOUS_STANDBY = required
-    read = checks._read_settings
+    read = checks.read_settings
     # No role can have this one of its own.
-    monkeypatch.setattr(checks, "_read_settings", lambda: {**read(), "synchronous_standby_names": standbys})
+    monkeypatch.setattr(checks, "read_settings", lambda: {**read(), "synchronous_standby_names": standbys})
     assert warnings() - {"gateway.W004"} == expected

@@ -130,7 +130,7 @@ def test_of_a_large_rate_hits_are_counted_in_packets_and_no_more_than_the_rate_p
     services: Services, processes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rate, caller = throttling._rate("400/hour"), secrets.token_hex()
-    monkeypatch.setattr(throttling, "_PACKET_SECONDS", 600.0)
+    monkeypatch.setattr(throttling, "PACKET_SECONDS", 600.0)
     counters = [throttling._Counter(services.redis_url) for _ in range(processes)]
     requests = [redis_requests_of(counter) for counter in counters]
     passed = sum(
@@ -146,7 +146,7 @@ def test_of_a_large_rate_hits_are_counted_in_packets_and_no_more_than_the_rate_p
 def test_a_packet_that_is_not_used_up_in_time_is_lost(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(throttling, "_PACKET_SECONDS", -1.0)
+    monkeypatch.setattr(throttling, "PACKET_SECONDS", -1.0)
     rate, caller = throttling._rate("400/hour"), secrets.token_hex()
     counter = throttling._Counter(services.redis_url)
     passed = sum(counter.count(rate, "RELAY_READ_RATE", caller, in_packets=True) is None for _ in range(150))

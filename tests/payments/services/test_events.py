@@ -94,7 +94,7 @@ def test_the_sweep_goes_on_until_its_time_is_up(
         name = f"sub_{secrets.token_hex(8)}"
         receive_event(_foreign("customer.subscription.updated", name, fake), now=fake.now())
     with monkeypatch.context() as patch:
-        patch.setattr(events, "_SWEEP_SECONDS", 0.0)
+        patch.setattr(events, "SWEEP_SECONDS", 0.0)
         events.process_due(now=fake.now())
     assert not StripeEvent.objects.exclude(status="received").exists()
     events.process_due(now=fake.now())

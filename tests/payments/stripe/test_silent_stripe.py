@@ -18,7 +18,7 @@ from payments.stripe.sdk import StripeBillingClient
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[StripeBillingClient]:
     """A client of it, for which two threads may wait."""
-    monkeypatch.setattr(requests, "_PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(requests, "PATIENCE_SECONDS", 0.3)
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         yield StripeBillingClient(
             secret_key="sk_test_silent",

@@ -202,14 +202,14 @@ def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
     first, second = (_calls(services, callers[:1])[0] for _ in range(2))
     _together(callers[:1], [first])
     RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
-    take_slots = acceptance._take_slots
+    take_slots = acceptance.take_slots
 
     def meanwhile(batch: Sequence[acceptance.ApprovedCall], policy: dict[str, Any]) -> list[acceptance._Slot]:
         slots = take_slots(batch, policy)
         RelayTransaction.objects.update(status="Submitted", settled_at=None)
         return slots
 
-    monkeypatch.setattr(acceptance, "_take_slots", meanwhile)
+    monkeypatch.setattr(acceptance, "take_slots", meanwhile)
     (outcome,) = _together(callers[:1], [second])
     assert isinstance(outcome, RelayNonceTaken)
 

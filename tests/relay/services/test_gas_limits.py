@@ -125,7 +125,7 @@ def test_a_learned_limit_expires(accept: Accept, node: FaultyClient, monkeypatch
 
 
 def test_the_oldest_limits_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gas_limits, "_MOST_KEPT", 20)
+    monkeypatch.setattr(gas_limits, "MOST_KEPT", 20)
     call = RelayCall("0x" + "11" * 20, secrets.token_bytes(4), b"", 0)
     profiles = ["0x" + secrets.token_hex(20) for _ in range(21)]
     for profile in profiles:

@@ -46,7 +46,7 @@ def test_a_lease_lasts_longer_than_it_takes_to_be_renewed_twice() -> None:
     ((left,),) = query(
         "SELECT extract(epoch FROM expires_at - statement_timestamp()) FROM gateway_common_lease"
     )
-    assert 2 * loops._RENEWED_AFTER_SECONDS < left <= loops._LEASE_SECONDS
+    assert 2 * loops.RENEWED_AFTER_SECONDS < left <= loops._LEASE_SECONDS
 
 
 def test_a_released_lease_is_free_at_once_and_only_the_holder_can_release_it() -> None:
@@ -88,7 +88,7 @@ def test_between_renewals_a_lease_costs_no_statement(
 def test_the_last_end_and_the_last_success_of_a_loop_are_stored_with_the_renewal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loops, "_RENEWED_AFTER_SECONDS", 0)
+    monkeypatch.setattr(loops, "RENEWED_AFTER_SECONDS", 0)
     held = lease("one@host")
     assert held.hold()
     assert [(run.ended_at, run.succeeded_at) for run in last_runs()] == [(None, None)]

@@ -290,7 +290,7 @@ class TestNodes:
     def test_calls_are_read_in_batches(
         self, accept: Accept, settle: Settle, chain: Chain, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(reconciliation, "_BATCH_SIZE", 2)
+        monkeypatch.setattr(reconciliation, "BATCH_SIZE", 2)
         rows = [accept(channel=secrets.randbits(120)) for _ in range(5)]
         settle()
         chain.mine(settings.FINALITY_BLOCKS)

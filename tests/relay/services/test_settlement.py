@@ -24,7 +24,6 @@ from devstack.world.test_contracts import Flaky
 from gateway.chain.client import get_chain_client
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.rpc import RpcError
 from gateway.chain.types import Receipt
 from relay.models import Attempt, RelayTransaction
 from relay.services.settling import settlement
@@ -219,13 +218,7 @@ def test_a_key_manager_that_stops_answering_holds_nothing_up(
 ) -> None:
     row = accept(payload=execute_payload(flaky.address))
     flaky.flip()
-    ask = node._read
-
-    def without_nonces(*calls: Any, **options: Any) -> list[Any]:
-        is_nonce = "eth_call" in calls[0] and calls[0][1][0]["to"] == row.key_manager_address
-        return [RpcError(3, "execution reverted")] if is_nonce else ask(*calls, **options)
-
-    monkeypatch.setattr(node, "_read", without_nonces)
+    monkeypatch.setattr(node, "read_relay_nonce", lambda **_: None)
     assert settle() == 1
     row.refresh_from_db()
     assert (row.status, row.failure_code) == ("Failed", "target-reverted")

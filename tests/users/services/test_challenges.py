@@ -79,7 +79,7 @@ def test_a_stranger_pushes_out_nobody_elses_challenges() -> None:
 def test_far_above_what_one_caller_may_have_open_a_profile_gets_no_more_for_a_while(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sign_in, "_MAX_OPEN_PER_PROFILE", 3)
+    monkeypatch.setattr(sign_in, "MAX_OPEN_PER_PROFILE", 3)
     address, start = random_address(), now()
     for client in "abc":
         sign_in.issue_challenge(profile_address=address, client=client, now=start)

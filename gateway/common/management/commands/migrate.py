@@ -9,7 +9,7 @@ from psycopg.errors import LockNotAvailable
 
 # A session that waits for a table's lock keeps all others waiting behind it.
 LOCK_SECONDS = 1
-_PAUSE_SECONDS, _TRIES = 5, 24
+PAUSE_SECONDS, _TRIES = 5, 24
 
 
 class Command(migrate.Command):
@@ -37,5 +37,5 @@ class Command(migrate.Command):
             except OperationalError as error:
                 if not (tries_left and isinstance(error.__cause__, LockNotAvailable)):
                     raise
-            self.stderr.write(f"A table is in use. Trying again in {_PAUSE_SECONDS} s.")
-            time.sleep(_PAUSE_SECONDS)
+            self.stderr.write(f"A table is in use. Trying again in {PAUSE_SECONDS} s.")
+            time.sleep(PAUSE_SECONDS)

@@ -30,37 +30,39 @@ class RequestConflict(DomainError):
 
 
 class OwnRequest(DomainError):
-    """Staff do not decide what they asked for themselves."""
+    """Staff cannot decide their own requests."""
 
-    code, title, status = "own-request", "Somebody else decides", 403
+    code, title, status = "own-request", "Your own request", 403
 
     def __init__(self) -> None:
-        super().__init__("You asked for this. Somebody else, of another role, may approve or reject it.")
+        super().__init__(
+            "This is your own request. Another member of staff, with another role, has to decide it."
+        )
 
 
 class AnotherRoleDecides(DomainError):
-    """A request is decided by a role that may decide its kind, and that the asker does not have."""
+    """Only a role that decides this kind, and that the requester does not have, can decide the request."""
 
     code, title, status = "another-role-decides", "Another role decides", 403
 
 
 class RequestDecided(DomainError):
-    """A request is approved or rejected once, and before it expires."""
+    """The request has been decided before, or it has expired."""
 
     code, title, status = "request-decided", "The request is decided", 409
 
     def __init__(self, *, became: str) -> None:
-        super().__init__(f"It cannot be decided any more: {became}.")
+        super().__init__(f"This request is closed: {became}.")
 
 
 class RequestOutdated(DomainError):
-    """What the request would change has been changed since it was asked for, or it is no longer valid."""
+    """The row has changed since the request was made, or the request is no longer valid."""
 
-    code, title, status = "request-outdated", "It has changed meanwhile", 409
+    code, title, status = "request-outdated", "The request is outdated", 409
 
 
-class Limits(NamedTuple):
-    """Limits of 24 hours without a second person, and ceilings that approval does not lift; in the pool's unit."""
+class ApprovalLimits(NamedTuple):
+    """Limits per 24 hours without a second person, and ceilings even with approval; in the pool's unit."""
 
     actor: int
     person: int
@@ -70,20 +72,20 @@ class Limits(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """A stock that limits are counted in, such as credits. Several kinds may share a pool."""
+    """What the limits of one or more kinds are counted in, such as credits."""
 
     name: str
     unit: str
     verb: str = "give or take"
-    # The amounts are in hundredths of the unit.
+    # Whether amounts are in hundredths of the unit.
     is_money: bool = False
 
     def shown(self, amount: int) -> str:
         return f"{amount / 100:,.2f} {self.unit}" if self.is_money else f"{amount:,} {self.unit}"
 
     @property
-    def limits(self) -> Limits:
-        return Limits(**settings.APPROVAL_LIMITS[self.name])
+    def limits(self) -> ApprovalLimits:
+        return ApprovalLimits(**settings.APPROVAL_LIMITS[self.name])
 
 
 CREDITS = Pool("credits", "credits")
@@ -93,7 +95,7 @@ REFUNDS = Pool("refunds", "of any currency", "refund", is_money=True)
 
 class Done(NamedTuple):
     """
-    The result of carrying out: a sentence, the row that the audit log names, and a further row that it created.
+    The result of a request: a sentence, the row that the audit log names, and a further row that it created.
 
     For a request about a new row, `row` is the row that it created.
     """
@@ -143,7 +145,7 @@ def kind_of(approval: ApprovalRequest) -> Kind:
 
 
 def others_who_decide(kind: Kind, roles: Collection[str]) -> str:
-    """Return the roles that decide a request of an asker with these roles, in words."""
+    """Return, in words, the roles that decide a request by someone with these roles."""
     return " or ".join(sorted(deciders(kind) - set(roles)))
 
 
@@ -154,12 +156,12 @@ def obstacle(approval: ApprovalRequest, actor: Any) -> DomainError | None:
     deciding = decided_by(actor).get(approval.kind, set())
     if not deciding - set(approval.requested_roles):
         others = others_who_decide(kind_of(approval), approval.requested_roles)
-        return AnotherRoleDecides(f"Somebody of another role than the asker's decides: {others}.")
+        return AnotherRoleDecides(f"Another role than the requester's has to decide: {others}.")
     return None
 
 
 def roles_of(actor: Any) -> set[str]:
-    """Return the roles of a member of staff; to be a superuser is one of them."""
+    """Return the roles of a member of staff; superuser counts as a role."""
     return set(actor.groups.values_list("name", flat=True)) | ({SUPERUSER} if actor.is_superuser else set())
 
 

@@ -118,7 +118,7 @@ def _repeated(stored: ApprovalRequest, approval: ApprovalRequest) -> ApprovalReq
 
 
 def outcome_of(approval: ApprovalRequest, done: str) -> str:
-    """Return the message for the asker: `done` if it was carried out, else which roles decide."""
+    """Return the message for the requester: `done` if it was carried out, else which roles decide."""
     if approval.status == ApprovalRequest.Status.DONE:
         return done
     others = others_who_decide(kind_of(approval), approval.requested_roles)
@@ -126,14 +126,14 @@ def outcome_of(approval: ApprovalRequest, done: str) -> str:
 
 
 def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
-    """Return the notice before asking: how much the actor may do alone, and which roles decide the rest."""
+    """Return the notice above the form: how much the actor may do alone, and which roles decide larger amounts."""
     others = f"a second person approves ({others_who_decide(kind, roles_of(actor))}). You cannot approve it yourself."
     if kind.pool is None:
         return f"It waits until {others}"
     pool, left = kind.pool, left_alone(pool=kind.pool, actor=actor, person=person)
     return (
-        f"Now you may {pool.verb} {pool.shown(left)} alone. More waits until {others} "
-        f"Nobody may {pool.verb} more than {pool.shown(pool.limits.ceiling)} at a time."
+        f"You can {pool.verb} {pool.shown(left)} alone now. Larger amounts wait until {others} "
+        f"The ceiling is {pool.shown(pool.limits.ceiling)} at a time."
     )
 
 
@@ -165,14 +165,14 @@ def taken(*, pool: Pool, actor: Any, person: Any) -> Taken:
 
 
 def left_alone(*, pool: Pool, actor: Any, person: Any) -> int:
-    """Return how much the actor may do for the person now without a second one."""
+    """Return how much the actor can do for the person now without approval."""
     limits, used = pool.limits, taken(pool=pool, actor=actor, person=person)
     left = (limits.actor - used.actor, limits.person - used.person, limits.day - used.day)
     return max(0, min(left))
 
 
 def _fits_alone(kind: Kind, approval: ApprovalRequest) -> bool:
-    """Count under the pool's lock, which stays until the transaction ends."""
+    """Lock the pool until the transaction ends, and count."""
     if kind.pool is None:
         return False
     _lock(kind.pool)
@@ -187,7 +187,7 @@ def _lock(pool: Pool) -> None:
 def _check(kind: Kind, approval: ApprovalRequest) -> None:
     if kind.pool and approval.amount > kind.pool.limits.ceiling:
         raise AboveCeiling(
-            f"At most {kind.pool.shown(kind.pool.limits.ceiling)} at a time, with any approval."
+            f"At most {kind.pool.shown(kind.pool.limits.ceiling)} at a time, even with approval."
         )
     kind.check(approval)
 
@@ -200,7 +200,7 @@ def _check_day(kind: Kind, approval: ApprovalRequest) -> None:
     most = kind.pool.limits.ceiling_day
     if used.everything + approval.amount > most:
         raise AboveCeiling(
-            f"At most {kind.pool.shown(most)} in 24 hours, with any approval. Wait, or ask for less."
+            f"At most {kind.pool.shown(most)} in 24 hours, even with approval. Wait, or request less."
         )
 
 
@@ -252,9 +252,9 @@ def _lock_waiting(request_id: int, actor: Any) -> ApprovalRequest:
 
 
 def state_of(approval: ApprovalRequest) -> str:
-    """Return in words why the request is closed; if its status is still WAITING, it has expired."""
+    """Return why the request is closed; a request that is still WAITING has expired."""
     if approval.status == ApprovalRequest.Status.WAITING:
-        return "nobody decided it in time"
+        return "it expired undecided"
     return approval.get_status_display().lower()
 
 
@@ -299,7 +299,7 @@ def _log(approval: ApprovalRequest, stage: str, *, actor: Any, row: Model | None
     )
 
 
-# --- What waits
+# --- Waiting requests
 
 
 def waits_for(actor: Any) -> Q:
@@ -329,7 +329,9 @@ def waiting(actor: Any = None) -> Waiting:
 @register
 def _gauges() -> Iterator[Metric]:
     requests, oldest_age = waiting()
-    yield gauge("approvals_waiting", "Requests of staff that wait for a second person.", requests)
+    yield gauge("approvals_waiting", "Staff requests that wait for a second person.", requests)
     yield gauge(
-        "approvals_oldest_age_seconds", "Since the oldest of them was made; 0 where none waits.", oldest_age
+        "approvals_oldest_age_seconds",
+        "Seconds since the oldest of them was made; 0 without one.",
+        oldest_age,
     )

@@ -1,10 +1,10 @@
-"""Approvals, pauses and the audit log: what staff decide, as services need it; pages are in `gateway.admin`."""
+"""Approvals, pauses and the audit log, as services need them; their pages are in `gateway.admin`."""
 
 from django.apps import AppConfig
 
 
 class StaffConfig(AppConfig):
-    """Carries the label under which tables, permissions, pages and tasks were made, when this was part of the kit."""
+    """Keeps the label `gateway_admin`, which tables, permissions, pages and tasks are named after."""
 
     name = "gateway.staff"
     label = "gateway_admin"

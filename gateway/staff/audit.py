@@ -1,9 +1,8 @@
 """
-The audit log: actor, action, reason, time and request of each staff action, in Django's own log of the admin.
+The audit log: actor, action, reason, time and request id of each staff action, in the admin's log table of Django.
 
-Each entry's `change_message` is the JSON list that Django renders, with one more
-object that holds the action, its reason, what changed from what to what, and the
-request id. A trigger keeps the rows (see `gateway.staff.models`).
+Each entry's `change_message` is the JSON list that Django renders, with one more object: the action, its reason, the
+old and new values, and the request id. A trigger makes the rows append-only (see `gateway.staff.models`).
 """
 
 import json
@@ -22,11 +21,11 @@ from gateway.common.db import violated_constraint
 from gateway.common.logging import request_id
 
 Changes = Mapping[str, tuple[str, str]]
-# For a secret field, the log records that it changed and neither value. The seed of one-time passwords is a field
+# For a secret field, the log records only that it changed. The seed of one-time passwords is a field
 # named `key`; a key manager's address is not secret.
 _SECRET = re.compile(r"(^|_)(secret|token|password)s?\d*(_|$)|private_key|^key$")
 _HIDDEN = "•••"
-# A unique index of the log, made by a migration of this package.
+# The name of a unique index, created by a migration of this package.
 _ONE_DECISION = "gateway_admin_staffaction_decision"
 _DECISION = '"decision": "([^"]+)"'
 
@@ -44,7 +43,7 @@ def record(
     """
     Log that `actor` did `action` to `row`, inside the caller's transaction.
 
-    `row` need not be stored, because an action may concern all rows of a model; `name` is then its name in the entry.
+    `row` need not be stored, because an action may concern all rows of a model; the entry then shows `name`.
     Only the first entry of a `decision` is written; later calls with the same decision return None.
     """
     message = [details(action=action, reason=reason, changes=changes or {}, decision=decision)]
@@ -65,13 +64,13 @@ def record(
 
 
 def is_recorded(decision: str) -> bool:
-    # Exactly the condition of the index.
+    # Matches the condition of the index.
     decided = LogEntry.objects.filter(change_message__contains='"decision": "')
     return decided.alias(decision=extracted(_DECISION)).filter(decision=decision).exists()
 
 
 def extracted(pattern: str) -> Func:
-    """Return what the pattern captures of an entry's message, by exactly the expression of the log's indexes."""
+    """Return the SQL expression for what the pattern captures; it matches the expression of the log's indexes."""
     return Func(
         F("change_message"),
         Value(pattern),
@@ -84,7 +83,7 @@ def extracted(pattern: str) -> Func:
 def details(
     *, action: str, reason: str = "", changes: Changes | None = None, decision: str = ""
 ) -> dict[str, Any]:
-    """Return the object that we add to an entry's message."""
+    """Return the object that this service adds to an entry's message."""
     values = {
         "action": action,
         "reason": reason,
@@ -103,7 +102,7 @@ def details_of(entry: LogEntry) -> dict[str, Any]:
 
 
 def sentence_of(entry: LogEntry) -> str:
-    """Return what was done, in Django's words if there are any, else the action's name."""
+    """Return Django's description of the change, or the action's name."""
     values = details_of(entry)
     if values and len(json.loads(entry.change_message)) == 1:
         return str(values["action"])
@@ -111,18 +110,18 @@ def sentence_of(entry: LogEntry) -> str:
 
 
 def changes_of(form: BaseForm, *, is_new: bool = False) -> Changes:
-    """Return what a bound, valid form changes: field, from, to. A new row's old values are empty."""
+    """Return the changes of a valid form: field, old value, new value. Old values of a new row are empty."""
     return {name: _pair(form, name, is_new) for name in form.changed_data}
 
 
 def removals_of(form: BaseModelForm[Any]) -> Changes:
-    """Return what a form showed of a row that it deletes: field, from, to nothing."""
+    """Return the values of a row that a form deletes: field, old value, and an empty new value."""
     before = {name: _pair(form, name, is_new=False)[0] for name in form.fields if name in form.initial}
     return {name: (text, "") for name, text in before.items() if text}
 
 
 def shown(name: str, value: Any) -> str:
-    """Return the value of the field as text, and a secret as dots."""
+    """Return the field's value as text; secrets are replaced by dots."""
     return _HIDDEN if _SECRET.search(name) else str(value)
 
 
@@ -135,7 +134,7 @@ def _pair(form: BaseForm, name: str, is_new: bool) -> tuple[str, str]:
 
 
 def _text(field: forms.Field, value: Any) -> str:
-    """Return the value as staff read it: a row by its name, several by their names."""
+    """Return the value for display; rows are shown by their names."""
     if value is None or value == "":
         return ""
     if isinstance(value, models.QuerySet | list | tuple | set):

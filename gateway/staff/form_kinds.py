@@ -1,4 +1,4 @@
-"""Kinds of approval requests that write fields of one row, such as those that forms of the admin ask for."""
+"""Kinds of approval requests that write fields of one row, such as those made by forms of the admin."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,7 @@ def form_kind(
         row = _locked(model, approval)
         if values_of(row, approval.payload["before"]) != approval.payload["before"]:
             raise RequestOutdated(
-                "The row is no longer as the request shows it. Reject the request and ask again."
+                "The row has changed since the request. Reject the request and make a new one."
             )
         _write(row, approval.payload["values"])
         try:
@@ -76,7 +76,7 @@ def _relations(row: Model, values: Values) -> list[str]:
 
 
 def values_of(row: Model, names: Any) -> Values:
-    """Return the named fields as text that `_write` reads back; of related rows their keys."""
+    """Return the named fields as text that `_write` reads back; related rows as their keys."""
     return {name: _text(row, _field(row, name)) for name in names}
 
 
@@ -88,7 +88,7 @@ def _text(row: Model, field: "Field[Any, Any]") -> str | None:
 
 
 def _write(row: Model, values: Values) -> None:
-    """Set the fields of the row itself; related rows are set once it is stored."""
+    """Set the row's own fields; many-to-many relations are set after it is stored."""
     for name in values.keys() - set(_relations(row, values)):
         field = _field(row, name)
         setattr(row, field.attname, field.to_python(values[name]))

@@ -33,9 +33,9 @@ class StaffAction(LogEntry):
 
 
 class Pause(models.Model):
-    """A decision of staff to pause a part of the service, or to resume it. The newest one of a name counts."""
+    """A decision of staff to pause or resume a part of the service. The newest row of a name counts."""
 
-    name = models.CharField(max_length=40, help_text="What is paused or resumed.")
+    name = models.CharField(max_length=40, help_text="The part that is paused or resumed.")
     is_paused = models.BooleanField()
     reason = models.TextField("why")
     actor = models.ForeignKey(
@@ -55,10 +55,9 @@ class Pause(models.Model):
 
 class ApprovalPool(models.Model):
     """
-    A stock that members of staff take from alone, such as credits.
+    A pool whose limits are shared by all staff, such as credits.
 
-    Its row is locked while the amounts of 24 hours are summed, so that the second of two concurrent requests counts
-    the first.
+    `ask` locks its row while it sums the amounts of 24 hours, so the second of two concurrent requests sees the first.
     """
 
     name = models.CharField(max_length=20, primary_key=True)
@@ -69,7 +68,7 @@ class ApprovalPool(models.Model):
 
 class ApprovalRequestQuerySet(models.QuerySet["ApprovalRequest"]):
     def waiting(self) -> "ApprovalRequestQuerySet":
-        """Keep those that a second person may still decide, by the database's clock."""
+        """Requests that can still be decided, by the database's clock."""
         return self.filter(status=ApprovalRequest.Status.WAITING, expires_at__gt=Now())
 
 
@@ -88,49 +87,53 @@ class ApprovalRequest(models.Model):
     kind = models.CharField(max_length=40)
     content_type = models.ForeignKey(ContentType, models.PROTECT, related_name="+", db_index=False)
     object_id = models.CharField(
-        max_length=64, blank=True, help_text="The row it is about; empty for a new one."
+        max_length=64, blank=True, help_text="The row to change; empty for a new one."
     )
-    subject = models.CharField(max_length=200, help_text="What it is about, in words.")
+    subject = models.CharField(max_length=200, help_text="The subject as text.")
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="approvals", db_index=False,
-        help_text="Whose credits it moves.",
+        help_text="The user whose credits it moves.",
     )  # fmt: skip
-    pool = models.CharField(max_length=20, blank=True, default="", help_text="What limits are counted in.")
-    amount = models.BigIntegerField(default=0, help_text="What it takes from the pool.")
-    # What carrying it out needs; it may hold hashes of new secrets and is shown to nobody.
+    pool = models.CharField(
+        max_length=20, blank=True, default="", help_text="The pool that limits are counted in."
+    )
+    amount = models.BigIntegerField(default=0, help_text="The amount counted in the pool.")
+    # The input of `carry_out`. It may hold hashes of new secrets, so no page shows it.
     payload = models.JSONField()
-    changes: Any = models.JSONField(help_text="What it changes, from and to, when it was asked for.")
+    changes: Any = models.JSONField(help_text="Old and new values at the time of the request.")
     reason = models.TextField()
-    key = models.CharField(max_length=255, unique=True, help_text="The same key asks once.")
+    key = models.CharField(max_length=255, unique=True, help_text="The idempotency key of the request.")
     requested_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False
     )
-    requested_roles = ArrayField(models.CharField(max_length=150), help_text="Roles of the asker, then.")
-    needs_second_person = models.BooleanField(help_text="It was above what one person may do.")
+    requested_roles = ArrayField(
+        models.CharField(max_length=150), help_text="The requester's roles at that time."
+    )
+    needs_second_person = models.BooleanField(
+        help_text="Whether the amount was above the limits of one person."
+    )
     status = models.CharField(max_length=10, choices=Status, default=Status.WAITING)
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+", db_index=False,
-        help_text="Who approved or rejected it; empty where nobody else was needed.",
+        help_text="Who approved or rejected it; empty if no second person was needed.",
     )  # fmt: skip
     decision_reason = models.TextField(blank=True, default="")
     created_at = models.DateTimeField(db_default=Now())
-    expires_at = models.DateTimeField(help_text="Nobody can approve it from then on.")
+    expires_at = models.DateTimeField(help_text="It can be approved until then.")
     decided_at = models.DateTimeField(null=True)
     made_type = models.ForeignKey(ContentType, models.PROTECT, null=True, related_name="+", db_index=False)
     made_id = models.CharField(
-        max_length=64, blank=True, default="", help_text="The row that carrying it out has made, if any."
+        max_length=64, blank=True, default="", help_text="The row that it created, if any."
     )
 
     objects = ApprovalRequestQuerySet.as_manager()
 
     class Meta:
         ordering = ("-id",)
-        permissions = [
-            ("decide_approvalrequest", "Can approve or reject what somebody of another role asked for")
-        ]
+        permissions = [("decide_approvalrequest", "Can approve or reject requests of another role")]
         indexes = [
             models.Index(fields=["created_at"], condition=Q(status="waiting"), name="approval_waiting"),
-            # What was taken from a pool lately.
+            # Amounts of a pool in the last 24 hours.
             models.Index(fields=["pool", "decided_at"], condition=Q(status="done"), name="approval_taken"),
         ]
         constraints = [
@@ -146,7 +149,7 @@ class ApprovalRequest(models.Model):
             models.CheckConstraint(
                 condition=Q(decided_by=None) | ~Q(decided_by=F("requested_by")),
                 name="approval_second_person",
-                violation_error_message="A second person decides.",
+                violation_error_message="A second person has to decide.",
             ),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [

@@ -13,7 +13,7 @@ from gateway.common.errors import stated
 from gateway.common.metrics import gauge, register
 from gateway.staff.models import Pause
 
-# The name of each part that staff can pause, and what it is in words.
+# Name → title of each part that staff can pause.
 pausable: dict[str, str] = {}
 
 
@@ -45,7 +45,7 @@ def paused() -> list[Pause]:
 
 
 def is_paused_sql(name: str) -> str:
-    """Return `is_paused` as an SQL expression for larger statements; `name` is a constant of the code."""
+    """Return `is_paused` as an SQL expression; `name` must be a constant, because it is not escaped."""
     return f"""coalesce(
         (SELECT is_paused FROM gateway_admin_pause WHERE name = '{name}' ORDER BY id DESC LIMIT 1), false)"""  # noqa: S608
 
@@ -54,4 +54,4 @@ def is_paused_sql(name: str) -> str:
 def _gauges() -> Iterator[Metric]:
     names = {decision.name for decision in paused()}
     for name, title in pausable.items():
-        yield gauge(f"{name}_paused", f"1 while staff have paused {title}.", name in names)
+        yield gauge(f"{name}_paused", f"Whether staff have paused {title} (1) or not (0).", name in names)

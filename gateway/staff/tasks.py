@@ -22,9 +22,9 @@ _TRIES, _PAUSE_SECONDS = 5, 60
 )
 def announce_request(*, request_id: int, **_: Any) -> None:
     """
-    E-mail `APPROVAL_NOTICE_TO` that a request waits, unless it has been decided meanwhile.
+    Notify `APPROVAL_NOTICE_TO` of a waiting request by e-mail, unless it has been decided meanwhile.
 
-    The message leaves the service, so it names neither user nor reason; the request's page shows both.
+    E-mail is not confidential, so the message names neither user nor reason; the request's page shows both.
     """
     approval = ApprovalRequest.objects.waiting().filter(pk=request_id).first()
     if approval is None or not settings.APPROVAL_NOTICE_TO:

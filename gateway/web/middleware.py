@@ -1,5 +1,5 @@
 """
-Middleware of every web process: the request log, refusals by transport, and what API requests skip.
+Middleware of every web process: the request log, transport checks, and the middleware that API requests skip.
 
 API requests have no cookies, forms or pages, so they skip the middleware that serves these.
 """
@@ -69,7 +69,7 @@ def _user_id(request: HttpRequest) -> Any:
 
 
 def requests_traced(get_response: Handler) -> Handler:
-    """Middleware: trace requests that hand in a relay call; put first, and only where traces are wanted."""
+    """Middleware: trace requests that submit a relay call. Must come first; used only if tracing is on."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         with tracing.request(f"{request.method} {request.path}") as span:
@@ -103,7 +103,7 @@ def https_only(get_response: Handler) -> Handler:
 
 def unread_bodies(get_response: Handler) -> Handler:
     """
-    Middleware: refuse a chunked body, and answer the requests that the event loop has refused.
+    Middleware: refuse chunked bodies, and render the errors of requests that the event loop refused.
 
     The server reads only bodies with a Content-Length. A chunked body would appear to be empty.
     """
@@ -113,9 +113,7 @@ def unread_bodies(get_response: Handler) -> Handler:
         if refusal is not None:
             return json_problem(refusal)
         if "HTTP_TRANSFER_ENCODING" in request.META:
-            return json_problem(
-                errors.LengthRequired("Send the body whole, with Content-Length and no Transfer-Encoding.")
-            )
+            return json_problem(errors.LengthRequired("Send Content-Length instead of Transfer-Encoding."))
         return get_response(request)
 
     return middleware

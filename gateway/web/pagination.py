@@ -1,4 +1,4 @@
-"""Long lists, page by page, newest first."""
+"""Pagination of long lists, newest first."""
 
 import re
 from typing import Any
@@ -9,17 +9,17 @@ from rest_framework.request import Request
 
 _FAULT = "Send a whole number from 1 to {most}."
 _LIMIT = re.compile(r"[0-9]{1,3}", re.ASCII)
-# Base64, or nothing; the decoder skips everything else.
+# Checked here, because the decoder skips characters that are not Base64.
 _CURSOR = re.compile(r"[A-Za-z0-9+/=]*", re.ASCII)
-# A row's place in a list is a bigint.
+# The position in a cursor is a bigint.
 _POSITION = re.compile(r"[0-9]{1,18}", re.ASCII)
 
 
 class NewestFirst(CursorPagination):
     """
-    Pages of `limit` rows (1 to 500, 100 by default) that neither repeat nor lose a row while new ones arrive.
+    Pages of `limit` rows (1 to 500, default 100). No row is repeated or lost while new ones arrive.
 
-    Views set `ordering` to a unique column of whole numbers.
+    Views set `ordering` to a unique integer column.
 
     Raises:
         ValidationError: `limit` is out of range, or `cursor` did not come from this list.
@@ -36,23 +36,27 @@ class NewestFirst(CursorPagination):
         return int(text)
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        """Describe `cursor` and `limit`, with the numbers that are accepted."""
+        """Describe `cursor` and `limit`, with the range of `limit`."""
         most, usual = self.max_page_size, self.page_size
         limit = {"type": "integer", "minimum": 1, "maximum": most, "default": usual}
         return [
-            _parameter(self.cursor_query_param, "Stands in `next` and `previous`.", {"type": "string"}),
-            _parameter("limit", "Rows of a page.", limit),
+            _parameter(
+                self.cursor_query_param,
+                "Opaque position, taken from `next` or `previous`.",
+                {"type": "string"},
+            ),
+            _parameter("limit", "Maximum number of rows.", limit),
         ]
 
     def get_paginated_response_schema(self, schema: Any) -> dict[str, Any]:
-        """Describe a page in OpenAPI 3.1; REST framework's own description is 3.0, where null is not a type."""
+        """Describe a page in OpenAPI 3.1; REST framework's own schema is 3.0, where null is not a type."""
         link = {"type": ["string", "null"], "format": "uri"}
         return {
             "type": "object",
             "required": ["next", "previous", "results"],
             "properties": {
-                "next": {**link, "description": "Address of the page of older rows; null on the last one."},
-                "previous": {**link, "description": "Address of the page of newer rows, or null."},
+                "next": {**link, "description": "URL of the page of older rows; null on the last page."},
+                "previous": {**link, "description": "URL of the page of newer rows, or null."},
                 "results": schema,
             },
         }

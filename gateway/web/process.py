@@ -1,8 +1,8 @@
 """
-What each web process has, whichever server runs it: both probes, checks of the nodes, durations and traces.
+The parts of each web process under any server: liveness and readiness, node checks, histograms and traces.
 
-The event loop of `gateway.web.rsgi` answers the probes itself. Under any other server the middleware does, ahead of the
-checks of host and scheme: orchestrators probe a container by its address over plain http.
+The event loop of `gateway.web.rsgi` answers the probes itself. Under other servers a middleware does, before the checks
+of host and scheme, because orchestrators probe a container by its address over plain http.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ NO_DATABASE = b'{"status": "unavailable", "missing": "database"}'
 
 
 def start() -> None:
-    """Import every view, and start the threads that run beside requests. Call it once in each process."""
+    """Import every view, and start the background threads. Call it once in each process."""
     _ = get_resolver().url_patterns
     sql_functions.log_differing()
     node_checks().start()
@@ -30,7 +30,7 @@ def start() -> None:
 
 def ask_database() -> None:
     """
-    Query the primary on a connection of its own, because those of the pool may all be in use.
+    Query the primary on a separate connection, because those of the pool may all be in use.
 
     Raises:
         psycopg.Error: the primary does not answer.
@@ -41,7 +41,7 @@ def ask_database() -> None:
 
 
 def live(request: HttpRequest) -> HttpResponse:
-    """Answer 200: the process takes requests."""
+    """Answer 200: the process accepts requests."""
     return HttpResponse(OK, content_type="application/json")
 
 
@@ -58,5 +58,5 @@ _PROBES = {"/healthz": live, "/readyz": ready}
 
 
 def probes(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware: answer the probes before anything else sees them."""
+    """Middleware: answer the probes; must come first."""
     return lambda request: _PROBES.get(request.path_info, get_response)(request)

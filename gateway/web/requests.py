@@ -1,4 +1,4 @@
-"""Requests as they arrive by granian's RSGI interface: their environ for Django, and their bodies."""
+"""Requests from granian's RSGI interface: their environ for Django, and their bodies."""
 
 import asyncio
 import functools
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from granian._granian import RSGIHTTPProtocol as HTTPProtocol
     from granian.rsgi import Scope
 
-# How much of a refused body is read, so that the client can read the refusal.
+# How many bytes of a refused body are read, so that the client can read the error response.
 _MAX_SKIPPED_BYTES = 32 * 1024 * 1024
 
 
@@ -71,9 +71,9 @@ async def read_body(protocol: "HTTPProtocol", length: int) -> bytes:
 
 async def skip_body(protocol: "HTTPProtocol") -> None:
     """
-    Read the rest of a refused body, after the answer was sent.
+    Read the rest of a refused body after the response was sent.
 
-    Closing a connection while the client still sends resets it, and many clients then lose the answer.
+    Closing a connection while the client still sends resets it, and many clients then lose the response.
     """
     left = _MAX_SKIPPED_BYTES
     try:

@@ -14,8 +14,8 @@ class ApiRouter(SimpleRouter):
 
         @action(detail=False, methods=["post"], url_path="transactionStatus")
 
-    Prefix and `url_path` are regular expressions and may hold named groups. An action whose methods are
-    documented differently takes the further method by `@name.mapping.post`.
+    Prefix and `url_path` are regular expressions with optional named groups. Use `@name.mapping.post` to document the
+    methods of an action separately.
     """
 
     def __init__(self) -> None:

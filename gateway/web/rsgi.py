@@ -1,9 +1,9 @@
 """
 The entry point of the web process: an event loop in front, Django's synchronous code in threads behind it.
 
-The loop reads each request whole before it hands it to a thread, and answers the probes itself. So neither slow
+The loop reads each request completely before it passes it to a thread, and answers the probes itself. So neither slow
 clients nor requests that wait for a node or for PostgreSQL block other requests. Django's middleware renders the
-loop's refusals like any other refusal.
+loop's errors like all other errors.
 
 granian calls `application` by RSGI, the fastest of its interfaces. `gateway.wsgi` is the entry point for other servers.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 _JSON: Headers = [("content-type", "application/json")]
 _READY_SECONDS = 0.8
-# Timeout of sending one piece of a streamed answer.
+# Timeout for sending one chunk of a streamed response.
 _SEND_SECONDS = 30
 
 
@@ -56,7 +56,7 @@ class Application:
         )
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Start the process, and exempt what it has loaded from garbage collection."""
+        """Start the process, and exempt all loaded objects from garbage collection."""
         process.start()
         gc.collect()
         gc.freeze()
@@ -65,7 +65,7 @@ class Application:
 
     def _watch_signals(self, loop: asyncio.AbstractEventLoop) -> None:
         """
-        Answer waiting requests as soon as the process is told to end, because the server waits for all requests.
+        Answer waiting requests at the signal to shut down, because the server waits for all requests.
 
         The loop learns of signals through a file descriptor and still calls the server's own handlers.
         """
@@ -77,7 +77,7 @@ class Application:
         try:
             await self._route(scope, protocol)
         except Exception:
-            logger.exception("a request was not answered")
+            logger.exception("a request failed without a response")
             protocol.response_empty(500, [])
 
     async def _route(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
@@ -98,7 +98,7 @@ class Application:
         await job.answered
         if job.held is not None:
             await self._hold_back(job, job.held)
-        # Django has refused a body that is too long or of unknown length.
+        # Django has refused a body that is too long or has no Content-Length.
         if not is_read and (length or "HTTP_TRANSFER_ENCODING" in environ):
             await skip_body(protocol)
 
@@ -106,8 +106,8 @@ class Application:
         """
         Read the body and start the job; return None if the client disconnects before the end of the body.
 
-        At the timeout the refusal is sent. The client may then send for the same time again, so that it reads the
-        refusal before the connection closes.
+        At the timeout the error is sent. The loop then reads for the same time again, so that the client can read the
+        error before the connection closes.
         """
         seconds = settings.WEB_BODY_SECONDS
         late: list[Job] = []
@@ -152,7 +152,7 @@ class Application:
             environ[errors.REFUSAL] = errors.ServiceUnavailable(
                 "Too many requests are waiting.", retry_after=1
             )
-            # No thread is free. A refusal reads no row, so the loop can render it.
+            # No thread is free. The error needs no query, so the loop can render it.
             self._answer(job)
         return job
 
@@ -174,8 +174,8 @@ class Application:
             finally:
                 response.close()
         except Exception:
-            # Django answers exceptions of views itself. This one came from sending the answer.
-            logger.exception("a request was not answered")
+            # Django handles exceptions of views itself. This one came from sending the response.
+            logger.exception("a request failed without a response")
             job.finish()
 
     def _call(self, environ: dict[str, Any]) -> tuple[int, Headers, Any]:
@@ -190,7 +190,7 @@ class Application:
         return status, headers, response
 
     def _stream(self, job: Job, status: int, headers: Headers, chunks: Iterable[bytes]) -> None:
-        """Send an answer chunk by chunk, as fast as the client reads it."""
+        """Send a response chunk by chunk, as fast as the client reads it."""
 
         async def begin() -> Any:
             return job.protocol.response_stream(status, headers)
@@ -209,7 +209,7 @@ class Application:
             self._database_check = asyncio.ensure_future(asyncio.to_thread(process.ask_database))
         try:
             async with asyncio.timeout(_READY_SECONDS):
-                # At most one check is pending: a probe waits for the one that runs.
+                # At most one check runs; further probes wait for its result.
                 await asyncio.shield(self._database_check)
         except (psycopg.Error, TimeoutError):
             protocol.response_bytes(503, _JSON, process.NO_DATABASE)
@@ -222,6 +222,6 @@ log_uncaught()
 try:
     application = Application()
 except Exception as error:
-    # Otherwise the server prints the traceback and starts the next process.
+    # Otherwise the server would print the traceback and start the next process.
     logger.critical("the service cannot start", exc_info=True)
     raise SystemExit(1) from error

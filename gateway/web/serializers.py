@@ -26,7 +26,7 @@ _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
 
 
 class BodySerializer(serializers.Serializer[Any]):
-    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
@@ -34,26 +34,26 @@ class BodySerializer(serializers.Serializer[Any]):
         Return the validated members of a body.
 
         Raises:
-            ValidationError: the body has another shape; as `is_valid(raise_exception=True)` would.
+            ValidationError: the body is invalid, as with `is_valid(raise_exception=True)`.
         """
         validated: dict[str, Any] = _shared(cls).run_validation(data)
         return validated
 
     def run_validation(self, data: Any = serializers.empty) -> Any:
         if data is not serializers.empty and not isinstance(data, dict):
-            fault = f"Send an object; this is {_kind_of(data)}."
+            fault = f"Expected an object, got {_kind_of(data)}."
             raise serializers.ValidationError({"non_field_errors": [fault]}, code="invalid")
         return super().run_validation(data)
 
 
 @functools.cache
 def _shared(kind: type[BodySerializer]) -> BodySerializer:
-    """Return the one instance that validates: it keeps nothing of a body, and each new one would copy every field."""
+    """Return a shared instance: it keeps no data, and each new instance would copy every field."""
     return kind()
 
 
 class _OfThread(threading.local):
-    """The serializers of answers that a thread has used, each with the context that it looks into."""
+    """A thread's serializers of responses, each with its context."""
 
     def __init__(self) -> None:
         self.by_class: dict[type[serializers.Serializer[Any]], tuple[Any, dict[str, Any]]] = {}
@@ -63,7 +63,7 @@ _of_thread = _OfThread()
 
 
 def rendered(kind: type[serializers.Serializer[Any]], instance: object, **context: Any) -> dict[str, Any]:
-    """Return what `kind(instance, context=context).data` would, with a serializer that each thread builds once."""
+    """Return `kind(instance, context=context).data`, from a serializer that each thread builds once."""
     if kind not in _of_thread.by_class:
         own: dict[str, Any] = {}
         _of_thread.by_class[kind] = kind(context=own), own
@@ -75,13 +75,13 @@ def rendered(kind: type[serializers.Serializer[Any]], instance: object, **contex
 
 
 def json_bytes(answer: dict[str, Any]) -> bytes:
-    """Return an answer as REST framework sends it."""
+    """Return the data as a JSON response."""
     rendered_answer: bytes = JSONRenderer().render(answer)
     return rendered_answer
 
 
 def json_answer(answer: dict[str, Any]) -> HttpResponse:
-    """Return what REST framework makes of `Response(answer)`, without its way there through Django's templates."""
+    """Return the same response as REST framework's `Response`, without the cost of Django's template responses."""
     return HttpResponse(json_bytes(answer), content_type="application/json")
 
 
@@ -96,10 +96,10 @@ def _kind_of(data: object) -> str:
 @extend_schema_field({"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"})
 class AddressField(serializers.Field[str, Any, str, Any]):
     """
-    A 20-byte address in one casing, or in both with the right checksum; becomes its EIP-55 form.
+    A 20-byte address in lower case, in upper case, or with the right EIP-55 checksum; becomes its EIP-55 form.
 
     Raises:
-        WrongChecksum: it has both casings, and not those of EIP-55.
+        WrongChecksum: it is in mixed case and the EIP-55 checksum is wrong.
     """
 
     default_error_messages = {"invalid": "Send a 20-byte address as 0x and 40 hex digits."}
@@ -111,9 +111,7 @@ class AddressField(serializers.Field[str, Any, str, Any]):
             self.fail("invalid")
         digits = data[2:]
         if digits != address[2:] and digits not in (digits.lower(), digits.upper()):
-            raise WrongChecksum(
-                f"The letters of {data} are not those of its checksum (EIP-55). Copy it again."
-            )
+            raise WrongChecksum(f"The checksum (EIP-55) of {data} is wrong. Copy the address again.")
         return address
 
     def to_representation(self, value: str) -> str:
@@ -125,14 +123,14 @@ class HexField(serializers.Field[bytes, Any, str, Any]):
 
     default_error_messages = {
         "invalid": "Send bytes as 0x and an even number of hex digits.",
-        "length": "Send between {least} and {most} bytes; these are {count}.",
+        "length": "Send between {least} and {most} bytes, not {count}.",
     }
 
     def __init__(self, *, min_bytes: int = 0, max_bytes: int, **kwargs: Any) -> None:
         self.min_bytes, self.max_bytes = min_bytes, max_bytes
         super().__init__(**kwargs)
         lengths = {"minLength": 2 + 2 * min_bytes, "maxLength": 2 + 2 * max_bytes}
-        # What `extend_schema_field` does for a class, for this field with its lengths.
+        # As `extend_schema_field` for a class, but with the lengths of this field.
         set_override(self, "field", {"type": "string", "pattern": "^0x([0-9a-fA-F]{2})*$", **lengths})
 
     def to_internal_value(self, data: Any) -> bytes:
@@ -175,8 +173,8 @@ class Uint256Field(serializers.Field[int, Any, "int | str", Any]):
 
     default_error_messages = {
         "invalid": "Send a whole number as JSON integer, decimal text or 0x-hex text.",
-        "float": "Send a whole number without fraction or exponent; a float loses digits.",
-        "range": "The number must lie between 0 and 2^256 - 1.",
+        "float": "Send an integer without fraction or exponent; a float loses digits.",
+        "range": "The number must be between 0 and 2^256 - 1.",
     }
 
     def to_internal_value(self, data: Any) -> int:
@@ -199,7 +197,7 @@ class Uint256Field(serializers.Field[int, Any, "int | str", Any]):
 
 
 def number(value: int) -> int | str:
-    """Return a number as JSON can hold it without loss: as decimal text above 2^53."""
+    """Return a number for JSON: as decimal text above 2^53, because clients would lose digits."""
     return value if value <= SAFE_INTEGER_MAX else str(value)
 
 

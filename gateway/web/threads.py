@@ -24,7 +24,7 @@ class Job:
     protocol: "HTTPProtocol"
     loop: asyncio.AbstractEventLoop
     answered: asyncio.Future[None] = field(init=False)
-    # Set if the answer is held back until it changes.
+    # Set if the response is held back until it changes.
     held: "HeldAnswer | None" = None
 
     def __post_init__(self) -> None:
@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(frozen=True)
 class HeldAnswer:
-    """An answer that is sent once it has changed, or unchanged when its wait ends."""
+    """A response that is sent once it has changed, or unchanged at the end of its wait."""
 
     wait: Wait
     status: int

@@ -23,8 +23,8 @@ from gateway.common.http import client_network
 
 logger = logging.getLogger(__name__)
 _OUTAGE_SECONDS = 1.0
-# Of a rate of some hundreds, hits are counted in packets of a hundredth of it, so that not every request asks Redis. A
-# caller whose requests are rare leaves some of a packet unused, which matters to nobody: the rate is far away.
+# High rates are counted in packets of a hundredth, so that not every request needs Redis. A caller with few requests
+# leaves a part of its packets unused; that is harmless, since such a caller is far below the rate.
 _PACKETS_PER_RATE, _LARGEST_PACKET = 100, 20
 PACKET_SECONDS = 5.0
 _MOST_PACKETS = 10_000
@@ -32,21 +32,21 @@ _MOST_PACKETS = 10_000
 
 class _Counter:
     """
-    The windows in one Redis, which is asked once for each packet of hits.
+    The windows in one Redis, which is called once for each packet of hits.
 
-    After a failure nobody asks again for a second, and then one request tries for all: while Redis
-    hangs, requests must not wait for it one after the other.
+    After a failure Redis is not called for one second; then a single request tries again. Otherwise every request would
+    wait for the timeout while Redis hangs.
     """
 
     def __init__(self, redis_url: str) -> None:
         options: dict[str, Any] = {
             **redis_urls.patience(),
-            # For connections that a restart of Redis has closed. What timed out once would time out again.
+            # Retries a connection that a restart of Redis has closed, but never a timeout.
             "retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,)),
         }
         place = redis_urls.sentinels(redis_url)
         if place:
-            # A replica knows hits a moment late.
+            # A replica lags behind.
             options |= {"use_replicas": False, **place.auth}
         self._limiter = SlidingWindowCounterRateLimiter(storage_from_string(redis_url, **options))
         self._packets = _Packets()
@@ -57,19 +57,19 @@ class _Counter:
         self, rate: RateLimitItem, setting: str, caller: str, *, in_packets: bool = False
     ) -> float | None:
         """
-        Return None if the request is within the rate, else the unix second from which the next one is.
+        Return None if the request is within the rate, else the unix time from which the next request is.
 
-        With `in_packets` a request may use a hit that was counted before, also while Redis is away.
+        With `in_packets` a request may use a hit that was counted before, even while Redis is unavailable.
 
         Raises:
-            RedisError: Redis is away.
+            RedisError: Redis is unavailable.
         """
         if in_packets and self._packets.take((setting, caller)):
             return None
         if self._retry_at:
             with self._lock:
                 if time.monotonic() < self._retry_at:
-                    raise ConnectionError("Redis was away a moment ago.")
+                    raise ConnectionError("Redis was unavailable less than a second ago.")
                 self._retry_at = time.monotonic() + _OUTAGE_SECONDS
         try:
             reset_at = self._hit(rate, setting, caller, in_packets=in_packets)
@@ -90,14 +90,14 @@ class _Counter:
 
 
 class _Packets:
-    """Hits that are counted in Redis already, and may be used within a few seconds without asking again."""
+    """Hits that are already counted in Redis and can be used locally for a few seconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._left: dict[tuple[str, str], tuple[int, float]] = {}
 
     def take(self, name: tuple[str, str]) -> bool:
-        """Use one of the hits, if there is any."""
+        """Use one of the hits, if any is left."""
         with self._lock:
             left, until = self._left.get(name, (0, 0.0))
             if not left or time.monotonic() > until:
@@ -106,7 +106,7 @@ class _Packets:
             return True
 
     def put(self, name: tuple[str, str], count: int) -> None:
-        """Keep so many hits, and let go of everybody's where too many callers have some."""
+        """Store `count` hits; if too many callers have some, drop all of them first."""
         with self._lock:
             if len(self._left) >= _MOST_PACKETS:
                 self._left.clear()
@@ -127,9 +127,9 @@ class RateLimit(BaseThrottle):
     """
     A sliding window per caller, counted atomically in Redis.
 
-    Subclasses name the setting that holds the rate (like `600/minute`) and decide who is
-    counted. While Redis is away, classes with `fails_closed` answer 503 and the others
-    let the request pass: reading a quota is harmless, guessing at a sign-in is not.
+    Subclasses name the setting with the rate (such as `600/minute`) and define the key that is counted. While Redis is
+    unavailable, classes with `fails_closed` answer 503; the others let the request pass. Reading a quota is harmless,
+    but guessing at a sign-in is not.
     """
 
     setting: ClassVar[str]
@@ -137,7 +137,7 @@ class RateLimit(BaseThrottle):
     _reset_at: float = 0.0
 
     def identify(self, request: Request, view: APIView) -> str | None:
-        """Return whom to count, or None to let the request pass uncounted."""
+        """Return the key to count, or None to let the request pass uncounted."""
         return (
             f"user:{request.user.pk}"
             if request.user and request.user.is_authenticated
@@ -157,7 +157,7 @@ class RateLimit(BaseThrottle):
 
 
 class NetworkRate(RateLimit):
-    """A rate per network, for paths without a user; requests that cannot be counted are refused."""
+    """A rate per network, for paths without a user; requests are refused while Redis is unavailable."""
 
     fails_closed = True
 
@@ -166,31 +166,31 @@ class NetworkRate(RateLimit):
 
 
 def user_rate(setting: str) -> type[RateLimit]:
-    """Return the throttle of the rate that this setting holds, per user."""
+    """Return a throttle per user with the rate of this setting."""
     return type("UserRate", (RateLimit,), {"setting": setting})
 
 
 def network_rate(setting: str) -> type[NetworkRate]:
-    """Return the throttle of the rate that this setting holds, per network."""
+    """Return a throttle per network with the rate of this setting."""
     return type("NetworkRate", (NetworkRate,), {"setting": setting})
 
 
 def check_rate(setting: str, caller: str) -> None:
     """
-    Count a caller who is known only after the body was read; `setting` holds the rate.
+    Count a caller who is known only after the body was parsed; `setting` holds the rate.
 
     Raises:
-        TooManyRequests: the rate is used up.
-        ServiceUnavailable: requests cannot be counted, and without a token nothing else limits a caller.
+        TooManyRequests: the rate is exceeded.
+        ServiceUnavailable: Redis is unavailable; without a token, nothing else limits a caller.
     """
     reset_at = _count(setting, caller, fails_closed=True)
     if reset_at is not None:
         wait = max(1, int(reset_at - time.time())) + 1
-        raise TooManyRequests(f"Repeat after {wait} seconds.", retry_after=wait)
+        raise TooManyRequests(f"Retry after {wait} seconds.", retry_after=wait)
 
 
 def _count(setting: str, caller: str, *, fails_closed: bool) -> float | None:
-    """Return None if the request is within the rate, else the unix second from which the next one is."""
+    """Return None if the request is within the rate, else the unix time from which the next request is."""
     rate = _rate(getattr(settings, setting))
     try:
         return _counter(settings.REDIS_URL).count(rate, setting, caller, in_packets=not fails_closed)

@@ -1,9 +1,9 @@
 """
-Long polling without a thread for each request: the event loop in front of Django holds the answers back.
+Long polling without a thread for each request: the event loop in front of Django holds the responses back.
 
-A view answers the current state, and may set a `Wait` on its response as `wait`. `Waiters` then holds the answer back
+A view answers the current state, and may set a `Wait` on its response as `wait`. `Waiters` then holds the response back
 until that state has changed, and sends the new one. It polls for all waiting requests of the process at intervals, in
-one thread. Servers other than `gateway.web.rsgi` send the answer at once.
+one thread. Servers other than `gateway.web.rsgi` send the response at once.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from gateway.common.errors import ServiceUnavailable, TooManyRequests
 
 logger = logging.getLogger(__name__)
 
-# Takes the states that were shown; returns the new answer (JSON) of each that has changed.
+# Takes the states that were sent; returns the new response (JSON) of each that has changed.
 Changes = Callable[[Set[Any]], Mapping[Any, bytes]]
-# The result of a waiting request: a new answer, or None to send the old one.
+# The result of a waiting request: a new response, or None to send the old one.
 _Change = asyncio.Future[bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A user's request to wait, at most `seconds`, until `changes` returns a new answer for the state `shown`."""
+    """A user's request to wait, at most `seconds`, until `changes` returns a new response for the state `shown`."""
 
     user_id: int
     seconds: float
@@ -39,7 +39,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class LongPollLimits:
-    """The maximum of waiting requests in a process, in all and of one user, and the seconds between two polls."""
+    """The maximum number of waiting requests, per process and per user, and the poll interval in seconds."""
 
     waiting: int
     of_user: int
@@ -47,7 +47,7 @@ class LongPollLimits:
 
 
 class Waiters:
-    """The waiting requests of one process. Not thread-safe: for the thread of its event loop."""
+    """The waiting requests of one process. Not thread-safe: use it only in the thread of the event loop."""
 
     def __init__(self, limits: LongPollLimits) -> None:
         self._limits = limits
@@ -56,12 +56,12 @@ class Waiters:
         self._waiting: dict[Changes, dict[Hashable, set[_Change]]] = {}
         self._poll_task: asyncio.Task[None] | None = None
         self._is_ending = False
-        # A thread of its own, so that a database that hangs blocks no other work.
+        # In a separate thread, so that a database that hangs blocks no other work.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="waiting")
 
     async def changed(self, wait: Wait, client_gone: Callable[[], Awaitable[None]]) -> bytes | None:
         """
-        Return the new answer; None at the timeout, when the client disconnects, or when the process ends.
+        Return the new response; None at the timeout, when the client disconnects, or when the process shuts down.
 
         Raises:
             TooManyRequests: the user has too many waiting requests.
@@ -78,7 +78,7 @@ class Waiters:
                 gone.cancel()
 
     def end(self) -> None:
-        """Send the current answers, and hold back no further ones, because the process ends."""
+        """Send all responses and hold back no further ones, because the process shuts down."""
         self._is_ending = True
         for waiting in self._waiting.values():
             for changes in waiting.values():
@@ -88,11 +88,11 @@ class Waiters:
     def _registered(self, wait: Wait) -> Iterator[_Change]:
         if self._of_user[wait.user_id] >= self._limits.of_user:
             raise TooManyRequests(
-                f"{self._limits.of_user} requests of yours wait already. Repeat when one is answered.",
+                f"You already have {self._limits.of_user} waiting requests. Retry when one is answered.",
                 retry_after=1,
             )
         if self._count >= self._limits.waiting:
-            raise ServiceUnavailable("Too many requests wait already. Ask without waiting.", retry_after=5)
+            raise ServiceUnavailable("Too many requests are waiting. Repeat without waiting.", retry_after=5)
         change: _Change = asyncio.get_running_loop().create_future()
         if self._is_ending:
             change.set_result(None)
@@ -131,7 +131,7 @@ def _settle(changes: Iterable[_Change], answer: bytes | None) -> None:
 
 
 def _answers(shown: Mapping[Changes, Set[Hashable]]) -> dict[Changes, Mapping[Any, bytes]]:
-    """Return the new answers of each source; none while the database is unavailable."""
+    """Return the new responses of each source; none while the database is unavailable."""
     try:
         return {changes: changes(every) for changes, every in shown.items()}
     except (OperationalError, InterfaceError) as error:

@@ -120,7 +120,7 @@ CANCEL_SUBSCRIPTION = ReasonedAction(
 
 def _check_rate(rate: PayoutRate) -> None:
     if rate.credits_per_major_unit > settings.CEILING_PAYOUT_RATE:
-        raise AboveCeiling(f"Nobody may pay out more than {settings.CEILING_PAYOUT_RATE:,} credits for 1.00.")
+        raise AboveCeiling(f"The ceiling is {settings.CEILING_PAYOUT_RATE:,} credits for 1.00.")
 
 
 @admin.register(PayoutRate)

@@ -379,7 +379,7 @@ def test_one_clerk_does_not_make_110_000_credits_on_11_wallets_nor_a_year_of_ful
     assert ApprovalRequest.objects.waiting().count() == 10
     bonus = {"modifier_type": "BONUS_CREDITS_BACK", "value": "1", "minutes": 366 * 24 * 60}
     messages = messages_of(confirm(clerk, "users_user", "grant_modifier", *wallets, **bonus))
-    assert "At most 3,100 percent-days at a time, with any approval" in messages
+    assert "At most 3,100 percent-days at a time, even with approval" in messages
     # A month of 3 % each is 90 percent-days of the 200 that one clerk may give in a day.
     confirm(clerk, "users_user", "grant_modifier", *wallets, **{**bonus, "value": "0.03", "minutes": 43_200})
     assert [modifier.value for modifier in Modifier.objects.all()] == [Decimal("0.03")] * 2
@@ -397,7 +397,7 @@ def test_finance_alone_saves_no_payout_rate_and_nobody_saves_an_absurd_one(role:
     }
     add = "/admin/payments/payoutrate/add/"
     absurd = confirmed(browser, add, {**form, "credits_per_major_unit": 2_147_483_647})
-    assert "Nobody may pay out more than 100,000 credits for 1.00" in messages_of(absurd)
+    assert "The ceiling is 100,000 credits for 1.00" in messages_of(absurd)
     assert not ApprovalRequest.objects.exists()
     confirmed(browser, add, {**form, "credits_per_major_unit": 100_000})
     for second in {role, "support"}:

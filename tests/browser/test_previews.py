@@ -32,7 +32,7 @@ def _ask(page: Page, role: str) -> None:
     assert violations(page) == []
     page.locator("[name=why-reason]").fill("agreed with the board")
     follow(page.get_by_role("button", name="Ask for approval", exact=True))
-    expect(page.get_by_text("You asked for this. Somebody else").first).to_be_visible()
+    expect(page.get_by_text("This is your own request.").first).to_be_visible()
     expect(page.get_by_role("link", name="Approve")).to_have_count(0)
     approvals.approve(request_id=ApprovalRequest.objects.get().pk, actor=member(role), reason="agreed")
 

@@ -88,12 +88,12 @@ def test_who_asked_is_told_before_any_form_that_somebody_else_decides(user: User
     confirm(client, "users_user", "adjust_credits", user, credits=large)
     before, request = everything(), ApprovalRequest.objects.get()
     shown = client.get(reverse(f"admin:{QUEUE}_change", args=[request.pk])).content.decode()
-    assert "You asked for this. Somebody else, of another role, may approve or reject it." in shown
+    assert "This is your own request. Another member of staff, with another role, has to decide it." in shown
     assert address_of(QUEUE, "approve", request) not in shown
     for action in ("approve", "reject"):
         page = client.get(address_of(QUEUE, action, request)).content.decode()
         assert ("You asked for this." in page, 'name="reason"' in page) == (True, False)
-        assert "Somebody else decides" in messages_of(confirm(client, QUEUE, action, request))
+        assert "Your own request" in messages_of(confirm(client, QUEUE, action, request))
     assert everything() == before
 
 

@@ -194,5 +194,5 @@ def test_a_change_is_refused_if_the_badge_was_changed_meanwhile_or_passes_a_ceil
     assert "A badge's debt limit is at most 500 credits" in messages_of(refused)
     confirmed(finance, page_of(badge), terms_of(badge, acceptable_credit_debt=500))
     Badge.objects.filter(pk=badge.pk).update(acceptable_credit_debt=7)
-    assert "It has changed meanwhile" in approve("operations")
+    assert "The request is outdated" in approve("operations")
     assert second().acceptable_credit_debt == 7

@@ -141,10 +141,10 @@ NO_BODIES: dict[str, str | bytes] = {
 @pytest.mark.parametrize(
     ("body", "detail"),
     [
-        ('{"transaction": {"nonce": 1, "nonce": 2}}', 'An object has the member "nonce" twice.'),
-        ('{"NAME": 1, "NAME": 2}'.replace("NAME", "n" * 99), f'the member "{"n" * 64}" twice'),
-        ("[" * 300, "The body has more than 256 objects and lists."),
-        ('{"nonce": ' + "9" * 5_000 + "}", "A number of the body has thousands of digits."),
+        ('{"transaction": {"nonce": 1, "nonce": 2}}', 'An object has two members named "nonce".'),
+        ('{"NAME": 1, "NAME": 2}'.replace("NAME", "n" * 99), f'two members named "{"n" * 64}"'),
+        ("[" * 300, "The body has more than 256 objects and arrays."),
+        ('{"nonce": ' + "9" * 5_000 + "}", "A number in the body has too many digits."),
         ('{"nonce": NaN}', "NaN is not JSON."),
         ('{"nonce": -Infinity}', "-Infinity is not JSON."),
         ('{"nonce": 1,}', "The body is not valid JSON."),
@@ -175,7 +175,7 @@ def test_what_was_sent_instead_of_an_object_is_named_as_json_names_it(
     member = wallet.post(EXECUTE, {**execute_body(new_call()), "transaction": json.loads(body)}).body[
         "errors"
     ]
-    assert [fault["detail"] for fault in whole + member] == [f"Send an object; this is {kind}."] * 2
+    assert [fault["detail"] for fault in whole + member] == [f"Expected an object, got {kind}."] * 2
     assert [fault["pointer"] for fault in whole + member] == ["", "/transaction"]
 
 

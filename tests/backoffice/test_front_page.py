@@ -55,7 +55,7 @@ def calls(count: int) -> list[RelayTransaction]:
 def test_without_any_row_the_page_says_so(staff: Client) -> None:
     page = staff.get("/admin/")
     assert page.status_code == 200
-    assert "No relayer is in service yet" in page.content.decode()
+    assert "No relayers yet" in page.content.decode()
     assert card("Success rate").value == "—"
     assert card("Time to inclusion").value == "—"
     assert card("Stripe against payouts").is_alarming
@@ -291,7 +291,7 @@ def test_who_may_look_at_no_rows_is_shown_no_figures() -> None:
     browser = browser_of(person)
     page = browser.get("/admin/").content.decode()
     assert "Credits outstanding" not in page
-    assert "Your roles let you see no figures" in page
+    assert "Your roles have no access to these figures" in page
     assert 'id="balance"' not in browser.get(f"/admin/users/user/{user.pk}/change/").content.decode()
 
 

@@ -92,7 +92,7 @@ def test_a_refund_shows_what_it_takes_back_and_a_note_stays_as_written(
     clicks = Clicks(page)
     clicks.search(str(payer.user.profile_address))
     page.locator("[name=text]").fill("was told that the money takes days")
-    clicks.on(clicks.button("Keep the note"))
+    clicks.on(clicks.button("Save note"))
     expect(page.locator("#notes .note")).to_contain_text("was told that the money takes days")
     admin.picture("notes", whole=False)
     assert violations(page) == []
@@ -116,7 +116,7 @@ def test_a_paused_relay_is_the_first_thing_that_the_next_one_sees(
     assert clicks.count == 3
     other = admin_in("dark")
     seen = other.enter(colleague("support"))
-    expect(seen.get_by_label("Needs you now")).to_contain_text("the node is replaced")
+    expect(seen.get_by_label("Needs attention")).to_contain_text("the node is replaced")
     other.picture("attention", whole=False)
 
 
@@ -142,7 +142,7 @@ def test_a_colleague_sets_up_the_phone_at_the_first_login(
     expect(page.locator("#codes li")).to_have_count(10)
     admin.picture("recovery-codes")
     assert violations(page) == []
-    clicks.on(clicks.link("I have them"))
+    clicks.on(clicks.link("I have saved them"))
     expect(page).to_have_url(f"{admin.base_url}/admin/")
     assert len(RecoveryCodes.objects.get(user=person).hashes) == 10
     assert clicks.count == 3

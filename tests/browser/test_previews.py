@@ -56,7 +56,7 @@ def test_a_payout_rate(admin: AdminClient, live_server: LiveServer) -> None:
 
     _save(page)
 
-    sentence = f"10.00 USD becomes 12,500 instead of 10,000 credits from {begins:%Y-%m-%d} 06:00 UTC."
+    sentence = f"10.00 USD pays out 12,500 instead of 10,000 credits from {begins:%Y-%m-%d} 06:00 UTC."
     expect(page.get_by_text(sentence)).to_be_visible()
     expect(
         page.get_by_role("heading", name=f"Add a payout rate: 1.00 usd = 1250 credits from {begins:%Y-%m-%d}")
@@ -76,7 +76,7 @@ def test_a_networks_rate(admin: AdminClient, live_server: LiveServer) -> None:
 
     _save(page)
 
-    expect(page.get_by_text("1.00 of the network's unit becomes 3 instead of 1 credits")).to_be_visible()
+    expect(page.get_by_text("1.00 of the network's unit is worth 3 instead of 1 credits")).to_be_visible()
     lately = page.get_by_label("The last 30 days").get_by_role("row").last
     expect(lately).to_have_text("2300601")
     admin.picture("network-rate-preview")

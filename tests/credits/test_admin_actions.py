@@ -92,7 +92,7 @@ def test_who_asked_is_told_before_any_form_that_somebody_else_decides(user: User
     assert address_of(QUEUE, "approve", request) not in shown
     for action in ("approve", "reject"):
         page = client.get(address_of(QUEUE, action, request)).content.decode()
-        assert ("You asked for this." in page, 'name="reason"' in page) == (True, False)
+        assert ("This is your own request." in page, 'name="reason"' in page) == (True, False)
         assert "Your own request" in messages_of(confirm(client, QUEUE, action, request))
     assert everything() == before
 

@@ -100,7 +100,7 @@ def test_its_effect_is_shown_before_it_is_added(finance: Client, rates: dict[str
         f"10.00 USD becomes {10 * rate:,} instead of {10 * rates['usd']:,} credits "
         f"from {begins:%Y-%m-%d %H:%M} UTC."
     ) in page
-    assert f"3 live subscriptions in USD, which cost {sum(usd) / 100:,.2f} USD a month in all." in page
+    assert f"3 live subscriptions in USD, which cost {sum(usd) / 100:,.2f} USD a month in total." in page
     was, will = (
         sum(payout_credits(collected_minor=amount, credits_per_major_unit=each) for amount in usd)
         for each in (rates["usd"], rate)
@@ -131,10 +131,10 @@ def test_the_first_rate_of_a_currency_says_that_payments_wait_for_it(finance: Cl
     _subscribe("usd", 1_000)
     page = _ask(finance, timezone.now() - timedelta(days=40), rate=500)
     assert "10.00 USD becomes 5,000 credits from" in page
-    assert "No rate is in force then; payments wait for one." in page
+    assert "No rate is in force before that date; payments wait for one." in page
     assert "1 live subscription in USD, which costs 10.00 USD" in page
     assert page.count('<td class="number">none</td>') == 3
-    assert "None" not in page.split("What it pays out", 1)[1]
+    assert "None" not in page.split("<h2>Payout</h2>", 1)[1]
 
 
 def test_the_empty_form_shows_the_rates_of_each_currency(
@@ -161,7 +161,7 @@ def test_the_empty_form_shows_the_rates_of_each_currency(
     assert (rows_by_currency["gbp"].subscriptions, rows_by_currency["usd"].subscriptions) == (2, 0)
     page = shown.content.decode()
     assert f"<div>4,321 from {begins:%Y-%m-%d %H:%M}</div>" in page
-    assert "None is in force; payments wait for one." in page
+    assert "No rate is in force; payments wait for one." in page
 
 
 def test_its_statements_do_not_grow_with_rates_or_subscriptions(finance: Client) -> None:
@@ -194,7 +194,7 @@ def test_a_rate_for_the_past_or_without_effect_is_refused(
     finance: Client, currency: str, rate: int | str, days: int
 ) -> None:
     before = list(PayoutRate.objects.values())
-    assert "What it pays out" not in _ask(finance, timezone.now() + timedelta(days=days), currency, rate)
+    assert "<h2>Payout</h2>" not in _ask(finance, timezone.now() + timedelta(days=days), currency, rate)
     assert _add(finance, timezone.now() + timedelta(days=days), currency, rate) == 200
     assert list(PayoutRate.objects.values()) == before
     assert not LogEntry.objects.exists()
@@ -218,7 +218,7 @@ def test_the_view_permission_alone_does_not_allow_adding_a_rate(
 ) -> None:
     log_in_staff(client, "view_payoutrate")
     before = list(PayoutRate.objects.values())
-    assert "What it pays out" not in _ask(client, timezone.now() + timedelta(days=1))
+    assert "<h2>Payout</h2>" not in _ask(client, timezone.now() + timedelta(days=1))
     assert _add(client, timezone.now() + timedelta(days=1)) == 403
     assert list(PayoutRate.objects.values()) == before
 

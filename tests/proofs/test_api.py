@@ -87,9 +87,9 @@ def test_the_documented_program_verifies_a_proof_and_finds_each_change(
     assert verified["root"] == json.loads(proof["root"]["text"])["root"]
 
     for fault, changed in {
-        "not under the root": {**proof, "leaf": proof["leaf"].replace('"amount":101', '"amount":102')},
+        "not included in the root": {**proof, "leaf": proof["leaf"].replace('"amount":101', '"amount":102')},
         "signature of the root": {**proof, "root": {**proof["root"], "text": proof["root"]["text"] + " "}},
-        "another profile": {
+        "a different profile": {
             **proof,
             "disclosed": {"profile": {**proof["disclosed"]["profile"], "text": "0x00"}},
         },
@@ -102,7 +102,7 @@ def test_a_changed_entry_proves_nothing(client: APIClient, user: User, tmp_path:
     keys = _page(client, "/.well-known/ledger-roots")["keys"]
     tamper("UPDATE credits_entry SET created_at = created_at + interval '1 day' WHERE amount = 101")
     _, proof = _page(client, "/api/ledger/proofs")["results"]
-    assert "not under the root" in _verify(tmp_path, proof, keys)
+    assert "not included in the root" in _verify(tmp_path, proof, keys)
 
 
 def test_the_page_shows_the_program_in_thirty_lines() -> None:

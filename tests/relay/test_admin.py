@@ -274,4 +274,4 @@ def test_the_page_of_losses_shows_the_budget_and_who_used_it(
     assert "Everything." in text
     assert results(staff, "loss", q=str(user.profile_address)) == list(Loss.objects.all())
     Loss.objects.update(lost_wei=10**15, settled_at=timezone.now())
-    assert "unvetted code is refused" in staff.get(reverse("admin:relay_loss_changelist")).content.decode()
+    assert "untrusted code is refused" in staff.get(reverse("admin:relay_loss_changelist")).content.decode()

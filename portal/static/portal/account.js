@@ -22,7 +22,7 @@ let service;
 let session = null;
 let latest = null;
 
-/** Say what happened; a failure stays until the next thing is done. */
+/** Show the outcome of an action; an error stays until the next action. */
 function report(outcome) {
   const failed = outcome instanceof Error || outcome?.code !== undefined;
   if (failed && session && isSignedOut(outcome)) return signedOut("You are signed out. Sign in again.");
@@ -31,8 +31,8 @@ function report(outcome) {
 }
 
 function explain(error) {
-  if (wasRejected(error)) return "You declined it in the extension.";
-  const wait = error.retryAfter ? ` Try again in ${error.retryAfter} s.` : "";
+  if (wasRejected(error)) return "You declined the request in the extension.";
+  const wait = error.retryAfter ? ` Try again in ${error.retryAfter} seconds.` : "";
   const page = error.detail && [" ", h("a", { href: `/problems/${error.code}` }, "What does this mean?")];
   return h("span", {}, `${error.detail ?? error.message}${wait}`, page);
 }
@@ -54,12 +54,12 @@ async function chooseWallet() {
     {},
     "No wallet was found in this browser. Install the ",
     h("a", { href: "https://docs.lukso.tech/install-up-browser-extension" }, "Universal Profile browser extension"),
-    ", then load this page again.",
+    ", then reload this page.",
   );
   show(
     panel(
       "Sign in with your Universal Profile",
-      h("p", {}, "Your extension asks you to sign a message. This costs nothing and sends no transaction."),
+      h("p", {}, "Your extension asks you to sign a message. It is free and sends no transaction."),
       h("div", { class: "actions" }, offer.length ? offer : none),
     ),
   );
@@ -85,7 +85,7 @@ async function open(section, { focus }) {
   document.title = `${title} – Credit relay`;
   at("content").setAttribute("aria-busy", "true");
   const again = () => open(section, { focus: false });
-  // Whoever goes on to another section while this one loads sees the other one, whichever is ready first.
+  // If the user opens another section while this one loads, only the later one is shown.
   const turn = (latest = {});
   try {
     const content = await render({ session, service, report, again, signedOut });
@@ -111,7 +111,7 @@ async function enter() {
   await open(asked(), { focus: false });
 }
 
-/** Show the profile's name and picture once they are there; without them, or if they fail, the address is enough. */
+/** Show the profile's name and picture once loaded; without them, or on an error, only the address is shown. */
 async function showCard() {
   const { name, picture } = await session.get("/api/user/profile").catch(() => ({}));
   if (!session || !(name || picture)) return;

@@ -1,4 +1,4 @@
-// The daily check-in, what may drop, and the proof of the draws, computed in this browser.
+// The daily check-in, the possible drops, and the verification of draws in this browser.
 
 import { verifyDraws } from "./draws.js";
 import { actionButton, credits, h, number, panel, percent, table } from "./dom.js";
@@ -7,10 +7,10 @@ import { DROPS, nameOf } from "./words.js";
 const RANGES = [
   ["Experience", "Experience", number],
   ["Credits", "Credits", number],
-  ["More credits for push ads", "BonusCreditsPushAds", percent],
-  ["More credits for videos", "BonusCreditsVideoAd", percent],
-  ["More credits for offers", "BonusCreditsOfferwall", percent],
-  ["More credits for surveys", "BonusCreditsSurvey", percent],
+  ["Push ad bonus", "BonusCreditsPushAds", percent],
+  ["Video bonus", "BonusCreditsVideoAd", percent],
+  ["Offer bonus", "BonusCreditsOfferwall", percent],
+  ["Survey bonus", "BonusCreditsSurvey", percent],
   ["Cashback", "CreditsBackPercent", percent],
 ];
 
@@ -32,8 +32,8 @@ export async function checkIn({ session, report, again }) {
   return h(
     "div",
     { class: "stack" },
-    panel("Check in", h("p", {}, "Once a day (UTC), and more often with better badges."), h("div", { class: "actions" }, button)),
-    panel("What may drop", possible(drops), account.checkInDropsHint && h("p", { class: "quiet" }, account.checkInDropsHint)),
+    panel("Check in", h("p", {}, "Once a day (UTC), or more often with higher badges."), h("div", { class: "actions" }, button)),
+    panel("Possible drops", possible(drops), account.checkInDropsHint && h("p", { class: "quiet" }, account.checkInDropsHint)),
     panel("Proof of the draws", proof(fairness, newlySeen, seen, report)),
   );
 }
@@ -41,7 +41,7 @@ export async function checkIn({ session, report, again }) {
 function possible(drops) {
   const rows = RANGES.map(([label, name, format]) => ({ label, from: drops[`min${name}`], to: drops[`max${name}`], format })).filter(({ to }) => to > 0);
   if (!rows.length) return h("p", { class: "quiet" }, "Nothing right now.");
-  return table("What may drop", [
+  return table("Possible drops", [
     { label: "Drop", cell: (row) => row.label },
     { label: "From", number: true, cell: (row) => row.format(row.from) },
     { label: "To", number: true, cell: (row) => row.format(row.to) },
@@ -58,25 +58,25 @@ function proof(fairness, newlySeen, seen, report) {
   const outcome = h("div", { "aria-live": "polite" });
   const verify = async () => {
     const draws = await verifyDraws(fairness, seen);
-    outcome.replaceChildren(draws.length ? results(draws) : h("p", {}, "There is no draw of a day whose seed is public yet; that takes 48 hours."));
+    outcome.replaceChildren(draws.length ? results(draws) : h("p", {}, "No seed of your draws is public yet. A seed is published after 48 hours."));
   };
   return [
-    h("p", {}, "Draws follow from a seed that is fixed before the day begins and published two days after it began. This page computes yours again, here in your browser."),
-    h("p", { class: "quiet" }, newlySeen ? "This browser has just noted the commitments of today and tomorrow." : "This browser has the commitments of today and tomorrow already."),
+    h("p", {}, "Every draw is computed from a daily seed. The seed is fixed before the day begins and published 48 hours after its start. This page recomputes your draws in your browser."),
+    h("p", { class: "quiet" }, newlySeen ? "This browser has just stored the commitments of today and tomorrow." : "This browser has already stored the commitments of today and tomorrow."),
     h("div", { class: "actions" }, actionButton("Verify my draws", verify, report, { kind: "plain" })),
     outcome,
   ];
 }
 
 const results = (draws) =>
-  table("Your draws, computed again", [
+  table("Your verified draws", [
     { label: "Day", cell: (draw) => `${draw.day}, no. ${draw.attempt}` },
-    { label: "Drew", cell: (draw) => describe(draw.result) },
-    { label: "Computed again", cell: (draw) => h("span", { class: draw.isRight ? "good" : "bad" }, draw.isRight ? "the same" : "something else") },
-    { label: "Seed fixed before", cell: (draw) => ({ kept: h("span", { class: "good" }, "yes, this browser noted it"), changed: h("span", { class: "bad" }, "no: it was changed"), unknown: "not noted by this browser" })[draw.commitment] },
+    { label: "Result", cell: (draw) => describe(draw.result) },
+    { label: "Recomputed", cell: (draw) => h("span", { class: draw.isRight ? "good" : "bad" }, draw.isRight ? "same result" : "different result") },
+    { label: "Seed fixed before", cell: (draw) => ({ kept: h("span", { class: "good" }, "yes, stored by this browser"), changed: h("span", { class: "bad" }, "no, it was changed"), unknown: "not stored by this browser" })[draw.commitment] },
   ], draws);
 
-/** Note commitments before their days end; what was noted first is never replaced. */
+/** Store the commitments; one that is stored is never replaced. */
 function remember(fairness) {
   const key = `credit-relay.commitments.${fairness.profileAddress}`;
   const kept = JSON.parse(localStorage.getItem(key) ?? "{}");

@@ -14,7 +14,7 @@ export function h(tag, attributes = {}, ...children) {
 
 export const panel = (title, ...children) => h("section", { class: "panel" }, h("h2", {}, title), ...children);
 
-/** A button that is disabled while its action runs; what the action throws goes to `report`. */
+/** A button that is disabled while its action runs; errors go to `report`. */
 export function actionButton(label, action, report, options = {}) {
   const button = h("button", { type: "button", class: options.kind }, label);
   button.addEventListener("click", () => busy(button, action, report));
@@ -59,14 +59,14 @@ export const dateTime = (iso) => new Date(iso).toLocaleString(undefined, { dateS
 export const date = (seconds) => new Date(seconds * 1000).toLocaleDateString(undefined, { dateStyle: "long" });
 export const short = (hex) => `${hex.slice(0, 8)}…${hex.slice(-6)}`;
 
-/** How long until a moment, in words: "3 hours". */
+/** The time until a moment, such as "3 hours". */
 export function until(iso) {
   const minutes = Math.max(0, Math.round((new Date(iso) - Date.now()) / 60_000));
   const [value, unit] = minutes < 120 ? [minutes, "minute"] : minutes < 2880 ? [Math.round(minutes / 60), "hour"] : [Math.round(minutes / 1440), "day"];
   return new Intl.NumberFormat(undefined, { style: "unit", unit, unitDisplay: "long" }).format(value);
 }
 
-/** An address of the explorer, or the bare text where there is none. */
+/** A link to the explorer, or plain text without one. */
 export function explorerLink(service, kind, value) {
   if (!service.explorerUrl) return h("code", { title: value }, short(value));
   return h("a", { href: `${service.explorerUrl}/${kind}/${value}`, rel: "noreferrer", title: value }, h("code", {}, short(value)));

@@ -1,11 +1,11 @@
-// Computes check-in draws again from public seeds, with nothing but WebCrypto and integers.
+// Recomputes check-in draws from public seeds, with only WebCrypto and integers.
 
 const SCALE = 10_000n;
 const bytesOf = (hex) => Uint8Array.from(hex.match(/../g) ?? [], (byte) => parseInt(byte, 16));
 const hexOf = (buffer) => [...new Uint8Array(buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**
- * Verify the draws of all days whose seed is public. Each result is the draw with `isRight`, and `commitment`:
+ * Verify the draws of all days whose seed is public. Each result is the draw with `isRight` and `commitment`:
  * "kept" where `seen[day]` is the seed's commitment, "changed" where it is another, "unknown" where there is none.
  */
 export async function verifyDraws(fairness, seen = {}) {
@@ -43,7 +43,7 @@ async function valueOf(key, message, item) {
   return lowest + step * (await throwOf(key, message, (highest - lowest) / step + 1n));
 }
 
-/** A number below `outcomes`, each equally likely: those of the last, incomplete run below 2^64 are thrown again. */
+/** A uniform random number below `outcomes`. Values in the last, incomplete range below 2^64 are rejected and drawn again. */
 async function throwOf(key, message, outcomes) {
   for (let counter = 0; ; counter += 1) {
     const digest = await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(`${message}:${counter}`));

@@ -1,4 +1,4 @@
-// Relay transactions and earnings, page by page.
+// Relay transactions and earnings, in pages.
 
 import { actionButton, dateTime, explorerLink, h, number, panel, table } from "./dom.js";
 import { ledgerProof } from "./ledger.js";
@@ -9,7 +9,7 @@ const STATUS_CLASS = { Success: "good", Failed: "bad", Cancelled: "bad" };
 
 export async function history({ session, service, report }) {
   const calls = await pages(session, "/api/user/transactions", report, {
-    caption: "Transactions that were relayed",
+    caption: "Relayed transactions",
     empty: "No transactions yet. Send one through your extension.",
     columns: [
       { label: "Transaction", cell: (row) => explorerLink(service, "tx", row.transaction_hash) },
@@ -20,8 +20,8 @@ export async function history({ session, service, report }) {
     ],
   });
   const earnings = await pages(session, "/api/user/earnings", report, {
-    caption: "Credits that came in",
-    empty: "Nothing yet. A subscription, ads and check-ins bring credits.",
+    caption: "Earned credits",
+    empty: "Nothing yet. You earn credits with a subscription, ads and check-ins.",
     columns: [
       { label: "From", cell: (row) => nameOf(SOURCES, row.credit_source) },
       { label: "When", cell: (row) => dateTime(row.created_at) },
@@ -38,7 +38,7 @@ function outcome(row) {
   return h("span", {}, name, ": ", nameOf(FAILURES, row.failure_code));
 }
 
-/** A list whose older rows are added by a button. */
+/** A list with a button that loads older rows. */
 async function pages(session, path, report, { caption, columns, empty }) {
   const place = h("div", {});
   const rows = [];

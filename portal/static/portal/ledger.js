@@ -1,4 +1,4 @@
-// Proof that no entry of one's own was altered: each leads to a root that the service signed and published.
+// Verifies that none of the user's entries was altered, against the roots that the service signed and published.
 
 import { actionButton, h, number, panel, table } from "./dom.js";
 import { verifyEntry } from "./verify-entry.js";
@@ -15,7 +15,7 @@ export function ledgerProof({ session, report }) {
   };
   return panel(
     "Proof of the ledger",
-    h("p", {}, "Each change of your balance is hashed into a root that the service signs and publishes. This page computes the hashes of yours again, here in your browser."),
+    h("p", {}, "Each change of your balance is hashed into a root that the service signs and publishes. This page recomputes the hashes of your entries in your browser."),
     h("div", { class: "actions" }, actionButton("Verify my entries", verify, report, { kind: "plain" })),
     outcome,
   );
@@ -39,24 +39,24 @@ async function outcomeOf(proof, keys) {
   }
 }
 
-/** The keys that this browser saw first; `strangers` are those of the service that it had not seen then. */
+/** The keys that this browser stored first, and the service's `newKeys`, which it had not seen before. */
 async function trustedKeys() {
   const { keys } = await (await fetch("/.well-known/ledger-roots?limit=1")).json();
   const known = JSON.parse(localStorage.getItem(KEYS) ?? "null") ?? keys;
   localStorage.setItem(KEYS, JSON.stringify(known));
-  const strangers = keys.filter(({ kid, x, y }) => !known.some((key) => key.kid === kid && key.x === x && key.y === y));
-  return { known: [...known, ...strangers], strangers };
+  const newKeys = keys.filter(({ kid, x, y }) => !known.some((key) => key.kid === kid && key.x === x && key.y === y));
+  return { known: [...known, ...newKeys], newKeys };
 }
 
-function summary(results, { strangers }) {
+function summary(results, { newKeys }) {
   const [right, waits, wrong] = ["right", "waits", "wrong"].map((state) => results.filter((result) => result.state === state));
   return h(
     "div",
     {},
-    h("p", { class: wrong.length ? "bad" : "good" }, `${number(right.length)} entries are under signed roots as they were posted.`),
-    waits.length > 0 && h("p", {}, `${number(waits.length)} new entries wait for the next root, which is closed every ten minutes.`),
-    strangers.length > 0 && h("p", { class: "bad" }, "The service signs with a key that this browser had not seen before. Ask the operator whether it was changed."),
-    wrong.length > 0 && table("Entries that are not as they were signed", [
+    h("p", { class: wrong.length ? "bad" : "good" }, `${number(right.length)} entries are included unchanged in signed roots.`),
+    waits.length > 0 && h("p", {}, `${number(waits.length)} new entries wait for the next root. A root is signed every ten minutes.`),
+    newKeys.length > 0 && h("p", { class: "bad" }, "The service signs with a key that this browser has not seen before. Ask the operator whether the key was changed."),
+    wrong.length > 0 && table("Entries that differ from what was signed", [
       { label: "Entry", cell: ({ entry }) => String(entry) },
       { label: "Why", cell: ({ reason }) => reason },
     ], wrong),

@@ -1,4 +1,4 @@
-// Balance, spending, badges, modifiers, and the extension that relays through this service.
+// Balance, spending, badges, modifiers, and the extension's connection to this service.
 
 import { actionButton, busy, credits, date, definitions, h, number, panel, percent, until } from "./dom.js";
 import { bars, perDay } from "./plot.js";
@@ -25,13 +25,13 @@ export async function overview({ session, service, report, again }) {
 }
 
 function balance(account, again, report) {
-  const period = account.resetDate < 0 ? "no subscription is running" : `${credits(account.totalQuota)} until ${date(account.resetDate)}`;
+  const period = account.resetDate < 0 ? "no active subscription" : `${credits(account.totalQuota)} until ${date(account.resetDate)}`;
   return panel(
     "Credits",
     h("p", { class: `figure ${account.available < 0 ? "bad" : ""}` }, number(account.available)),
     definitions(
       ["Balance", credits(account.balance)],
-      ["Held for calls under way", credits(account.held)],
+      ["Held for calls in progress", credits(account.held)],
       ["Paid period", period],
     ),
     h("div", { class: "actions" }, actionButton("Refresh", again, report, { kind: "plain" })),
@@ -41,14 +41,14 @@ function balance(account, again, report) {
 function extension(session, service, report) {
   const add = async () => {
     const chosen = await session.addRelayer(service);
-    report(chosen?.length ? `Your extension relays ${chosen.length === 1 ? "this profile" : `${chosen.length} profiles`} through this service now.` : "Your extension knows this relayer now.");
+    report(chosen?.length ? `Your extension now uses this relayer for ${chosen.length === 1 ? "this profile" : `${chosen.length} profiles`}.` : "This relayer was added to your extension.");
   };
   const form = h(
     "form",
     {},
     h("label", {}, `Send ${service.currency} to`, h("input", { name: "to", required: true, pattern: "0x[0-9a-fA-F]{40}", autocomplete: "off", placeholder: "0x…" })),
     h("label", {}, "Amount", h("input", { name: "amount", required: true, inputmode: "decimal", pattern: "[0-9]{1,12}([.][0-9]{1,18})?", value: "0" })),
-    h("button", {}, "Send through the extension"),
+    h("button", {}, "Send with the extension"),
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -56,7 +56,7 @@ function extension(session, service, report) {
   });
   return panel(
     "Your extension",
-    h("p", {}, "Add this service as a relayer. From then on your extension signs, and we send and pay."),
+    h("p", {}, "Add this service as a relayer. Your extension then signs, and this service sends the transaction and pays the gas."),
     h("div", { class: "actions" }, actionButton("Add this relayer to my extension", add, report)),
     h("details", {}, h("summary", {}, `Try it: send ${service.currency}`), form),
   );
@@ -65,12 +65,12 @@ function extension(session, service, report) {
 async function send(form, session, report) {
   const { to, amount } = Object.fromEntries(new FormData(form));
   const transaction = await session.send({ to, value: wei(amount) });
-  report(`Sent: ${transaction.hash} waits to be mined.`);
+  report(`Sent. ${transaction.hash} is waiting to be mined.`);
   const { status, creditsUsed } = await transaction.wait();
   report(`${transaction.hash}: ${status}, for ${credits(Number(creditsUsed))}.`);
 }
 
-/** Whole wei of an amount in coins, without floating point. */
+/** Convert an amount in coins to wei, without floating point. */
 export function wei(amount) {
   const [whole, fraction = ""] = amount.split(".");
   return BigInt(whole) * 10n ** 18n + BigInt(fraction.padEnd(18, "0"));
@@ -92,19 +92,19 @@ function badge(title, name, terms, info, track) {
   return panel(
     title,
     h("p", {}, h("strong", {}, name), lacks ? " (with a subscription)" : ""),
-    !lacks && h("progress", { value: share, max: 1, "aria-label": `${title}: progress to the next` }),
+    !lacks && h("progress", { value: share, max: 1, "aria-label": `${title}: progress to the next badge` }),
     h("p", { class: "quiet" }, progress),
     definitions(
       ...benefits.map(([label, value]) => [label, `+${percent(value)}`]),
-      ["May owe", credits(terms.acceptable_credit_debt)],
-      ["More check-ins a day", number(terms.bonus_daily_check_in_attempts)],
+      ["Debt limit", credits(terms.acceptable_credit_debt)],
+      ["Extra daily check-ins", number(terms.bonus_daily_check_in_attempts)],
     ),
   );
 }
 
 function modifiers(rows) {
-  const items = rows.map((row) => h("li", {}, `${nameOf(MODIFIERS, row.modifier_type)}: +${percent(row.value)}, for another ${until(row.expires_at)}`));
-  return panel("Bonuses for a time", rows.length ? h("ul", {}, items) : h("p", { class: "quiet" }, "None right now. Check-ins may give some."));
+  const items = rows.map((row) => h("li", {}, `${nameOf(MODIFIERS, row.modifier_type)}: +${percent(row.value)}, ${until(row.expires_at)} left`));
+  return panel("Active bonuses", rows.length ? h("ul", {}, items) : h("p", { class: "quiet" }, "None right now. You can win bonuses at check-in."));
 }
 
 function spending(rows) {
@@ -112,5 +112,5 @@ function spending(rows) {
   const total = days.reduce((sum, day) => sum + day.value, 0);
   const title = `Spent in ${DAYS} days`;
   if (!total) return panel(title, h("p", { class: "quiet" }, "Nothing yet."));
-  return panel(title, h("p", {}, credits(total)), bars(days, `Credits spent a day in the last ${DAYS} days, ${number(total)} in all`));
+  return panel(title, h("p", {}, credits(total)), bars(days, `Credits spent per day in the last ${DAYS} days, ${number(total)} in total`));
 }

@@ -16,7 +16,7 @@ export function perDay(rows, count, pick, now = Date.now()) {
   return days;
 }
 
-/** Draws days of {day, value} as bars; `description` is read to those who do not see it. */
+/** Draws days of {day, value} as bars; `description` is for screen readers. */
 export function bars(days, description) {
   const highest = Math.max(...days.map(({ value }) => value));
   const step = (WIDTH - LEFT) / days.length;

@@ -1,4 +1,4 @@
-// Where the profile is signed in, everything that the service knows of it, to keep, and how to have it forgotten.
+// The profile's sessions, the download of its data, and the deletion of the account.
 
 import { actionButton, dateTime, explorerLink, h, panel, table } from "./dom.js";
 
@@ -20,7 +20,7 @@ export async function privacy({ session, service, report, signedOut }) {
     panel("Signed in", sessionTable(sessions, service), h("div", { class: "actions" }, actionButton("Sign out everywhere", everywhere, report, { kind: "danger" }))),
     panel(
       "Your data",
-      h("p", {}, "Everything that this service knows of your profile. The lists can also be opened in a spreadsheet."),
+      h("p", {}, "All data that this service stores about your profile. You can open the CSV lists in a spreadsheet."),
       h(
         "div",
         { class: "actions" },
@@ -28,27 +28,27 @@ export async function privacy({ session, service, report, signedOut }) {
         ...LISTS.map((name) => actionButton(`Download ${name} as CSV`, () => downloadList(session, name), report, { kind: "plain" })),
       ),
     ),
-    farewell({ session, report, signedOut }),
+    deletion({ session, report, signedOut }),
   );
 }
 
-const GOES = "all sessions at once; the subscription, without a refund, and your card and mail address at Stripe; remaining credits, badges and bonuses; then, within an hour as a rule, your profile's address wherever we keep it, what you signed, and what ad networks and Stripe told us";
-const STAYS = "amounts with their dates, ids of payments, and hashes of transactions, because the books must add up; what staff did about you, in their log; and what is on the chain, which nobody can delete. Proofs of the ledger that you kept stay good";
+const DELETED = "all sessions at once; your subscription, without a refund, and your card and e-mail address at Stripe; your remaining credits, badges and bonuses; then, usually within an hour, your profile's address everywhere in this service, your signed calls, and the reports about you from ad networks and Stripe";
+const KEPT = "amounts with their dates, payment ids and transaction hashes, for accounting; the log of staff actions on your account; and everything on the chain, which cannot be deleted. Ledger proofs that you have saved stay valid";
 
-/** Everything about leaving: what goes, what stays, and a button that wants a box ticked and a signature. */
-function farewell({ session, report, signedOut }) {
+/** Explains the deletion of the account, with a button that requires a ticked box and a signature. */
+function deletion({ session, report, signedOut }) {
   const agreed = h("input", { type: "checkbox" });
   const leave = async () => {
     if (!agreed.checked) throw new Error("Tick the box first: this cannot be undone.");
     await session.relay.signIn(session.address);
     await session.delete(READ.account);
-    signedOut("Your account is closed and is being erased. The same profile can begin a new one in an hour.");
+    signedOut("Your account is closed and its data is being erased. You can create a new account with this profile in about an hour.");
   };
   return panel(
     "Delete the account",
-    h("dl", {}, h("dt", {}, "What goes"), h("dd", {}, `${GOES}.`), h("dt", {}, "What stays"), h("dd", {}, `${STAYS}.`)),
-    h("p", {}, "Take your data along first. Calls under way end first. Your extension asks you to sign in once more."),
-    h("label", { class: "choice" }, agreed, " I want my account to be deleted for good."),
+    h("dl", {}, h("dt", {}, "Deleted"), h("dd", {}, `${DELETED}.`), h("dt", {}, "Kept"), h("dd", {}, `${KEPT}.`)),
+    h("p", {}, "Download your data first. Calls in progress finish before the deletion. Your extension asks you to sign in again."),
+    h("label", { class: "choice" }, agreed, " I want to delete my account permanently."),
     h("div", { class: "actions" }, actionButton("Delete my account", leave, report, { kind: "danger" })),
   );
 }
@@ -59,7 +59,7 @@ const sessionTable = (sessions, service) =>
     { label: "Last used", cell: (row) => dateTime(row.refreshedAt) },
     { label: "Ends", cell: (row) => dateTime(row.expiresAt) },
     { label: "Key", cell: (row) => explorerLink(service, "address", row.controller) },
-    { label: "Where", cell: (row) => (row.isCurrent ? h("strong", {}, "this browser") : "another one") },
+    { label: "Where", cell: (row) => (row.isCurrent ? h("strong", {}, "this browser") : "another browser") },
   ], sessions);
 
 async function downloadAll(session) {
@@ -77,7 +77,7 @@ async function downloadList(session, name) {
   save(`${name}.csv`, "text/csv", lines.map((line) => line.map(cell).join(",")).join("\r\n"));
 }
 
-/** A cell of RFC 4180. */
+/** A CSV cell (RFC 4180). */
 const cell = (value) => (/[",\r\n]/.test(value ?? "") ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
 
 async function allOf(session, name) {

@@ -1,4 +1,4 @@
-// The signed-in profile: its wallet, and the API in its name, by the same client package that wallets use.
+// The signed-in profile: its wallet and its API requests, through the client package that wallets use.
 
 import { EXTENSION_RDNS, addRelayer, announcedWallets, connect } from "./relay-client.js";
 
@@ -14,13 +14,13 @@ export async function findWallets() {
   return found.sort((a, b) => (b.rdns === EXTENSION_RDNS) - (a.rdns === EXTENSION_RDNS));
 }
 
-/** A profile and its requests. Tokens live in this tab only, and are gone when it is closed. */
+/** A profile and its requests. Tokens are stored for this tab only, until it is closed. */
 export class Session {
   constructor(relay, provider, address) {
     Object.assign(this, { relay, provider, address });
   }
 
-  /** Return the session that this tab began before, or null. */
+  /** Return this tab's earlier session, or null. */
   static async remembered() {
     const address = sessionStorage.getItem(REMEMBERED);
     const [wallet] = address ? await findWallets() : [];
@@ -29,11 +29,11 @@ export class Session {
     return relay.isSignedIn(address) ? new Session(relay, wallet.provider, address) : null;
   }
 
-  /** Have the wallet show a profile and sign the message that signs it in. */
+  /** Sign in: the user selects a profile in the wallet and signs a message. */
   static async begin(provider) {
     const relay = await connect({ ...options, provider });
     const [address] = relay.profiles;
-    if (!address) throw new Error("The extension showed no profile to this page.");
+    if (!address) throw new Error("The extension did not share a profile with this page.");
     await relay.signIn(address);
     sessionStorage.setItem(REMEMBERED, address);
     return new Session(relay, provider, address);
@@ -45,14 +45,14 @@ export class Session {
   transactions = () => this.relay.transactions(this.address);
   earnings = () => this.relay.earnings(this.address);
 
-  /** Have the extension relay by this service; returns the profiles that its user chose. */
+  /** Add this service to the extension as a relayer; returns the profiles that the user selected. */
   addRelayer({ chainId }) {
     return addRelayer(this.provider, { name: "Credit relay", url: location.origin, chainIds: [chainId] });
   }
 
-  /** Have the extension sign and relay a call, which is accepted when this returns. */
+  /** Have the extension sign a call and submit it; the call is accepted when this returns. */
   async send(call) {
-    // After a reload the extension has to be asked again whether it shows this profile.
+    // After a reload, the page has to request access to the profile again.
     await this.provider.request({ method: "eth_requestAccounts", params: [] });
     return this.relay.send(this.address, call);
   }

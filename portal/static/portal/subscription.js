@@ -1,4 +1,4 @@
-// The monthly subscription: begin, pay, change, new card, cancel, invoices. Cards are entered at Stripe's own pages.
+// The monthly subscription: start, pay, change, new card, cancel, invoices. Cards are entered on Stripe's pages.
 
 import { actionButton, busy, date, definitions, h, money, panel, table } from "./dom.js";
 import { SUBSCRIPTION_STATES, nameOf } from "./words.js";
@@ -7,9 +7,9 @@ const PATH = "/api/payments/subscription";
 const ENDED = ["canceled", "incomplete_expired"];
 const WANTED = "credit-relay.wanted-subscription";
 const WAITS = {
-  pay: "The last payment failed. Pay what is open, or give another card.",
-  confirm: "Your bank wants you to confirm the payment.",
-  "capture-card": "The card was declined. Give another card, then pay what is open.",
+  pay: "The last payment failed. Pay the open invoice, or add another card.",
+  confirm: "Your bank requires you to confirm the payment.",
+  "capture-card": "Your card was declined. Add another card, then pay the open invoice.",
 };
 
 export async function subscription(context) {
@@ -33,7 +33,7 @@ export async function subscription(context) {
 const beginning = (state) =>
   panel(
     "No subscription",
-    h("p", {}, state ? "Your subscription has ended. You can begin another." : "A subscription pays out credits every month. You choose how much it costs."),
+    h("p", {}, state ? "Your subscription has ended. You can start a new one." : "A subscription gives you credits every month. You choose the price."),
   );
 
 function running(state, invoices, { session, again, report }) {
@@ -41,7 +41,7 @@ function running(state, invoices, { session, again, report }) {
   const cancel = async () => {
     await session.delete("/api/payments/cancelSubscription", { cancelImmediately: false });
     await again();
-    report("It ends with the running period.");
+    report("Your subscription ends with the current period.");
   };
   return panel(
     "Subscription",
@@ -56,7 +56,7 @@ function running(state, invoices, { session, again, report }) {
     h(
       "div",
       { class: "actions" },
-      state.openCost > 0 && open && h("a", { class: "button", href: open.pageUrl }, "Pay what is open"),
+      state.openCost > 0 && open && h("a", { class: "button", href: open.pageUrl }, "Pay the open invoice"),
       !state.cancelAtEndOfBillingPeriod && actionButton("Cancel at the end of the period", cancel, report, { kind: "danger" }),
     ),
   );
@@ -70,8 +70,8 @@ function amount(state, runs, context) {
   const form = h(
     "form",
     {},
-    wanted && h("p", { class: "notice" }, "If you have given your card, one step is left."),
-    h("label", {}, "A month", h("input", { name: "amount", required: true, inputmode: "decimal", pattern: "[0-9]{1,7}([.][0-9]{1,2})?", title: "An amount such as 25.50", value: (minor / 100).toFixed(2) })),
+    wanted && h("p", { class: "notice" }, "If you have added your card, confirm the amount to finish."),
+    h("label", {}, "Amount per month", h("input", { name: "amount", required: true, inputmode: "decimal", pattern: "[0-9]{1,7}([.][0-9]{1,2})?", title: "An amount such as 25.50", value: (minor / 100).toFixed(2) })),
     h("label", {}, "Currency", h("select", { name: "currency" }, service.billingCurrencies.map((code) => h("option", { value: code, selected: code === currency }, code.toUpperCase())))),
     h("button", {}, runs ? "Save" : "Subscribe"),
   );
@@ -79,7 +79,7 @@ function amount(state, runs, context) {
     event.preventDefault();
     busy(form.querySelector("button"), () => subscribe(form, state === null && !wanted, context), context.report);
   });
-  return panel(runs ? "Change the amount, or let it go on" : "Subscribe", runs && h("p", {}, "Another amount applies from the next period."), form);
+  return panel(runs ? "Change or resume your subscription" : "Subscribe", runs && h("p", {}, "A new amount applies from the next period."), form);
 }
 
 async function subscribe(form, needsCard, context) {
@@ -93,7 +93,7 @@ async function subscribe(form, needsCard, context) {
     const { subscriptionAmount } = await session.post("/api/payments/upsertSubscription", wanted);
     sessionStorage.removeItem(WANTED);
     await again();
-    report(`Your subscription is ${subscriptionAmount} a month. The credits arrive once the payment is confirmed.`);
+    report(`Your subscription is ${subscriptionAmount} per month. You get the credits once the payment is confirmed.`);
   } catch (error) {
     if (error.code === "payment-method-required") return visit(session, "card");
     if (error.code !== "authentication-required") throw error;
@@ -105,7 +105,7 @@ async function subscribe(form, needsCard, context) {
   }
 }
 
-/** Go to a page of Stripe's, which leads back here. */
+/** Open a page of Stripe that redirects back to this one. */
 async function visit(session, page) {
   const { url } = await session.post(`/api/payments/${page}Page`, { returnUrl: `${location.origin}/account#subscription` });
   location.assign(url);
@@ -114,11 +114,11 @@ async function visit(session, page) {
 const atStripe = ({ session, report }) =>
   panel(
     "Cards",
-    h("p", {}, "Your cards are kept at Stripe, never here."),
+    h("p", {}, "Stripe stores your cards; this service never sees them."),
     h(
       "div",
       { class: "actions" },
-      actionButton("Give a new card", () => visit(session, "card"), report, { kind: "plain" }),
+      actionButton("Add a new card", () => visit(session, "card"), report, { kind: "plain" }),
       actionButton("Open Stripe's customer portal", () => visit(session, "portal"), report, { kind: "plain" }),
     ),
   );
@@ -127,13 +127,13 @@ function receipts(email, { session, again, report }) {
   const form = h(
     "form",
     {},
-    h("label", {}, "E-mail address for receipts (if you want any)", h("input", { name: "email", type: "email", autocomplete: "email", value: email ?? "" })),
-    h("button", { class: "plain" }, "Save the address"),
+    h("label", {}, "E-mail address for receipts (optional)", h("input", { name: "email", type: "email", autocomplete: "email", value: email ?? "" })),
+    h("button", { class: "plain" }, "Save address"),
   );
   const save = async () => {
     await session.post("/api/payments/receiptEmail", { email: new FormData(form).get("email") || null });
     await again();
-    report("Saved. Stripe keeps the address, we do not.");
+    report("Saved. Only Stripe stores this address.");
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();

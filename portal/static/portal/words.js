@@ -1,4 +1,4 @@
-// What the codes of the API are called on the page.
+// Display names of the API's codes.
 
 export const SOURCES = {
   SUBSCRIBED_PAYOUT: "Subscription",
@@ -8,17 +8,17 @@ export const SOURCES = {
   SURVEYS: "Surveys",
   CHECK_IN: "Check-in",
   CREDITS_BACK: "Cashback",
-  RELAY_REVERSAL: "Transaction undone by the chain",
-  EARNING_REVERSAL: "Taken back by the ad network",
+  RELAY_REVERSAL: "Transaction reverted by a chain reorganization",
+  EARNING_REVERSAL: "Reversed by the ad network",
   PAYOUT_CLAWBACK: "Payment refunded",
   STAFF_ADJUSTMENT: "Adjusted by support",
 };
 
 export const MODIFIERS = {
-  BONUS_PUSH_ADS_CREDITS: "More credits for push ads",
-  BONUS_VIDEO_ADS_CREDITS: "More credits for videos",
-  BONUS_OFFERWALL_CREDITS: "More credits for offers",
-  BONUS_SURVEYS_CREDITS: "More credits for surveys",
+  BONUS_PUSH_ADS_CREDITS: "Push ad bonus",
+  BONUS_VIDEO_ADS_CREDITS: "Video bonus",
+  BONUS_OFFERWALL_CREDITS: "Offer bonus",
+  BONUS_SURVEYS_CREDITS: "Survey bonus",
   CREDITS_BACK_PERCENT: "Cashback",
 };
 
@@ -28,21 +28,21 @@ export const DROPS = {
   ...MODIFIERS,
 };
 
-// Other codes are plain enough with spaces.
+// Other codes are shown with spaces.
 export const FAILURES = {
-  reverted: "the contract refused the call",
-  "predecessor-failed": "a call before it failed",
+  reverted: "the contract reverted the call",
+  "predecessor-failed": "an earlier call failed",
   "relay-nonce-used": "another call used its nonce first",
   "account-nonce-lost": "our relayer's nonce was used elsewhere",
-  "overtaken-by-reopened-call": "the chain undid a block, and an earlier call went first",
+  "overtaken-by-reopened-call": "after a chain reorganization, an earlier call went first",
 };
 
 export const SUBSCRIPTION_STATES = {
-  incomplete: "waits for its first payment",
-  incomplete_expired: "was never paid",
+  incomplete: "waiting for the first payment",
+  incomplete_expired: "never paid",
   trialing: "on trial",
   active: "active",
-  past_due: "the last payment failed",
+  past_due: "last payment failed",
   unpaid: "unpaid",
   paused: "paused",
   canceled: "ended",

@@ -237,7 +237,7 @@ def test_the_rarest_item_and_a_table_of_no_badge_are_shown(author: User, draft: 
     assert ">0.0001%<" in page_of(browser_of(author), "droptable", draft.pk)
     DropTable.objects.filter(pk=draft.pk).update(badge=None)
     text = page_of(browser_of(author), "droptable", draft.pk)
-    assert "A day has at most 0 attempts." in text
+    assert "A user has at most 0 attempts a day." in text
     assert "It has no badge." in text
     draft.items.all().delete()
     assert "No items are saved." in page_of(browser_of(author), "droptable", draft.pk)

@@ -113,7 +113,7 @@ def test_one_changes_the_own_password_and_logs_out_in_the_products_words() -> No
     assert "for security" not in page
     form = {"old_password": old, "new_password1": new, "new_password2": new}
     done = client.post("/admin/password_change/", form, follow=True)
-    assert "Your new password is valid" in done.content.decode()
+    assert "Your password was changed" in done.content.decode()
     person.refresh_from_db()
     assert person.check_password(new)
     gone = client.post("/admin/logout/").content.decode()

@@ -126,5 +126,5 @@ def test_a_list_says_when_there_are_more_rows_than_pages(client: Client) -> None
     page = client.get("/admin/users/user/").content.decode()
     filtered = client.get("/admin/users/user/", {"is_staff__exact": "1"}).content.decode()
 
-    assert "the first 7 users; search or filter for the others" in page
+    assert "the first 7 users; search or filter to find others" in page
     assert "1 user" in filtered

@@ -54,7 +54,7 @@ def test_the_page_shows_each_row_with_its_effect_and_asks_why(client: Client) ->
     before = everything()
     page = html.unescape(choose(client, first, second).content.decode())
     assert f"{first.address}</strong><br>It takes no new calls. Its 0 account nonces in flight go on." in page
-    assert f'Left alone: <span class="anywhere">{second.address}</span>. It does not apply.' in page
+    assert f'Unchanged: <span class="anywhere">{second.address}</span>. It does not apply.' in page
     assert '<textarea name="reason"' in page
     assert page.count('<form method="post"') == 1
     assert everything() == before
@@ -64,7 +64,7 @@ def test_nothing_to_do_offers_no_button(client: Client) -> None:
     [row] = relayers(1)
     Relayer.objects.update(is_active=False)
     page = client.get(address_of("relay_relayer", "pause", row)).content.decode()
-    assert "Nothing will happen" in page
+    assert "Nothing to do" in page
     assert 'name="reason"' not in page
 
 

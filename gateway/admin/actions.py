@@ -1,17 +1,15 @@
 """
-Decisions of staff, each with a reason: confirmed first, carried out once, and logged with their outcome.
+Actions of staff that need a reason: confirmed first, carried out once, and logged with their outcome.
 
-An admin class lists its actions in `staff_actions`. Each is offered in the list and on
-the row's page; both lead to one confirmation page, which carries the decision out for
-one row after the other. The page works without JavaScript.
+An admin class lists its actions in `staff_actions`. The list and the row's page offer them; both lead to a confirmation
+page, which carries out the action row by row. The page works without JavaScript.
 
-An action on our own rows and its entry in the audit log are one transaction. An action that
-asks Stripe, the node or the broker cannot be one: it has one entry when it begins and another
-with its outcome. Without the second entry the outcome is unknown, and the same page may be
-sent again, because such services may be repeated.
+A database action and its audit entry are one transaction. An action that calls Stripe, the node or the broker writes
+one entry at its start and one with its outcome. Without the second entry the outcome is unknown; the page may be sent
+again, because such actions are idempotent.
 
-An action of a `kind` asks for approval, and `gateway.staff.approvals` writes its entries: one when it is asked for,
-one when it is carried out.
+An action of a `kind` requests approval; `gateway.staff.approvals` writes one entry for the request and one when it is
+carried out.
 """
 
 import uuid
@@ -40,19 +38,19 @@ from gateway.staff.models import ApprovalRequest
 
 
 class ReasonForm(forms.Form):
-    """The reason, and a token that makes a page sent twice one decision."""
+    """The reason, and a token that identifies the decision if the page is sent twice."""
 
     reason = forms.CharField(
         max_length=500,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="Stays on record with your name.",
+        help_text="Stored in the log with your name.",
     )
     token = forms.UUIDField(widget=forms.HiddenInput)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A confirmed decision: who, what, why, and what else the form asked for."""
+    """A confirmed decision: actor, action, reason, and the form's other values."""
 
     # A row of the project's user model, which is above this package.
     actor: Any
@@ -62,23 +60,21 @@ class Decision:
     token: uuid.UUID
 
     def key(self, row: Any) -> str:
-        """Return a key that names this decision about this row, the same for a page sent twice."""
+        """Return the idempotency key of this decision for the row, the same if the page is sent twice."""
         return f"staff:{self.token}:{row._meta.label_lower}:{self.action}:{row.pk or ''}"
 
 
 @dataclass(frozen=True, slots=True)
 class ReasonedAction:
     """
-    An action that is confirmed with a reason.
+    A staff action with a confirmation page and a reason.
 
-    `permission` is a full permission such as `relay.pause_relayer`; `effect` describes what will happen to a
-    row; `run` calls the service and may return a message for staff. `run` is inside a transaction, unless it
-    `reaches_out` over a network; then it may be repeated. `initial` returns the form's initial values for the
-    rows, read before their effects are shown; `changes` returns what the action changes in a row, from and
-    to, for the log. An action with a `subject` is about the whole thing that the subject names: it is offered
-    on the list, chooses no rows, and its functions get a row that is not stored. An action of a `kind` calls a
-    service that asks for approval, with `decision.key(row)`; `person` is the user whose credits it moves. `refusal`
-    says why an action that applies is not for this member of staff.
+    `permission` is a full permission such as `relay.pause_relayer`. `effect` describes the effect on a row. `run` calls
+    the service and may return a message; it runs in a transaction unless the action `reaches_out` over a network, and
+    must then be idempotent. `initial` returns the form's initial values, read before the effects are shown. `changes`
+    returns the old and new values for the log. An action with a `subject` has no rows: the list offers it, and its
+    functions get an unsaved row. An action of a `kind` calls a service that requests approval with `decision.key(row)`;
+    `person` is the user whose credits it moves. `refusal` returns why this member of staff cannot use the action.
     """
 
     name: str
@@ -103,7 +99,7 @@ class ReasonedAction:
         return self.subject or str(row)
 
     def effect_for(self, row: Any, actor: Any) -> Any:
-        """Return what will happen, and at once or after whose approval."""
+        """Return the effect, and whether it happens at once or after approval."""
         effect = self.effect(row)
         if self.kind is None:
             return effect
@@ -111,21 +107,21 @@ class ReasonedAction:
         return format_html("{}<br>{}", effect, notice)
 
     def why_not(self, row: Any, actor: Any) -> str:
-        """Return why nothing will happen to the row if this member of staff confirms; empty where something will."""
+        """Return why the action skips the row for this member of staff; empty if it applies."""
         return self.refusal(row, actor) if self.applies_to(row) else "It does not apply."
 
 
 class SentBefore(Exception):
-    """The page was sent before; the argument is a sentence about what became of it."""
+    """The page was sent before; the argument is a sentence about the outcome."""
 
 
 def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
     """
-    Do it to the row, and return the message for staff.
+    Apply the action to the row, and return the message for staff.
 
     Raises:
         SentBefore: the decision was carried out before, or is being carried out now.
-        DomainError: the service refused, which is logged. As far as we know, nothing else has changed.
+        DomainError: the service refused. The refusal is logged; no other change is known.
     """
     way = _ask_approval if action.kind else _reaching_out if action.reaches_out else _in_one_transaction
     try:
@@ -136,26 +132,26 @@ def carry_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
 
 
 def _ask_approval(action: ReasonedAction, row: Any, decision: Decision) -> str:
-    # A page that is sent twice at once asks once as well: the key is unique.
+    # The unique key also protects against two concurrent submissions of the page.
     if ApprovalRequest.objects.filter(key=decision.key(row)).exists():
-        raise SentBefore("Its history says what became of it.")
+        raise SentBefore("See its history for the outcome.")
     return action.run(row, decision) or action.label
 
 
 @transaction.atomic
 def _in_one_transaction(action: ReasonedAction, row: Any, decision: Decision) -> str:
-    # The entry comes first: if a page is sent twice at once, the second request waits here for the first.
+    # The entry comes first, so of two concurrent submissions the second waits here for the first.
     if _note(action, row, decision, once=True) is None:
-        raise SentBefore("Its history says what became of it.")
+        raise SentBefore("See its history for the outcome.")
     return action.run(row, decision) or action.label
 
 
 def _reaching_out(action: ReasonedAction, row: Any, decision: Decision) -> str:
     with try_lease(decision.key(row)) as acquired:
         if not acquired:
-            raise SentBefore("It is under way.")
+            raise SentBefore("It is in progress.")
         if audit.is_recorded(decision.key(row)):
-            raise SentBefore("Its history says what became of it.")
+            raise SentBefore("See its history for the outcome.")
         _note(action, row, decision, "begun")
         try:
             answer = action.run(row, decision) or action.label
@@ -177,7 +173,7 @@ def _note(
     once: bool = False,
     outcome: str = "",
 ) -> LogEntry | None:
-    """Write an entry; the final one (`once`) has the changes, and is None if the decision already has one."""
+    """Write an entry. The final one (`once`) has the changes; returns None if the decision already has one."""
     answers = {**decision.answers, **({"outcome": outcome} if outcome else {})}
     return audit.record(
         actor=decision.actor,
@@ -191,12 +187,12 @@ def _note(
     )
 
 
-# More rows than anybody would read before confirming.
+# Staff would not read more rows before confirming.
 MOST_ROWS = 100
 
 
 class ReasonedActions(AdminMixin):
-    """Offers `staff_actions` in the list and on the row's page, and asks for a reason before each."""
+    """Offers `staff_actions` in the list and on the row's page; each needs a reason."""
 
     staff_actions: ClassVar[Sequence[ReasonedAction]] = ()
     change_form_outer_before_template = "admin/staff_actions.html"
@@ -227,7 +223,7 @@ class ReasonedActions(AdminMixin):
         return {**super().form_context(request, row), "staff_actions": self.offered_for(request, row)}
 
     def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
-        """Return the label and address of each action that the signed-in person may apply to the row."""
+        """Return label and URL of each action that the signed-in user may apply to the row."""
         return [
             {"label": action.label, "url": self.confirm_url(action, [row.pk])}
             for action in self.staff_actions
@@ -242,7 +238,7 @@ class ReasonedActions(AdminMixin):
         return f"{page}?{urlencode({'ids': ','.join(map(str, ids))})}" if ids else page
 
     def confirm(self, request: HttpRequest, name: str) -> HttpResponse:
-        """Show what will happen and ask why; on POST, do it."""
+        """Show the confirmation page; on POST, apply the action."""
         action = next((action for action in self.staff_actions if action.name == name), None)
         if action is None:
             raise Http404
@@ -323,7 +319,7 @@ class ReasonedActions(AdminMixin):
         return go
 
     def _too_many(self, request: HttpRequest) -> HttpResponse:
-        messages.error(request, f"Choose at most {MOST_ROWS} rows at a time. Nothing was done.")
+        messages.error(request, f"Nothing was done. Select at most {MOST_ROWS} rows at a time.")
         return HttpResponseRedirect(self.page_url("changelist"))
 
 

@@ -42,7 +42,7 @@ _MOST_SHOWN = 99
 
 
 def _waits_for(request: HttpRequest) -> int:
-    """Count what the person may decide, up to a number that says enough; who decides nothing is not asked about."""
+    """Count the requests that the user may decide, up to a maximum; without a query for users who decide none."""
     if not request.user.has_perm("gateway_admin.decide_approvalrequest"):
         return 0
     mine = ApprovalRequest.objects.waiting().filter(approvals.waits_for(staff_of(request)))
@@ -51,7 +51,7 @@ def _waits_for(request: HttpRequest) -> int:
 
 navigation.show_badge("gateway_admin.ApprovalRequest", _waits_for)
 
-# Their own pages are replaced below, so they must be there.
+# The pages of these apps are replaced below, so they must be registered first.
 import_module("django.contrib.auth.admin")
 import_module("django_otp.plugins.otp_totp.admin")
 for _model in (Group, TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
@@ -63,7 +63,7 @@ admin.site.register(ApprovalRequest, ApprovalRequestAdmin)
 
 @admin.register(Group)
 class RoleAdmin(ReadOnlyAdmin):
-    """Roles, to be looked at: the code says what each may do, and people get theirs on their own pages."""
+    """Roles, read-only: the code defines their permissions; a user's roles are set on the user's page."""
 
     list_display = search_fields = ("name",)
     ordering = ("name",)
@@ -72,13 +72,13 @@ class RoleAdmin(ReadOnlyAdmin):
 
 @admin.register(TOTPDevice)
 class SecondFactorAdmin(ReadOnlyAdmin):
-    """Second factors of staff. A new one is asked for on the person's page; deleting one locks the person out."""
+    """Second factors of staff. New ones are requested on the user's page; deleting one locks the user out."""
 
     list_display = ("user", "name", "confirmed", "created_at", "last_used_at")
     list_filter = ("confirmed",)
     list_select_related = ("user",)
     ordering = ("-pk",)
-    # Who reads the key could log in as them.
+    # With the key, a reader could log in as the user.
     fields = ("user", "name", "confirmed", "created_at", "last_used_at")
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -86,18 +86,18 @@ class SecondFactorAdmin(ReadOnlyAdmin):
 
 
 class _LoginAttempts(ReadOnlyAdmin):
-    """Login attempts; no filter reads a whole column."""
+    """Login attempts, without filters that would read a whole column."""
 
     date_hierarchy = None
     list_filter: ClassVar[Any] = (("attempt_time", admin.DateFieldListFilter),)
     search_fields = ("username__exact", "ip_address__exact")
-    search_help_text = "A whole user name or address."
+    search_help_text = "A complete user name or address."
     ordering = ("-pk",)
 
 
 @admin.register(AccessAttempt)
 class LockoutAdmin(_LoginAttempts, AccessAttemptAdmin):  # type: ignore[misc]
-    """Names and addresses that failed to log in; deleting one ends its lockout early."""
+    """User names and addresses with failed logins; deleting a row ends its lockout early."""
 
     actions = ()
 
@@ -107,20 +107,20 @@ class LockoutAdmin(_LoginAttempts, AccessAttemptAdmin):  # type: ignore[misc]
 
 @admin.register(AccessFailureLog)
 class FailedLoginAdmin(_LoginAttempts, AccessFailureLogAdmin):  # type: ignore[misc]
-    """Every login that failed."""
+    """Failed logins."""
 
 
 @admin.register(AccessLog)
 class LoginAdmin(_LoginAttempts, AccessLogAdmin):  # type: ignore[misc]
-    """Every login and logout."""
+    """Logins and logouts."""
 
 
-# The ends of the entries that `approvals` writes, in words.
+# Texts for the stages of the entries that `approvals` writes.
 _STAGES = {"asked": "Asked for", "out": "Carried out", "rejected": "Rejected"}
 
 
 def _request_of(entry: LogEntry) -> int | None:
-    """Return the number of the request that the entry is about; None for an action that takes no approval."""
+    """Return the id of the entry's approval request; None without one."""
     pair = audit.details_of(entry).get("changes", {}).get("request", ())
     return int(pair[1]) if len(pair) == 2 and str(pair[1]).isdigit() else None
 
@@ -136,13 +136,13 @@ def _page_of(request: int) -> str:
 
 
 def _wrapped(*lines: Any) -> SafeString:
-    """Return lines of a cell that wraps, so that the log fits its page."""
+    """Return lines for a cell that wraps."""
     return format_html_join("", '<div class="wrapped">{}</div>', ((line,) for line in lines if line))
 
 
 @admin.register(StaffAction)
 class AuditLogAdmin(ReadOnlyAdmin):
-    """Who did what, when, why, from what to what, and in which request."""
+    """The audit log: actor, action, time, reason, old and new values, request id."""
 
     list_display = ("action_time", "user", "what", "row", "reason", "changes")
     list_filter = (
@@ -154,14 +154,14 @@ class AuditLogAdmin(ReadOnlyAdmin):
     list_select_related = ("user", "content_type")
     list_display_links = ("action_time",)
     search_fields = ("object_id__exact",)
-    search_help_text = "A whole request id, the whole id of a row, or the name of a member of staff."
+    search_help_text = "A complete request id or row id, or the name of a member of staff."
     ordering = ("-pk",)
     fields = readonly_fields = (
         "action_time", "user", "what", "row", "reason", "changes", "requested", "decided", "posted", "request_id",
     )  # fmt: skip
 
     def find_rows(self, rows: QuerySet[StaffAction], term: str) -> QuerySet[StaffAction]:
-        # One index each; an OR over them would read the whole log.
+        # Separate queries, each with an index; an OR would read the whole log.
         for some in (rows.filter(pk__in=StaffAction.of_request(term)), rows.filter(object_id=term)):
             if some.exists():
                 return some
@@ -169,7 +169,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
 
     @admin.display(description="what")
     def what(self, entry: LogEntry) -> SafeString:
-        """Name the action, and of one that takes approval which part of it this was."""
+        """The action, with the stage of its approval request, if it has one."""
         name, _, stage = audit.sentence_of(entry).rpartition(" ")
         if _request_of(entry) is None or stage not in _STAGES:
             name, stage = audit.sentence_of(entry), ""
@@ -218,12 +218,12 @@ class AuditLogAdmin(ReadOnlyAdmin):
         approval = _approval_of(entry)
         if approval is None or approval.decided_at is None:
             return "nobody yet" if approval else ""
-        who = approval.decided_by or "nobody else was needed"
+        who = approval.decided_by or "no second person needed"
         return f"{approval.get_status_display()}: {who}. {approval.decision_reason}".strip()
 
     @admin.display(description="posted")
     def posted(self, entry: LogEntry) -> str | SafeString:
-        """Lead to the entries of the ledger that carrying out has posted; they carry the request's number."""
+        """Link to the ledger entries that the request posted; they carry the request's id."""
         approval = _approval_of(entry)
         if (
             approval is None
@@ -245,7 +245,7 @@ columns.colour("waiting", "paused")
 
 @admin.register(Pause)
 class PauseAdmin(ReasonedActions, ReadOnlyAdmin):
-    """What is paused now, and below it every decision that paused or resumed a part."""
+    """The paused parts, and below them all decisions to pause or resume."""
 
     list_display = fields = readonly_fields = ("created_at", "part", "decision", "actor", "reason")
     list_before_template = "admin/pauses.html"
@@ -267,7 +267,7 @@ class PauseAdmin(ReasonedActions, ReadOnlyAdmin):
 
 
 def offer_pause(name: str, *, title: str, effect: str) -> None:
-    """Offer on the page of pauses to pause the part of that name, and to resume it; `effect` is what a pause does."""
+    """Add the actions that pause and resume the part to the page of pauses; `effect` describes a pause."""
 
     def action(verb: str, effect: str, *, to_paused: bool) -> ReasonedAction:
         def run(_: Any, decision: Decision) -> str:

@@ -1,9 +1,8 @@
 """
-Forms of the admin whose saving takes approval: prices, powers and secrets.
+Forms of the admin that need approval: prices, permissions and secrets.
 
-Sent and valid, a form leads to a page that shows what it would do, and who decides, and asks why. Confirmed, it
-becomes a request; approved, its fields are written to the row as it is then, unless they have changed meanwhile.
-It works without JavaScript.
+A valid form leads to a page that shows its effect and who decides, and asks for a reason. Confirming creates a request.
+Approval writes the fields to the row, unless one of them has changed since. It works without JavaScript.
 """
 
 import uuid
@@ -29,10 +28,10 @@ _BUTTONS = {"_save", "_continue", "_addanother", "csrfmiddlewaretoken", _CONFIRM
 
 class ApprovedForm(AdminMixin):
     """
-    Asks for approval of what a valid form would save, after a page that shows its effect and asks why.
+    Requests approval for a valid form, after a page that shows its effect and asks for a reason.
 
-    `preview_template` draws what `preview_of` returns, as `preview`. The page carries what was sent, so no such form
-    may hold a secret.
+    `preview_template` renders the return value of `preview_of` as `preview`. The page contains the submitted values, so
+    such a form must not contain a secret.
     """
 
     change_form_outer_before_template = "admin/staff_actions.html"
@@ -40,11 +39,11 @@ class ApprovedForm(AdminMixin):
     preview_template: ClassVar[str] = ""
 
     def preview_of(self, form: Any) -> Any:
-        """Return what saving the valid form would do, besides the change of its fields."""
+        """Return further effects of saving the form, for the preview."""
         return None
 
     def takes_approval(self, row: Any) -> bool:
-        """Return whether saving the row takes approval; None is a new one."""
+        """Return whether saving the row needs approval; None is a new row."""
         return True
 
     def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
@@ -101,7 +100,7 @@ class ApprovedForm(AdminMixin):
         return HttpResponseRedirect(reverse("admin:gateway_admin_approvalrequest_change", args=[approval.pk]))
 
     def payload_of(self, form: Any) -> dict[str, Any]:
-        """Return the changed fields of the row: as they would be, and as they are."""
+        """Return the new and the current values of the changed fields."""
         stored = self.model._base_manager.filter(pk=form.instance.pk).first()
         own = {field.name for field in self.opts.concrete_fields}
         related = {field.name for field in self.opts.many_to_many}

@@ -1,4 +1,4 @@
-"""The queue of decisions: what waits for a second person, with what it changes, and what became of the rest."""
+"""The approval queue: waiting requests with their changes, and the outcome of closed ones."""
 
 from typing import Any, ClassVar
 
@@ -32,7 +32,7 @@ def _waits(approval: ApprovalRequest) -> bool:
 
 def _summary(approval: ApprovalRequest) -> SafeString:
     return format_html(
-        "{} for {}, asked for by {} ({}): {}{}",
+        "{} for {}, requested by {} ({}): {}{}",
         approval_kinds.kind_of(approval).title,
         approval.subject,
         approval.requested_by,
@@ -43,7 +43,7 @@ def _summary(approval: ApprovalRequest) -> SafeString:
 
 
 def _lines(approval: ApprovalRequest) -> SafeString:
-    # Content types are kept in memory; the relation would ask for each row's.
+    # Uses the cache of content types; the relation would query for each row.
     kind = ContentType.objects.get_for_id(approval.content_type_id)
     lines = columns.lines(kind.model_class(), approval.changes)
     return format_html_join("", '<div class="whitespace-nowrap">{}</div>', ((line,) for line in lines))
@@ -79,7 +79,7 @@ REJECT = ReasonedAction(
 
 
 class _State(admin.SimpleListFilter):
-    """Shows what waits unless something else is chosen."""
+    """Filters by status; waiting requests by default."""
 
     title, parameter_name = "state", "state"
 
@@ -110,7 +110,7 @@ class _State(admin.SimpleListFilter):
 
 
 class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
-    """One queue for everything that takes a second person."""
+    """All requests that need a second person."""
 
     list_display = ("created_at", "what", "whom", "changed", "reason", "requested_by", "state", "expires_at")
     list_display_links = ("created_at", "what")
@@ -136,16 +136,18 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
         decided = approval_kinds.decided_by(actor)
         titles = [kind.title for kind in approval_kinds.kinds() if kind.name in decided]
         may = (
-            f"You may decide: {'; '.join(sorted(titles))}." if titles else "Your roles decide none of these."
+            f"You may decide: {'; '.join(sorted(titles))}."
+            if titles
+            else "Your roles cannot decide requests."
         )
-        own = "What you asked for, or somebody of your role, is decided by others."
+        own = "You cannot decide your own requests or those of your role."
         return {**super().list_context(request), "approval_notice": f"{may} {own}"}
 
     def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         context = super().form_context(request, row)
         if row is not None and _waits(row):
             refusal = _refusal(row, staff_of(request))
-            context["approval_notice"] = refusal or "It waits for a decision, and you may decide it."
+            context["approval_notice"] = refusal or "It waits for a decision that you may make."
         return context
 
     @admin.display(description="what")
@@ -154,7 +156,7 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
 
     @admin.display(description="about", ordering="subject")
     def whom(self, approval: ApprovalRequest) -> str:
-        """Return the subject, an address shortened as wallets do."""
+        """Return the subject; an address is shortened as wallets do."""
         is_address = approval.subject.startswith("0x")
         return f"{approval.subject[:6]}…{approval.subject[-4:]}" if is_address else approval.subject
 
@@ -173,7 +175,7 @@ class ApprovalRequestAdmin(ReasonedActions, ReadOnlyAdmin):
 
     @admin.display(description="made")
     def made(self, approval: ApprovalRequest) -> str | SafeString:
-        """Lead to the row that carrying it out has made; to where it will be found, if a worker makes it."""
+        """Link to the created row, or to its list while a worker still has to create it."""
         if approval.made_type is not None:
             row = approval.made_type.get_all_objects_for_this_type(pk=approval.made_id).first()
             return _linked(

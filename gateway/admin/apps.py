@@ -1,4 +1,4 @@
-"""The admin kit, which the other apps' pages are made of."""
+"""The admin kit: base classes for the pages of the other apps."""
 
 from importlib import import_module
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class GatewayAdminConfig(AppConfig):
-    """The admin kit: base classes, static files, and pages of other packages in our look. It has no models."""
+    """Base classes, static files, and restyled pages of other packages. It has no models."""
 
     name = "gateway.admin"
     label = "gateway_admin_kit"

@@ -1,8 +1,7 @@
 """
 The base classes of every admin page.
 
-Apps take them from here and never from the theme: these are typed, their changes are logged, and
-their lists count at most `FAR_ENOUGH` rows.
+Apps use these classes instead of the theme's: they are typed, log every change, and count at most `FAR_ENOUGH` rows.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,7 +25,7 @@ from gateway.admin.mixins import Audited
 
 
 def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
-    """Return a filter of the text column `field` that offers `values`, and so reads no whole table to find them."""
+    """Return a filter of the column `field` with fixed `values`, so that it need not scan the table for them."""
 
     class OneOf(admin.SimpleListFilter):
         title = field.replace("_", " ")
@@ -46,9 +45,9 @@ FAR_ENOUGH = 10_000
 
 class BoundedPaginator(Paginator[Any]):
     """
-    Counts up to `FAR_ENOUGH` rows and stops, so that a list of millions opens as fast as a short one.
+    Counts at most `FAR_ENOUGH` rows, so that a list of millions opens as fast as a short one.
 
-    Rows beyond that are found by searching and filtering.
+    Staff find further rows by search and filters.
     """
 
     template_name = "admin/bounded_pages.html"
@@ -71,24 +70,24 @@ _Parent = TypeVar("_Parent", bound=models.Model)
 if TYPE_CHECKING:
 
     class _Admin(admin.ModelAdmin[_Row]):
-        """The theme's class, which carries no types."""
+        """The theme's class, with types."""
 
     class _Inline(admin.TabularInline[_Row, _Parent]):
-        """The theme's class, which carries no types."""
+        """The theme's class, with types."""
 else:
     _Admin, _Inline = ModelAdmin, TabularInline
 
 
 class StaffAdmin(Audited, _Admin[_Row]):
-    """Rows that staff edit, each change logged; permissions and services decide what may be edited."""
+    """Rows that staff can edit; every change is logged."""
 
     show_full_result_count = False
     list_per_page = 50
     list_filter_sheet = False
     paginator = BoundedPaginator
-    # Long columns that lists do not show and so do not read; a row's own page reads them.
+    # Long columns that lists do not load; a row's own page does.
     list_defer: ClassVar[tuple[str, ...]] = ()
-    # Fractions that are added to something: 0.15 is shown as +15 %.
+    # Fractions of a bonus: 0.15 is shown as +15 %.
     percents: ClassVar[tuple[str, ...]] = ()
 
     @cached_property
@@ -96,7 +95,7 @@ class StaffAdmin(Audited, _Admin[_Row]):
         return {}
 
     def _column(self, name: Any) -> Any:
-        # The same one each time: Django compares columns with those that are links.
+        # The same object each time, because Django compares columns with those that are links.
         if name not in self._columns:
             self._columns[name] = columns.shown(self.model, name, in_list=True, percents=self.percents)
         return self._columns[name]
@@ -114,13 +113,13 @@ class StaffAdmin(Audited, _Admin[_Row]):
         return changes
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Return the fields of a row's page; of one that is being added, only those that can be filled in."""
+        """Return the fields of a row's page; for a new row, only editable ones."""
         fields = super().get_fields(request, obj)
         computed = set(self.get_readonly_fields(request)) if obj is None else set()
         return [name for name in fields if name not in computed]
 
     def find_rows(self, rows: QuerySet[_Row], term: str) -> QuerySet[_Row] | None:
-        """Return those of the rows that the term finds; None leaves the search to `search_fields`."""
+        """Return the rows that match the term, or None to use `search_fields`."""
         return None
 
     def get_search_results(
@@ -147,7 +146,7 @@ class _ReadOnly:
 
 
 class ReadOnlyAdmin(_ReadOnly, StaffAdmin[Any]):
-    """Lists and shows rows; adding, changing and deleting are refused, also by URL."""
+    """Read-only rows; adding, changing and deleting are refused, even by URL."""
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fieldsets = super().get_fieldsets(request, obj)
@@ -163,20 +162,20 @@ class ReadOnlyAdmin(_ReadOnly, StaffAdmin[Any]):
 
 
 class OwnedRows(ReadOnlyAdmin):
-    """Rows of one user each; `owner_path` leads from a row to its user."""
+    """Rows that belong to a user; `owner_path` is the relation from a row to its user."""
 
     owner_path: ClassVar[str]
 
     @admin.display(description="profile")
     def profile(self, row: Any) -> SafeString | str:
-        """Return a link to the owner: the address of the profile; of somebody without one, the id."""
+        """Return a link to the owner, named by profile address or, without one, by id."""
         owner = reduce(getattr, self.owner_path.split("__"), row)
         page = reverse("admin:users_user_change", args=[owner.pk])
         return format_html('<a href="{}">{}</a>', page, columns.short(str(owner.profile_address or owner.pk)))
 
 
 class ReadOnlyInline(_ReadOnly, StaffInline[_Row, _Parent]):
-    """Rows below their parent that nobody adds, changes or deletes."""
+    """Read-only rows below their parent."""
 
     can_delete = False
 

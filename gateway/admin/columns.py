@@ -1,7 +1,8 @@
 """
-How values look in lists and on rows: numbers to the right with separators, coins for wei, words and colours for codes.
+Formatting of values in lists and on rows: right-aligned numbers with separators, coins for wei, labels and colours for
+codes.
 
-Apps name the words and the tones of their codes here; a page then shows any field by what it is.
+Apps register labels and tones of their codes; a page then formats each field by its type.
 """
 
 import re
@@ -23,33 +24,33 @@ from gateway.chain.config import get_chain
 from gateway.common.fields import AddressField, HashField
 
 Tone = Literal["good", "bad", "waiting", "quiet"]
-# What is left out of a row because there is nothing to say.
+# Values that are left out of a row.
 NOTHING = "-"
 _GWEI = 10**9
-# Numbers that name something and count nothing.
+# Numbers that are identifiers.
 _NAMES = ("nonce", "block_number", "channel", "chain_id")
 _PLAIN = {"True": "yes", "False": "no", "None": ""}
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
-# As Python writes a moment that has a zone.
+# Python's text form of an aware datetime.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)")
-# Codes that say how something stands, and so have a colour.
+# Status codes with their colour.
 _STATES = ("status", "state", "outcome", "terminal_status")
 _words: dict[str, str] = {}
 _tones: dict[str, Tone] = {}
 
 
 def describe(words: Mapping[str, str]) -> None:
-    """Show these codes in these words wherever a list or a row has them."""
+    """Register labels for codes, used in all lists and rows."""
     _words.update({str(code): word for code, word in words.items()})
 
 
 def colour(tone: Tone, *codes: str) -> None:
-    """Show these codes in the colour of the tone."""
+    """Register the tone of these codes, which is their colour."""
     _tones.update({str(code): tone for code in codes})
 
 
 def word_of(code: str, label: str = "") -> str:
-    """Return the words for a code: those that an app gave it, else its label as a sentence has it."""
+    """Return the registered label of a code, else the code with spaces."""
     return _words.get(str(code)) or (label or str(code).replace("_", " ").replace("-", " ")).capitalize()
 
 
@@ -59,7 +60,7 @@ def badge(code: str, label: str = "") -> SafeString:
 
 
 def number(value: Decimal | int | None) -> SafeString | str:
-    """Return a number to the right, with separators and without zeros at its end."""
+    """Return a right-aligned number with separators and without trailing zeros."""
     if value is None:
         return NOTHING
     plain = f"{value:,}" if isinstance(value, int) else f"{Decimal(value):,f}"
@@ -68,7 +69,7 @@ def number(value: Decimal | int | None) -> SafeString | str:
 
 
 def percent(fraction: Decimal | None) -> SafeString | str:
-    """Return a fraction that is added to something, as people say it: 0.15 is +15 %."""
+    """Return a bonus fraction as a percentage: 0.15 is +15 %."""
     if fraction is None:
         return NOTHING
     shown = f"{(fraction * 100).normalize():+,f}"
@@ -76,7 +77,7 @@ def percent(fraction: Decimal | None) -> SafeString | str:
 
 
 def wei(amount: int | None, *, is_price: bool = False) -> SafeString | str:
-    """Return an amount in whole coins, and a price of gas in gwei."""
+    """Return an amount of wei in coins; a gas price in gwei."""
     if amount is None:
         return NOTHING
     shown = f"{Decimal(amount) / _GWEI:,f} gwei" if is_price else get_chain().amount(amount, places=6)
@@ -84,7 +85,7 @@ def wei(amount: int | None, *, is_price: bool = False) -> SafeString | str:
 
 
 def money(amount_minor: int | None, currency: str) -> SafeString | str:
-    """Return an amount of a currency that has 100 minor units."""
+    """Return an amount of minor units in a currency with 100 of them."""
     if amount_minor is None:
         return NOTHING
     shown = f"{Decimal(amount_minor) / 100:,.2f} {currency.upper()}"
@@ -92,7 +93,7 @@ def money(amount_minor: int | None, currency: str) -> SafeString | str:
 
 
 def lines(model: type[models.Model] | None, pairs: Mapping[str, Sequence[object]]) -> list[str]:
-    """Return each change in one line; where nothing was before, only what is now."""
+    """Return one line for each change; without an old value, only the new one."""
     return [
         f"{name}: {before} → {after or 'nothing'}" if before else f"{name}: {after}"
         for name, before, after in changes(model, pairs)
@@ -102,7 +103,7 @@ def lines(model: type[models.Model] | None, pairs: Mapping[str, Sequence[object]
 def changes(
     model: type[models.Model] | None, pairs: Mapping[str, Sequence[object]]
 ) -> list[tuple[str, str, str]]:
-    """Return what is logged of changed fields as people say it: name, before, after."""
+    """Return logged changes for display: name, old value, new value."""
     percents = getattr(admin.site._registry.get(model), "percents", ()) if model else ()
     rows: list[tuple[str, str, str]] = []
     for name, pair in pairs.items():
@@ -114,7 +115,7 @@ def changes(
 
 
 def _readable(text: str, field: models.Field[Any, Any] | None, *, is_percent: bool) -> str:
-    """Return a value that was logged as text: codes in words, yes and no, moments as pages have them."""
+    """Return a logged value for display: labels of codes, yes and no, formatted times."""
     choices = {str(code): str(label) for code, label in getattr(field, "flatchoices", ())}
     if text in choices or text in _words:
         return word_of(text, choices.get(text, ""))
@@ -131,7 +132,7 @@ def _separated(text: str) -> str:
 
 
 def short(text: str) -> SafeString | str:
-    """Return the beginning and the end of an address or a hash, as wallets show it; the whole is its title."""
+    """Return an address or hash shortened as in wallets; the full value is its title."""
     if len(text) <= 16:
         return text or NOTHING
     return format_html('<span class="short" title="{}">{}…{}</span>', text, text[:8], text[-6:])
@@ -145,9 +146,9 @@ def worded(
     within: Mapping[str, Any] | None = None,
 ) -> type[admin.SimpleListFilter]:
     """
-    Return a filter of the column `field` that offers these codes in words, and reads no table to find them.
+    Return a filter of the column `field` with fixed codes, shown by their labels.
 
-    `within` is what every row with one of these codes fulfils, for the sake of an index.
+    `within` is a condition that all rows with these codes fulfil, so that PostgreSQL can use a partial index.
     """
 
     class Worded(admin.SimpleListFilter):
@@ -165,7 +166,7 @@ def worded(
 
 
 class Shown:
-    """A field as a list or a row shows it; Django reads its name, label and order from here."""
+    """The display of a field in lists and rows; Django reads its name, label and ordering."""
 
     def __init__(self, field: models.Field[Any, Any], show: Callable[[Any], SafeString | str]) -> None:
         self.__name__ = self.admin_order_field = field.name
@@ -180,7 +181,7 @@ class Shown:
 
 
 def shown(model: type[models.Model], name: Any, *, in_list: bool, percents: Collection[str] = ()) -> Any:
-    """Return what shows the field `name`; the name itself where Django's way is right."""
+    """Return the display of the field `name`; the name itself for Django's default."""
     field = _field(model, name)
     show = field and _how(field, in_list=in_list, is_percent=name in percents)
     return Shown(field, show) if field and show else name

@@ -1,4 +1,4 @@
-"""The page that staff see instead of the one they asked for; it needs neither a database nor a login."""
+"""Error pages for staff; they need neither the database nor a login."""
 
 from typing import Any
 
@@ -14,45 +14,43 @@ from gateway.common.problems import json_problem
 
 
 def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer somebody who may not see a page; this is Django's handler403."""
-    problem = errors.PermissionDenied("This is not for you.")
-    text = "Ask a superuser if you need it for your work."
-    return _answer(request, problem, "This is not for your roles", text)
+    """Answer a user without permission; Django's handler403."""
+    problem = errors.PermissionDenied("You do not have permission.")
+    text = "If you need access for your work, ask a superuser."
+    return _answer(request, problem, "Your roles do not allow this", text)
 
 
 def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Answer a path that no route knows, or a row that is not there; this is Django's handler404."""
+    """Answer an unknown path or a missing row; Django's handler404."""
     problem = errors.NotFound("There is nothing at this address.")
-    text = "The row may be gone, or the address is mistyped."
-    return _answer(request, problem, "There is nothing here", text)
+    text = "The row may have been deleted, or the URL is mistyped."
+    return _answer(request, problem, "Page not found", text)
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """Answer an exception that escaped every view; Django has logged it. This is Django's handler500."""
-    problem = errors.InternalError("The error was logged. Tell support the requestId.")
-    text = (
-        "It is logged. What you sent may or may not be done: look at the row's history before you repeat it."
-    )
-    return _answer(request, problem, "Something went wrong on our side", text)
+    """Answer an unhandled exception, which Django has logged; Django's handler500."""
+    problem = errors.InternalError("The error was logged. Give the requestId to support.")
+    text = "The error was logged. Your action may have been carried out: check the row's history before you repeat it."
+    return _answer(request, problem, "Internal error", text)
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Answer a form that is not ours, or is older than its login; this is Django's CSRF_FAILURE_VIEW."""
-    problem = errors.PermissionDenied("A form of another site, or one that is too old.")
-    text = "Nothing was done. Go back, reload the page and send it anew."
-    return _answer(request, problem, "This form is too old", text)
+    """Answer a form from another site or an earlier login; Django's CSRF_FAILURE_VIEW."""
+    problem = errors.PermissionDenied("The form comes from another site, or it has expired.")
+    text = "Nothing was done. Go back, reload the page and submit the form again."
+    return _answer(request, problem, "This form has expired", text)
 
 
 def locked_out(
     request: HttpRequest, original_response: HttpResponse | None = None, credentials: Any = None
 ) -> HttpResponse:
-    """Answer a login after too many failed ones; this is axes' AXES_LOCKOUT_CALLABLE."""
+    """Answer a login after too many failed ones; AXES_LOCKOUT_CALLABLE of django-axes."""
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60
     text = (
-        f"For {minutes} minutes from the last try nothing opens this name from where you are, not even the right "
-        "password. A superuser can open it sooner, under Access attempts."
+        f"Login with this name from your network is locked for {minutes} minutes after the last attempt. A superuser "
+        "can unlock it earlier, under Access attempts."
     )
-    response = _page(request, 429, "Too many wrong logins", text)
+    response = _page(request, 429, "Too many failed logins", text)
     response["Retry-After"] = str(minutes * 60)
     return response
 

@@ -1,7 +1,7 @@
 """
-Export a list of the admin, as it is filtered and searched, to a file: CSV streamed, XLSX through a temporary file.
+Export a filtered list of the admin to a file: CSV is streamed, XLSX is written to a temporary file.
 
-The rows are read one page at a time. In a cell numbers stay numbers, and text is never a formula.
+Rows are read page by page. Numbers stay numbers, and text never becomes a formula.
 """
 
 import csv
@@ -28,12 +28,12 @@ from gateway.staff import audit
 
 Cell = str | int | Decimal
 
-# A spreadsheet reads text that begins like this as a formula, which could send other cells elsewhere.
+# Spreadsheets treat text that begins like this as a formula, which could leak other cells.
 _BEGINS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def cell_of(value: object) -> Cell:
-    """Return the cell of a value: times in ISO 8601 and UTC, yes and no in words, nothing as an empty text."""
+    """Return the value for a cell: times in ISO 8601 and UTC, booleans as yes and no, None as an empty text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | Decimal):
@@ -44,7 +44,7 @@ def cell_of(value: object) -> Cell:
 
 
 def harmless(text: str) -> str:
-    """Return the text, after an apostrophe if it begins like a formula; leading blanks do not count."""
+    """Return the text, with an apostrophe in front if it would be read as a formula."""
     return f"'{text}" if text.lstrip(" ").startswith(_BEGINS_A_FORMULA) else text
 
 
@@ -63,8 +63,8 @@ def cells_of(
     """
     Yield the headings, then the cells of each row by descending primary key.
 
-    Each page is its own query that begins below the last key: no cursor and no transaction stays open while a
-    slow browser reads, and only one page is in memory. Rows added meanwhile are not included.
+    Each page is a separate query below the last key: no cursor or transaction stays open while a slow browser reads,
+    and only one page is in memory. Rows added meanwhile are not included.
     """
     yield [column.heading for column in columns]
     paths = [column.path for column in columns]
@@ -76,14 +76,14 @@ def cells_of(
         page = list(below.filter(pk__lt=page[-1][0])[:page_rows]) if len(page) == page_rows else []
 
 
-# A sheet holds 1,048,576 rows; further rows go to the next sheet, below the headings again.
+# A sheet has at most 1,048,576 rows; further rows go to another sheet with the same headings.
 SHEET_ROWS = 1_000_000
 # Spreadsheets calculate with 15 digits and silently round longer numbers.
 _EXACT_DIGITS = 15
 
 
 def csv_lines(rows: Iterable[list[Cell]]) -> Iterator[bytes]:
-    """Yield the lines of a CSV file in UTF-8, with the mark by which spreadsheets recognise UTF-8."""
+    """Yield the lines of a CSV file in UTF-8, with the byte order mark that spreadsheets need."""
     yield b"\xef\xbb\xbf"
     line = io.StringIO()
     writer = csv.writer(line)
@@ -95,9 +95,9 @@ def csv_lines(rows: Iterable[list[Cell]]) -> Iterator[bytes]:
 
 
 def xlsx_file(rows: Iterator[list[Cell]], *, sheet_rows: int = SHEET_ROWS) -> IO[bytes]:
-    """Return a workbook in an open temporary file, at its beginning; closing deletes it."""
-    target = tempfile.TemporaryFile()  # noqa: SIM115 - the answer that sends it closes it
-    # With constant memory, each row goes to disk as soon as the next one begins.
+    """Return a workbook in an open temporary file, positioned at its start; closing deletes it."""
+    target = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
+    # With constant_memory, each row is written to disk when the next one begins.
     with Workbook(target, {"constant_memory": True}) as book:
         headings = next(rows)
         sheet = _sheet(book, headings)
@@ -165,7 +165,7 @@ class Exportable(AdminMixin):
         except IncorrectLookupParameters:
             return HttpResponseRedirect(self.page_url("changelist"))
         self._note(request, kind)
-        # Rows of a CSV file are read after this request, from where the list is read now.
+        # Rows of a CSV file are read after this request, from the same database as the list.
         cells = cells_of(rows.using(rows.db), self.export_columns)
         name = f"{self.opts.verbose_name_plural} {timezone.now():%Y-%m-%d}.{kind}".replace(" ", "-")
         if kind == "xlsx":

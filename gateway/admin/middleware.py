@@ -1,5 +1,5 @@
 """
-Middleware of the admin: staff sessions that end, where pages are read, and content security policies.
+Middleware of the admin: session timeouts, reads from a standby, and content security policies.
 
 Pages of the API documentation keep the content security policy of the settings.
 """
@@ -21,7 +21,7 @@ from gateway.web.middleware import PageHandler, for_pages
 
 _BEGAN, _SEEN, _CHANGED = "staff_began_at", "staff_seen_at", "staff_changed_at"
 _ADMIN, _SAFE = "/admin/", ("GET", "HEAD")
-# Not every request is worth a write.
+# Not every request needs a write.
 STEP_SECONDS = 15
 
 
@@ -32,7 +32,7 @@ def _begin(request: HttpRequest, **_: Any) -> None:
 
 @for_pages
 def staff_sessions(get_response: PageHandler) -> PageHandler:
-    """Middleware: log staff out when idle, and after a working day in any case."""
+    """Middleware: end staff sessions when idle, and at a maximum age."""
 
     def with_live_session(request: HttpRequest) -> HttpResponseBase:
         if settings.SESSION_COOKIE_NAME in request.COOKIES and request.user.is_authenticated:
@@ -46,9 +46,9 @@ def _see(request: HttpRequest) -> None:
     session, now = request.session, int(time.time())
     began, seen = session.get(_BEGAN, 0), session.get(_SEEN, 0)
     if now - seen >= settings.STAFF_IDLE_SECONDS:
-        _end(request, "You were logged out because nothing was done for a while.")
+        _end(request, "You were logged out because you were inactive.")
     elif now - began >= settings.SESSION_COOKIE_AGE:
-        _end(request, "You were logged out: a login lasts no longer than this.")
+        _end(request, "You were logged out because your session reached its maximum duration.")
     elif now - seen >= STEP_SECONDS:
         session[_SEEN] = now
 
@@ -88,7 +88,7 @@ _POLICY = {
     "default-src": ["'none'"],
     "script-src": ["'self'"],
     "style-src": ["'self'"],
-    # Widths of bars and columns are style attributes, which can load and hide, but run nothing.
+    # Style attributes set the widths of bars and columns; they cannot run code.
     "style-src-attr": ["'unsafe-inline'"],
     "img-src": ["'self'", "data:"],
     "font-src": ["'self'"],
@@ -103,7 +103,7 @@ _POLICY = {
 
 @for_pages
 def policies(get_response: PageHandler) -> PageHandler:
-    """Middleware: pages of the admin load own files only, and other answers nothing."""
+    """Middleware: pages of the admin load only files of this site; other responses load nothing."""
 
     def with_policy(request: HttpRequest) -> HttpResponseBase:
         response = get_response(request)

@@ -1,4 +1,4 @@
-"""Parts of admin classes: addresses and template contexts of their pages, and the audit log of their changes."""
+"""Mix-ins of admin classes: URLs and template contexts of their pages, and the audit log of changes."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -19,19 +19,19 @@ else:
 
 
 class AdminMixin(_Base):
-    """A part of an admin class, which may call the class that it becomes a part of."""
+    """Base of the mix-ins, typed as the admin class that they extend."""
 
     def page_url(self, page: str, *args: Any) -> str:
-        """Return the address of a page of this model: `changelist`, `change`, or one that the class adds."""
+        """Return the URL of a page of this model: `changelist`, `change`, or one that the class adds."""
         name = f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{page}"
         return reverse(name, args=args)
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Return what the template of the list is given besides Django's own context."""
+        """Return additional context for the list's template."""
         return {}
 
     def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        """Return the same for the page of a row, which is None for a new one."""
+        """Return additional context for the page of a row; None is a new row."""
         return {}
 
     def changelist_view(
@@ -50,7 +50,7 @@ _HEADS = ("When", "Who", "What", "Why", "From → to", "Request")
 
 
 class Audited(AdminMixin):
-    """Logs every addition, change and deletion with what it changed; the history page shows it."""
+    """Logs every addition, change and deletion with its values, for the history page."""
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
@@ -89,9 +89,9 @@ def _with_request(message: Any) -> list[dict[str, Any]]:
 
 
 def _changes_of_rows(formset: Any) -> dict[str, tuple[str, str]]:
-    """Return how inline rows change, come and go, each field under its row's name."""
+    """Return the changes of inline rows; each field's label includes the row's name."""
     deleted = {
-        # A deleted row has no key any more; the form still has the one it showed.
+        # A deleted row has lost its key; the form still has it.
         f"{form.instance._meta.verbose_name} {form[form.instance._meta.pk.name].initial}: {name}": pair
         for form in formset.deleted_forms
         if form in formset.initial_forms
@@ -111,5 +111,5 @@ def _changes_of_rows(formset: Any) -> dict[str, tuple[str, str]]:
 
 
 def staff_of(request: HttpRequest) -> Any:
-    """Return the signed-in member of staff; the admin lets nobody else in."""
+    """Return the signed-in member of staff, the only user whom the admin admits."""
     return request.user

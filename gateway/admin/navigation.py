@@ -1,4 +1,4 @@
-"""The sidebar: every list of the admin, in groups. Each app registers its lists with an icon in `admin.py`."""
+"""The sidebar: all lists of the admin, in groups. Each app registers its lists with icons."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -9,28 +9,28 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
 
-# By group, the labels of models and their icons, in the order in which they are shown.
+# Group → labels of models with their icons, in display order.
 _groups: dict[str, dict[str, str]] = {}
 # Lists that no app has registered are shown last, with this icon.
 _OTHERS, _OTHERS_ICON = "System", "database"
 
 
 def register(group: str, icons: dict[str, str]) -> None:
-    """Show the lists of these models in a group, below those that are already there; an icon for each label."""
+    """Append the lists of these models to a group; `icons` maps labels to icons."""
     _groups.setdefault(group, {}).update(icons)
 
 
-# How much waits on a list for the person who looks, by the label of its model; 0 shows nothing.
+# Label of a model → function that counts what waits for the user; 0 is not shown.
 _badges: dict[str, Callable[[HttpRequest], int]] = {}
 
 
 def show_badge(label: str, count: Callable[[HttpRequest], int]) -> None:
-    """Show beside the list of the model how much waits there for the person who looks."""
+    """Show beside the list's link how many rows wait for the user."""
     _badges[label] = count
 
 
 def groups(request: HttpRequest, *, order: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the groups that `request.user` may see, with a link to each list; those of no given order come last."""
+    """Return the groups that `request.user` may see, with links to their lists."""
     links = {
         model._meta.label: _link(model) | _badge(model, request)
         for model, model_admin in admin.site._registry.items()

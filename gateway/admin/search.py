@@ -1,8 +1,8 @@
 """
-Find people by their profile's address as staff have it: the whole, its beginning, its end, or both.
+Find users by their profile's address: complete, its beginning, its end, or both.
 
-`name#1234`, as profiles are shown to people, is such a beginning: the four digits after 0x. Names are on the
-chain and may be anybody's; the digits are what finds the profile.
+Wallets show profiles as `name#1234`, with the four digits after 0x. The search ignores the name, since names are not
+unique.
 """
 
 import re
@@ -14,11 +14,11 @@ from django.db.models.lookups import StartsWith
 
 _FEWEST, MOST = 4, 100
 _WHOLE = 40
-# As text: an address field would change the casing of a whole address.
+# As text, because an address field would change the casing of a complete address.
 _ADDRESS = Lower(F("profile_address"), output_field=TextField())
 # 0x12ab, 12ab, …12ab, and the short form of wallets: 0x12ab…9f3c
 _TERM = re.compile(r"(?P<mark>0x)?(?P<begin>[0-9a-f]*)(?P<gap>…|\.{2,3})?(?P<end>[0-9a-f]*)")
-# A name and the digits after 0x, at the least four.
+# A name and at least four digits after 0x.
 _NAMED = re.compile(r"@?[^#]*#(?P<begin>[0-9a-f]{4,40})")
 
 
@@ -26,7 +26,7 @@ def address_like(term: str) -> Q | None:
     """
     Return the condition on `profile_address`; None if the term cannot be part of an address.
 
-    Two indexes of `users` serve it, one for beginnings and one for ends.
+    Uses two indexes of `users`, one for beginnings and one for ends.
     """
     lowered = term.strip().lower()
     if named := _NAMED.fullmatch(lowered):
@@ -46,9 +46,9 @@ def address_like(term: str) -> Q | None:
 
 def people_like(term: str) -> list[int]:
     """
-    Return the ids of the first `MOST` people whose address matches the term.
+    Return the ids of the first `MOST` users whose address matches the term.
 
-    Lists filter their rows by these ids: a condition across a join would read every row.
+    Lists filter by these ids, because a condition across a join would read every row.
     """
     condition = address_like(term)
     if condition is None:

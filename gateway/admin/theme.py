@@ -1,7 +1,7 @@
 """
-The look of the admin: its name, its icons, and which environment this is; the colours are in `staff.css`.
+The admin's theme: its name, icons and environment badge; colours are in `staff.css`.
 
-The settings import this before any app is ready, so nothing here touches a model.
+The settings import this before any app is ready, so it must not import models.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ _MAINNET, _TESTNET = 42, 4201
 
 
 def environment(_: HttpRequest) -> list[str]:
-    """Return the badge beside the page's title: a name, and red where real money moves."""
+    """Return the environment badge: its text and colour, red for mainnet."""
     by_chain = {_MAINNET: ["LUKSO mainnet", "danger"], _TESTNET: ["LUKSO testnet", "warning"]}
     chain_id = get_chain().id
     name, colour = by_chain.get(chain_id, [f"chain {chain_id}", "info"])
@@ -26,7 +26,7 @@ def environment(_: HttpRequest) -> list[str]:
 
 
 def title_prefix(request: HttpRequest) -> str:
-    """Return the beginning of the page title, so that nobody mistakes one environment for another."""
+    """Return the prefix of page titles, so that environments can be told apart."""
     return f"[{environment(request)[0]}]"
 
 

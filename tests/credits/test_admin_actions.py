@@ -84,7 +84,10 @@ def test_a_large_one_that_is_rejected_posts_nothing(user: User, large: int, fund
 def test_who_asked_is_told_before_any_form_that_somebody_else_decides(user: User, large: int) -> None:
     client = browser_of(member("superuser"))
     form = client.get(address_of("users_user", "adjust_credits", user)).content.decode()
-    assert "More waits until a second person approves (finance). You cannot approve it yourself." in form
+    assert (
+        "Larger amounts wait until a second person approves (finance). You cannot approve it yourself."
+        in form
+    )
     confirm(client, "users_user", "adjust_credits", user, credits=large)
     before, request = everything(), ApprovalRequest.objects.get()
     shown = client.get(reverse(f"admin:{QUEUE}_change", args=[request.pk])).content.decode()
@@ -171,7 +174,7 @@ def test_its_page_says_what_ends_and_offers_it_while_there_is_something_to_end(u
     request = client.get(address_of("rewards_modifier", "end", given, expired))
     [(name, effect)] = request.context["effects"]
     assert name == str(given)
-    assert effect.startswith(f"{user.profile_address} loses +10.0000 of Bonus Surveys Credits at once")
+    assert effect.startswith(f"{user.profile_address} loses +10.0000 of Bonus Surveys Credits now")
     assert f"{given.expires_at:%Y-%m-%d %H:%M} UTC" in effect
     assert request.context["others"] == [(str(expired), "It does not apply.")]
     for row, is_offered in ((given, True), (expired, False)):

@@ -176,7 +176,7 @@ def test_no_badge_promises_more_attempts_than_the_operator_gives(finance: Client
     refused = finance.post(page_of(badge), terms_of(badge, bonus_daily_check_in_attempts=most))
     assert f"less than or equal to {most - 1}" in refused.content.decode()
     assert rows() == before
-    assert f"more than {most} a day" in finance.get(page_of(badge)).content.decode()
+    assert f"at most {most} a day" in finance.get(page_of(badge)).content.decode()
     body = terms_of(badge, bonus_daily_check_in_attempts=most - 1)
     saved(finance, page_of(badge), body, role="operations")
     assert second().bonus_daily_check_in_attempts == most - 1

@@ -1,1 +1,1 @@
-"""How dates and times are written for staff, whatever the language."""
+"""Formats of dates and times for staff."""

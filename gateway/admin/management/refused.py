@@ -1,4 +1,4 @@
-"""Django's commands that would give one person at a shell what takes two here."""
+"""Refused commands of Django, which would let one person do what needs two."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 
 class RefusedCommand(BaseCommand):
-    """Takes any arguments, does nothing, and says what to do instead."""
+    """Accepts any arguments, does nothing, and prints the alternative."""
 
     instead = ""
 

@@ -1,1 +1,1 @@
-"""Filters of the admin's templates."""
+"""Template filters of the admin."""

@@ -1,4 +1,4 @@
-"""Values of pages that are no lists, as lists show them."""
+"""Template filters that format values as lists do."""
 
 from django import template
 

@@ -27,9 +27,9 @@ def assert_page(answer: Any, status: int, *words: str) -> None:
 
 def test_a_page_that_is_not_for_ones_roles_says_so() -> None:
     browser = browser_of(member("support"))
-    assert_page(browser.get("/admin/auth/group/"), 403, "not for your roles")
-    assert_page(browser.get("/admin/users/trustedimplementation/add/"), 403, "not for your roles")
-    assert_page(browser.post("/admin/books/", {"comparison": "ledger"}), 403, "not for your roles")
+    assert_page(browser.get("/admin/auth/group/"), 403, "Your roles do not allow this")
+    assert_page(browser.get("/admin/users/trustedimplementation/add/"), 403, "Your roles do not allow this")
+    assert_page(browser.post("/admin/books/", {"comparison": "ledger"}), 403, "Your roles do not allow this")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_page_that_is_not_for_ones_roles_says_so() -> None:
 )
 def test_what_is_not_there_is_said_in_words(client: Client, address: str) -> None:
     log_in_staff(client)
-    assert_page(client.get(address), 404, "There is nothing here")
+    assert_page(client.get(address), 404, "Page not found")
 
 
 def test_a_fault_of_ours_tells_what_to_look_at(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,6 +102,6 @@ def test_the_page_of_a_lockout_says_how_long_it_lasts() -> None:
         browser.post("/admin/login/", {"username": person.username, "password": secrets.token_hex(8)})
         for _ in range(settings.AXES_FAILURE_LIMIT)
     ]
-    assert_page(tries[-1], 429, "Too many wrong logins", "For 15 minutes")
+    assert_page(tries[-1], 429, "Too many failed logins", "for 15 minutes")
     assert tries[-1]["Retry-After"] == "900"
     assert person.username not in tries[-1].content.decode()

@@ -32,7 +32,7 @@ def test_an_idle_login_ends_and_says_why(client: Client) -> None:
         answer = client.get(USERS, follow=True)
 
     assert answer.redirect_chain == [(f"/admin/login/?next={USERS}", 302)]
-    assert "nothing was done for a while" in answer.content.decode()
+    assert "because you were inactive" in answer.content.decode()
     assert not any("_auth_user_id" in session.get_decoded() for session in Session.objects.all())
 
 

@@ -1,1 +1,1 @@
-"""English, the only language of the staff's pages."""
+"""English, the only language of the admin."""

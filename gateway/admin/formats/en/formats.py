@@ -1,4 +1,4 @@
-"""Days as ISO 8601 has them, 24 hours, and the zone by name: what is read out to somebody means one moment."""
+"""ISO 8601 dates, 24-hour times with the time zone, so that a time is unambiguous."""
 
 DATE_FORMAT = SHORT_DATE_FORMAT = "Y-m-d"
 TIME_FORMAT = "H:i:s"

@@ -1,10 +1,10 @@
-"""`manage.py changepassword` is refused: a password of staff is reset by two people."""
+"""`manage.py changepassword` is refused: resetting a staff password needs two people."""
 
 from gateway.admin.management.refused import RefusedCommand
 
 
 class Command(RefusedCommand):
-    help = (
-        "Refused here: staff change their own password in the admin, and reset others' with a second person."
+    help = "Refused: staff change their own password in the admin; resetting another needs approval."
+    instead = (
+        "Change your own password at /admin/password_change/. Request the reset of another in the admin."
     )
-    instead = "Change your own password at /admin/password_change/; another one's is reset in the admin, by two people."

@@ -1,10 +1,10 @@
-"""`manage.py createsuperuser` is refused: staff are made by two people."""
+"""`manage.py createsuperuser` is refused: creating staff needs two people."""
 
 from gateway.admin.management.refused import RefusedCommand
 
 
 class Command(RefusedCommand):
     help = (
-        "Refused here: `create_staff` makes the first two members of staff, and they the others in the admin."
+        "Refused: `create_staff` creates the first two members of staff, who create the others in the admin."
     )
-    instead = "Make the first two members of staff by create_staff; they ask for and approve the others in the admin."
+    instead = "Create the first two members of staff with create_staff; they request and approve others in the admin."

@@ -12,6 +12,7 @@ from devstack.world.deployer import Call as WorldCall
 from gateway.chain.client import JsonRpcChainClient, set_chain_client
 from gateway.chain.contracts import encode_execute_relay_call
 from gateway.chain.lsp25 import RelayCall
+from gateway.chain.nodes import Node
 from gateway.chain.rpc import Call
 from gateway.chain.types import ChainView, Head, RelayQuery, RelayState, SendKind, SendOutcome, Trial
 
@@ -161,6 +162,8 @@ class FaultyClient(JsonRpcChainClient):
     def __init__(self, services: Services) -> None:
         super().__init__([services.rpc_url], timeout_seconds=60)
         self.requests = 0
+        for node in self.pool:
+            self._count_reads(node)
         # The gas limits that were tried, and None for each estimate in their place; the estimates after them.
         self.trials: list[int | None] = []
         self.estimates = 0
@@ -185,7 +188,6 @@ class FaultyClient(JsonRpcChainClient):
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         self._run_meanwhile("read_relay_states")
-        self.requests += 1
         self.trials += [query.gas_limit for query in queries]
         states = super().read_relay_states(queries)
         if self.lagging_nonce is None:
@@ -216,13 +218,14 @@ class FaultyClient(JsonRpcChainClient):
     def _run_meanwhile(self, method: str) -> None:
         self._meanwhile.pop(method, lambda: None)()
 
-    def _read(self, *calls: Call, **options: Any) -> list[Any]:
-        self.requests += 1
-        return super()._read(*calls, **options)
+    def _count_reads(self, node: Node) -> None:
+        batch = node.batch
 
-    def _read_view(self, *calls: Call) -> list[Any]:
-        self.requests += 1
-        return super()._read_view(*calls)
+        def counted(calls: Sequence[Call], **options: Any) -> list[Any]:
+            self.requests += calls[0][0] != "eth_sendRawTransaction"
+            return batch(calls, **options)
+
+        vars(node)["batch"] = counted
 
 
 @contextmanager

@@ -21,10 +21,10 @@ class GatewayProcess(Server):
 
 
 class Web(GatewayProcess):
-    """The web server, as the container image runs it; DEVSTACK_WEB=wsgi runs the entry point for other servers."""
+    """The web server, as the image runs it; STACK_WEB_INTERFACE=wsgi runs the entry point for other servers."""
 
     name: ClassVar[str] = "web"
-    interface: str = os.environ.get("DEVSTACK_WEB", "rsgi")
+    interface: str = os.environ.get("STACK_WEB_INTERFACE", "rsgi")
 
     def __init__(
         self,

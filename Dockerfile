@@ -7,7 +7,7 @@ RUN python -m venv /venv
 # `watching` adds what traces and Sentry need.
 ARG REQUIREMENTS=base
 COPY requirements/base.txt requirements/watching.txt /tmp/
-RUN /venv/bin/pip install --require-hashes -r /tmp/${REQUIREMENTS}.txt
+RUN /venv/bin/pip install --require-hashes -r /tmp/base.txt -r /tmp/${REQUIREMENTS}.txt
 
 FROM ${PYTHON}
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DJANGO_SETTINGS_MODULE=gateway.settings

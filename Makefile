@@ -17,11 +17,14 @@ CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeW
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
 
-$(INSTALLED): requirements/dev.txt requirements/lock.txt
+# A lock file lists only what it adds to the ones before it.
+LOCKS := requirements/base.txt requirements/watching.txt requirements/dev.txt
+
+$(INSTALLED): $(LOCKS) requirements/lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
 	@echo "Installing the environment into $(VENV) …"
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m devstack.install requirements/dev.txt
+	@$(BIN)/python -m devstack.install $(LOCKS)
 	@touch $@
 
 $(PREPARED): $(INSTALLED)
@@ -76,24 +79,29 @@ RELEASE := var/release/bin
 release: ## Write the bill of materials of the locked packages, and look for known vulnerabilities of them (needs pypi.org)
 	@$(PYTHON) -m venv var/release
 	@$(RELEASE)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
+	@cat requirements/base.txt > var/release/base.txt
+	@cat requirements/base.txt requirements/watching.txt > var/release/watching.txt
 	@for name in base watching; do \
-		$(RELEASE)/cyclonedx-py requirements requirements/$$name.txt --output-reproducible -o var/release/$$name.cdx.json && \
+		$(RELEASE)/cyclonedx-py requirements var/release/$$name.txt --output-reproducible -o var/release/$$name.cdx.json && \
 		echo "wrote var/release/$$name.cdx.json"; \
 	done
-	@# One that cannot be looked up is a failure, and not one that is safe.
-	$(RELEASE)/pip-audit --strict --disable-pip --require-hashes -r requirements/watching.txt
+	@# A package that cannot be looked up is a failure.
+	$(RELEASE)/pip-audit --strict --disable-pip --require-hashes -r var/release/watching.txt
 
 lock: $(INSTALLED) ## Resolve requirements/*.in to hashed *.txt without any address
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
 	$(BIN)/uv pip compile $(LOCK) requirements/lock.in -o requirements/lock.txt
-	$(BIN)/uv pip compile $(LOCK) requirements/dev.in -o requirements/dev.txt
-	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/base.in -o requirements/base.txt
-	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/chart.in -o requirements/chart.txt
-	$(BIN)/uv pip compile $(LOCK) -c requirements/dev.txt requirements/watching.in -o requirements/watching.txt
+	cat $(LOCKS) > var/all.txt
+	$(BIN)/uv pip compile $(LOCK) requirements/dev.in -o var/all.txt
+	$(BIN)/uv pip compile $(LOCK) -c var/all.txt requirements/base.in -o requirements/base.txt
+	$(BIN)/uv pip compile $(LOCK) -c var/all.txt $(call WITHOUT,base) requirements/watching.in -o requirements/watching.txt
+	$(BIN)/uv pip compile $(LOCK) -c var/all.txt $(call WITHOUT,base watching) requirements/dev.in -o requirements/dev.txt
+	$(BIN)/uv pip compile $(LOCK) -c var/all.txt requirements/chart.in -o requirements/chart.txt
 	$(BIN)/uv pip compile $(LOCK) requirements/release.in -o requirements/release.txt
 
 LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command "make lock"
+WITHOUT = $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' $(patsubst %,requirements/%.txt,$(1)))
 
 clean: ## Forget the data of the dev stack
 	rm -rf var

@@ -1,7 +1,7 @@
 """
 Installs locked packages into this Python's environment: with uv, or with pip where uv fails.
 
-`python -m devstack.install requirements/dev.txt` runs before anything is installed, so it needs only Python.
+`python -m devstack.install LOCK…` runs before anything is installed, so it needs only Python.
 uv takes seconds where pip takes minutes, but it does not read pip's configuration. It gets that from here.
 """
 

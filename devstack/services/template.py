@@ -17,6 +17,7 @@ from devstack.services.postgres import APPLICATION_ROLE, Postgres
 
 TEMPLATE = "gateway_template"
 _SOURCES = (
+    "requirements/*.txt",
     "*/migrations/*.py",
     "*/*/migrations/*.py",
     "*/*.sql",
@@ -45,7 +46,7 @@ def template_key() -> str:
 
     The models are part of it, because the SQL functions are rendered with names and lists of theirs.
     """
-    digest = hashlib.sha256((PROJECT / "requirements" / "dev.txt").read_bytes())
+    digest = hashlib.sha256()
     for path in sorted({path for pattern in _SOURCES for path in PROJECT.glob(pattern)}):
         digest.update(f"\0{path.relative_to(PROJECT)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -112,7 +112,7 @@ def _python_of(folder: Path, environment: Path | None) -> Path:
         (folder / "devstack" / "node_modules").symlink_to((PROJECT / "devstack" / "node_modules").resolve())
     if environment is not None:
         return environment.resolve() / "bin" / "python"
-    if _is_same(folder, "requirements/dev.txt"):
+    if all(_is_same(folder, f"requirements/{name}.txt") for name in ("base", "watching", "dev")):
         return Path(sys.executable)
     with step("installing its packages"):
         subprocess.run(["make", "-C", str(folder), ".venv/.installed"], check=True, stdout=subprocess.DEVNULL)

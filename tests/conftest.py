@@ -42,7 +42,7 @@ hypothesis_settings.load_profile("unhurried")
 # Tests choose other values in each run, the same ones in all processes of a run, and those of an earlier run with its
 # seed. Keys and other secrets are never the same.
 _SEED = os.environ.setdefault("TEST_SEED", secrets.token_hex(4))
-# For what is chosen while tests are collected.
+# For random choices while tests are collected.
 random.seed(_SEED)
 # A test takes a second, and one that speaks to real processes some minutes.
 _DAY_SECONDS, _BEFORE_MIDNIGHT_SECONDS, _JOURNEY_SECONDS = 86_400, 30, 200
@@ -190,6 +190,6 @@ def short_sidebar() -> Iterator[None]:
 
 @pytest.fixture
 def pictures() -> Path | None:
-    """Return the folder that SCREENSHOTS names for pictures; None where nobody keeps them."""
+    """Return the folder that SCREENSHOTS names for pictures; None where it is not set."""
     named = os.environ.get("SCREENSHOTS")
     return Path(named) if named else None

@@ -141,7 +141,7 @@ def keep_first_rows() -> None:
 
 @contextmanager
 def rows_of_a_module() -> Iterator[None]:
-    """Keep what is written inside for tests that roll back, until the block ends; for a fixture of a module."""
+    """Keep rows written inside for tests that roll back, until the block ends; for a fixture of a module."""
     outer: Any = transaction.atomic()
     # As Django's own test cases do, so that a durable block may begin in it.
     outer._from_testcase = True

@@ -38,7 +38,7 @@ _environment = {
 }
 if os.environ.get("PGBOUNCER"):
     _environment["DATABASE_POOLING"] = "transaction"
-# A Redis that is well may be slow as well; whoever wants it to be given up soon says so.
+# A healthy Redis may be slow; tests of its timeout set their own.
 redis_urls.PATIENCE_SECONDS = 60.0
 for _name, _value in _environment.items():
     os.environ.setdefault(_name, _value)
@@ -46,7 +46,7 @@ for _name, _value in _environment.items():
 from gateway.settings import *  # noqa: E402, F403
 from gateway.settings import DATABASE_ROLE_LIMITS, DATABASES, LOGGING  # noqa: E402
 
-# Tests open connections from many threads of their own; a refused one should say so at once.
+# Tests open connections from many threads of their own; a refused one should fail at once.
 DATABASES["default"]["OPTIONS"].pop("pool")
 # The last of a storm waits for all before it, and a test that looks on keeps its transaction open meanwhile.
 DATABASE_ROLE_LIMITS |= {

@@ -46,7 +46,7 @@ def member(role: str) -> User:
 
 
 def browser_of(person: User) -> Client:
-    """Return a browser of somebody who has shown a second factor."""
+    """Return a browser of this member of staff, second factor shown."""
     client = Client()
     _log_in(client, person)
     return client
@@ -120,7 +120,7 @@ def saved(client: Client, url: str, body: dict[str, Any], *, role: str) -> str:
 
 
 def approve(role: str, *, action: str = "approve") -> str:
-    """Have somebody of that role decide the newest request, and return the message."""
+    """Have a member of that role decide the newest request, and return the message."""
     request = ApprovalRequest.objects.latest("pk")
     return messages_of(confirm(browser_of(member(role)), "gateway_admin_approvalrequest", action, request))
 

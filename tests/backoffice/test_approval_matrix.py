@@ -2,7 +2,7 @@
 Who asks for what makes or prices credits, who decides, and what one person does alone: the table of docs/staff.md.
 
 Every kind is tried by every role: below its limit, above it, above the limit of the day, then decided by the asker, by
-somebody of the same role, and by somebody of each other role.
+another member of the same role, and by a member of each other role.
 """
 
 import secrets
@@ -50,7 +50,7 @@ KINDS = {kind.name: kind for kind in approval_kinds.kinds()}
 
 
 class Scene(NamedTuple):
-    """How to ask for an amount, and what the rows then say once it is carried out."""
+    """How to ask for an amount, and the rows' values once it is carried out."""
 
     ask: Callable[[User, int], ApprovalRequest]
     is_done: Callable[[], bool]
@@ -126,7 +126,7 @@ def _release() -> Scene:
 
 
 def _link_or_report(kind: str) -> Callable[[], Scene]:
-    """What the commands ask for; they go on once the request is carried out, which their own tests show."""
+    """What the commands ask for; their own tests show how they continue once the request is carried out."""
     user: Any = None
 
     def ask_for_link(actor: User, amount: int) -> ApprovalRequest:
@@ -422,7 +422,7 @@ def test_operations_alone_set_neither_a_networks_rate_nor_its_secret() -> None:
 
 
 def _tried(role: str) -> str:
-    """Return what somebody of the role is told who sends the approval of the newest request, offered or not."""
+    """Send the approval of the newest request as a member of the role, offered or not; return the message."""
     request, browser = ApprovalRequest.objects.latest("pk"), browser_of(member(role))
     answer: Any = confirm(browser, "gateway_admin_approvalrequest", "approve", request, token=uuid.uuid4())
     return "" if answer.status_code == 403 else messages_of(answer)

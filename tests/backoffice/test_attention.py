@@ -1,4 +1,4 @@
-"""What needs somebody now comes first: what is paused, what waits for one's own decision, and news of it by e-mail."""
+"""Open tasks come first: pauses, requests that wait for the reader's decision, and e-mails about them."""
 
 import re
 import secrets

@@ -51,7 +51,7 @@ def section_of(page: str, name: str) -> str:
 
 
 def figure_of(page: str, title: str) -> tuple[str, str]:
-    """Return what the card of that title says, and its second line."""
+    """Return the value of the card of that title, and its second line."""
     value = r'<span class="value"[^>]*>(.*?)</span>'
     pattern = rf'<span class="title">{title}</span>\s*{value}<span class="detail">(.*?)</span>'
     [(shown, detail)] = re.findall(pattern, page)

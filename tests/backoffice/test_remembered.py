@@ -1,4 +1,4 @@
-"""The front page's figures are computed once in a while, say of when they are, and do without the cache."""
+"""The front page's figures are computed periodically, show their age, and work without the cache."""
 
 import json
 import random
@@ -39,7 +39,7 @@ def _remembering(db: None, settings: Settings) -> Iterator[None]:
 
 
 def look(staff: Client) -> tuple[str, int, str]:
-    """Return the credits outstanding that the front page shows, its statements, and of when it says to be."""
+    """Return the credits outstanding that the front page shows, its statements, and the age it shows."""
     with CaptureQueriesContext(connection) as statements:
         page = staff.get("/admin/").content.decode()
     shown = re.search(r"Credits outstanding</span>\s*<span class=\"value\">([\d,]+)<", page)

@@ -1,8 +1,8 @@
 """
 Who of the staff may open which page of the admin, and do what: the whole table, written out.
 
-A letter is a role: s support, f finance, o operations, S superuser. Whoever has no role
-has nothing, and whoever is not signed in is asked to.
+A letter is a role: s support, f finance, o operations, S superuser. Staff without a role
+have nothing; visitors are asked to sign in.
 """
 
 import uuid
@@ -143,7 +143,7 @@ class Place(NamedTuple):
     is_login_step: bool = False
 
 
-# Whoever has shown a second factor, with or without a role.
+# Staff who have shown a second factor, with or without a role.
 EVERYBODY = {*ALL, "without a role"}
 SITE = {
     "index": Place(EVERYBODY),
@@ -153,13 +153,13 @@ SITE = {
     "autocomplete": Place(ALL, query="?term=0x&app_label=credits&model_name=creditaccount&field_name=user"),
     "jsi18n": Place(EVERYBODY),
     "second_factor": Place(EVERYBODY),
-    # Only whoever has just shown a password and has nothing else sets up a phone; others are sent to log in.
+    # Only staff without a second factor set up a phone, after the password; others are sent to log in.
     "enrol": Place((), refuses=302, is_login_step=True),
     "password_change": Place(EVERYBODY),
     "password_change_done": Place(EVERYBODY),
     # No row of ours has a page outside of the admin.
     "view_on_site": Place(EVERYBODY, answers=404, args=(1, 1)),
-    # Whoever is in already goes on to the front page; only they can log out, and not by a link.
+    # Staff who are logged in are redirected to the front page; only they can log out, and not by a link.
     "login": Place({"anonymous"}, refuses=302, is_login_step=True),
     "logout": Place(EVERYBODY, answers=405, refuses=302, is_login_step=True),
 }
@@ -200,7 +200,7 @@ def logins(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterato
 
 @pytest.fixture
 def browsers(logins: dict[str, str], db: None) -> dict[str, Client]:
-    """A browser of each role, of staff without a role, and of nobody."""
+    """A browser of each role, of staff without a role, and of a visitor."""
     browsers = {who: Client() for who in [*logins, "anonymous"]}
     for who, cookie in logins.items():
         browsers[who].cookies[settings.SESSION_COOKIE_NAME] = cookie
@@ -211,7 +211,7 @@ def assert_open_to(
     letters: str, url: str, browsers: dict[str, Client], *, post: bool = False, shows: str = ""
 ) -> dict[str, str]:
     """
-    The page answers those and shows the text; others are refused, and who is nobody is asked to sign in.
+    The page answers those and shows the text; others are refused, and a visitor is asked to sign in.
 
     Returns what each of those was shown.
     """
@@ -363,7 +363,7 @@ def test_a_list_offers_each_role_the_plain_actions_of_the_table_and_no_other(
     for label, row in MATRIX.items():
         plain = admin_of(label).get_actions(request).keys() - row.actions.keys()
         wanted = {name for name, letters in row.plain.items() if role in letters}
-        # Whoever cannot open the list is offered nothing by it.
+        # Staff who cannot open the list are offered nothing by it.
         assert plain == wanted or role not in row.view, label
 
 
@@ -377,7 +377,7 @@ def test_a_plain_action_does_nothing_for_others(label: str, name: str, browsers:
     for who, browser in browsers.items():
         if who not in MATRIX[label].plain[name]:
             answer = browser.post(page(label, "changelist"), sent)
-            # Whoever may open the list gets it again, whether it offers them another action or none.
+            # Staff who may open the list get it again, whether it offers them another action or none.
             assert answer.status_code in ({200, 302} if who in MATRIX[label].view else {302, 403}), who
     assert (everything(), list(type(row)._default_manager.order_by("pk").values())) == (before, kept)
     browsers["S"].post(page(label, "changelist"), sent)
@@ -389,7 +389,7 @@ def test_a_plain_action_does_nothing_for_others(label: str, name: str, browsers:
 def test_money_is_neither_added_changed_nor_deleted_by_anybody(
     label: str, browsers: dict[str, Client]
 ) -> None:
-    """Whoever sends a form to these pages is refused above; here a superuser sends what would change the row."""
+    """Forms to these pages are refused above; here a superuser sends one that would change the row."""
     wanted, row, model_admin = MATRIX[label], make(apps.get_model(label)), admin_of(label)
     assert (wanted.add, wanted.change, wanted.delete, model_admin.list_editable) == ("", "", "", ())
     before, kept = everything(), type(row)._default_manager.values().get(pk=row.pk)

@@ -1,4 +1,4 @@
-"""Roles: one table, and groups that say what it says."""
+"""Roles: one table, and groups that match it."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission
@@ -8,7 +8,7 @@ from backoffice import roles
 from gateway.staff import approval_kinds
 
 pytestmark = pytest.mark.django_db
-# What a role may do in the app that makes somebody staff.
+# What a role may do in the app that manages staff accounts.
 _OF_USERS = {
     "revoke_signinsession",
     "add_trustedimplementation",
@@ -16,7 +16,7 @@ _OF_USERS = {
     "decide_trustedimplementation",
     # Words about a person.
     "add_note",
-    # These ask and decide; nobody makes staff alone.
+    # These ask and decide; a staff account needs two people.
     "manage_staff",
     "decide_staff",
 }

@@ -47,7 +47,7 @@ def of_the_admin() -> Iterator[tuple[str, str, str]]:
 
 
 def pages_of_their_own() -> set[tuple[str, str]]:
-    """Return what the admin has besides Django's pages, confirmations and exports: what each takes, it says itself."""
+    """Return what the admin has besides Django's pages, confirmations and exports: each declares what it takes."""
     names = {
         (model.__name__, str(url.name).rpartition("_")[2])
         for model, page in admin.site._registry.items()

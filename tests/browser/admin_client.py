@@ -47,7 +47,7 @@ def employ(*, is_superuser: bool = True) -> Person:
 
 
 def colleague(role: str) -> Person:
-    """Employ somebody in a role."""
+    """Employ a clerk in a role."""
     person = employ(is_superuser=False)
     person.user.groups.add(Group.objects.get(name=role))
     return person
@@ -59,7 +59,7 @@ def person_path(user: User) -> str:
 
 
 def look_up(page: Page, term: str) -> None:
-    """Search for what somebody wrote in a complaint, with the one box of the page that takes it."""
+    """Search for the text of a complaint, with the one box of the page that takes it."""
     page.get_by_role("searchbox", name="Search everywhere").fill(term)
     with leaving(page):
         page.keyboard.press("Enter")
@@ -132,7 +132,7 @@ class AdminClient:
         return self.page
 
     def enter(self, person: Person, path: str = "/admin/") -> Page:
-        """Open a path as somebody who has logged in."""
+        """Open a path as logged-in staff."""
         name, value = settings.SESSION_COOKIE_NAME, session_of(person.user)
         self.page.context.add_cookies([{"name": name, "value": value, "url": self.base_url}])
         return self.open(path)
@@ -148,7 +148,7 @@ class AdminClient:
         return page
 
     def picture(self, name: str, *, whole: bool = True) -> None:
-        """Wait for the fonts; keep what the window shows as `name`.png where somebody wants pictures."""
+        """Wait for the fonts; keep what the window shows as `name`.png where pictures are wanted."""
         self.page.evaluate("document.fonts.ready.then(() => null)")
         if self.pictures:
             path = self.pictures / f"{name}.png"

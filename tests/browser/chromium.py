@@ -98,7 +98,7 @@ def running_browser() -> Iterator[Browser]:
     Run the browser; a process can have only one at a time.
 
     A fixture that yields it is of scope package and stands in that package's conftest: elsewhere it would live on until
-    all tests are over, and nobody else could have one.
+    all tests are over, and no other process could have one.
     """
     chromium = find_chromium()
     # The driver's event loop lives in this thread, where Django would suspect every query of blocking it.

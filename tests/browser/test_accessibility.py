@@ -124,7 +124,7 @@ def _request_of(person: Person) -> HttpRequest:
 
 
 def _forms_of(rows: list[Model], person: Person) -> Iterator[Stop]:
-    """Yield the page of each row, and the form that adds one where somebody may."""
+    """Yield the page of each row, and the form that adds one where that is allowed."""
     for row in rows:
         name = f"admin:{row._meta.app_label}_{row._meta.model_name}"
         yield Stop(reverse(f"{name}_change", args=[row.pk]))

@@ -48,7 +48,7 @@ class Clicks:
 
 @pytest.fixture
 def payer(live_server: LiveServer, settings: Any) -> Iterator[Payer]:
-    """Somebody whose first month is paid out."""
+    """A subscriber whose first month is paid out."""
     settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}"]
     begins = datetime(2020, 1, 1, tzinfo=UTC)
     PayoutRate.objects.get_or_create(

@@ -36,7 +36,7 @@ from tests.staff import member
 from users.models import User
 
 _IS_KEPT = "SCREENSHOTS" in os.environ
-# Pictures that somebody keeps should show a busy service.
+# Pictures for documents should show a busy service.
 _PEOPLE = 40 if _IS_KEPT else 10
 
 
@@ -86,7 +86,7 @@ def _reward(user: User, staff: User) -> None:
 
 
 def _colleague(name: str) -> Person:
-    """Employ somebody who has every role, and is no superuser."""
+    """Employ a clerk who has every role without being a superuser."""
     person = employ(is_superuser=False)
     person.user.username = name
     person.user.save()

@@ -80,7 +80,7 @@ class Relaying:
 
 @pytest.fixture
 def relaying(live_server: LiveServer) -> Iterator[Relaying]:
-    """The relay at work, and somebody signed in."""
+    """The relay at work, and a signed-in user."""
     chain = FakeChain(chain_id=settings.CHAIN_ID)
     set_chain_client(chain)
     trust_code(profile=chain.universal_profile, key_manager=chain.key_manager)
@@ -179,7 +179,7 @@ def test_support_corrects_a_little_with_a_reason_that_stays(admin: AdminClient, 
 
 @pytest.fixture
 def payer(live_server: LiveServer, settings: Any) -> Iterator[Payer]:
-    """Somebody who has just paid for a month; Stripe has told nothing of it yet."""
+    """A subscriber who has just paid for a month; no webhook of it has arrived yet."""
     settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
     settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}"]
     PayoutRate.objects.get_or_create(

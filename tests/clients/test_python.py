@@ -34,7 +34,7 @@ BUSY = problem(503, "busy")
 
 
 class FakeService:
-    """Answers the next requests of a path as a test says, and then as a service does to which all is well."""
+    """Answers the next requests of a path as a test prescribes, and later ones as a healthy service."""
 
     def __init__(self) -> None:
         self.url = ""

@@ -16,7 +16,7 @@ def set_allowance(
     renews: bool,
     resets_at: datetime | None = None,
 ) -> None:
-    """Store a paid period, after which nothing is paid unless `resets_at` says so."""
+    """Store a paid period, after which nothing is paid unless `resets_at` is given."""
     period = PaidPeriod(
         credits=credits,
         starts_at=starts_at,

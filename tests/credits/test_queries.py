@@ -130,7 +130,7 @@ def test_the_debt_limit_is_that_of_the_badge_worn_by_nobody_else(user: User, tra
     subscribe = partial(
         set_allowance, starts_at=now - timedelta(days=1), ends_at=now + timedelta(days=1), renews=False
     )
-    # Somebody else has come further on both tracks, and is subscribed.
+    # Another user has come further on both tracks, and is subscribed.
     other = UserFactory.create()
     badges = list(Badge.objects.filter(track=track).order_by("exp_lower_bound"))
     top = badges[-1].exp_lower_bound

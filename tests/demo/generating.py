@@ -18,7 +18,7 @@ _CALLERS, _RELAYER_WEI = 4, 4 * 10**18
 
 
 def generate(services: Services, settings: Any, *, seed: str, staff: User, people: int) -> list[Caller]:
-    """Generate so many people in a service whose ad networks are open; return those who relay calls."""
+    """Generate this number of people in a service whose ad networks are open; return those who relay calls."""
     with serve_verifier_keys() as google:
         settings.ADMOB_KEYS_URL = google.url
         opened = enable_networks(now=timezone.now())

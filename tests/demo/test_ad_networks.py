@@ -33,7 +33,7 @@ def google() -> Iterator[VerifierKeys]:
 
 @pytest.fixture
 def networks(google: VerifierKeys) -> dict[str, dict[str, Any]]:
-    """Open all networks; return what a stack's description says of them."""
+    """Open all networks; return their entries in a stack's description."""
     enabled = enable_networks(now=timezone.now())
     return described_networks(enabled, base_url=settings.PUBLIC_URL, admob_key=google.private_key)
 
@@ -46,7 +46,7 @@ def reward_of_new_user(slug: str, amount: int) -> Reward:
 
 
 def receive(slug: str, address: str, signed: SignedPostback) -> Answer:
-    """Return the service's answer to what is sent to an address."""
+    """Return the service's answer to a request to an address."""
     token = signed.path_token or address.rsplit("/", 1)[1]
     request = RawRequest(
         method="GET",

@@ -44,7 +44,7 @@ def run_once(folder: Path) -> str:
 
 
 def described(folder: Path) -> dict[str, Any]:
-    """Return what the stack says of itself."""
+    """Return the stack's own description."""
     description: dict[str, Any] = json.loads((folder / "stack.json").read_text())
     return description
 

@@ -18,7 +18,7 @@ from devstack.processes import Web
 from devstack.services.server import free_port, require_free_port
 
 _PATIENCE_SECONDS = 120
-# A script that runs says so by a file; the folder is the first argument of every script.
+# A script that runs writes a file; the folder is the first argument of every script.
 _COMMON = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
@@ -107,7 +107,7 @@ def supervised(folder: Path, one: str, two: str, job: str = "return None") -> It
 
 
 def descendants(process: subprocess.Popen[str], number: int) -> list[psutil.Process]:
-    """Return everything below the process, which is so many; the supervisor comes first."""
+    """Return all processes below this one, in the expected number; the supervisor comes first."""
     processes = psutil.Process(process.pid).children(recursive=True)
     assert len(processes) == number
     return processes

@@ -26,7 +26,7 @@ _WITH_VALUE = {"-u", "--entrypoint", "--profile"}
 
 @dataclass(frozen=True)
 class Typed:
-    """One command: its words, and where Compose is told to run them."""
+    """One command: its words, and where Compose runs them."""
 
     words: tuple[str, ...]
     service: str | None = None
@@ -52,7 +52,7 @@ def typed() -> list[Typed]:
 
 
 def _names(command: Typed, other: Typed) -> bool:
-    """Say whether the first only names what the other is in full."""
+    """Return whether the first only names what the other has in full."""
     begins_alike = other.words[: len(command.words)] == command.words
     if command.words[-1].startswith("--") and len(other.words) > len(command.words):
         return begins_alike
@@ -75,7 +75,7 @@ def _typed(page: str) -> Iterator[Typed]:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """Yield the commands of a script; what is quoted may have several lines."""
+    """Yield the commands of a script; a quotation may have several lines."""
     pending = ""
     for line in script.splitlines():
         pending = f"{pending}\n{line}" if pending else line

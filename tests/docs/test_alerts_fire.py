@@ -33,7 +33,7 @@ _UP = ("up", frozenset[tuple[str, str]]())
 
 @pytest.fixture
 def healthy(db: None, services: Services, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scraped]:
-    """What is scraped of a service where all is well."""
+    """The metrics of a healthy service."""
     set_chain_client(None)
     _forget()
     make_healthy(monkeypatch)
@@ -62,7 +62,7 @@ def scraped() -> Scraped:
 
 
 def series(states: list[tuple[Scraped, int]], step: int) -> list[dict[str, str]]:
-    """Return the samples of these states, each for so many steps, as promtool reads them."""
+    """Return the samples of these states, each for its number of steps, as promtool reads them."""
     return [
         {"series": _selector(*key), "values": " ".join(_samples(key, states, step))}
         for key in {key: None for state, _ in states for key in state}
@@ -70,7 +70,7 @@ def series(states: list[tuple[Scraped, int]], step: int) -> list[dict[str, str]]
 
 
 def _samples(key: tuple[str, Any], states: list[tuple[Scraped, int]], step: int) -> Iterator[str]:
-    """Yield the samples: a gauge stays, a counter grows, and what was long ago stays so long ago."""
+    """Yield the samples: a gauge stays, a counter grows, and an age stays the same."""
     start = 0
     for state, steps in states:
         value = state.get(key)

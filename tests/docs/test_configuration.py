@@ -1,4 +1,4 @@
-"""The table of environment variables says what the settings read."""
+"""The table of environment variables matches what the settings read."""
 
 import ast
 import operator
@@ -56,7 +56,7 @@ def test_the_table_has_every_constant_default() -> None:
         try:
             value = None if expression is None else _value(expression)
         except ValueError:
-            continue  # Derived from another setting; the table says how.
+            continue  # Derived from another setting; the table describes how.
         text = ",".join(value) if isinstance(value, tuple) else str(value)
         wanted = [] if value is None or text == "" else [text]
         written = code_spans(documented[name][1])

@@ -13,7 +13,7 @@ _SETTING = re.compile(r"^([A-Z][A-Z0-9_]+)=", re.MULTILINE)
 
 
 def _explained() -> dict[str, str]:
-    """Return the variables of the page about configuration, each with what it says of a default."""
+    """Return the variables of the page about configuration, each with its documented default."""
     cells = [row for row in rows(DOCS / "configuration.md") if len(row) == 3 and code_spans(row[0])]
     return {code_spans(row[0])[0]: row[1] for row in cells}
 

@@ -1,4 +1,4 @@
-"""The runbook's backups are taken and restored as it says, by its own words, on a server of the test's own."""
+"""The runbook's backups are taken and restored by its own commands, on a server of the test's own."""
 
 import os
 import pwd

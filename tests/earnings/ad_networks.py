@@ -122,7 +122,7 @@ def set_secret(*, slug: str, secret: str, now: datetime) -> None:
 
 
 def issue_path_token(*, slug: str) -> str:
-    """Return a new token for the end of the network's address; the one before it is no longer accepted."""
+    """Return a new token for the end of the network's address; the previous one is not accepted any more."""
     token = networks.new_path_token()
     networks.accept_path_token(slug=slug, token_hash=networks.path_token_hash(token))
     return token

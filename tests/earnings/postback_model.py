@@ -160,7 +160,7 @@ def send(requests: Iterable[tuple[str, RawRequest]]) -> Counter[int]:
 
 
 def differences(users: Sequence[int], plan: Plan, *, now: datetime) -> list[str]:
-    """Release what is held, and return every difference between the database and the plan."""
+    """Release held earnings, and return every difference between the database and the plan."""
     while earnings.release_due(now=now + timedelta(hours=2)):
         pass
     expected = dict(zip(users, plan.credits, strict=True))

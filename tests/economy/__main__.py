@@ -6,7 +6,7 @@ import sys
 import django
 from django.core.management import call_command
 
-# Whoever waits for this has other things to do meanwhile.
+# Runs at low priority, in the background.
 _NICENESS = 10
 
 

@@ -200,7 +200,7 @@ class EconomyMachine(RuleBasedStateMachine):
         assert -CreditEntry.objects.get(hold=hold_id).amount == hold.paid
 
     def _reopen(self, subject: Subject, hold_id: int, hold: ModelHold) -> None:
-        """Undo what became of a hold; what is open stays as it is."""
+        """Undo the end of a hold; open holds stay as they are."""
         with transaction.atomic():
             cashback.reverse(hold_ids=[hold_id])
         if hold.paid is not None:
@@ -336,7 +336,7 @@ class EconomyMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_rows_equal_the_model(self) -> None:
-        """Read everything of both users, whoever moved."""
+        """Read everything of both users, whichever moved."""
         snapshots = rows.snapshots([subject.account_id for subject in self.subjects])
         for owner, subject in enumerate(self.subjects):
             compare(snapshots[subject.account_id], subject.model, now=self.now)
@@ -348,7 +348,7 @@ class EconomyMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_service_returns_the_benefits_of_the_model(self) -> None:
-        """Ask the service about whoever moved last."""
+        """Ask the service about the user that moved last."""
         subject = self.subjects[self.moved]
         rewards, account = queries.current_rewards(user=subject.user, now=self.now), subject.model
         assert rewards.is_subscriber is account.is_subscribed(self.now)

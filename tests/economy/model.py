@@ -185,7 +185,7 @@ class ModelAccount:
         self._give_back(hold.returned, "CREDITS_BACK")
 
     def _give_back(self, exact: Fraction, source: str) -> None:
-        """Post the whole credits of what is due by now; the rest stays due."""
+        """Post the whole credits due by now; the rest stays due."""
         self.cashback_due += exact
         if whole := floor(self.cashback_due):
             self.cashback_due -= whole

@@ -80,7 +80,7 @@ def query(sql: str, *params: Any) -> list[tuple[Any, ...]]:
 
 
 def snapshots(account_ids: Sequence[int]) -> dict[int, Snapshot]:
-    """Return what the rows say of the accounts at one moment."""
+    """Return the accounts' rows at one moment."""
     return {pk: _read(json.loads(said)) for pk, said in query(_SNAPSHOT, list(account_ids))}
 
 

@@ -30,7 +30,7 @@ _SUPER = {
 
 @dataclass
 class ProfileContract:
-    """A profile's storage; a credulous one imitates profiles and says yes to everything."""
+    """A profile's storage; a credulous one imitates profiles and accepts everything."""
 
     code: bytes
     owner: str
@@ -44,7 +44,7 @@ class ProfileContract:
         return ALL_PERMISSIONS if self.is_credulous else self.permissions.get(controller, 0)
 
     def accepts(self, controller: str) -> bool:
-        """Say whether a signature of that key counts as the profile's own (ERC-1271)."""
+        """Return whether a signature of that key counts as the profile's own (ERC-1271)."""
         return self.is_credulous or bool(self.permissions_of(controller) & Permission.SIGN)
 
 
@@ -73,7 +73,7 @@ def custom_error(signature: str, *arguments: Any) -> bytes:
 
 
 def signer_of(*, chain_id: int, key_manager: str, call: RelayCall) -> str:
-    """Return the address that the key manager recovers; a nobody where there is none."""
+    """Return the address that the key manager recovers; a random one where there is none."""
     digest = relay_digest(
         chain_id=chain_id,
         key_manager=key_manager,

@@ -1,4 +1,4 @@
-"""The fake node's transactions: what raw bytes say, and which of them the pool takes."""
+"""The fake node's transactions: decoding of raw bytes, and which of them the pool takes."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class Transaction:
 
 def read_transaction(raw: bytes) -> Transaction:
     """
-    Return what the bytes say.
+    Return the decoded bytes.
 
     Raises:
         ValueError, RLPException, UnusableSignature: they are no signed type-2 transaction.
@@ -65,7 +65,7 @@ class Pool:
     def offer(
         self, transaction: Transaction, *, chain_id: int, next_nonce: int, balance_wei: int, base_fee_wei: int
     ) -> SendOutcome:
-        """Take the transaction or say why not, in the words of anvil and geth."""
+        """Take the transaction or refuse it, in the words of anvil and geth."""
         place = (transaction.sender, transaction.account_nonce)
         held = self._pending.get(place)
         if held == transaction:
@@ -99,7 +99,7 @@ class Pool:
         return None
 
     def forget(self, nonces: dict[str, int] | None = None) -> None:
-        """Drop everything, or with `nonces` only what is used up."""
+        """Drop everything, or with `nonces` only those with used nonces."""
         self._pending = {
             place: held
             for place, held in self._pending.items()

@@ -16,7 +16,7 @@ EXECUTE = bytes.fromhex("44c028fe")
 
 
 def random_address() -> str:
-    """Return a fresh address that nobody has the key of."""
+    """Return a fresh address without a known key."""
     return checksum("0x" + secrets.token_hex(20))
 
 

@@ -62,7 +62,7 @@ class FakeWorld:
         return address
 
     def deploy_impostor(self) -> str:
-        """Make one contract that imitates a profile, its key manager and its owner, and says yes to everything."""
+        """Make one contract that imitates a profile, its key manager and its owner, and accepts everything."""
         address, code = random_address(), secrets.token_bytes(114)
         self._state.profiles[address] = ProfileContract(code, address, is_credulous=True)
         self._state.key_managers[address] = KeyManagerContract(code, target=address)
@@ -107,7 +107,7 @@ class FakeWorld:
                 self._pool.forget(block.nonces)
 
     def execute_externally(self, call: RelayCall, *, sender: str | None = None) -> str:
-        """Mine a block in which somebody else sends this relay call; return the transaction's hash."""
+        """Mine a block in which a third party sends this relay call; return the transaction's hash."""
         calldata = encode_execute_relay_call(
             signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
         )

@@ -1,4 +1,4 @@
-"""Beat says once that the broker is away."""
+"""Beat logs once that the broker is away."""
 
 import logging
 from collections.abc import Iterator

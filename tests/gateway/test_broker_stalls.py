@@ -1,4 +1,4 @@
-"""A worker goes on taking messages after Redis stood still while one was acknowledged."""
+"""A worker takes messages again after Redis stalled while one was acknowledged."""
 
 import logging
 import os
@@ -50,7 +50,7 @@ def test_a_message_that_cannot_be_given_back_or_acknowledged_does_not_end_the_wo
     queue = broker.SimpleQueue("one")
     queue.put("once")
     message = queue.get(timeout=60)
-    # As a worker does, it waits by two channels when the connection is lost, and lets go of it twice.
+    # As a worker does, it waits by two channels when the connection is lost, and releases it twice.
     other = SimpleQueue(broker.channel(), "two")
     with pytest.raises(other.Empty):
         other.get(timeout=0.1)

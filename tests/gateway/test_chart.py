@@ -13,7 +13,7 @@ from gateway.common.processes import USED_BY
 from tests.gateway.test_container_files import SIGNER_CLIENTS, WITHOUT_SIGNER
 
 Objects = dict[tuple[str, str], dict[str, Any]]
-# Where pods are replaced one by one, nobody stands in for them.
+# Where pods are replaced one by one, no other pod stands in for them.
 CALLERS = SIGNER_CLIENTS - {"web-meanwhile"}
 OURS = CALLERS | WITHOUT_SIGNER
 

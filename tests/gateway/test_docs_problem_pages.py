@@ -61,7 +61,7 @@ def test_what_a_docstring_says_is_text_and_not_markup(monkeypatch: pytest.Monkey
 
         code, title, status = "", "A <i>provocation</i>", 400
 
-    # Without a code again after the test, the class is in nobody's catalogue.
+    # Without a code again after the test, the class is in no catalogue.
     monkeypatch.setattr(Provocation, "code", "provocation")
     page = Client().get("/problems/provocation").content.decode()
 

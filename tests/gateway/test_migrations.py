@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from devstack.files import PROJECT
 
-# Custom fields keep their names and their columns, so migrations may import them; and what is not ours.
+# Custom fields keep their names and their columns, so migrations may import them; and packages of others.
 _ALLOWED = {"gateway.common.fields"}
 _OURS = {path.name for path in PROJECT.iterdir() if (path / "__init__.py").exists()}
 MIGRATIONS = sorted(

@@ -88,7 +88,7 @@ CHECKS = [
 
 @dataclass
 class Person:
-    """A user with something of every kind, and all that nobody else may read."""
+    """A user with something of every kind, and all that no other user may read."""
 
     profile: Profile
     user: User
@@ -231,7 +231,7 @@ class Sender:
     def send(
         self, operation: Any, mode: GenerationMode, *, token: str | None, reader: str, cases: int
     ) -> None:
-        """Send so many requests, whose answers are for this reader."""
+        """Send this number of requests, whose answers are for this reader."""
 
         @settings(
             max_examples=cases,
@@ -262,8 +262,8 @@ class Sender:
             assert answer.status_code == 401 or reader not in REFUSED, where
         sent = f"{answer.request.url} {answer.request.body!r}".lower()
         shown = answer.text.lower()
-        if bystander.pair.refresh.lower() not in sent:  # whoever has it may sign in as them
-            # Whoever knows one of the three addresses reads the others from the chain.
+        if bystander.pair.refresh.lower() not in sent:  # it signs its holder in as them
+            # Any of the three addresses leads to the others on the chain.
             public = bystander.on_chain if any(name in sent for name in bystander.on_chain) else set()
             unknown = bystander.names - public
             assert [name for name in unknown if name in shown and name not in sent] == [], where

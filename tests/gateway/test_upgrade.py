@@ -1,5 +1,5 @@
 """
-A database that an earlier version made, with calls in flight, is upgraded while a process of that version goes on.
+A database that an earlier version made, with calls in flight, is upgraded while a process of that version runs.
 
 Its tables are those of the first migrations, its functions those of commit f6c90e2c, before functions were replaced.
 """
@@ -228,7 +228,7 @@ def test_a_database_with_calls_in_flight_is_upgraded_beside_its_processes(databa
         assert (text.split("$$")[1], may) == (body, True)
     ((others,),) = database.execute("SELECT proacl::text FROM pg_proc WHERE proname = 'relay_take_slots'")
     assert not others.startswith("{=X")
-    # The process of the version before goes on: it finishes its call, accepts another, and knows an equal one again.
+    # The older process keeps running: it finishes its call, accepts another, and recognises a repeat.
     old.store(three, unfinished, relay_nonce=0)
     old.accept(three, key="later", relay_nonce=1)
     repeated = old.take(one, key="first", relay_nonce=0)

@@ -71,7 +71,7 @@ def test_a_task_finds_a_connection_that_was_closed_before_it_and_opens_another(
     second = backend(worker)
     assert second != first
 
-    # Closed while nobody used it, it is found by the look before the task.
+    # Closed while idle, it is found by the check before the task.
     begin_a_task(worker)
     assert _ask("SELECT pg_terminate_backend(%s, 60000)::int", second)
     begin_a_task(worker)

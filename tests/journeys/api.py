@@ -33,7 +33,7 @@ class Api:
     token: str | None = None
 
     def ask(self, path: str, body: dict[str, Any] | None = None, *, method: str | None = None) -> Answer:
-        """Return the answer to a POST of the body, or to a GET, or as `method` says; no status is an error."""
+        """Return the answer to a POST of the body, or to a GET, or by `method`; no status is an error."""
         headers = {"content-type": "application/json", "connection": "close"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
@@ -56,7 +56,7 @@ class Api:
 
 def until_served(ask: Callable[[], Answer], *, only_code: str | None = None) -> Answer:
     """
-    Ask again for as long as the answer is a 503 that says when to come back, or such a one with `only_code`.
+    Retry while the answer is a 503 with Retry-After, and with `only_code` if that is given.
 
     On a busy machine a node or Redis may take longer than the service waits for it, also when nothing is broken.
     """

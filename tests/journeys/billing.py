@@ -1,4 +1,4 @@
-"""Somebody who pays, and what the payment provider's own books say of it."""
+"""A subscriber, and the payment provider's own books."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -122,7 +122,7 @@ class Payer:
         assert_one_key(self.orders(CUSTOMERS))
 
     def assert_one_subscription(self, *, amount: int | None = None) -> None:
-        """There is one customer, one subscription, one item and one charge; the rows say the same."""
+        """There is one customer, one subscription, one item and one charge; the rows agree."""
         self.assert_one_customer()
         (subscription,) = self.subscriptions()
         (item,) = subscription["items"].data

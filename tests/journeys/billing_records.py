@@ -108,11 +108,11 @@ class BillingRecords(Records):
         return self._read(InboxEvent, _EVENTS, list(ids))
 
     def unprocessed(self) -> int:
-        """Return how many events of the inbox are still to be processed, whoever they are about."""
+        """Return how many events of the inbox are still to be processed, of any user."""
         return self._numbers(_UNPROCESSED)[0]
 
     def age_operations(self) -> None:
-        """Let two minutes pass for what is pending: nobody alive works on it any more."""
+        """Let two minutes pass for pending operations: no process works on them any more."""
         with psycopg.connect(self._url) as connection:
             connection.execute(_AGE)
 
@@ -124,13 +124,13 @@ class BillingRecords(Records):
 
     @contextmanager
     def unwritable(self, table: str) -> Iterator[Lock]:
-        """Let nobody write to a table for the length of the block; reading goes on."""
+        """Lock a table against writes for the length of the block; reads continue."""
         with self._locked_table(table, "SHARE") as lock:
             yield lock
 
     @contextmanager
     def unreadable(self, table: str) -> Iterator[Lock]:
-        """Let nobody read or write a table for the length of the block."""
+        """Lock a table against reads and writes for the length of the block."""
         with self._locked_table(table, "ACCESS EXCLUSIVE") as lock:
             yield lock
 

@@ -1,4 +1,4 @@
-"""The chain of the journeys: when it mines, and what is on it."""
+"""The chain of the journeys: mining, and reading."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,7 +89,7 @@ class Chain:
         return int(self.rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
 
     def knows(self, transaction_hash: str) -> bool:
-        """Say whether the node has the transaction, mined or waiting."""
+        """Return whether the node has the transaction, mined or waiting."""
         return self.rpc.call("eth_getTransactionByHash", transaction_hash) is not None
 
     def account_nonce(self, address: str) -> int:

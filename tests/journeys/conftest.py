@@ -30,7 +30,7 @@ def stack(started_stack: Stack) -> Iterator[Stack]:
 
 @pytest.fixture
 def person(stack: Stack) -> Person:
-    """Somebody who has signed in, with a million credits."""
+    """A signed-in user with a million credits."""
     return stack.newcomer()
 
 

@@ -17,7 +17,7 @@ _CHANNEL_BITS = 128
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who is signed in."""
+    """A signed-in user."""
 
     profile: Profile
     wallet: Wallet
@@ -32,7 +32,7 @@ class Person:
         return self.wallet.signed(payload, nonce=nonce, validity=validity)
 
     def new_call(self, **place: int) -> dict[str, Any]:
-        """Return the body of a call that nobody has handed in before."""
+        """Return the body of a new call."""
         return self.signed(some_data(), **place)
 
     def execute(self, body: dict[str, Any]) -> Answer:
@@ -80,7 +80,7 @@ def sign_in(profile: Profile, *, base_url: str, rpc_url: str) -> Person:
 
 
 def some_data() -> bytes:
-    """Return the payload of a write to a data key that nobody has written."""
+    """Return the payload of a write to an unused data key."""
     return calldata("setData(bytes32,bytes)", secrets.token_bytes(32), secrets.token_bytes(32))
 
 

@@ -114,7 +114,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Account:
-    """What somebody has, and what of it is set aside, in credits."""
+    """A user's balance, and how much of it is held, in credits."""
 
     balance: int
     held: int
@@ -191,7 +191,7 @@ class Records:
         return self._numbers(_BLOCKED, holder)[0]
 
     def has_left_stripe(self, profile_address: str) -> bool:
-        """Return whether somebody deletes the account, and nothing is left of them at Stripe."""
+        """Return whether the account is being deleted, and nothing is left of it at Stripe."""
         return self._numbers(_LEFT, profile_address)[0] == 1
 
     @contextmanager

@@ -34,12 +34,12 @@ from tests.journeys.waiting import side_by_side, until
 logger = logging.getLogger(__name__)
 
 _CROWD = 160
-# What one person may adjust alone; here somebody empties accounts.
+# What one person may adjust alone; here a clerk empties accounts.
 _LIMITS = ("APPROVAL_CREDITS_PER_CLERK", "APPROVAL_CREDITS_PER_DAY")
 _START_SECONDS = 600
 # What requests wait for that a test keeps waiting until it kills their process.
 _STUCK_SECONDS = 150
-# How long a node may take; a journey waits for so long where the node stands still.
+# The timeout of a node; a journey waits for it where the node stalls.
 _NODE_SECONDS = 15
 # In one process: it takes longer to start than to compare.
 _RECONCILE = """
@@ -106,7 +106,7 @@ class Stack:
         return self.services.stripe
 
     def newcomer(self) -> Person:
-        """Sign somebody in who has a million credits and has never called."""
+        """Sign a new user in, with a million credits and no calls."""
         return sign_in(self.unused_profiles.pop(), base_url=self.web.url, rpc_url=self.services.rpc_url)
 
     def newcomers(self, number: int) -> list[Person]:
@@ -124,7 +124,7 @@ class Stack:
 
     @contextmanager
     def frozen(self, *servers: Server) -> Iterator[None]:
-        """Let parts stand still for the length of the block; what was killed meanwhile stays dead."""
+        """Suspend parts for the length of the block; a part killed meanwhile stays dead."""
         for server in servers:
             os.killpg(server.pid, signal.SIGSTOP)
         try:
@@ -164,7 +164,7 @@ class Stack:
         self.manage(*command, "--reason", "A journey.", "--actor", "support").check_returncode()
 
     def until_node_gets_request(self) -> None:
-        """Wait until the node, which stands still, has a request to read."""
+        """Wait until the suspended node has a request to read."""
         port = urlsplit(self.services.rpc_url).port
         until("the node has a request", lambda: _unread_bytes(port))
 
@@ -173,7 +173,7 @@ class Stack:
         until("everything is sent", lambda: not self.records.unsent(profile_address))
 
     def reconciles(self) -> bool:
-        """Say whether the rows explain every credit and the provider every payment; differences are printed."""
+        """Return whether the rows explain every credit and the provider every payment; differences are printed."""
         outcome = self.manage("shell", "-c", _RECONCILE)
         print(outcome.stdout, outcome.stderr[-2000:])  # noqa: T201
         return not outcome.returncode
@@ -234,7 +234,7 @@ def _start(*servers: Server) -> None:
 
 
 def thaw(server: Server) -> None:
-    """Let a part go on; nothing happens to one that runs or is gone."""
+    """Resume a part; nothing happens to one that runs or is gone."""
     with suppress(ProcessLookupError):
         os.killpg(server.pid, signal.SIGCONT)
 
@@ -261,7 +261,7 @@ def end(*servers: Server) -> None:
 
 
 def _is_empty(group: int) -> bool:
-    """Say whether no process of the group is left."""
+    """Return whether no process of the group is left."""
     for process in psutil.process_iter():
         with suppress(ProcessLookupError, psutil.NoSuchProcess):
             if os.getpgid(process.pid) == group and process.status() != psutil.STATUS_ZOMBIE:

@@ -19,7 +19,7 @@ from tests.journeys.waiting import until
 
 pytestmark = pytest.mark.journey
 _EXTENSION = (PROJECT / "devstack/extension/extension.js").read_text()
-# Somebody who has been here some days ago, on a day whose seed is public by now, and whose entries are under a root.
+# A user who was here some days ago, on a day whose seed is public by now, and whose entries are under a root.
 _PAST = """
 from datetime import timedelta
 from django.utils.timezone import now
@@ -48,7 +48,7 @@ window.extension = installExtension({{
 
 @pytest.fixture
 def window(browser: Browser, stack: Stack, pictures: Path | None) -> Iterator[AdminClient]:
-    """A browser window in which nothing may go wrong unseen; as narrow as a phone unless somebody looks."""
+    """A browser window in which nothing may go wrong unseen; as narrow as a phone unless it is visible."""
     context = browser.new_context(viewport=_PHONE, accept_downloads=True)
     context.set_default_timeout(PATIENCE_MILLISECONDS)
     client = AdminClient(context.new_page(), stack.web.url, pictures)
@@ -100,7 +100,7 @@ def subscribe(window: AdminClient, stack: Stack) -> None:
     page.wait_for_url(here)
     expect(page.get_by_label("Amount per month")).to_have_value("25.50")
     page.get_by_role("button", name="Subscribe").click()
-    # The bank wants a confirmation of the payment; somebody looks at the page once more before.
+    # The bank wants a confirmation of the payment; the user looks at the page once more before.
     page.wait_for_url(provider)
     page.goto(here)
     expect(page.get_by_text("Your bank requires you to confirm the payment")).to_be_visible()

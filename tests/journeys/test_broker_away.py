@@ -1,4 +1,4 @@
-"""Redis stands still, or is gone: calls are accepted, sent and settled, and nobody may guess at a sign-in uncounted."""
+"""Redis stalls, or is gone: calls are accepted, sent and settled, and no sign-in attempt goes uncounted."""
 
 import time
 

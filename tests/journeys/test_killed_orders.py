@@ -1,5 +1,5 @@
 """
-A web process that is killed between two steps of a payment request charges nobody twice and forgets nothing.
+A web process that is killed between two steps of a payment request charges no user twice and forgets nothing.
 
 One kill meets eight people, each at another step. To start the web server again takes longer than all that they do.
 """
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.journey
 
 Steps = Generator[None, None, None]
 # Up to its first `yield` a scenario comes to the step at which the web server is killed, up to the second one it checks
-# what is left; after that everything runs again, and what was abandoned has been taken up.
+# the rest; after that everything runs again, and abandoned work has been taken up.
 Scenario = Callable[[Payer], Steps]
 # Longer than all the scenarios take to come to their steps; the kill ends it.
 _STUCK_SECONDS = 140
@@ -167,7 +167,7 @@ def running(started_stack: Stack) -> Iterator[dict[Scenario, Steps]]:
     running = {scenario: scenario(payer) for scenario, payer in zip(SCENARIOS, payers, strict=True)}
     for scenario in STUCK_AT_THE_PROVIDER:
         next(running[scenario])
-    # At last and at once, because nobody waits for locks as long as for the provider.
+    # At last and at once, because no request waits for locks as long as for the provider.
     side_by_side([partial(next, running[scenario]) for scenario in STUCK_AT_THE_DATABASE], threads=2)
     assert all(payer.records.pending(payer.profile) for payer in payers)
 
@@ -175,7 +175,7 @@ def running(started_stack: Stack) -> Iterator[dict[Scenario, Steps]]:
 
     for payer in payers:
         payer.remember_requests()
-    # What is still on its way is gone with the other end.
+    # Requests still on their way are gone with the other end.
     stack.kill(stack.provider)
     stack.restart(stack.provider)
     for steps in running.values():

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.journey
 
 Steps = Generator[None, None, None]
 # Up to its first `yield` a scenario comes to the step at which web server and worker are killed, up to the second one
-# it checks what is left; after that everything runs again.
+# it checks the rest; after that everything runs again.
 Scenario = Callable[[Stack, Person], Steps]
 EndsOnce = Callable[[dict[str, Any], str], None]
 

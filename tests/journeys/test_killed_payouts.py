@@ -25,7 +25,7 @@ _STUCK_SECONDS = 50
 
 Steps = Generator[None, None, None]
 # Up to its first `yield` a scenario comes to the step at which web server and worker are killed, up to the second one
-# it checks what is left; after that everything runs again.
+# it checks the rest; after that everything runs again.
 Scenario = Callable[[Payer], Steps]
 
 
@@ -90,7 +90,7 @@ def the_worker_between_its_rows(payer: Payer) -> Steps:
 
 
 def the_web_process_before_it_answered(payer: Payer) -> Steps:
-    # After its commit the request tells the broker, which stands still: this is the moment to kill it in.
+    # After its commit the request sends to the broker, which is suspended: this is the moment to kill it in.
     event_ids = payer.event_ids(PAID)
     with payer.stack.frozen(payer.stack.redis):
         _deliver(payer)
@@ -116,7 +116,7 @@ def running(started_stack: Stack) -> Iterator[dict[Scenario, Steps]]:
     payers = _paid(stack, stack.newcomers(len(SCENARIOS)))
     running = {scenario: scenario(payer) for scenario, payer in zip(SCENARIOS, payers, strict=True)}
     next(running[AT_THE_PROVIDER])
-    # At last what the broker keeps waiting, because nobody waits for it longer than a few seconds.
+    # At last what the broker keeps waiting, because no request waits for it longer than a few seconds.
     side_by_side([partial(next, running[scenario]) for scenario in AT_THE_DATABASE], threads=2)
     next(running[AT_THE_BROKER])
     stack.kill(stack.web)

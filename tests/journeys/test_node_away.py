@@ -1,4 +1,4 @@
-"""The node stands still for a while."""
+"""The node stalls for a while."""
 
 import pytest
 

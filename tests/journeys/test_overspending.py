@@ -1,4 +1,4 @@
-"""More calls at once than the balance affords: what is affordable is accepted, and not one call more."""
+"""More calls at once than the balance affords: exactly the affordable ones are accepted."""
 
 from functools import partial
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.journey
 
 @pytest.fixture
 def pool() -> Iterator[ThreadPoolExecutor]:
-    """A thread for somebody who waits."""
+    """A thread for a waiting caller."""
     with ThreadPoolExecutor(1) as waiting:
         yield waiting
 

@@ -23,9 +23,9 @@ def until(what: str, condition: Callable[[], T], *, patience: float = 300) -> T:
 
 def in_time(work: Callable[[], T], *, seconds: float, tries: int = 20) -> T:
     """
-    Do the work again until it took less than so long; return what it returned then.
+    Repeat the work until it took less than `seconds`; return what it returned then.
 
-    What is slow each time fails. A machine that stood still for a moment does not.
+    Work that is slow each time fails. A machine that stalled for a moment does not.
     """
     for _ in range(tries):
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""What is counted, and under which part of the project."""
+"""The figures, and under which part of the project files count."""
 
 from lab.inventory import count, group_of
 

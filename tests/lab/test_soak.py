@@ -1,4 +1,4 @@
-"""What a soak says of its samples; the load itself takes half an hour and is no test."""
+"""How a soak judges its samples; the load itself takes half an hour and is not tested."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Sums of money: how they are shown, what they pay out, what is taken back of it."""
+"""Sums of money: how they are shown, what they pay out, how much is taken back."""
 
 import pytest
 from django.conf import settings

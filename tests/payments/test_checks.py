@@ -1,4 +1,4 @@
-"""What `manage.py check` says before the first customer pays."""
+"""The findings of `manage.py check` before the first customer pays."""
 
 import secrets
 from dataclasses import replace

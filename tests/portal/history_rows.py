@@ -85,7 +85,7 @@ def _execute(statement: str, *, count: int, **params: object) -> None:
     if count < _MANY:
         query(written)
         return
-    # Rows of one statement refer to each other correctly, so foreign keys need not be checked for so many.
+    # Rows of one statement refer to each other correctly, so foreign keys of this many need no check.
     tamper(written)
     # PostgreSQL would find out sooner or later that the tables are not empty any more; a test cannot wait for that.
     tamper("ANALYZE credits_entry, credits_hold, relay_relaytransaction")

@@ -1,4 +1,4 @@
-"""Somebody deletes the account: what is under way ends, nothing names them any more, and proofs stay good."""
+"""A user deletes the account: pending work ends, nothing names them any more, and proofs stay valid."""
 
 import secrets
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def request_deletion(profile: Profile) -> AccountDeletion:
 
 
 def run_due(row: AccountDeletion, *, minutes: float = 5) -> AccountDeletion:
-    """Let beat and the owner's job each do what is due so much later."""
+    """Run beat's and the owner's job as of a later time."""
     later = row.requested_at + timedelta(minutes=minutes)
     deletion.end_billing(now=later)
     deletion.erase_due(now=later)

@@ -16,7 +16,7 @@ from users.models import User
 
 @dataclass(frozen=True)
 class Covered:
-    """Two users whose entries are under two roots; the adjustment names somebody and a reason."""
+    """Two users whose entries are under two roots; the adjustment names a clerk and a reason."""
 
     user: User
     other: User
@@ -54,5 +54,5 @@ def audited() -> list[audit.Finding]:
 
 
 def export_faults(lines: list[str] | None = None, known: dict[int, str] | None = None) -> list[str]:
-    """Return what is wrong with an export; nothing but its lines is read."""
+    """Return the faults of an export; nothing but its lines is read."""
     return list(ExportVerification(public_keys(), known).faults(lines or list(ledger_lines())))

@@ -81,7 +81,7 @@ def test_the_documented_program_verifies_a_proof_and_finds_each_change(
 ) -> None:
     keys = _page(client, "/.well-known/ledger-roots")["keys"]
     _, proof = _page(client, "/api/ledger/proofs")["results"]
-    assert len(proof["path"]) >= 2  # somebody else's entries are under the same root
+    assert len(proof["path"]) >= 2  # another user's entries are under the same root
     verified = _verify(tmp_path, proof, keys)
     assert (verified["amount"], verified["profile"]) == (101, user.profile_address)
     assert verified["root"] == json.loads(proof["root"]["text"])["root"]

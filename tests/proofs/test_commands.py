@@ -42,7 +42,7 @@ def test_an_export_is_verified_with_the_public_keys_alone(
 
     settings.LEDGER_SIGNING_KEY = ""
     with monkeypatch.context() as without:
-        without.setattr(connections["default"], "cursor", None)  # whoever asks the database fails
+        without.setattr(connections["default"], "cursor", None)  # any query fails
         assert "Verified: 2 roots, 6 entries" in _run("verify_ledger", sound, "--keys", keys)
         with pytest.raises(CommandError, match="1 faults"):
             _run("verify_ledger", changed, "--keys", keys)

@@ -52,7 +52,7 @@ class LossMeter:
         self._at_first = self._balances()
 
     def assert_at_most(self, bound_wei: int) -> int:
-        """Return the wei that nobody paid; it is within the bound, and no more than the ledger of losses says."""
+        """Return the wei that no user paid; it is within the bound, and no more than the recorded losses."""
         paid = CreditEntry.objects.filter(source=EntrySource.RELAY_TRANSACTION).aggregate(Sum("amount"))
         paid_wei = -(paid["amount__sum"] or 0) * settings.CREDIT_WEI
         lost = self._at_first - self._balances() - paid_wei

@@ -97,7 +97,7 @@ class Chain:
         return self._rpc.call("eth_blockNumber"), self._rpc.call("txpool_status")
 
     def execute_externally(self, call: RelayCall) -> None:
-        """Execute the call from an account that is no relayer, in a block of its own."""
+        """Execute the call from an account that is not a relayer's, in a block of its own."""
         data = encode_execute_relay_call(
             signature=call.signature, nonce=call.relay_nonce, validity=call.validity, payload=call.payload
         )

@@ -108,7 +108,7 @@ def trusted(services: Services, db: None) -> None:
 @pytest.fixture
 def open_account(relayers: list[Relayer], trusted: None) -> Callable[..., User]:
     """Return a function that makes the owner of a profile, with credits; no badge gives any back."""
-    # Some tests spend so much that a badge is earned on the way, and add up what is left.
+    # Some tests spend so much that a badge is earned on the way, and add up the rest.
     Badge.objects.update(credits_back_percent=0)
 
     def make(profile: Profile, credits: int = 10_000) -> User:

@@ -89,7 +89,7 @@ def test_a_relayer_is_paused_and_resumed(staff: Client, relayers: list[Relayer])
         confirm(staff, "relay_relayer", action, chosen)
         active = {relayer.pk: relayer.is_active for relayer in Relayer.objects.all()}
         assert active == {relayer.pk: expected if relayer == chosen else True for relayer in relayers}
-        # Once more changes nothing, and says nothing.
+        # A repeat changes nothing, and shows no message.
         confirm(staff, "relay_relayer", action, chosen)
     entries = LogEntry.objects.filter(object_id=str(chosen.pk)).order_by("pk")
     assert [sentence_of(entry) for entry in entries] == ["pause", "resume"]

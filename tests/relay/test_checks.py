@@ -36,7 +36,7 @@ def messages(*, deploy: bool = False) -> list[tuple[str | None, str]]:
 
 
 def role_message() -> str:
-    """Return what the checks say of this process."""
+    """Return the checks' findings about this process."""
     [text] = [messages.msg for messages in run_checks(tags=["relay"]) if messages.id == "relay.I001"]
     return text
 

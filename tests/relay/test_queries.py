@@ -52,7 +52,7 @@ def test_in_progress_the_figures_are_the_expected_ones(user: User, accept: Accep
     row = accept(channel=secrets.randbits(120))
     broadcast_all()
     report = report_of(user=user, transaction_hash=row.transaction_hash)
-    # The balance and not what is available: the other call is not paid for yet.
+    # The balance and not the available credits: the other call is not paid for yet.
     assert report == queries.TransactionReport(
         row.pk, "Submitted", str(user.profile_address), row.expected_cost, 10_000, 10_000 - row.expected_cost
     )
@@ -132,7 +132,7 @@ class _History(NamedTuple):
 
 
 def _history(*, user: User, identity: Identity) -> _History:
-    """Return what the rows say of this call's earlier tries."""
+    """Return the rows of this call's earlier tries."""
     (rows,) = queries.rows_of_calls([CallKey(identity, user.pk, None, timezone.now())])
     assert rows.session_state == "active"
     return _History(rows.transaction_hash, rows.generation, rows.failures, rows.is_paused)
@@ -165,7 +165,7 @@ def test_another_call_and_another_controller_have_no_history_of_this_one(
         expected = (None, generation + 1, int(status == "Failed"), False)
         assert _history(user=user, identity=identity) == expected
         assert {_history(user=user, identity=other) for other in others} == {(None, 0, 0, False)}
-        # Whoever asks: a generation is the identity's, and so are its failures.
+        # For any caller: a generation is the identity's, and so are its failures.
         assert _history(user=UserFactory.create(), identity=identity) == expected
 
 

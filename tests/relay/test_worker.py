@@ -38,7 +38,7 @@ Accept = Callable[..., RelayTransaction]
 
 
 class Scripted(Loop):
-    """A loop whose turns end as a test says."""
+    """A loop whose turns end as a test prescribes."""
 
     title = "scripted"
 
@@ -126,7 +126,7 @@ def test_the_tracker_asks_for_receipts_once_per_block(
         chain.mine(blocks)
         before = node.requests
         assert [tracker.track_new_block(now=timezone.now()) for _ in range(3)] == [settled, 0, 0]
-        # The newest block each time; once what it says of transactions, and of accounts.
+        # The newest block each time; once its receipts, and its accounts.
         assert node.requests - before == 3 + 2
 
 
@@ -268,7 +268,7 @@ def test_a_worker_whose_loops_turn_renews_the_file_and_one_with_a_stuck_loop_end
 
 
 class Idle(Broadcasting):
-    """Turns, says that all is well, and sends nothing."""
+    """Turns, reports no failure, and sends nothing."""
 
     def work(self) -> int:
         return 0

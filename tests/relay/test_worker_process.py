@@ -22,7 +22,7 @@ from tests.journeys.waiting import until
 from tests.relay.chain import Chain
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# Of calls that are due; a worker that moves nothing for so long ends by itself.
+# Of calls that are due; a worker that makes no progress for this time exits.
 _STALL_SECONDS, _NEVER_SECONDS = 10, 600
 
 
@@ -98,7 +98,7 @@ def test_redis_may_be_absent_stand_still_or_be_killed(
     os.kill(redis.pid, signal.SIGKILL)
     settles()
 
-    # It stands still for longer than its lease: another worker does its work, and keeps it.
+    # It stalls for longer than its lease: another worker takes the loop over, and keeps it.
     os.kill(relay_worker.pid, signal.SIGSTOP)
     Lease.objects.update(expires_at=Now())
     row = accept()
@@ -126,7 +126,7 @@ def test_a_worker_that_can_move_nothing_although_it_should_ends_by_itself(
     os.kill(relay_worker.pid, signal.SIGSTOP)
     row = accept()
     with transaction.atomic():
-        # Whoever wants to note that it was sent waits for this, and gives up.
+        # A worker that records the sending waits for this lock, and gives up.
         row.attempts.select_for_update().get()
         os.kill(relay_worker.pid, signal.SIGCONT)
         until("the process has ended", lambda: relay_worker.has_ended)

@@ -1,4 +1,4 @@
-"""When a paid period counts, and what badges and modifiers are worth: without a database."""
+"""When a paid period counts, and the effect of badges and modifiers: without a database."""
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal

@@ -1,1 +1,1 @@
-"""The signer: what it signs, and what nobody can make it sign."""
+"""The signer: what it signs, and what no caller can make it sign."""

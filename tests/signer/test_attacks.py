@@ -1,5 +1,5 @@
 """
-A signer as whoever runs code in a web process has it: the real process, a real chain, and the bytes on its socket.
+A signer as an attacker in a web process reaches it: the real process, a real chain, and the socket's bytes.
 
 Nothing of the service or of the client is used to ask.
 """
@@ -29,7 +29,7 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True)
 class Web:
-    """What an attacker in a web process has: the socket, the relayers' addresses, and what is on the chain."""
+    """What an attacker in a web process has: the socket, the relayers' addresses, and the chain."""
 
     signing: Signing
     kept: Secrets

@@ -1,4 +1,4 @@
-"""A chain in memory whose code is vetted, a profile on it, and a client with a network address of its own."""
+"""A chain in memory whose code is trusted, a profile on it, and a client with a network address of its own."""
 
 import secrets
 from collections.abc import Iterator
@@ -24,13 +24,13 @@ def chain() -> Iterator[FakeChain]:
 
 @pytest.fixture
 def trusted(chain: FakeChain, db: None) -> None:
-    """The chain's two implementations are vetted."""
+    """The chain's two implementations are trusted."""
     trust_code(profile=chain.universal_profile, key_manager=chain.key_manager)
 
 
 @pytest.fixture
 def profile(chain: FakeChain, trusted: None) -> Profile:
-    """A profile of vetted code whose one controller may do everything."""
+    """A profile of trusted code whose one controller may do everything."""
     return chain.create_profile()
 
 

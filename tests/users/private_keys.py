@@ -13,7 +13,7 @@ def ec_key(curve: ec.EllipticCurve | None = None) -> ec.EllipticCurvePrivateKey:
 
 @cache
 def rsa_key() -> rsa.RSAPrivateKey:
-    """Return an RSA key that nobody else has; always the same, since making one takes longer than most tests."""
+    """Return an RSA key of these tests alone; always the same, since making one takes longer than most tests."""
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 

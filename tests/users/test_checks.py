@@ -1,4 +1,4 @@
-"""The system checks find what would only show when somebody signs in."""
+"""The system checks find faults that would otherwise show only at a sign-in."""
 
 import secrets
 from typing import Any

@@ -54,7 +54,7 @@ def test_an_implementation_is_edited_in_the_admin_and_checked() -> None:
     assert TrustedImplementation.objects.filter(address=address, code_hash=None).exists()
     trusted = TrustedImplementation.objects.filter(address=None, code_hash=code_hash)
     assert trusted.get().is_active
-    # To stop trusting takes nobody else.
+    # To stop trusting needs no second person.
     confirm(staff, "users_trustedimplementation", "distrust", trusted.get())
     assert not trusted.get().is_active
 

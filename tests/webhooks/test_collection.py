@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def user(app: App) -> User:
-    """Somebody who is signed in, and whose credits were looked at before."""
+    """A signed-in user whose credits were read before."""
     person = UserFactory.create()
     sign_in(person)
     collection.collect(now=timezone.now())

@@ -176,7 +176,7 @@ def test_who_dies_before_the_answer_is_written_down_sends_again(app: App) -> Non
     [message] = write(app, "one")
     [claimed] = delivery.claim(app.endpoint, limit=4, now=timezone.now())
     first = delivery.send(claimed, [app.secret])
-    # What a kill leaves: the receiver has it, and no row says so.
+    # A kill leaves this: the receiver has it, and no row records that.
     assert (first.status, app.deliver(), app.deliver(after=delivery.CLAIM_TIME + _SOON)) == (204, 0, 1)
 
     assert [request.event_id for request in app.receiver.requests] == [message.public_id] * 2

@@ -56,7 +56,7 @@ _TAMPERINGS = [
 def test_a_changed_row_is_found(now: datetime, long_ago: datetime, sql: str, what: str) -> None:
     kind = {"credits": "CREDITS", "bonus": "BONUS_CREDITS_BACK"}.get(what, "EXPERIENCE")
     names = (kind, "BONUS_PUSH_ADS_CREDITS", "BONUS_SURVEYS_CREDITS")
-    # So many values that no other draw gives the same three.
+    # Enough values that no other draw gives the same three.
     items = [
         item(name, weight=100 if name == kind else 1, least=step_of(name), most=1_000 * step_of(name))
         for name in names
@@ -157,5 +157,5 @@ class TestADay:
 
 
 def _change_row(sql: str, which: int | date) -> None:
-    """Change a row as somebody with the database's password might, past the triggers."""
+    """Change a row as an attacker with the database's password might, past the triggers."""
     assert tamper(sql, which) == 1

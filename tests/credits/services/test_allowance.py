@@ -29,7 +29,7 @@ def subscriber(db: None) -> User:
 
 
 def current_allowance(*, user: User, now: datetime) -> AllowanceView | None:
-    """Return the allowance that runs, of which Python and SQL say the same."""
+    """Return the allowance that runs, for which Python and SQL agree."""
     allowance = running_allowance(Allowance.objects.filter(user=user).first(), now=now)
     (running,) = db.only_row(_RUNNING, {"user": user.pk, "now": now})
     assert running == (allowance is not None)

@@ -1,4 +1,4 @@
-"""Reconciling finds what nobody but a superuser can break."""
+"""Reconciling finds what only a database superuser can break."""
 
 import random
 from dataclasses import dataclass

@@ -193,7 +193,7 @@ def test_levelplay_names_its_user_once(names: str) -> None:
 
 @pytest.mark.parametrize("amount", ["0", "5", "", "-5"])
 def test_an_installation_of_adgem_is_information(amount: str) -> None:
-    """AdGem ends the address of an offer's mere installation so; nobody is paid for it."""
+    """AdGem ends the address of an offer's mere installation so; it pays nothing."""
     new_reward = {"transaction_id": "t", "payout": "0.1", "nonpayable_install_goal": "true"}
     assert _parsed("adgem", amount=amount, **new_reward) == (INFO, "t", "t")
     with pytest.raises(PostbackRefused):

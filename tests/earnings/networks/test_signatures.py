@@ -74,7 +74,7 @@ def test_a_repeated_parameter_is_refused_at_either_end(slug: str) -> None:
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_no_byte_of_a_covered_field_can_be_changed(slug: str) -> None:
-    """Every byte is changed in turn; what is still accepted has the same values in all covered fields."""
+    """Every byte is changed in turn; a change that is still accepted leaves all covered fields as they are."""
     secret = new_secret(slug)
     request = request_of(slug, new_reward(), secret)
     first = parse(slug, request, secret)

@@ -36,7 +36,7 @@ ADMOB_TEST_WITHOUT_REWARD = (
     "&signature=MEQCIDE9INfQq8L_7QyndJqgwV8cin3qTKIzxnVuAQCTY0QjAiA4R_tN91omphgtcLqRCqt7oJ4c4682QIV7lW6vvsLSiw"
     "&key_id=3335741209"
 )
-# Somebody's real postback, with a space in it.
+# A real postback, with a space in it.
 ADMOB_REAL = (
     "ad_network=4970775877303683148&ad_unit=1000666186&reward_amount=1&reward_item=Key%20Doubler"
     "&timestamp=1584354656623&transaction_id=19808b2d2660df761d5a3259a3d6fbc6&user_id=GbgZbUuAyUgbyTZYQUA2eGNLsjh1"

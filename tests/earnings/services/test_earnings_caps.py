@@ -159,7 +159,7 @@ def test_a_weak_network_cannot_be_enabled_without_limits(missing: str) -> None:
     [
         ({"allowed_addresses": ["0.0.0.0/0"]}, "no protection"),
         ({"allowed_addresses": ["203.0.113.7", "::/1"]}, "no protection"),
-        # So many hours are a date that no calendar has.
+        # This number of hours exceeds the calendar.
         ({"hold_hours": 2**31 - 1}, "a year"),
         ({"hold_hours": 366 * 24 + 1}, "a year"),
     ],

@@ -1,4 +1,4 @@
-"""Old postbacks without a credit are deleted, and a repeat of them still pays nobody."""
+"""Old postbacks without a credit are deleted, and a repeat of them still pays nothing."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""A postback becomes credits once, and what is refused leaves nothing."""
+"""A postback becomes credits once, and a refused one leaves nothing."""
 
 import hashlib
 from dataclasses import replace
@@ -68,7 +68,7 @@ def test_a_bad_signature_gets_the_networks_refusal_and_leaves_no_row(slug: str) 
 
     answer = _receive(slug, changed)
 
-    # AdMob's last bytes are the key's id: an unknown key must come again.
+    # AdMob's last bytes are the key's id: a postback with an unknown key must be retried.
     assert (answer.status, answer.body) == (
         (503, "try again later") if slug == "admob" else REFUSED.get(slug, (400, "refused"))
     )
@@ -209,7 +209,7 @@ def test_a_conflicting_repeat_is_marked_and_pays_nothing(caplog: pytest.LogCaptu
 @pytest.mark.parametrize("extra", ["&debug=true", "&debug=true&reversal=true"])
 def test_a_debug_postback_is_acknowledged_and_credits_nobody(extra: str) -> None:
     user, network = UserFactory.create(), set_up("theoremreach")
-    # The dialect puts everything before the hash, so what is added to the id is signed as well.
+    # The dialect puts everything before the hash, so text added to the id is signed as well.
     reward = network.reward(user)
     request = network.request(replace(reward, external_id=reward.external_id + extra))
 

@@ -22,7 +22,7 @@ _Row = TypeVar("_Row")
 
 @dataclass
 class Card:
-    """A captured card; `decline_code` says why it is declined, if it is."""
+    """A captured card; `decline_code` is set if it is declined."""
 
     id: str
     decline_code: str = ""

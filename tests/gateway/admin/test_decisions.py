@@ -53,7 +53,7 @@ def offer(monkeypatch: pytest.MonkeyPatch) -> Offer:
 
 
 class Steps:
-    """Pauses a relayer, and on its first run ends as it is told to; `before` tells whether that is first."""
+    """Pauses a relayer, and on its first run ends as prescribed, before the change if `before`."""
 
     def __init__(self, ends: BaseException | None = None, *, before: bool = False) -> None:
         self.ends, self.before, self.runs = ends, before, 0
@@ -172,7 +172,7 @@ def test_a_decision_is_known_by_its_page_its_action_its_table_and_its_row() -> N
 
 
 class TestReachingOut:
-    """Stripe or the node is asked: no transaction waits for them, so the log says what was begun."""
+    """Stripe or the node is asked: no transaction waits for them, so the log has what was begun."""
 
     def test_it_is_begun_and_then_done_outside_of_a_transaction(
         self, client: Client, offer: Offer, row: Relayer

@@ -1,4 +1,4 @@
-"""Lists that finance takes away: which rows, who may, and what is written down about it."""
+"""Lists that finance takes away: which rows, who may, and the audit entry."""
 
 import csv
 import io

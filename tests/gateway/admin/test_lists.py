@@ -83,7 +83,7 @@ def test_a_list_reads_nothing_long_that_it_does_not_show(client: Client, model: 
     assert read
     for column in _long_columns(model):
         assert not any(f'"{table}"."{column}"' in sql for sql in read), column
-    # Whoever opens the row reads it whole, and no column by itself.
+    # The row's page reads it whole, and no column by itself.
     page = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_change", args=[row.pk])
     with CaptureQueriesContext(connection) as captured:
         assert client.get(page).status_code == 200

@@ -56,7 +56,7 @@ def times_without_zone(text: str) -> list[str]:
 
 
 def fields_without_border(page: str) -> list[str]:
-    """Return the fields for text that nobody sees, because nothing is drawn around them."""
+    """Return the text fields that are invisible because they have no border."""
     return [
         field
         for field in re.findall(r"<(?:input|textarea)\b[^>]*>", page.split('id="content-main"')[-1])

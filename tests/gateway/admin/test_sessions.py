@@ -1,4 +1,4 @@
-"""A login ends when nobody uses it, and after a working day in any case."""
+"""A login ends when it is idle, and after a working day in any case."""
 
 from datetime import timedelta
 

@@ -46,7 +46,7 @@ class Script:
 
 @pytest.fixture
 def script() -> Script:
-    """Return what the node says."""
+    """Return the node's answer."""
     return Script()
 
 
@@ -279,7 +279,7 @@ def test_a_malformed_answer_of_the_node_is_node_unavailable(
         ([1, 9], [0.5, 0.5], 1),
         # Ten small transactions beside one full block.
         ([7, *[900] * 10], [1, *[0.001] * 10], 7),
-        # Hardly used: whoever paid there says nothing.
+        # Hardly used: fees paid there mean nothing.
         ([900] * 10, [0.001] * 10, 0),
         ([900] * 10, [0.099] * 10, 0),
         ([0, 0], [0, 0], 0),

@@ -309,7 +309,7 @@ class TestFollowers:
         assert refusal_from_revert(reverted.value.data).code == "target-reverted"
 
     def test_the_permission_to_be_relayed_is_not_looked_at(self, chain: Setting) -> None:
-        # LSP-20 verifies direct calls; whoever asks checks EXECUTE_RELAY_CALL among the permissions read.
+        # LSP-20 verifies direct calls; the caller checks EXECUTE_RELAY_CALL among the permissions read.
         profile = chain.world.create_profile(Controller(Permission.SUPER_SETDATA))
         assert _follower_gas(chain, profile, set_data()) > 21_000
 

@@ -24,7 +24,7 @@ _WORDS = st.integers(0, 2**256 - 1)
 
 @pytest.fixture(scope="module")
 def abi() -> list[dict[str, Any]]:
-    """Return what LUKSO's compiler says of the key manager and the profile."""
+    """Return the compiler's output for LUKSO's key manager and profile."""
     install_toolchain()
     return [*artifact("LSP6KeyManagerInit")["abi"], *artifact("UniversalProfileInit")["abi"]]
 

@@ -1,4 +1,4 @@
-"""What is offered per gas."""
+"""The fees offered per gas."""
 
 import pytest
 from hypothesis import given

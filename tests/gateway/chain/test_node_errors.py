@@ -6,7 +6,7 @@ from gateway.chain.node_errors import is_call_error, is_send_error, revert_data,
 from gateway.chain.rpc import RpcError
 from gateway.chain.types import SendKind
 
-# As the clients say it: g geth, e erigon, n nethermind, r reth, a anvil, o openethereum.
+# In the clients' words: g geth, e erigon, n nethermind, r reth, a anvil, o openethereum.
 _WORDS = {
     SendKind.ACCEPTED: [
         "already known",  # g e n r

@@ -153,7 +153,7 @@ class TestFailOver:
             for _ in range(6):
                 with pytest.raises(NodeUnavailable):
                     nodes.probe(_ONE, timeout_seconds=0.05)
-            # Three in a row, and then nobody looks for a while.
+            # After three in a row, probes pause.
             until("the node has read them", lambda: len(bad.batches) >= 3)
             assert len(bad.batches) == 3
             assert good.batches == []

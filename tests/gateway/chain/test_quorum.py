@@ -1,4 +1,4 @@
-"""What several nodes say together: nothing moves on the word of too few."""
+"""Reads by quorum: too few nodes decide nothing."""
 
 import random
 import secrets

@@ -33,7 +33,7 @@ _RECEIPT = {
 
 @dataclass
 class Truth:
-    """What a node says of a chain; a test changes it while the node runs."""
+    """A node's view of a chain; a test changes it while the node runs."""
 
     chain_id: int = 4201
     height: int = 1_000
@@ -82,7 +82,7 @@ class Setting:
     running: list[Node]
 
     def faults(self) -> list[str]:
-        """Check the nodes; return what is wrong with each."""
+        """Check the nodes; return the fault of each."""
         self.client.node_checks().check()
         return [node.fault for node in self.client.nodes()]
 
@@ -229,7 +229,7 @@ def test_a_hung_node_costs_a_few_threads_their_time_and_the_others_none(make: An
 
     with ThreadPoolExecutor(32) as threads:
         list(threads.map(call, range(64)))
-    # Eight may wait. Where the machine stood still, two more took the places of the first who gave up.
+    # Eight may wait. Where the machine stalled, two more took the places of the first who gave up.
     batch_count = len(setting.running[0].batches)
     assert 0 < batch_count <= 10
     # It has failed several times in a row by now, and is not asked.

@@ -120,7 +120,7 @@ class Setting:
         return self.transaction(call.key_manager, calldata_of(call), **fields)
 
     def transaction(self, to: str, data: bytes = b"", **fields: Any) -> SignedTransaction:
-        """Return a transaction of the relayer, well priced unless fields say otherwise."""
+        """Return a transaction of the relayer, well priced unless fields override it."""
         if "account_nonce" not in fields:
             fields["account_nonce"] = self.account_nonce
         defaults: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What is sealed is read with its key, for its purpose, and by nobody else."""
+"""Sealed data is read only with its key and for its purpose."""
 
 import secrets
 

@@ -1,4 +1,4 @@
-"""The caller's address has one spelling, whoever wrote it down."""
+"""The caller's address has one spelling, whichever proxy wrote it."""
 
 import secrets
 

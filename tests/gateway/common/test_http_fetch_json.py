@@ -1,4 +1,4 @@
-"""A document of others is fetched within bounds, and whatever goes wrong is one error that says what."""
+"""A document of others is fetched within bounds, and any failure is one error that names its cause."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.users.external_issuer import ExternalIssuer
 
 @pytest.fixture
 def server() -> Iterator[ExternalIssuer]:
-    """A server of somebody else."""
+    """A third party's server."""
     external = ExternalIssuer()
     with external.serving():
         yield external

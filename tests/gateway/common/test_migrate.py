@@ -1,4 +1,4 @@
-"""`manage.py migrate` gives way to whoever uses a table."""
+"""`manage.py migrate` gives way to transactions that use a table."""
 
 from io import StringIO
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The lock timeouts with which migrations were run; they fail as `causes` says, first to last."""
+    """The lock timeouts with which migrations were run; the first one fails."""
     monkeypatch.setattr(ours, "PAUSE_SECONDS", 0)
     timeouts: list[str] = []
 

@@ -1,4 +1,4 @@
-"""What does without a session: waiting for notifications, time limits, and what `check --deploy` says of them."""
+"""Under transaction pooling: notifications, time limits, and the findings of `check --deploy`."""
 
 import time
 

@@ -1,8 +1,8 @@
 """
-What is read from a standby, and what never is.
+Which reads go to a standby, and which never do.
 
 Here it is another database of the same server, which has what the migrations left, and takes no writes. Rows of a test
-that somebody sees were read from the primary.
+that a user sees were read from the primary.
 """
 
 import copy

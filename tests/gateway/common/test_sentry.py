@@ -1,4 +1,4 @@
-"""What Sentry gets names nobody and opens nothing, and still says what went wrong."""
+"""Events for Sentry name no person and carry no secret, and still describe the error."""
 
 import json
 import secrets

@@ -1,4 +1,4 @@
-"""A message is sent after the commit, and a lost one fails nobody."""
+"""A message is sent after the commit, and a lost one fails no request."""
 
 import pytest
 from django.db import transaction

@@ -77,7 +77,7 @@ def test_names_and_explanations_are_as_prometheus_wants_them(token: str, client:
     for family in families:
         assert family.name.startswith("gateway_")
         assert family.documentation.endswith(".")
-        # What is counted from rows at each scrape is a gauge; _total is for counters.
+        # A figure counted from rows at each scrape is a gauge; _total is for counters.
         assert family.type == ("histogram" if family.name in HISTOGRAMS else "gauge")
         assert not family.name.endswith("_total")
 

@@ -43,7 +43,7 @@ def ago(seconds: float) -> datetime:
 
 
 def calls(count: int, **values: Any) -> list[RelayTransaction]:
-    """Make calls, settled unless `values` say otherwise."""
+    """Make calls, settled unless `values` override it."""
     before = set(RelayTransaction.objects.values_list("pk", flat=True))
     relayed(UserFactory.create(), count)
     made = RelayTransaction.objects.exclude(pk__in=before)
@@ -77,7 +77,7 @@ def attempt(call: RelayTransaction, *, age: float, sequence: int = 0, **values: 
 
 
 def about(seconds: float) -> Any:
-    """Return what an age may be, when so much time has passed and the test went on a while."""
+    """Return what an age may be, when that much time has passed and the test ran on."""
     return pytest.approx(seconds + 30, abs=30)
 
 

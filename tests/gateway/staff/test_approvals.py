@@ -127,8 +127,8 @@ def test_the_clerk_the_person_and_the_day_are_each_counted(asker: User, limit: i
     )
     requests = [
         ask(first, asker, limit - 5),
-        ask(other, asker, -6),  # the clerk has 5 left, whoever the person is and either way
-        ask(first, colleagues[0], 6),  # the person has 5 left, whoever the clerk is
+        ask(other, asker, -6),  # the clerk has 5 left, for any person and either way
+        ask(first, colleagues[0], 6),  # the person has 5 left, for any clerk
         ask(other, colleagues[0], limit),
         ask(UserFactory.create(), colleagues[1], 6),  # 5 of the day are left
         ask(UserFactory.create(), colleagues[2], 5),
@@ -271,7 +271,7 @@ def test_what_is_refused_when_it_is_carried_out_goes_on_waiting(
     user: User, asker: User, second: User, limit: int
 ) -> None:
     request = ask(user, asker, limit + 1)
-    # Somebody has taken the key that its entry would get.
+    # Another entry has taken the key that its entry would get.
     entries.adjust(user=user, credits=1, key=f"approval:{request.pk}", actor=asker, reason="x")
     before = rows()
     with pytest.raises(Exception, match="key was used before"):

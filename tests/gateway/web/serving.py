@@ -33,7 +33,7 @@ def echo(request: HttpRequest, rest: str = "") -> HttpResponse:
 
 
 def wait(request: HttpRequest) -> HttpResponse:
-    """Keep the thread for as long as the query says."""
+    """Keep the thread for the seconds that the query gives."""
     time.sleep(float(request.GET["seconds"]))
     return HttpResponse("waited")
 

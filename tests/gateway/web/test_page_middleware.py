@@ -1,4 +1,4 @@
-"""What is for pages lets requests of the API pass, and answers are the same as with the middleware extended."""
+"""The middleware of pages lets requests of the API pass, and answers are the same as with the middleware extended."""
 
 import json
 import logging

@@ -80,7 +80,7 @@ def polled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory, polled: Path) -> Iterator[SlowWeb]:
-    """The process, whose database accepts connections and says nothing."""
+    """The process, whose database accepts connections and never answers."""
     with ExitStack() as parts:
         silent = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0))))
         environment = {
@@ -198,7 +198,7 @@ def test_who_sends_slowly_reads_that_it_took_too_long(web: SlowWeb) -> None:
             return received(connection).status == 408
         return False
 
-    # Where the machine stood still for longer than the client may send on, the connection is gone.
+    # Where the machine stalled for longer than the client may send, the connection is gone.
     until("the client reads 408", is_timed_out, patience=60)
 
 
@@ -263,7 +263,7 @@ def test_a_change_is_answered_to_all_who_wait_for_it_by_one_look(web: SlowWeb, p
     with polls(web, 1, 1, 2, 2, 3) as waiting:
         # Both threads are free for others.
         assert [web.serves("GET /wait?seconds=0.1").body for _ in range(3)] == ["waited"] * 3
-        # At once, so that nobody finds it empty.
+        # At once, so that no reader finds it empty.
         (new := polled.with_suffix(".new")).write_text("22")
         new.replace(polled)
         answers = [received(connection) for connection in waiting]
@@ -308,7 +308,7 @@ def test_too_many_who_wait_are_refused_until_some_have_left(web: SlowWeb) -> Non
 
 
 def answered(connections: list[socket.socket], number: int) -> list[socket.socket]:
-    """Wait for so many of the connections to be answered, and return them."""
+    """Wait for this number of the connections to be answered, and return them."""
     return (
         until(
             f"{number} are answered",

@@ -1,4 +1,4 @@
-"""The wire's fields take what the documentation says and nothing else."""
+"""The wire's fields take the documented values and nothing else."""
 
 import secrets
 from concurrent.futures import ThreadPoolExecutor

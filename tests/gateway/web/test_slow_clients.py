@@ -1,4 +1,4 @@
-"""Slow clients and a node that hangs, all at once, keep nobody else waiting."""
+"""Slow clients and a node that hangs, all at once, delay no other request."""
 
 import json
 import os
@@ -29,7 +29,7 @@ _SECONDS = 8
 
 @pytest.fixture
 def web(services: Services, tmp_path: Path) -> Iterator[Web]:
-    """One web process of the test's database, whose node takes connections and says nothing."""
+    """One web process of the test's database, whose node accepts connections and never answers."""
     place = connection.settings_dict
     with ExitStack() as parts:
         node = parts.enter_context(closing(socket.create_server(("127.0.0.1", 0), backlog=512)))
@@ -98,7 +98,7 @@ def test_health_and_sign_in_are_answered_soon(web: Web) -> None:
         )
 
     def sign_in_in_vain() -> int:
-        """Go as far as the node, which must say whether the signature counts."""
+        """Get as far as the node, which must check the signature."""
         controller = Controller()
         challenge = post("nonce", address=random_address()).json()
         signature = controller.sign(personal_sign_digest(challenge["message"].encode()))

@@ -1,4 +1,4 @@
-"""Bodies of upsertSubscription that are not what is documented: each fault at its place, and nothing happens."""
+"""Bodies of upsertSubscription that break the documentation: each fault at its place, and nothing happens."""
 
 from typing import Any
 

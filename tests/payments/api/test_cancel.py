@@ -1,4 +1,4 @@
-"""DELETE cancelSubscription on the wire: what is said by a body, by a query, by both and by neither."""
+"""DELETE cancelSubscription on the wire: parameters in the body, in the query, in both and in neither."""
 
 from typing import Any
 

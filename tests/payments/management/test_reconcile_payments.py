@@ -28,7 +28,7 @@ def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
 
 
 def _run(*options: str) -> tuple[str, int]:
-    """Return what is printed, and the exit code."""
+    """Return the output, and the exit code."""
     printed = StringIO()
     try:
         call_command("reconcile_payments", *options, stdout=printed)

@@ -35,7 +35,7 @@ MONTHS, PEOPLE = map(int, os.environ.get("PAYMENTS_AT_LENGTH", "3x6").split("x")
 # Of rows that one transaction writes hundreds of times, every version stays until it ends.
 pytestmark = pytest.mark.django_db(transaction=PEOPLE > 20)
 DAY = 86_400
-# Of the webhooks of four types so many arrive; the hourly and daily tasks find the rest.
+# The number of webhooks of four types that arrive; the hourly and daily tasks find the rest.
 _ARRIVING = 0.5
 
 

@@ -1,4 +1,4 @@
-"""Credits follow the money back and forth: what is taken back is a function of what is returned."""
+"""Credits follow the money back and forth: credits taken back are a function of the money returned."""
 
 import random
 import secrets
@@ -220,7 +220,7 @@ def _spend(payer: Payer, credits: int) -> int:
 
 
 def _assert_holdable(payer: Payer) -> None:
-    """What is there can be held, and not one credit more; who owes can hold nothing."""
+    """The balance can be held, and not one credit more; a debtor can hold nothing."""
     with pytest.raises(InsufficientCredits):
         place_hold(user=payer.user, credits=max(payer.balance, 0) + 1, key=secrets.token_hex(8))
     if payer.balance > 0:

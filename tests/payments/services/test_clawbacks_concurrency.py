@@ -47,7 +47,7 @@ def test_refunds_and_disputes_are_clawed_back_once_by_concurrent_workers(
 
     answers = at_once(random.sample(calls, len(calls)))
     assert [answer for answer in answers if isinstance(answer, DomainError)] == []
-    # Who was told to wait comes again.
+    # The delayed caller retries.
     events.process_due(now=double.now() + timedelta(hours=1))
     repairs.claw_back_missed_money(now=double.now())
 

@@ -1,7 +1,7 @@
 """
 Events may come in any order, late or repeatedly: the final rows are the same.
 
-Each run tries a few new orders; EVENT_ORDERS says how many instead.
+Each run tries a few new orders; EVENT_ORDERS sets another number.
 """
 
 import json

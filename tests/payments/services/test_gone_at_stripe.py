@@ -1,4 +1,4 @@
-"""What somebody deletes, archives or detaches at Stripe: no request breaks, and the person goes on."""
+"""Objects deleted, archived or detached at Stripe: no request breaks, and the customer can continue."""
 
 import secrets
 from collections.abc import Callable

@@ -32,7 +32,7 @@ SUBSCRIBER, PERMANENT = BadgeTrack.SUBSCRIBER, BadgeTrack.PERMANENT
 
 @pytest.fixture
 def subscriber(fake: FakeBilling, user: User, amount: int) -> Payer:
-    """A user whose first month is paid out, at a rate whose money is worth more experience than its units."""
+    """A user whose first month is paid out, at a rate that pays more experience for the money than for its units."""
     PayoutRate.objects.filter(currency="usd").update(experience_per_minor_unit=random.randint(2, 9))
     payer = Payer(fake, user).with_card()
     payer.upsert(amount)

@@ -83,7 +83,7 @@ def _assert_gapless(double: DoubleAccount, payer: Payer, beginning: datetime, am
 
 
 def _months_after(anchor: datetime, number: int) -> datetime:
-    """Return the same day and second so many months later, or the month's last day where it has none."""
+    """Return the same day and second this number of months later, or the month's last day where it has none."""
     years, month = divmod(anchor.month - 1 + number, 12)
     for day in range(anchor.day, 27, -1):
         try:

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
-    """Return somebody whose first month is paid out."""
+    """Return a subscriber whose first month is paid out."""
     payer = Payer(fake, user).with_card()
     payer.upsert(amount)
     process(fake)
@@ -196,7 +196,7 @@ def test_support_sees_what_it_takes_back_and_sends_exactly_that(
     assert shown.amount_minor == 1
     sent = {**page.context["form"].initial, "reason": "unhappy"}
     assert clerk.post(url, {**sent, "reason": " "}).context["form"].errors.keys() == {"reason"}
-    # Somebody has changed the page: it would take back something else than it said.
+    # The figures changed after the preview: it would take back another amount than shown.
     other = clerk.post(url, {**sent, "amount_minor": amount})
     assert "It would take back something else" in messages_of(other).replace("it would", "It would")
     assert everything() == before

@@ -131,7 +131,7 @@ def test_while_another_change_is_running_no_subscription_is_created(
     BillingOperation.objects.create(
         user=payer.user, kind="create-subscription", parameters={"other": "one"}, created_at=double.now()
     )
-    # Making the captured card the default is no change of a subscription.
+    # Making the captured card the default does not change a subscription.
     assert get_billing_client().has_payment_method(customer_id=payer.customer.stripe_customer_id)
     with refused(BillingInProgress) as refusal:
         payer.upsert(amount)

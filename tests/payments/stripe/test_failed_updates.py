@@ -11,7 +11,7 @@ from tests.payments.stripe_accounts import DoubleAccount
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("impatient")]
 KEY = "the-key"
-# What is asked of a subscription that costs `amount` and goes on: another amount, another end, or both.
+# Requests for a renewing subscription that costs `amount`: another amount, another end, or both.
 CHANGES: dict[str, dict[str, Any]] = {
     "amount": {"amount_minor": 4_321, "cancels_at_period_end": False},
     "end": {"amount_minor": None, "cancels_at_period_end": True},

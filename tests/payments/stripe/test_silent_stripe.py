@@ -1,4 +1,4 @@
-"""A Stripe that accepts connections and says nothing keeps no caller waiting for long."""
+"""A Stripe that accepts connections and never answers delays callers only briefly."""
 
 import socket
 import threading
@@ -54,7 +54,7 @@ def test_few_threads_wait_for_it_and_then_none(
 
     with ThreadPoolExecutor(12) as threads:
         list(threads.map(call_with_others, range(12)))
-    # Two may wait. Where the machine stood still, two more took the places of the first who gave up.
+    # Two may wait. Where the machine stalled, two more took the places of the first who gave up.
     assert 1 <= len(set(thread_ids)) <= 4
     before = len(thread_ids)
     call(0)

@@ -1,4 +1,4 @@
-"""What somebody with all rights in the database changes under a root is found: in the database, and in an export."""
+"""Changes under a root by a database superuser are found: in the database, and in an export."""
 
 import secrets
 from collections.abc import Callable
@@ -89,7 +89,7 @@ def _rewritten_root(ledger: Covered) -> str:
 
 
 def _root_of_another_key(ledger: Covered) -> str:
-    """The same, signed with a key that nobody knows."""
+    """The same, signed with an unknown key."""
     _rewritten_root(ledger)
     root = LedgerRoot.objects.earliest("number")
     with override_settings(LEDGER_SIGNING_KEY=signing_key()):

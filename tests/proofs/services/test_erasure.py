@@ -33,7 +33,7 @@ def test_an_erased_person_leaves_numbers_that_verify() -> None:
         )
     mine = prove(CreditEntry.objects.filter(account__user=ledger.user))
     assert [proof.disclosed for proof in mine] == [{}] * 4
-    # Whoever comes back is a person with words again.
+    # A user who returns has readable entries again.
     grant(ledger.user, 9)
     assert audited() == []
 

@@ -1,4 +1,4 @@
-"""Roots cover what is committed, and nothing slips under them afterwards."""
+"""Roots cover committed entries, and nothing slips under them afterwards."""
 
 import json
 import secrets
@@ -60,7 +60,7 @@ def _row() -> leaf_texts.EntryRow:
 
 
 def test_equal_entries_have_unequal_leaves(db: None) -> None:
-    """Nobody can guess an entry and look for its hash in somebody else's proof."""
+    """A user cannot guess an entry and find its hash in another user's proof."""
     covered_ledger()
     tree = RootTree.objects.earliest("root")
     leaf = leaf_texts.leaf_text(_row(), leaf_texts.Hidden("", ""), bytes(tree.seed))

@@ -160,7 +160,7 @@ def test_a_profile_that_has_moved_to_another_key_manager_is_served_there(
     profile: Profile, user: User, new_call: NewCall, services: Services
 ) -> None:
     assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
-    # What is remembered is a key manager of the profile that does not own it any more.
+    # The stored key manager does not own the profile any more.
     former = services.world.deploy_stray_key_manager(profile.profile_address)
     RelayTransaction.objects.update(key_manager_address=former)
     answer = post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=5)))
@@ -186,7 +186,7 @@ def test_a_call_that_failed_is_repeated_without_a_token_so_often_and_no_more(
         settle()
         flaky.flip()
     assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Failed"}
-    # Repeats by third parties use up nobody's rate.
+    # Repeats by third parties use up no user's rate.
     settings.LSP15_SIGNER_RATE = "1/day"
     before, requests_before = everything(), node.requests
     for _ in range(3):
@@ -195,7 +195,7 @@ def test_a_call_that_failed_is_repeated_without_a_token_so_often_and_no_more(
         )
         assert members == {"maximum": 2}
     assert (everything(), node.requests) == (before, requests_before)
-    # Another call of the same controller goes on, and so does this one with a token.
+    # Another call of the same controller is accepted, and so is this one with a token.
     another = new_call(payload=execute_payload(flaky.address), channel=11)
     assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, another)).status == 200
     again = wallet.post(EXECUTE, execute_body(call))

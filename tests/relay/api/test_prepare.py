@@ -1,4 +1,4 @@
-"""POST /api/relay/prepare on the wire: what is to be signed, what it costs, and why it would be refused."""
+"""POST /api/relay/prepare on the wire: the data to sign, the cost, and the reason of a refusal."""
 
 import secrets
 from collections.abc import Callable

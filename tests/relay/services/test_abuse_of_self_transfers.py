@@ -45,7 +45,7 @@ def meter(services: Services, user: User, chain: Chain) -> LossMeter:
 
 @pytest.fixture
 def finish(chain: Chain, settings: Settings) -> Callable[..., None]:
-    """Return a function that has everything sent and settled, so many seconds from now."""
+    """Return a function that has everything sent and settled, a number of seconds from now."""
 
     def run(seconds: float = 0) -> None:
         for _ in range(3):
@@ -123,7 +123,7 @@ def test_a_node_that_refuses_everything_stops_costing_when_the_budget_is_used_up
     cancelled = [row for row in rows if row.attempts.count() == 2]
     assert 0 < len(cancelled) < len(rows)
     finish()
-    # The others went on: the node takes them now.
+    # The others are replaced: the node takes them now.
     statuses = list(RelayTransaction.objects.order_by("status").values_list("status", flat=True))
     assert statuses == ["Cancelled"] * len(cancelled) + ["Success"] * (len(rows) - len(cancelled))
     meter.assert_at_most(settings.RELAY_LOSS_PER_HOUR_WEI)
@@ -217,7 +217,7 @@ def test_the_spike_that_once_cost_7942_credits_costs_what_the_limits_allow(
     chain.set_base_fee(20 * GWEI)
     track(now=later(settings.RELAY_REPLACE_SECONDS + 1))
     assert row.attempts.count() == spike.attempts
-    # The spike lasts: whoever pays enough is mined in it, the others afterwards.
+    # The spike lasts: calls that pay enough are mined in it, the others afterwards.
     broadcast_all()
     chain.set_base_fee(20 * GWEI)
     finish()

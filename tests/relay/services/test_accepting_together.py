@@ -57,7 +57,7 @@ def _request(user: User, call: RelayCall) -> CallRequest:
 
 
 def _relayed(*items: CallRequest | ApprovedCall) -> list[str | ReadCall | ApprovedCall | Exception]:
-    """Take these as far as one pass takes them; nobody leaves meanwhile."""
+    """Take these as far as one pass takes them; no caller leaves meanwhile."""
     return submission.relay_together(items, lambda: set(range(len(items))))
 
 

@@ -39,7 +39,7 @@ class Work:
 
 @pytest.fixture
 def work() -> Work:
-    """Return a run that waits until it is told to proceed."""
+    """Return a run that waits until `proceed` is set."""
     return Work()
 
 

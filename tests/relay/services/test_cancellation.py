@@ -122,7 +122,7 @@ def test_a_call_that_expires_in_the_pool_is_replaced(
         assert getattr(cancellation, fee) * 8 >= getattr(call, fee) * 9
     assert settle() == 1
     row.refresh_from_db()
-    # The self-transfer is nothing that its wallet has ever heard of.
+    # The self-transfer is unknown to its wallet.
     assert (row.status, row.transaction_hash) == ("Expired", answered)
     assert balance_of(user) == before
     assert_next_call_succeeds(accept, settle, row.relayer, chain)

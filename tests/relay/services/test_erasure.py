@@ -1,4 +1,4 @@
-"""What an erased person has handed in blocks nobody who signs in with the same profile later."""
+"""Calls of an erased user do not block a later user of the same profile."""
 
 from collections.abc import Callable
 

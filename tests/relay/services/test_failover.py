@@ -33,7 +33,7 @@ def another_call(
     create_profile: Callable[..., Profile],
     open_account: Callable[..., User],
 ) -> Callable[[], RelayTransaction]:
-    """Return a function that has a call of somebody else accepted."""
+    """Return a function that has another user's call accepted."""
     profile = create_profile()
     owner = open_account(profile)
 
@@ -46,7 +46,7 @@ def another_call(
 
 
 def fail_over(*, losing: RelayTransaction) -> Relayer:
-    """Let another server be the primary, which never heard of this call; return the relayer as it was before it."""
+    """Let another server be the primary, which lacks this call; return the relayer as it was before it."""
     relayer = losing.relayer
     tamper("DELETE FROM relay_attempt WHERE relay_transaction_id = %s", losing.pk)
     tamper("DELETE FROM relay_relaytransaction WHERE id = %s", losing.pk)
@@ -68,7 +68,7 @@ def test_what_the_pool_knows_is_not_used_again(
     relayer = fail_over(losing=lost)
     taken = relayer.next_account_nonce
 
-    # Until the nodes were asked, nobody takes a call, whatever they would know.
+    # Until the nodes were asked, no relayer takes a call.
     with pytest.raises(RelayersBusy):
         another_call()
     with node_away(), pytest.raises(NodeUnavailable):
@@ -80,7 +80,7 @@ def test_what_the_pool_knows_is_not_used_again(
     relayer.refresh_from_db()
     assert (relayer.next_account_nonce, relayer.state) == (taken + 1, "quarantined")
     assert f"the nodes know its account nonces {taken} to {taken}, and no row does" in caplog.text
-    # The other relayers lost nothing, and go on.
+    # The other relayers lost nothing, and keep working.
     other = another_call()
     assert other.relayer != relayer
     broadcast_all()

@@ -32,7 +32,7 @@ def test_a_stranger_who_pays_tips_in_quiet_blocks_moves_no_price(
     settle()
 
     assert chain.pay_tips(*[tip_gwei * GWEI] * 11) <= most_spent_wei
-    # Whoever took the median of recent blocks would offer this.
+    # The median of recent blocks would be this.
     assert statistics.median(chain.recent_tips(_BLOCKS)) == tip_gwei * GWEI
 
     after = accept(channel=channel)

@@ -25,7 +25,7 @@ SOON, LATER = 1, 11
 
 @pytest.fixture
 def relayer(relayers: list[Relayer]) -> Relayer:
-    """Return a relayer whose next account nonce was taken by nobody."""
+    """Return a relayer whose next account nonce no call has taken."""
     Relayer.objects.filter(pk=relayers[0].pk).update(next_account_nonce=F("next_account_nonce") + 1)
     return Relayer.objects.get(pk=relayers[0].pk)
 

@@ -187,7 +187,7 @@ def test_without_a_budget_nothing_is_cancelled_and_with_one_it_is(
     row.refresh_from_db()
     other.refresh_from_db()
     assert (row.terminal_status, row.attempts.count()) == ("", 1)
-    # What costs the service nothing goes on.
+    # Calls that cost the service nothing are still accepted.
     assert other.status == "Submitted"
 
     settings.RELAY_LOSS_PER_HOUR_WEI = 10**16
@@ -232,7 +232,7 @@ def test_a_bumped_cancellation_needs_a_budget_too(
 class TestUnvettedCode:
     @pytest.fixture
     def untrusted(self, services: Services, chain: Chain, settings: Settings) -> Profile:
-        """A profile of unvetted code, which the service relays for all the same."""
+        """A profile of untrusted code, which the service still relays for."""
         settings.CHAIN_TRUST = "open"
         return services.world.deploy_untrusted_profile()
 

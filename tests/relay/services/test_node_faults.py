@@ -1,4 +1,4 @@
-"""A node does something wrong between signing and settlement: the call ends as the chain says, at its cost."""
+"""A node does something wrong between signing and settlement: the call ends as on the chain, at its cost."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -83,7 +83,7 @@ def loop(services: Services) -> Iterator[Loop]:
 
 @pytest.fixture
 def make(services: Services, chain: Chain, loop: Loop) -> Iterator[Callable[..., Nodes]]:
-    """Return a function that puts so many nodes in place of the one."""
+    """Return a function that puts several nodes in place of the one."""
     made: list[Nodes] = []
 
     def run(count: int, fault: str = "") -> Nodes:
@@ -134,7 +134,7 @@ SURVIVED: dict[str, Callable[[Nodes], None]] = {
     "pool is full": _refuses("txpool is full"),
     "lost broadcast": _does(lambda: node_faults.lost_broadcast),
 }
-# What nobody can tell is wrong where there is only one node.
+# Faults that cannot be detected where there is only one node.
 UNDETECTABLE: dict[str, tuple[Callable[[Nodes], None], str]] = {
     "receipt of a revert": (_does(lambda: changed(node_faults.reverted_receipts)), "Failed"),
     "receipt of twice the gas": (_does(lambda: changed(node_faults.costly_receipts)), "Success"),
@@ -144,7 +144,7 @@ EVERY = {**SURVIVED, **{name: cause for name, (cause, _) in UNDETECTABLE.items()
 
 
 def _assert_true_to_chain(row: RelayTransaction, chain: Chain) -> None:
-    """The call was executed once, and was charged what its receipt says."""
+    """The call was executed once, and was charged its receipt's cost."""
     row.refresh_from_db()
     receipts = [
         receipt for attempt in row.attempts.all() if (receipt := chain.receipt(attempt.transaction_hash))
@@ -181,7 +181,7 @@ def test_with_one_node_the_call_ends_as_the_chain_says_once_the_fault_is_over(
 def test_one_node_alone_is_believed(
     accept: Accept, chain: Chain, make: Callable[..., Nodes], fault: str
 ) -> None:
-    """As the table in docs/reliability.md says: the loss is bounded by the hold."""
+    """As in the table of docs/reliability.md: the loss is bounded by the hold."""
     nodes = make(1, fault)
     row = accept()
     cause, status = UNDETECTABLE[fault]
@@ -204,7 +204,7 @@ def test_with_two_nodes_no_fault_of_one_ends_a_call_differently(
     next_nonces = dict(Relayer.objects.values_list("pk", "next_account_nonce"))
     EVERY[fault](nodes)
     nodes.tick(chain, 3)
-    # The other node has taken it, so the chain has it already; what is settled is true.
+    # The other node has taken it, so the chain has it already; the settlement is correct.
     assert chain.receipt(row.transaction_hash) is not None
     row.refresh_from_db()
     assert row.status in {"Submitted", "Success"}

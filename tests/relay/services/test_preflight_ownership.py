@@ -1,4 +1,4 @@
-"""Whose key manager and whose code it is: what is refused before anything is stored."""
+"""Ownership of key managers and trust in code: refusals before anything is stored."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -192,6 +192,6 @@ def test_an_ownership_refusal_holds_nothing(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     call = claim(services, profile, random_address())
-    # What the rows say, and the active transaction again before the refusal is believed.
+    # The rows, and the active transaction again before the refusal is believed.
     with django_assert_num_queries(2), pytest.raises(KeyManagerNotFound):
         execute(user=user, call=call, now=timezone.now())

@@ -21,10 +21,10 @@ from users.models import User
 pytestmark = pytest.mark.django_db
 Accept = Callable[..., RelayTransaction]
 
-# What the rows say; BEGIN, the slots, the rows, COMMIT.
+# The rows; BEGIN, the slots, the rows, COMMIT.
 OF_EXECUTE = 5
 OF_REPEAT = 1
-# Relayers, attempts, settled blocks that are not final; what the block says of each of three relayers, since never all
+# Relayers, attempts, settled blocks that are not final; the block's state of each of three relayers, since never all
 # of them are locked at once; what calls that ended have cost the service.
 OF_TICK = 8
 # Another block is final.
@@ -93,7 +93,7 @@ def test_tracking_and_settling_a_block_cost_a_constant(
     django_assert_num_queries: DjangoAssertNumQueries,
     count: int,
 ) -> None:
-    # A chain so long that each new block makes another one final.
+    # A chain long enough that each new block makes another one final.
     chain.mine(100)
     settle()
     Badge.objects.update(credits_back_percent=Decimal("0.5"))

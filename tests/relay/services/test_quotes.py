@@ -238,7 +238,7 @@ def test_many_quotes_through_a_spike_and_reverts(
     settings: Settings,
     settle: Settle,
 ) -> None:
-    """QUOTES=1000 makes it a thousand; nobody pays more than quoted, and what the service loses is in its budget."""
+    """QUOTES=1000 makes it a thousand; no user pays more than quoted, and the service's loss is within its budget."""
     settings.RELAY_USER_SHARE_PERCENT = 100
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = settings.RELAY_CANCELLED_CALLS_PER_DAY = 10**6
     settings.RELAY_USER_LOSS_PER_HOUR_WEI = 10**16

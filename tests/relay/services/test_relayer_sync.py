@@ -127,7 +127,7 @@ def test_a_key_that_was_used_elsewhere_is_quarantined_until_it_is_resumed(
 
 
 def _claim_ahead(monkeypatch: pytest.MonkeyPatch, *relayers: Relayer, by: int) -> None:
-    """Have the node say that these relayers have sent more transactions than we know of."""
+    """Have the node report that these relayers have sent more transactions than we know of."""
     addresses, read_chain = {row.address for row in relayers}, JsonRpcChainClient.read_chain
 
     def read_ahead(client: JsonRpcChainClient, **arguments: Any) -> ChainView:
@@ -153,7 +153,7 @@ def test_the_only_node_is_not_believed_that_most_keys_were_used_elsewhere(
         assert list(Relayer.objects.order_by("pk").values_list("synced_at", flat=True)) == [
             row.synced_at for row in rows
         ]
-    # It says the truth again, and all goes on by itself.
+    # It reports the truth again, and sending resumes by itself.
     relay_relayers.sync(now=timezone.now())
     assert {row.state for row in Relayer.objects.all()} == {"active"}
     assert [row.next_account_nonce for row in Relayer.objects.order_by("pk")] == [

@@ -1,8 +1,8 @@
 """
-Random histories with reorganisations on a real node: in the end the books are what the final chain says.
+Random histories with reorganisations on a real node: in the end the books match the final chain.
 
 A history makes calls, sends, mines, settles, replaces, cancels and repeats, while blocks are reorganised 1 to 6 deep:
-their transactions are included again, in another order, or gone. `REORG_HISTORIES` says how many are played, and
+their transactions are included again, in another order, or gone. `REORG_HISTORIES` sets how many are played, and
 `REORG_SEED` with which the first begins.
 """
 
@@ -68,7 +68,7 @@ class History:
         self.age = 0.0
         self.snapshot: tuple[str, int] | None = None
         self.made: Counter[str] = Counter()
-        # What is older than any reorganisation stays.
+        # Blocks older than any reorganisation stay.
         chain.mine(_FINAL_DEPTH)
 
     @property
@@ -167,7 +167,7 @@ class History:
             _, call = self.rng.choice(self.calls)
             try:
                 self.chain.execute_externally(call)
-            except Exception:  # noqa: BLE001 - it is not due, or was executed: then nobody can
+            except Exception:  # noqa: BLE001 - it is not due, or was executed already
                 self.made["no external execution"] += 1
 
     def use_key_elsewhere(self) -> None:

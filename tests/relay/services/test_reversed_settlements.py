@@ -39,7 +39,7 @@ CREDITS = 10_000
 
 
 def resend() -> int:
-    """Send again what is not mined. What a reorganisation removed does not wait for its time."""
+    """Send unmined transactions again. Those that a reorganisation removed are sent at once."""
     return broadcasting.resend(now=timezone.now())
 
 
@@ -582,7 +582,7 @@ def test_a_worker_that_was_away_compares_what_was_settled_before(
 ) -> None:
     row = accept()
     settle()
-    # Far more blocks than are watched come while nobody looks; the call is in none of them.
+    # Far more blocks than are watched pass unread; the call is in none of them.
     chain.reorganise(settings.CONFIRMATIONS)
     chain.mine(settings.FINALITY_BLOCKS * 2)
     track()

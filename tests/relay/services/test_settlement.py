@@ -48,7 +48,7 @@ def flaky(services: Services, chain: Chain) -> Flaky:
 
 
 def cost_on_chain(chain: Chain, transaction_hash: str) -> int:
-    """Return what the chain says the transaction burned, in credits."""
+    """Return the transaction's burned fees on the chain, in credits."""
     receipt = chain.receipt(transaction_hash)
     assert receipt is not None
     wei = int(receipt["gasUsed"], 16) * int(receipt["effectiveGasPrice"], 16)

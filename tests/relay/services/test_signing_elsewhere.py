@@ -56,7 +56,7 @@ def answers_lost() -> Iterator[None]:
 
 @contextmanager
 def away() -> Iterator[None]:
-    """Let the signer be reached by nobody."""
+    """Make the signer unreachable."""
     with patch.object(SignerClient, "sign", side_effect=SignerAway("as a test wants it")):
         yield
 
@@ -156,7 +156,7 @@ def test_what_cannot_be_signed_in_time_is_given_up_and_its_account_nonce_used_up
     watch = GapWatch()
     head = get_chain_client().head()
     for seconds in (0, 20):
-        assert watch.fill(head=head, now=later(seconds)) == 0  # It waits, so it is no gap.
+        assert watch.fill(head=head, now=later(seconds)) == 0  # It waits, so it is not a gap.
     with away():
         unsigned.sweep(now=later(settings.RELAY_UNSIGNED_SECONDS + 1))
     assert not UnsignedCall.objects.exists()

@@ -1,4 +1,4 @@
-"""Accepting a call: what is held and charged, repeats, and how far an account may go into debt."""
+"""Accepting a call: holds and charges, repeats, and how far an account may go into debt."""
 
 import secrets
 from collections.abc import Callable

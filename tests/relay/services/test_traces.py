@@ -100,7 +100,7 @@ def test_all_processes_choose_the_same_calls(monkeypatch: pytest.MonkeyPatch) ->
         chosen.append([span.context.trace_id for span in spans.get_finished_spans()])
     tracing.use(None)
     assert chosen[0] == chosen[1]
-    # Of 400, a quarter: further away than six standard deviations is no chance.
+    # Of 400, a quarter: more than six standard deviations away is not chance.
     assert 48 < len(chosen[0]) < 152
 
 

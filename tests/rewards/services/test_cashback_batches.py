@@ -190,7 +190,7 @@ def test_one_that_was_released_before_undoes_all() -> None:
     with pytest.raises(HoldReleased):
         settle({good: 40, bad: 40})
     assert everything() == before
-    # Released once more is no contradiction.
+    # A second release is not a contradiction.
     settle({good: 40, bad: 0})
     assert CreditHold.objects.get(pk=good).captured_amount == 40
 

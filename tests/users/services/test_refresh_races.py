@@ -1,4 +1,4 @@
-"""Twenty exchanges of one token at once: one living session, one child."""
+"""Twenty exchanges of one token at once: one session left, one child."""
 
 from datetime import timedelta
 

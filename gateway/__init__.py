@@ -1,4 +1,4 @@
-"""The wiring of the credit relay gateway: settings, routes and workers, above its admin kit and chain access."""
+"""The project package: settings, routes and Celery; below them the admin kit, the web layer and chain access."""
 
 from gateway.celery import app as celery_app
 

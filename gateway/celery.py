@@ -1,7 +1,7 @@
 """
 The Celery application, and beat's scheduler.
 
-Messages only start work earlier: what is to be done is in rows of PostgreSQL.
+Messages only start work earlier: the work itself is in rows of PostgreSQL.
 """
 
 import logging
@@ -26,20 +26,20 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
 app = Celery("gateway")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-# A task's log lines carry the id of the request that asked for it.
+# A task's log lines carry the id of the request that sent it.
 app.steps["worker"].add(DjangoStructLogInitStep)
-# In the worker of relay calls, two loops that need no message. Given by name, because it needs the loaded models.
+# The relay worker's two loops, which need no messages. Given by name, because the module needs loaded models.
 app.steps["worker"].add("relay.worker:RelayLoops")
 
 
 class QoS(redis_transport.QoS):
     """
-    Counts the messages that a worker has taken and not acknowledged, up to its prefetch limit.
+    Counts a worker's unacknowledged messages, up to its prefetch limit.
 
-    If an acknowledgement does not reach Redis, kombu's own class keeps counting the message: after as many of them as
-    the prefetch limit, the worker takes no more messages, although Redis is back. If the connection is already closed,
-    kombu raises an error that ends the worker. This class stops counting the message in both cases. Redis delivers the
-    message again after the visibility timeout.
+    If an acknowledgement does not reach Redis, kombu's class keeps counting the message. Once the prefetch limit is
+    reached, the worker takes no more messages, even after Redis has recovered. If the connection is already closed,
+    kombu raises an error that ends the worker. This class stops counting the message in both cases. Redis redelivers
+    the message after the visibility timeout.
     """
 
     def ack(self, delivery_tag: str) -> None:
@@ -92,8 +92,8 @@ def keep_one_connection(**_: object) -> None:
     """
     Keep one connection to the database for each thread of this worker process.
 
-    Otherwise a pool, with its threads, would be opened and closed around every task. The connection
-    is checked before each task, because nobody waits for a task who could repeat it.
+    Otherwise a pool, with its threads, would be opened and closed around every task. The connection is checked before
+    each task, because no caller would retry the task.
     """
     for wrapper in connections.all():
         wrapper.settings_dict["OPTIONS"].pop("pool", None)
@@ -102,13 +102,13 @@ def keep_one_connection(**_: object) -> None:
 
 @signals.worker_process_init.connect
 def report_durations(**_: object) -> None:
-    """Begin to report, in each process of a pool that forks; the relay worker begins with its loops."""
+    """Start reporting durations in each forked process; the relay worker starts it with its loops."""
     metrics.reporter().start()
 
 
 @signals.worker_ready.connect
 def compare_functions(**_: object) -> None:
-    """Log which functions of the database differ from the code."""
+    """Log the functions of the database that differ from the code."""
     sql_functions.log_differing()
 
 
@@ -125,7 +125,7 @@ def record_end(*, task: Any, state: str | None, **_: object) -> None:
 
 @signals.heartbeat_sent.connect
 def worker_is_alive(**_: object) -> None:
-    """Show this worker's health check that it is connected and not stuck."""
+    """Renew the file of the health check: this worker is connected and not stalled."""
     tasks.touch_alive_file()
 
 
@@ -134,16 +134,15 @@ logger = logging.getLogger(__name__)
 
 class Clock(PersistentScheduler):
     """
-    Sends due tasks. If one cannot be sent, the next one does the work, which PostgreSQL holds.
+    Sends due tasks. If a message cannot be sent, the task's next run does the work.
 
-    The beginning of an outage is one line at WARNING and its end another; any other
-    failure is logged in full every time.
+    The start and the end of an outage are logged once each, as WARNING; other errors are logged every time.
     """
 
     _is_out = False
 
     def tick(self, *args: Any, **options: Any) -> float:
-        """Send what is due, and show the health check that the clock is running."""
+        """Send due tasks, and renew the file of the health check."""
         tasks.touch_alive_file()
         return float(super().tick(*args, **options))
 
@@ -155,10 +154,8 @@ class Clock(PersistentScheduler):
                 logger.exception("%s cannot be sent", entry.name)
             elif not self._is_out:
                 self._is_out = True
-                logger.warning(
-                    "broker away, ticks are missed from now on: %s", type(error.__context__).__name__
-                )
+                logger.warning("broker unavailable, tasks are not sent: %s", type(error.__context__).__name__)
             return
         if self._is_out:
             self._is_out = False
-            logger.warning("broker back, ticks go on with %s", entry.name)
+            logger.warning("broker available again, tasks are sent, first %s", entry.name)

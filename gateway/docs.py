@@ -1,6 +1,6 @@
 """
-What integrators read: the OpenAPI document with Swagger UI and ReDoc from our own static files, and a
-page for each error code, made from the docstrings.
+Documentation for integrators: the OpenAPI document, Swagger UI and ReDoc from local static files, and a page for each
+error code, made from the docstrings.
 """
 
 import functools
@@ -40,7 +40,7 @@ _PAGE = {**_PUBLIC, "renderer_classes": (TemplateHTMLRenderer,)}
 
 @gzip_page
 def description(request: HttpRequest) -> HttpResponse:
-    """Answer the OpenAPI document. It is the same for everybody and expensive, so a process makes it once."""
+    """Return the OpenAPI document. Building it is expensive, so each process builds it once."""
     return HttpResponse(_document(), content_type=OpenApiJsonRenderer.media_type, headers=_FILE)
 
 
@@ -52,16 +52,16 @@ def _document() -> bytes:
 
 
 def paths_as_documented(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Show each path without the trailing slash that it also works with; drf-spectacular calls this."""
+    """Remove the optional trailing slash from all paths; a hook of drf-spectacular."""
     return [(path.rstrip("/") or "/", *others) for path, *others in endpoints]
 
 
 def ready_for_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """
-    Say what generators of clients need to know; drf-spectacular calls this.
+    Adapt the document for client generators; a hook of drf-spectacular.
 
-    Every 429 and 503 shows the header Retry-After, and what takes no token says so. Defaults of request members become
-    words, because generators take a member that has a default for one that is always there.
+    Every 429 and 503 has the header Retry-After, and operations without a token declare this. Defaults of request
+    members become text, because generators treat a member with a default as always present.
     """
     for operations in result["paths"].values():
         for operation in operations.values():
@@ -90,7 +90,7 @@ class Entry:
 
 
 def catalogue() -> list[Entry]:
-    """Return every error that the routes can answer, by status and code."""
+    """Return all errors of the routes, by status and code."""
     return sorted(map(_entry, all_errors()), key=lambda entry: (entry.status, entry.code))
 
 

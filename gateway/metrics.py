@@ -1,8 +1,7 @@
 """
 GET /metrics, for a Prometheus server that has the token.
 
-The gauges come from the collectors that the apps register; those of beat, the workers and the
-messages between them are here.
+The apps register collectors for their gauges; this module has those of beat, the workers and the broker.
 """
 
 import hmac
@@ -30,30 +29,30 @@ _DAY = 86_400.0
 
 @register
 def differing_functions() -> Iterator[Metric]:
-    """Yield how the database compares with the code of this process, in one statement."""
+    """Yield the number of database functions that differ from this process's code, in one statement."""
     yield gauge(
         "sql_functions_differing",
-        "Functions that the database lacks, or has with another definition than the code.",
+        "Functions that are missing in the database or differ from the code.",
         len(sql_functions.differing()),
     )
 
 
 @register
 def periodic_tasks() -> Iterator[Metric]:
-    """Yield what Redis holds, in one round trip; while it is away, yield only that."""
+    """Yield the gauges stored in Redis, in one round trip; while it is unavailable, only that gauge."""
     yield gauges(
         "periodic_task_period_seconds",
-        "How often beat sends the task.",
+        "Seconds between two runs of the task.",
         "task",
         {str(entry["task"]): _period(entry["schedule"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()},
     )
     recorded = tasks.read_heartbeats(queues=_QUEUES)
-    yield gauge("redis_up", "1 where Redis answered just now.", recorded is not None)
+    yield gauge("redis_up", "Whether Redis answered (1) or not (0).", recorded is not None)
     if recorded is None:
         return
     yield gauges(
         "periodic_task_ended_timestamp_seconds",
-        "When the task last ended, however it did, in unix seconds.",
+        "When the task last ended, with or without an error, in unix seconds.",
         "task",
         recorded.ended,
     )
@@ -67,7 +66,7 @@ def periodic_tasks() -> Iterator[Metric]:
 
 
 def _period(schedule: Any) -> float:
-    """Return the seconds between two runs. A task at a fixed time runs once a day here."""
+    """Return the seconds between two runs; tasks at a fixed time run once a day."""
     return _DAY if isinstance(schedule, crontab) else float(schedule)
 
 
@@ -82,7 +81,7 @@ def exposition() -> bytes:
 
 class MetricsView(APIView):
     """
-    The service's gauges, for the operator only; without METRICS_TOKEN the page answers 404.
+    The service's metrics, for the operator only; 404 if METRICS_TOKEN is not set.
 
     The OpenAPI document does not describe this view.
     """
@@ -92,11 +91,11 @@ class MetricsView(APIView):
     permission_classes = (AllowAny,)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Check the token before anything else, even the method."""
+        """Check the token first, even before the method."""
         if not settings.METRICS_TOKENS:
             raise NotFound("There is nothing at this address.")
         if not _is_token(request.headers.get("Authorization", "")):
-            raise NotAuthenticated("This address needs the header Authorization: Bearer <METRICS_TOKEN>.")
+            raise NotAuthenticated("Send the header Authorization: Bearer <METRICS_TOKEN>.")
         super().initial(request, *args, **kwargs)
 
     def get(self, request: Request) -> HttpResponse:

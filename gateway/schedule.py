@@ -15,7 +15,7 @@ _TASKS: Schedule = {
     "payments-operations": {"task": "payments.resume_operations", "schedule": 60, "options": {"expires": 60}},
     "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
     "checkin-seeds": {"task": "checkin.keep_seeds", "schedule": 600, "options": {"expires": 600}},
-    # At fixed times, because an interval of a day would start over at each restart of beat.
+    # At fixed times, because a restart of beat would restart a daily interval.
     "payments-subscriptions": {
         "task": "payments.refresh_subscriptions",
         "schedule": crontab(hour="2", minute="20"),
@@ -39,7 +39,7 @@ _TASKS: Schedule = {
     "users-purge": {"task": "users.purge", "schedule": 3600},
     "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},
 }
-# Runs before the reconciliation, which reports what could not be caught up.
+# Runs before the reconciliation, which reports the remaining differences.
 _OF_STRIPE: Schedule = {
     "payments-money-back": {
         "task": "payments.claw_back",

@@ -269,7 +269,7 @@ RELAY_EXECUTE_RATE = RELAY_PREPARE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/mi
 RELAY_READ_RATE = "1200/minute"
 DASHBOARD_RATE = "600/minute"
 BILLING_RATE = CHECKIN_RATE = "60/minute"
-# The LSP-15 paths have no token: limited by network address, by signer, and by profile for signers never seen before.
+# The LSP-15 paths have no token: limited by network address, by signer, and by profile for unknown signers.
 LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
 LSP15_SIGNER_RATE, LSP15_NEW_SIGNER_RATE = "120/minute", "30/minute"
 # By network address.
@@ -316,7 +316,7 @@ CHAIN_BLOCK_SECONDS = env.integer("CHAIN_BLOCK_SECONDS", default=12, minimum=1)
 CHAIN_QUORUM = env.integer(
     "CHAIN_QUORUM", default=len(CHAIN_RPC_URLS) // 2 + 1, minimum=1, maximum=len(CHAIN_RPC_URLS)
 )
-# Where names and pictures of profiles on IPFS are read. Without it, none are shown.
+# The IPFS gateway for names and pictures of profiles. Without it, none are shown.
 IPFS_GATEWAY_URL = env.base_url("IPFS_GATEWAY_URL", default="")
 # A development stack sets a script with a test key, which stands in for the browser extension on the account page.
 DEV_EXTENSION_FILE = ""
@@ -324,7 +324,7 @@ DEV_EXTENSION_FILE = ""
 EXPLORER_URL = {42: "https://explorer.lukso.network", 4201: "https://explorer.testnet.lukso.network"}.get(
     CHAIN_ID, ""
 )
-# `open` also serves profiles with code that is not vetted, with a lower gas limit.
+# `open` also serves profiles with untrusted code, with a lower gas limit.
 CHAIN_TRUST = env.choice("CHAIN_TRUST", allowed=("strict", "open"), default="strict")
 
 # ------------ Credits and relaying ---------------------------------------------------------------------------
@@ -346,7 +346,7 @@ if SIGNER_URL and not SIGNER_URL.startswith(("unix:///", "https://")):
 RELAY_SIGNER = "remote" if SIGNER_URL else "local"
 if _PROCESS and _PROCESS not in processes.SIGNING:
     RELAY_SIGNER = "none"
-# A call that has an account nonce and cannot be signed is given up after this time.
+# A call that has an account nonce and cannot be signed is cancelled after this time.
 RELAY_UNSIGNED_SECONDS = 120
 if RELAY_SIGNER != "local":
     for _name in ("RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY"):
@@ -382,10 +382,10 @@ RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum
 # LUKSO's validators expect up to 1 gwei.
 RELAY_TIP_WEI = env.integer("RELAY_TIP_WEI", default=10**9)
 RELAY_TIP_CAP_WEI = env.integer("RELAY_TIP_CAP_WEI", default=2 * 10**9, minimum=1)
-# The most gas, in wei, that the service may lose in an hour: through all users together, and through each user.
+# The maximum gas, in wei, that the service may lose in an hour: for all users together, and per user.
 RELAY_LOSS_PER_HOUR_WEI = env.integer("RELAY_LOSS_PER_HOUR_WEI", default=5 * 10**16)
 RELAY_USER_LOSS_PER_HOUR_WEI = env.integer("RELAY_USER_LOSS_PER_HOUR_WEI", default=10**15)
-# How long a quote of `prepare` is valid. A longer time raises what the service may lose by it.
+# How long a quote of `prepare` is valid. A longer time increases the possible loss per quote.
 RELAY_QUOTE_SECONDS = 60
 # How long an accepted call waits for the chain to become cheap enough.
 RELAY_DEADLINE_SECONDS = env.integer("RELAY_DEADLINE_SECONDS", default=3600, minimum=60)
@@ -459,7 +459,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_timeout": 5,
     "socket_connect_timeout": 0.5,
     "visibility_timeout": 600,
-    # A message may be lost at once, since a periodic task finds its row.
+    # Messages need no retries, because periodic tasks find the rows.
     "max_retries": 0,
     **_sentinels,
 }
@@ -473,7 +473,7 @@ CELERY_BEAT_SCHEDULER = "gateway.celery:Clock"
 # Bearer tokens that may read /metrics. A list, so that a token can be rotated.
 METRICS_TOKENS = env.secrets("METRICS_TOKEN", default="")
 if any(len(text) < env.MIN_SECRET_LENGTH for text in METRICS_TOKENS):
-    raise ImproperlyConfigured(f"METRICS_TOKEN needs {env.MIN_SECRET_LENGTH} characters or more.")
+    raise ImproperlyConfigured(f"METRICS_TOKEN needs at least {env.MIN_SECRET_LENGTH} characters.")
 # Workers and beat touch this file for the health check of their container.
 ALIVE_FILE = env.optional("ALIVE_FILE")
 
@@ -483,10 +483,10 @@ _LOG_LEVEL = env.choice(
 )
 LOGGING = logging_settings(_LOG_LEVEL)
 configure_structlog()
-# Where errors are reported; empty for nowhere.
+# Where errors are reported; empty for no reports.
 SENTRY_DSN = env.secret("SENTRY_DSN", default="")
 
-# ------------ Staff: how they log in, for how long, and what one of them may do alone ------------------------
+# ------------ Staff: login, sessions and the limits of one person --------------------------------------------
 
 AUTH_USER_MODEL = "users.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
@@ -513,7 +513,7 @@ STAFF_ENVIRONMENT = env.optional("STAFF_ENVIRONMENT")
 UNFOLD = THEME
 # Hides the keys of other people's second factors.
 OTP_ADMIN_HIDE_SENSITIVE_DATA = True
-# What an authenticator app calls the account.
+# The issuer that authenticator apps show.
 OTP_TOTP_ISSUER = NAME
 # What staff may do in 24 hours without a second person, and the ceilings for everyone, even with approval. A bonus of
 # 5 % for a week counts 35 percent-days. Refunds count in hundredths of the currency that was paid.

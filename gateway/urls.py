@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 
 from gateway.metrics import MetricsView
 
-# Patterns are tried one after the other, so those that are asked for most come first.
+# Patterns are tried in order, so the most frequent paths come first.
 _CALLS = [path("", include("relay.api.views"))]
 _ADMIN = [path("admin/", admin.site.urls), path("admin", RedirectView.as_view(url="/admin/"))]
 _SERVICE = [

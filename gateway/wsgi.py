@@ -1,7 +1,7 @@
 """
 The entry point for any WSGI server, such as gunicorn.
 
-The image runs `gateway.web.rsgi` instead; `docs/deployment.md` lists what is missing here.
+The image runs `gateway.web.rsgi` instead; `docs/deployment.md` lists the differences.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What every package shares, as an app of Django, because leases are rows."""
+"""The shared parts as a Django app, because leases are rows."""
 
 from importlib import import_module
 
@@ -6,13 +6,13 @@ from django.apps import AppConfig
 
 
 class GatewayCommonConfig(AppConfig):
-    """The common parts, with the table of leases."""
+    """The shared parts and the table of leases."""
 
     name = "gateway.common"
     label = "gateway_common"
 
     def ready(self) -> None:
-        """Register the checks and the histograms, and report errors: all that needs the settings."""
+        """Register checks and histograms, and start error reporting."""
         import_module("gateway.common.checks")
         import_module("gateway.common.metrics").time_statements()
         import_module("gateway.common.sentry").start()

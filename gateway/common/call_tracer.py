@@ -17,12 +17,12 @@ from opentelemetry.trace import (
 
 from gateway.common.tracing import Span
 
-# The digest whose trace the next span belongs to, and whether that span is the call's root span.
+# The digest of the next span's trace, and whether it is the root span.
 _next: ContextVar[tuple[str, bool]] = ContextVar("next_span")
 
 
 class _CallIds(RandomIdGenerator):
-    """Takes a trace's id and the id of its root span from the call's digest; other span ids are random."""
+    """Derives the trace id and the root span's id from the call's digest; other span ids are random."""
 
     def generate_trace_id(self) -> int:
         digest, _ = _next.get()
@@ -34,14 +34,14 @@ class _CallIds(RandomIdGenerator):
 
 
 class CallTracer:
-    """Makes finished spans of relay calls. Every process samples the same calls, by the trace's id."""
+    """Creates finished spans of relay calls. Every process samples the same calls, by trace id."""
 
     def __init__(self, processor: SpanProcessor, *, percent: int) -> None:
         provider = TracerProvider(
             sampler=TraceIdRatioBased(percent / 100),
             resource=Resource.create({"service.name": "credit-relay-gateway"}),
             id_generator=_CallIds(),
-            # A collector that does not answer would delay the end of the process by up to 10 s.
+            # An unresponsive collector would delay the end of the process by up to 10 s.
             shutdown_on_exit=False,
         )
         provider.add_span_processor(processor)

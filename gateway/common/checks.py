@@ -1,7 +1,5 @@
 """
-System checks of the database: what must be set there, since the processes cannot set it for a session or a host.
-
-And what the apps' checks of secrets have in common.
+System checks of settings that must be made in PostgreSQL itself, and the shared check of secrets.
 """
 
 from collections.abc import Sequence
@@ -13,7 +11,7 @@ from django.db import OperationalError, connection
 
 from gateway.common.env import MIN_SECRET_LENGTH
 
-# What a session of the processes' role begins with. Of the role's own settings those for this database come first.
+# The initial settings of a session. A role's settings for this database override its general ones.
 _SETTINGS = """
 WITH own AS (
     SELECT DISTINCT ON (split_part(setting, '=', 1)) split_part(setting, '=', 1) AS name,
@@ -31,21 +29,19 @@ LEFT JOIN own USING (name)
 
 @register("gateway", deploy=True)
 def promises_are_safe(**_: Any) -> list[CheckMessage]:
-    """Warn where a hash could be answered and then be lost with one machine; it asks the database."""
+    """Warn if a returned hash could be lost when one machine fails. Queries the database."""
     try:
         values = read_settings()
     except OperationalError:
-        return [Warning("The database cannot be asked how it commits.", id="gateway.W001")]
+        return [Warning("The database's commit settings cannot be read.", id="gateway.W001")]
     warnings: list[CheckMessage] = []
     if values["synchronous_commit"] in {"off", "local"} and (
         values["synchronous_commit"] == "off" or settings.DATABASE_SYNCHRONOUS_STANDBY
     ):
-        text = (
-            f"synchronous_commit is {values['synchronous_commit']}: a commit is answered before it is safe."
-        )
+        text = f"synchronous_commit is {values['synchronous_commit']}: a commit returns before it is durable."
         warnings.append(Warning(text, hint="ALTER ROLE … RESET synchronous_commit", id="gateway.W002"))
     if settings.DATABASE_SYNCHRONOUS_STANDBY and not values["synchronous_standby_names"]:
-        text = "DATABASE_SYNCHRONOUS_STANDBY is set, and PostgreSQL waits for no standby."
+        text = "DATABASE_SYNCHRONOUS_STANDBY is set, but PostgreSQL waits for no standby."
         hint = "Set synchronous_standby_names, or have Patroni do it with synchronous_mode."
         warnings.append(Warning(text, hint=hint, id="gateway.W003"))
     return warnings
@@ -53,16 +49,16 @@ def promises_are_safe(**_: Any) -> list[CheckMessage]:
 
 @register("gateway", deploy=True)
 def limits_hold_behind_a_pooler(**_: Any) -> list[CheckMessage]:
-    """Warn where statements have no time limit, because a pooler of transactions passes none on."""
+    """Warn if statements have no timeout, because a transaction pooler does not pass one on."""
     if settings.DATABASE_POOLING == "session":
         return []
     try:
         limit = read_settings()["statement_timeout"]
     except OperationalError:
-        return [Warning("The database cannot be asked for its limits.", id="gateway.W001")]
+        return [Warning("The database's timeouts cannot be read.", id="gateway.W001")]
     if limit not in {"", "0"}:
         return []
-    text = "DATABASE_POOLING is transaction, and the processes' role has no statement_timeout."
+    text = "DATABASE_POOLING is transaction, but the processes' role has no statement_timeout."
     hint = "Run migrate with DATABASE_APPLICATION_ROLE, which sets the limits of that role."
     return [Warning(text, hint=hint, id="gateway.W004")]
 
@@ -76,10 +72,10 @@ def read_settings() -> dict[str, str]:
 def weak_secrets(
     name: str, *, others: Sequence[str], id: str, may_be_empty: bool = False
 ) -> list[CheckMessage]:
-    """Return an error where a secret of the setting is short, or is that of one of the other settings."""
+    """Return an error if a secret of the setting is too short or also used by one of the other settings."""
     secrets, taken = getattr(settings, name), {getattr(settings, other) for other in others}
     is_set = may_be_empty or bool(secrets)
     if is_set and all(len(text) >= MIN_SECRET_LENGTH and text not in taken for text in secrets):
         return []
-    text = f"{name} needs secrets of {MIN_SECRET_LENGTH} characters, and none that is {' or '.join(others)}."
-    return [Error(text, hint="Make one with: openssl rand -base64 48", id=id)]
+    text = f"{name} needs secrets of at least {MIN_SECRET_LENGTH} characters, different from {' and '.join(others)}."
+    return [Error(text, hint="Create one with: openssl rand -base64 48", id=id)]

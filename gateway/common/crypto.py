@@ -1,8 +1,8 @@
 """
-Secrets of other parties that we must be able to read, encrypted before they are stored.
+Encryption of other parties' secrets that the service must be able to read.
 
-Fernet (AES-128-CBC and HMAC-SHA256) under a key that is in the environment and not in the database, so that a
-copy of the database reveals none of them. The first key encrypts; all of them decrypt.
+Fernet (AES-128-CBC and HMAC-SHA256) with keys from the environment, so that a copy of the database reveals no secret.
+The first key encrypts; all keys decrypt.
 """
 
 import base64
@@ -21,20 +21,20 @@ _KEY_BYTES = 32
 
 
 class SealedUnderAnotherKey(Exception):
-    """None of the keys decrypts it: the right key is missing, or somebody changed the text."""
+    """No key decrypts the text: the right key is missing, or the text was changed."""
 
 
 def seal(text: str, *, keys: Sequence[str], purpose: str) -> str:
-    """Return the text encrypted under the first key, for one purpose; different every time."""
+    """Return the text encrypted with the first key for one purpose; the result differs every time."""
     return _box(tuple(keys), purpose).encrypt(text.encode()).decode()
 
 
 def unseal(sealed: str, *, keys: Sequence[str], purpose: str) -> str:
     """
-    Return the text that was sealed for that purpose under one of the keys.
+    Return the text that was sealed for this purpose with one of the keys.
 
     Raises:
-        SealedUnderAnotherKey: none of them decrypts it.
+        SealedUnderAnotherKey: no key decrypts it.
     """
     try:
         return _box(tuple(keys), purpose).decrypt(sealed.encode()).decode()
@@ -43,7 +43,7 @@ def unseal(sealed: str, *, keys: Sequence[str], purpose: str) -> str:
 
 
 class Resealed(NamedTuple):
-    """How many secrets are sealed under the first key now, and the rows with one that no key opens."""
+    """The number of secrets sealed with the first key, and the rows with a secret that no key opens."""
 
     secrets: int
     unreadable: list[str]
@@ -51,9 +51,9 @@ class Resealed(NamedTuple):
 
 def reseal(rows: QuerySet[Any], *, keys: Sequence[str], purpose: str) -> Resealed:
     """
-    Seal each row's `current_secret` and `previous_secret` under the first key, so that others can be thrown away.
+    Seal each row's `current_secret` and `previous_secret` with the first key, so that older keys can be removed.
 
-    The secrets of a row with one that no key opens stay as they are.
+    A row with a secret that no key opens is not changed.
     """
     count, unreadable = 0, []
     for pk in list(rows.order_by("pk").values_list("pk", flat=True)):
@@ -80,7 +80,7 @@ def _reseal_row(row: Any, keys: Sequence[str], purpose: str) -> int:
 @lru_cache(maxsize=16)
 def _box(keys: tuple[str, ...], purpose: str) -> MultiFernet:
     if not keys:
-        raise ImproperlyConfigured("This process has no key to seal or open with.")
+        raise ImproperlyConfigured("This process has no encryption key.")
     return MultiFernet([Fernet(_derived(key, purpose)) for key in keys])
 
 

@@ -1,10 +1,9 @@
 """
-SQL that is written out, and reads from a standby.
+Raw SQL, and reads from a standby.
 
-The ORM takes longer to build a statement than PostgreSQL takes to answer it (`docs/performance.md`). Only the path of a
-relay call, the ledger's moves, the inbox of postbacks and the gauges of `/metrics` are worth writing out. Unlike the
-ORM's, their parameters are sent beside the text, so the driver prepares a repeated statement, and PostgreSQL plans it
-once per connection.
+The ORM needs more time to build a statement than PostgreSQL to execute it (`docs/performance.md`). So relay calls, the
+ledger, postbacks and the gauges of `/metrics` use raw SQL. Unlike the ORM's, its parameters are sent separately, so the
+driver prepares a repeated statement, and PostgreSQL plans it once per connection.
 """
 
 import logging
@@ -27,7 +26,7 @@ _Row = TypeVar("_Row", bound=Model)
 
 
 def first_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Execute a statement and return its first row, or None where there is none."""
+    """Execute a statement and return its first row, or None without rows."""
     with _cursor() as cursor:
         cursor.execute(statement, params)
         row: tuple[Any, ...] | None = cursor.fetchone()
@@ -38,7 +37,7 @@ def only_row(statement: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
     """Execute a statement that always returns one row, and return it."""
     row = first_row(statement, params)
     if row is None:
-        raise RuntimeError("the statement answered no row")
+        raise RuntimeError("the statement returned no row")
     return row
 
 
@@ -51,7 +50,7 @@ def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]
 
 def _cursor() -> CursorWrapper:
     """Return Django's cursor, which counts and translates errors, around one that binds on the server."""
-    # Once, because `connection` looks for that of the thread again with each attribute.
+    # Stored in a variable, because each attribute of `connection` looks up the thread's connection again.
     own = connections[DEFAULT_DB_ALIAS]
     own.ensure_connection()
     # The stubs have only Django's name for the driver's cursors.
@@ -61,21 +60,21 @@ def _cursor() -> CursorWrapper:
 
 def violated_constraint(error: IntegrityError) -> str | None:
     """
-    Return the constraint or unique index that refused a row; None where PostgreSQL names none.
+    Return the constraint or unique index that refused a row; None if PostgreSQL names none.
 
-    The error's text is no place to look: it quotes the row as well.
+    Do not search the error's text for a name, because it also quotes the row.
     """
     diagnosis = getattr(error.__cause__, "diag", None)
     return getattr(diagnosis, "constraint_name", None)
 
 
 def columns(model: type[Model], table: str) -> str:
-    """Return the model's columns as a statement selects them from `table`, for `instance` to read."""
+    """Return the model's columns of `table` for a SELECT; `instance` reads the row."""
     return ", ".join(f"{table}.{field.column}" for field in model._meta.concrete_fields)
 
 
 def instance(model: type[_Row], row: Sequence[Any]) -> _Row:
-    """Return the row, selected by `columns`, as the model's instance. For models whose fields convert nothing."""
+    """Return a row selected by `columns` as the model's instance, without the fields' conversions."""
     return model.from_db(DEFAULT_DB_ALIAS, [field.attname for field in model._meta.concrete_fields], row)
 
 
@@ -93,8 +92,8 @@ def reading_from_replica() -> Iterator[None]:
     """
     Have the ORM read from the standby in the block, if one is configured.
 
-    Only for reads that may be a moment old: decisions about credits or account nonces need the primary. Writes, reads
-    for an update, and statements that are written out always go to the primary.
+    Only for reads that may be slightly stale: decisions about credits or account nonces need the primary. Writes,
+    SELECT FOR UPDATE and raw SQL always use the primary.
     """
     token = _reads_from.set(REPLICA if has_replica() else DEFAULT_DB_ALIAS)
     try:
@@ -104,7 +103,7 @@ def reading_from_replica() -> Iterator[None]:
 
 
 class Router:
-    """Django's database router: the primary, except for reads in a block of `reading_from_replica`."""
+    """Database router: the primary, except for reads in a block of `reading_from_replica`."""
 
     def db_for_read(self, model: type[Model], **hints: Any) -> str:
         return _reads_from.get()
@@ -113,7 +112,7 @@ class Router:
         return DEFAULT_DB_ALIAS
 
     def allow_relation(self, one: Model, other: Model, **hints: Any) -> bool:
-        """Allow every relation: both databases hold the same rows."""
+        """Allow every relation, because both databases hold the same rows."""
         return True
 
     def allow_migrate(self, alias: str, app_label: str, **hints: Any) -> bool:

@@ -16,7 +16,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from gateway.common.processes import withheld
 
-# Shorter secrets could be guessed from what they have signed or encrypted.
+# Shorter secrets could be found by brute force.
 MIN_SECRET_LENGTH = 32
 
 
@@ -29,7 +29,7 @@ def required(name: str) -> str:
 
 
 def optional(name: str, default: str = "") -> str:
-    """Return the variable's text, or `default` where it is absent or empty."""
+    """Return the variable's text, or `default` if it is absent or empty."""
     return os.environ.get(name, "") or default
 
 
@@ -107,7 +107,7 @@ def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
 
 
 def url(name: str, *, default: str | None = None, schemes: tuple[str, ...] = ("http", "https")) -> str:
-    """Return an absolute URL of one of `schemes`, as it is written; empty only if `default` is empty."""
+    """Return an unchanged absolute URL of one of `schemes`; empty only if `default` is empty."""
     text = required(name) if default is None else optional(name, default)
     if text and not _is_url(text, schemes):
         raise ImproperlyConfigured(f"{name} must be an absolute URL ({', '.join(schemes)}).")
@@ -128,11 +128,11 @@ def urls(name: str) -> list[str]:
 
 
 def database(name: str, *, default: str | None = None) -> dict[str, str]:
-    """Return the parameters of a connection string of libpq, which is a secret; none where it is empty."""
+    """Return the parameters of a libpq connection string, which is a secret; none if it is empty."""
     try:
         parameters = conninfo_to_dict(secret(name, default=default))
     except ProgrammingError:
-        # Without the cause, whose text quotes the secret.
+        # Without the cause, because its text quotes the secret.
         raise ImproperlyConfigured(f"{name} must be a libpq connection string.") from None
     return {parameter: str(value) for parameter, value in parameters.items()}
 

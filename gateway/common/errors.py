@@ -1,31 +1,30 @@
 """
-The errors that the service answers with.
+The errors of the API.
 
-Each is an exception class named after what is refused. It has a stable `code`, an HTTP `status`,
-whether a repeat may succeed (`retryable`) and facts as members; `gateway.common.problems` renders it.
+Each is an exception class with a stable `code`, an HTTP `status`, a flag whether a retry may succeed (`retryable`), and
+further members. `gateway.common.problems` renders it.
 """
 
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-# In the environ of a request: the error with which the server refuses it before any view sees it.
+# Key in a request's environ: the error with which the server refuses the request before any view.
 REFUSAL = "gateway.refusal"
 
 
 class DomainError(Exception):
     """
-    An error that callers can act on.
+    An error that callers can handle.
 
-    Subclasses set `code` (kebab-case, unique in the service), `title` (one short
-    sentence) and `status`. `detail` describes this occurrence; keyword members are
-    added to the problem document as they are.
+    Subclasses set `code` (kebab-case, unique in the service), `title` (one short phrase) and `status`. `detail`
+    describes this occurrence; keyword members are added to the problem document unchanged.
     """
 
     code: ClassVar[str] = ""
     title: ClassVar[str] = ""
     status: ClassVar[int] = 400
     retryable: ClassVar[bool] = False
-    # What the service depends on is away, so that a run of many items ends at the first.
+    # Whether a dependency is unavailable, so that a run over many items stops at the first error.
     is_outage: ClassVar[bool] = False
 
     def __init__(self, detail: str, *, retry_after: int | None = None, **members: Any) -> None:
@@ -36,25 +35,25 @@ class DomainError(Exception):
 
 
 class InvalidRequest(DomainError):
-    """The body or the query does not have the documented shape; `errors` lists each fault with a JSON pointer."""
+    """The body or the query does not match the documented schema; `errors` lists each fault with a JSON pointer."""
 
     code, title, status = "invalid-request", "The request is not valid", 400
 
 
 class WrongChecksum(DomainError):
     """
-    An address has capitals and small letters that are not its checksum (EIP-55), so a digit of it is wrong.
+    An address in mixed case has a wrong checksum (EIP-55), so at least one of its digits is wrong.
 
-    Copy it again from where it comes from. An address in small letters alone has no checksum and is taken as it is.
+    Copy the address again from its source. An address in lower case has no checksum and is accepted.
     """
 
     code, title, status = "address-checksum", "The address is mistyped", 400
 
 
 class InternalError(DomainError):
-    """Something broke on our side; the `requestId` lets support find the trace."""
+    """An internal error of the service. With the `requestId`, support can find it in the logs."""
 
-    code, title, status, retryable = "internal-error", "Something went wrong on our side", 500, True
+    code, title, status, retryable = "internal-error", "Internal error", 500, True
 
 
 class NotAuthenticated(DomainError):
@@ -64,78 +63,78 @@ class NotAuthenticated(DomainError):
 
 
 class HttpsRequired(DomainError):
-    """The request came by plain http. Ask by https, and make secrets anew that it carried: others could read them."""
+    """The request was sent by plain http. Use https, and rotate the secrets that it contained."""
 
-    code, title, status = "https-required", "Only https is served", 403
+    code, title, status = "https-required", "HTTPS required", 403
 
 
 class NotFound(DomainError):
-    """There is nothing at this address that the caller may see."""
+    """Nothing exists at this address, or the caller has no access to it."""
 
     code, title, status = "not-found", "Not found", 404
 
 
 class MethodNotAllowed(DomainError):
-    """The path exists and does not know this method."""
+    """The path exists but does not allow this method."""
 
     code, title, status = "method-not-allowed", "Method not allowed", 405
 
 
 class LengthRequired(DomainError):
-    """The body came in chunks (`Transfer-Encoding`). Send it whole, with `Content-Length`; nothing of it was read."""
+    """The body was sent with `Transfer-Encoding`. Send it with `Content-Length` instead; none of it was read."""
 
-    code, title, status = "length-required", "Tell the body's length", 411
+    code, title, status = "length-required", "Content-Length required", 411
 
 
 class RequestTimeout(DomainError):
-    """The body did not arrive in time; nothing of it was used."""
+    """The body did not arrive in time; the request had no effect."""
 
-    code, title, status = "request-timeout", "The body came too late", 408
+    code, title, status = "request-timeout", "Request timeout", 408
 
 
 class RequestTooLarge(DomainError):
-    """The body is larger than the service reads, which is `maximumBytes`."""
+    """The body is larger than `maximumBytes`."""
 
     code, title, status = "request-too-large", "The body is too large", 413
 
 
 class UnsupportedMediaType(DomainError):
-    """The body is not declared as `application/json`."""
+    """The request's `Content-Type` is not `application/json`."""
 
     code, title, status = "unsupported-media-type", "Send JSON", 415
 
 
 class TooManyRequests(DomainError):
-    """The rate limit of this kind of request is used up; wait for `Retry-After` seconds."""
+    """The caller has exceeded the rate limit of this kind of request; retry after `Retry-After` seconds."""
 
     code, title, status, retryable = "too-many-requests", "Too many requests", 429, True
 
 
 class PermissionDenied(DomainError):
-    """The caller is known and may not do this."""
+    """The caller is authenticated but does not have the permission."""
 
     code, title, status = "permission-denied", "Not allowed", 403
 
 
 class ServiceUnavailable(DomainError):
-    """A part that this request needs cannot be reached; repeat after `Retry-After` seconds."""
+    """A dependency of this request is unavailable; retry after `Retry-After` seconds."""
 
     code, title, status, retryable = "service-unavailable", "Temporarily unavailable", 503, True
 
 
 class WorkersUnreachable(DomainError):
-    """The broker that hands work to the workers cannot be reached, so nobody was asked to do this."""
+    """The message broker is unavailable, so no worker received the task."""
 
-    code, title, status, retryable = "workers-unreachable", "No worker can be reached", 503, True
+    code, title, status, retryable = "workers-unreachable", "Workers unavailable", 503, True
 
 
 class ReasonRequired(DomainError):
-    """Staff say why they do what nobody else can, such as correcting a balance or pausing the relay."""
+    """Staff must give a reason for this action."""
 
     code, title, status = "reason-required", "Give a reason", 400
 
     def __init__(self) -> None:
-        super().__init__("Say why; it stays on record.")
+        super().__init__("Give a reason; it is stored in the log.")
 
 
 def stated(reason: str) -> str:
@@ -143,7 +142,7 @@ def stated(reason: str) -> str:
     Return the reason without surrounding blanks.
 
     Raises:
-        ReasonRequired: nothing is left.
+        ReasonRequired: the reason is blank.
     """
     text = reason.strip()
     if not text:
@@ -152,7 +151,7 @@ def stated(reason: str) -> str:
 
 
 def all_errors() -> Iterator[type[DomainError]]:
-    """Yield every error class that has been imported, each once, in no promised order."""
+    """Yield every imported error class once, in any order."""
     pending: list[type[DomainError]] = [DomainError]
     while pending:
         for error in pending.pop().__subclasses__():

@@ -1,7 +1,8 @@
 """
 Model fields for values of a chain (addresses, 32-byte hashes, 256-bit numbers), and references to staff.
 
-Migrations import the fields, and no other module of ours: a field keeps its name, its arguments and its column's type.
+Migrations import these fields and no other module of the project, so a field must keep its name,
+arguments and column type.
 """
 
 from decimal import Decimal
@@ -19,7 +20,7 @@ UINT256_MAX = 2**256 - 1
 SAFE_INTEGER_MAX = 2**53 - 1
 _UINT256_DIGITS = 78
 
-# The types to assign and to read; with null=True the checker's plugin adds None to both.
+# The types for assigning and reading; with null=True the mypy plugin adds None to both.
 _Set = TypeVar("_Set", contravariant=True)
 _Get = TypeVar("_Get", covariant=True)
 if not TYPE_CHECKING:
@@ -41,7 +42,7 @@ def checksum(address: str) -> str:
 
 
 def staff_reference(help_text: str) -> Any:
-    """Return the foreign key of the member of staff who did something; empty where nobody did. It has no index."""
+    """Return a foreign key, without an index, to the member of staff who did something."""
     return models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
@@ -54,7 +55,7 @@ def staff_reference(help_text: str) -> Any:
 
 
 class _HexField(models.CharField[_Set, _Get]):
-    """Text of a fixed length that migrations need not repeat."""
+    """Text of a fixed length; migrations omit the length."""
 
     length: ClassVar[int]
 
@@ -69,12 +70,12 @@ class _HexField(models.CharField[_Set, _Get]):
 
 
 class AddressField(_HexField[_Set, _Get]):
-    """An address, stored as EIP-55 text whatever its casing was, so that equal addresses are equal values."""
+    """An address, stored as EIP-55 text, so that equal addresses are equal values."""
 
     length = 42
 
     def get_prep_value(self, value: Any) -> Any:
-        """Look up by value; text that is not an address matches no row, because search boxes pass anything."""
+        """Look up by value. Text that is not an address matches no row, because search boxes pass any text."""
         try:
             return super().get_prep_value(value)
         except ValidationError:
@@ -129,5 +130,5 @@ class Uint256Field(models.Field[_Set, _Get]):
     def get_prep_value(self, value: Any) -> Any:
         number = self.to_python(super().get_prep_value(value))
         if number is not None and not 0 <= number <= UINT256_MAX:
-            raise ValidationError("A uint256 lies between 0 and 2^256 - 1.", code="out-of-range")
+            raise ValidationError("A uint256 is between 0 and 2^256 - 1.", code="out-of-range")
         return number

@@ -16,12 +16,12 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from urllib3.exceptions import HTTPError
 
-# The policy for answers that are not pages: a browser that shows one loads, runs and frames nothing.
+# The content security policy of responses that are not pages: load nothing, and allow no frames.
 POLICY_OF_DATA = "default-src 'none'; frame-ancestors 'none'"
-# For answers that are about one person, or hold a secret.
+# Cache headers for responses with personal data or secrets.
 PRIVATE = {"Cache-Control": "no-store"}
 UNKNOWN = "unknown"
-# The smallest network that a provider gives a subscriber, who can change addresses within it at will.
+# The smallest network that a provider assigns to a customer, who can use any address in it.
 _SUBSCRIBER_BITS = 64
 _WITH_PORT = re.compile(r"\[(?P<six>[^\]]+)\](:\d+)?|(?P<four>[\d.]+):\d+")
 
@@ -30,9 +30,8 @@ def client_ip(request: Request | HttpRequest) -> str:
     """
     Return the caller's address as the outermost trusted proxy saw it; `unknown` if that is not an address.
 
-    Only the `TRUSTED_PROXY_COUNT` rightmost entries of X-Forwarded-For were
-    written by our own proxies; everything left of them is the caller's claim.
-    Ports and brackets are left off, and IPv4 inside IPv6 is IPv4.
+    Only the `TRUSTED_PROXY_COUNT` rightmost entries of X-Forwarded-For come from trusted proxies; the caller can forge
+    the others. Ports and brackets are removed, and IPv4 inside IPv6 becomes IPv4.
     """
     proxies: int = settings.TRUSTED_PROXY_COUNT
     forwarded = [
@@ -50,7 +49,7 @@ def client_ip_or_none(request: HttpRequest) -> str | None:
 
 
 def client_network(request: Request | HttpRequest) -> str:
-    """Return whom a rate limit counts: an IPv4 address, or the /64 network of an IPv6 one."""
+    """Return the key of a rate limit: an IPv4 address, or the /64 network of an IPv6 address."""
     address = client_ip(request)
     if ":" not in address:
         return address
@@ -74,13 +73,13 @@ _ORIGIN_LENGTH = 200
 
 
 def normal_origin(text: str) -> str:
-    """Return a web origin such as `https://wallet.example` in small letters; empty where the text is none."""
+    """Return a web origin such as `https://wallet.example` in lower case; empty for other text."""
     origin = text.strip().lower()
     return origin if len(origin) <= _ORIGIN_LENGTH and _ORIGIN.fullmatch(origin) else ""
 
 
 def origin_of(request: Request | HttpRequest) -> str:
-    """Return the origin of the page or extension that sent the request; empty where its header names none."""
+    """Return the origin of the page or extension that sent the request; empty without a valid Origin header."""
     return normal_origin(str(request.META.get("HTTP_ORIGIN", "")))
 
 
@@ -124,7 +123,7 @@ _http = urllib3.PoolManager(timeout=urllib3.Timeout(connect=3, read=5), retries=
 
 
 class FetchFailed(Exception):
-    """There was no answer, or none that is a JSON document; the text says which and quotes nothing."""
+    """No response, or not a JSON document; the message gives the error without quoting the response."""
 
 
 def fetch_json(url: str) -> Any:
@@ -132,7 +131,7 @@ def fetch_json(url: str) -> Any:
     Return the JSON document at this address. Redirects are not followed.
 
     Raises:
-        FetchFailed: no answer in time, another status than 200, more than 256 KiB, or no JSON.
+        FetchFailed: no response in time, a status other than 200, more than 256 KiB, or not JSON.
     """
     try:
         status, body = _get(url)

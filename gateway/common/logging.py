@@ -1,7 +1,5 @@
 """
-Log JSON lines: whatever a process says, without secrets, and with expected errors as warnings.
-
-The id of the running request, which is in its answer and in every log line about it.
+Logging as JSON lines without secrets, with the request id, and with expected errors as warnings.
 """
 
 import logging
@@ -54,7 +52,7 @@ def logging_settings(level: str) -> dict[str, Any]:
 
 
 def configure_structlog() -> None:
-    """Give the lines of structlog's loggers to the standard library's handlers."""
+    """Pass the lines of structlog's loggers to the standard library's handlers."""
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -72,7 +70,7 @@ def configure_structlog() -> None:
 
 
 def json_formatter() -> structlog.stdlib.ProcessorFormatter:
-    """Return the formatter of every process's lines, of structlog's loggers and of all others."""
+    """Return the formatter for structlog's and all other loggers."""
     return structlog.stdlib.ProcessorFormatter(
         processors=[
             structlog.stdlib.ProcessorFormatter.remove_processors_meta,
@@ -90,22 +88,24 @@ def json_formatter() -> structlog.stdlib.ProcessorFormatter:
 
 
 def log_uncaught() -> None:
-    """Log what Python would print: warnings, and errors that nobody catches, in threads and finalizers too."""
+    """Log what Python would print: warnings, and uncaught errors, including those in threads and finalizers."""
     logging.captureWarnings(True)
     log = logging.getLogger("gateway.uncaught")
-    sys.excepthook = lambda *error: log.critical("the process ends by an error", exc_info=error)
+    sys.excepthook = lambda *error: log.critical("the process ends with an uncaught error", exc_info=error)
     sys.unraisablehook = lambda unraisable: log.error(
-        unraisable.err_msg or "an error could not be raised", exc_info=unraisable.exc_value
+        unraisable.err_msg or "an error in a finalizer was ignored", exc_info=unraisable.exc_value
     )
-    threading.excepthook = lambda ended: log.error("a thread ends by an error", exc_info=ended.exc_value)
+    threading.excepthook = lambda ended: log.error(
+        "a thread ends with an uncaught error", exc_info=ended.exc_value
+    )
 
 
 def expected_errors_are_warnings(record: logging.LogRecord) -> bool:
     """
     Log expected errors as WARNING; a filter for Django's loggers that would log them as errors.
 
-    A 503 is an answer that we chose, and anybody can make up a host name. Real faults
-    are logged where they happen, as ERROR and with a trace, and must not drown in these.
+    A 503 is deliberate, and any caller can send a wrong host name. Real faults are logged where they happen, as ERROR
+    with a traceback.
     """
     message: object = record.msg
     event = message if isinstance(message, dict) else {}
@@ -123,6 +123,6 @@ def expected_errors_are_warnings(record: logging.LogRecord) -> bool:
 
 
 def request_id() -> str | None:
-    """Return the id of the running request, as the logs show it; None outside a request."""
+    """Return the id of the current request, as in the logs; None outside a request."""
     value = structlog.contextvars.get_contextvars().get("request_id")
     return str(value) if value else None

@@ -126,24 +126,26 @@ class Histogram:
 
 # All histograms are here, so that each process reports all of them, whichever modules it has imported.
 ACCEPTANCE = Histogram(
-    "relay_acceptance_seconds", "From a relay call's arrival to its hash or refusal.", label="outcome"
+    "relay_acceptance_seconds", "From a relay call's arrival to its hash or error.", label="outcome"
 )
 BROADCAST = Histogram(
-    "relay_broadcast_seconds", "From the signature of an attempt to when a node first took it.", bounds=LONG
+    "relay_broadcast_seconds",
+    "From the signature of an attempt to its first acceptance by a node.",
+    bounds=LONG,
 )
 MINED = Histogram(
     "relay_mined_seconds",
-    "From when a node first took an attempt to when it was seen in a block.",
+    "From an attempt's first acceptance by a node to its block.",
     bounds=LONG,
 )
 SETTLED = Histogram("relay_settled_seconds", "From a call's acceptance to its settlement.", bounds=LONG)
 CHAIN_REQUEST = Histogram(
-    "chain_request_seconds", "Time of one request to a node, of one or many calls.", label="node"
+    "chain_request_seconds", "Time of one request to a node, single or batch.", label="node"
 )
 STRIPE_REQUEST = Histogram(
-    "stripe_request_seconds", "Time of one request to Stripe, with the pauses and repeats of its library."
+    "stripe_request_seconds", "Time of one request to Stripe, including the retries of its library."
 )
-SQL = Histogram("sql_seconds", "Time of a statement, from sending it to having its rows.")
+SQL = Histogram("sql_seconds", "Time of a statement, from sending it to receiving its rows.")
 
 
 @register

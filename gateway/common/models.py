@@ -7,13 +7,13 @@ APPEND_ONLY = pgtrigger.Protect(name="append_only", operation=pgtrigger.Update |
 
 
 def never_emptied(noun: str) -> pgtrigger.Trigger:
-    """Return the trigger that keeps an append-only table from being truncated, as `manage.py flush` would."""
+    """Return the trigger that refuses to truncate an append-only table, as `manage.py flush` would."""
     return pgtrigger.Trigger(
         name="never_emptied",
         level=pgtrigger.Statement,
         when=pgtrigger.Before,
         operation=pgtrigger.Truncate,
-        # Databases named test_… are emptied that way between transactional tests.
+        # Transactional tests empty databases named test_… by truncating.
         condition=pgtrigger.Condition("left(current_database()::text, 5) <> 'test_'"),
         func=f"RAISE EXCEPTION '{noun} is append-only: % cannot be truncated', TG_TABLE_NAME;",
     )
@@ -21,9 +21,9 @@ def never_emptied(noun: str) -> pgtrigger.Trigger:
 
 class Lease(models.Model):
     """
-    Work that one process at a time may do: who does it, and until when, by the database's clock.
+    A lease on work that one process at a time may do: its owner, and its expiry by the database's clock.
 
-    The number is of this holder alone, also after the row was deleted: every other one, before or after, has another.
+    The fencing number is unique to this holder, even after the row was deleted.
     """
 
     fence = models.BigAutoField(primary_key=True)

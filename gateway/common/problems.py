@@ -1,9 +1,9 @@
 """
-Every error of the API is answered in one shape: RFC 9457 `application/problem+json`.
+Rendering of all errors of the API as RFC 9457 `application/problem+json`.
 
-A `DomainError` carries its facts; anything else is logged with the request id and answered as
-`internal-error`, because an unknown exception's text may hold secrets. The second half describes the
-errors of an endpoint for OpenAPI: one response per status, one example per code.
+A `DomainError` becomes its document. Any other exception is logged with the request id and answered as
+`internal-error`, because its text may contain secrets. The second half describes the errors of an endpoint for OpenAPI:
+one response per status, one example per code.
 """
 
 import functools
@@ -39,16 +39,20 @@ _TRANSLATIONS: tuple[tuple[_Kinds, type[DomainError], str], ...] = (
         errors.NotAuthenticated,
         "This endpoint needs the header Authorization: Bearer <JWT>.",
     ),
-    ((drf.PermissionDenied, DjangoPermissionDenied), errors.PermissionDenied, "You may not do this."),
+    (
+        (drf.PermissionDenied, DjangoPermissionDenied),
+        errors.PermissionDenied,
+        "You do not have permission for this.",
+    ),
     ((drf.NotFound, Http404), errors.NotFound, "There is nothing at this address."),
-    (drf.MethodNotAllowed, errors.MethodNotAllowed, "This path does not know the method."),
+    (drf.MethodNotAllowed, errors.MethodNotAllowed, "Method not allowed for this path."),
     (drf.UnsupportedMediaType, errors.UnsupportedMediaType, "Send the body as application/json."),
-    (RequestDataTooBig, errors.RequestTooLarge, "The body is larger than the service reads."),
+    (RequestDataTooBig, errors.RequestTooLarge, "The body is too large."),
 )
 
 
 def to_problem(error: Exception) -> DomainError:
-    """Translate any exception into the error that the client is answered."""
+    """Return the error that the client gets for any exception."""
     if isinstance(error, DomainError):
         return error
     if isinstance(error, drf.ValidationError):
@@ -56,17 +60,15 @@ def to_problem(error: Exception) -> DomainError:
         return errors.InvalidRequest("Correct the fields listed in errors.", errors=faults)
     if isinstance(error, drf.Throttled):
         wait = int(getattr(error, "wait", None) or 1) + 1
-        return errors.TooManyRequests(f"Repeat after {wait} seconds.", retry_after=wait)
+        return errors.TooManyRequests(f"Retry after {wait} seconds.", retry_after=wait)
     for kinds, answer, detail in _TRANSLATIONS:
         if isinstance(error, kinds):
             return answer(detail)
     if isinstance(error, OperationalError | InterfaceError):
         logger.error("the database refused", exc_info=error)
-        return errors.ServiceUnavailable(
-            "The service cannot reach its records. Repeat the request.", retry_after=2
-        )
+        return errors.ServiceUnavailable("The database is unavailable. Retry.", retry_after=2)
     logger.error("unexpected error", exc_info=error)
-    return errors.InternalError("The error was logged. Tell support the requestId.")
+    return errors.InternalError("The error was logged. Give the requestId to support.")
 
 
 def document(problem: DomainError) -> dict[str, Any]:
@@ -96,7 +98,7 @@ def _answer(problem: DomainError) -> dict[str, Any]:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """Answer an exception raised by a view; this is REST framework's EXCEPTION_HANDLER."""
+    """Answer an exception raised by a view; REST framework's EXCEPTION_HANDLER."""
     problem = to_problem(error)
     set_rollback()
     return Response(**_answer(problem))
@@ -108,14 +110,14 @@ def json_problem(problem: DomainError) -> JsonResponse:
 
 
 def only_methods(*methods: str) -> Callable[[_View], _View]:
-    """Refuse other methods of a view outside REST framework with a problem; Django's decorator would answer HTML."""
+    """Decorator: refuse other methods with a problem document, where Django's decorator would answer HTML."""
 
     def decorate(view: _View) -> _View:
         @functools.wraps(view)
         def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if request.method in methods:
                 return view(request, *args, **kwargs)
-            problem = json_problem(errors.MethodNotAllowed("This path does not know the method."))
+            problem = json_problem(errors.MethodNotAllowed("Method not allowed for this path."))
             problem["Allow"] = ", ".join(methods)
             return problem
 
@@ -125,10 +127,10 @@ def only_methods(*methods: str) -> Callable[[_View], _View]:
 
 
 def malformed(request: HttpRequest, exception: Exception) -> JsonResponse:
-    """Answer what Django refuses before any view, such as a foreign host name; this is Django's handler400."""
-    detail = "The request is not one that this service takes."
+    """Answer a request that Django refuses before any view, such as a wrong host name; Django's handler400."""
+    detail = "The service cannot process this request."
     if isinstance(exception, DisallowedHost):
-        detail = "This service has another name than the header Host says."
+        detail = "The Host header does not name this service."
     return json_problem(errors.InvalidRequest(detail))
 
 
@@ -149,13 +151,13 @@ def _pointers(details: Any, pointer: str = "") -> Iterator[dict[str, str]]:
 class ProblemSerializer(serializers.Serializer[Any]):
     """An RFC 9457 problem document. Some codes add further members, which their own page describes."""
 
-    type = serializers.CharField(help_text="Address of the page that describes the code.")
-    title = serializers.CharField(help_text="What is refused, the same for every occurrence.")
+    type = serializers.CharField(help_text="URL of the page that describes the code.")
+    title = serializers.CharField(help_text="Title of the error, the same for every occurrence.")
     status = serializers.IntegerField(help_text="The HTTP status.")
-    code = serializers.CharField(help_text="Stable name of the refusal; decide by this.")
-    detail = serializers.CharField(help_text="This occurrence, for a person.")
+    code = serializers.CharField(help_text="Stable code of the error, for programs.")
+    detail = serializers.CharField(help_text="Description of this occurrence, for people.")
     requestId = serializers.CharField(  # noqa: N815
-        allow_null=True, help_text="What to tell support; also in X-Request-ID."
+        allow_null=True, help_text="Id for support; also in X-Request-ID."
     )
 
     class Meta:
@@ -182,8 +184,7 @@ def problem_responses(*kinds: type[DomainError]) -> dict[tuple[int, str], OpenAp
     """
     Return the `responses` of `extend_schema` for these errors and those of any request.
 
-    An error includes its subclasses, so `NotAuthenticated` documents every reason for
-    which an access token is not accepted.
+    An error includes its subclasses, so `NotAuthenticated` documents all errors of access tokens.
     """
     by_status: dict[int, dict[str, type[DomainError]]] = {}
     for error in (*kinds, *COMMON_ERRORS):
@@ -193,7 +194,7 @@ def problem_responses(*kinds: type[DomainError]) -> dict[tuple[int, str], OpenAp
 
 
 def description_of(error: type[DomainError]) -> str:
-    """Return the error's docstring for callers, its paragraphs separated by an empty line."""
+    """Return the error's docstring for callers, with paragraphs separated by an empty line."""
     return inspect.cleandoc(error.__doc__ or "")
 
 

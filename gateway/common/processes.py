@@ -1,8 +1,8 @@
 """
 The processes of the service, and the secrets that each of them uses.
 
-Everything that gives a process its secrets is made from this list or compared with it: `gateway.common.env` refuses the
-others, `make chart` writes the files that `compose.yaml` and the Helm chart read.
+`gateway.common.env` refuses secrets that are not in a process's list. `make chart` writes the files for `compose.yaml`
+and the Helm chart from these lists.
 """
 
 # `build` stands for the image's build, which loads the settings and uses none of them.
@@ -23,7 +23,7 @@ USED_BY = {
     "LEDGER_SIGNING_KEY": ("worker-default",),
 }
 
-# Secrets for which any random text of 32 characters or more will do. Tests and development stacks make them up.
+# Secrets that can be any random text of at least 32 characters. Tests and development stacks generate them.
 RANDOM = ("AUTH_REFRESH_SECRET", "CHECKIN_SEED_SECRETS", "AD_NETWORK_SECRET_KEYS", "WEBHOOK_SECRET_KEYS")
 
 

@@ -1,7 +1,7 @@
 """
-One Redis, or the one that Sentinels name at the moment, for the broker, rate limits, figures and heartbeats.
+Clients of a single Redis, or of the current primary that Sentinels name.
 
-`redis+sentinel://:password@host:26379,host:26379/service` names Sentinels; the password, if any, is theirs and Redis's.
+`redis+sentinel://:password@host:26379,host:26379/service` names Sentinels; the optional password is for them and Redis.
 """
 
 import functools
@@ -14,16 +14,16 @@ from redis import ConnectionPool, Redis
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
 SENTINEL = "redis+sentinel"
-# How long a request waits for Redis, which it can do without.
+# Timeout of requests that can continue without Redis.
 PATIENCE_SECONDS = 0.5
-# Neither has types.
+# Neither library has types.
 _Sentinel: Any = Sentinel
 _SentinelPool: Any = SentinelConnectionPool
 
 
 @dataclass(frozen=True)
 class Sentinels:
-    """Where the Sentinels are, and what they call the service."""
+    """The Sentinels' addresses, and the name of their service."""
 
     places: list[tuple[str, int]]
     service: str
@@ -37,7 +37,7 @@ class Sentinels:
 
 def sentinels(url: str) -> Sentinels | None:
     """
-    Return what a URL of Sentinels says; None for one of a single Redis.
+    Parse a URL of Sentinels; return None for a single Redis.
 
     Raises:
         ImproperlyConfigured: a Sentinel has no port, or the service no name.
@@ -53,27 +53,27 @@ def sentinels(url: str) -> Sentinels | None:
 
 
 def patience() -> dict[str, Any]:
-    """Return the options of a client that gives up soon."""
+    """Return the options of a client with a short timeout."""
     return {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS}
 
 
 def client(url: str, **options: Any) -> Any:
-    """Return a client of the Redis that takes writes now."""
+    """Return a client of the primary Redis."""
     return Redis(connection_pool=Pool.from_url(url, **options))
 
 
 @functools.cache
 def text_client(url: str) -> Any:
-    """Return the process's client for small texts, which gives up soon."""
+    """Return the process's client, with a short timeout and text values."""
     return client(url, decode_responses=True, **patience())
 
 
 class Pool(ConnectionPool):
-    """Connections to the Redis that takes writes now, for libraries that make a pool from a URL."""
+    """A connection pool to the primary Redis, for libraries that create a pool from a URL."""
 
     @classmethod
     def from_url(cls, url: str, **options: Any) -> Any:
-        """Return a pool; one of Sentinels asks them again whenever a connection is lost."""
+        """Return a pool; with Sentinels, it asks them for the primary at each new connection."""
         place = sentinels(url)
         if place is None:
             return ConnectionPool.from_url(url, **options)
@@ -86,7 +86,7 @@ def _times(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def broker(url: str) -> tuple[str, dict[str, Any]]:
-    """Return the URL as Celery wants it, and its further transport options."""
+    """Return the URL and the transport options for Celery."""
     place = sentinels(url)
     if place is None:
         return url, {}

@@ -1,7 +1,7 @@
 """
-Errors reported to Sentry, where SENTRY_DSN is set: without what could be used or names a person.
+Error reports to Sentry, if SENTRY_DSN is set, without secrets and personal data.
 
-Neither bodies, cookies, local variables nor log lines before the error leave the process; what is left is cut here.
+Bodies, cookies, local variables and earlier log lines never leave the process; the rest is filtered here.
 """
 
 import re
@@ -16,7 +16,7 @@ _NAMES = re.compile(
     r"forwarded|remote_addr|ip_address|client_ip",
     re.IGNORECASE,
 )
-# What is replaced wherever it stands in a text.
+# Patterns that are replaced in every text.
 _TEXTS = tuple(
     (re.compile(pattern, re.IGNORECASE), replacement)
     for pattern, replacement in (
@@ -35,7 +35,7 @@ _TEXTS = tuple(
 
 
 def options() -> dict[str, Any]:
-    """Return how Sentry's library is set up."""
+    """Return the options of Sentry's library."""
     from sentry_sdk.integrations.celery import CeleryIntegration
     from sentry_sdk.integrations.django import DjangoIntegration
 
@@ -54,7 +54,7 @@ def options() -> dict[str, Any]:
 
 def start() -> None:
     """
-    Report errors from now on, where the settings say so.
+    Start error reporting, if SENTRY_DSN is set.
 
     Raises:
         ImproperlyConfigured: the packages of requirements/watching.txt are not installed.
@@ -69,7 +69,7 @@ def start() -> None:
 
 
 def without_secrets(event: Any, hint: Any) -> Any:
-    """Return the event without them; Sentry's library calls this before it sends anything."""
+    """Return the event without secrets; Sentry's library calls this before it sends an event."""
     return _cleaned(event)
 
 

@@ -45,7 +45,7 @@ WHERE made.oid IS NULL
    OR obj_description(made.oid, 'pg_proc') IS DISTINCT FROM md5(wanted.hash || pg_get_functiondef(made.oid))
 """
 _STAMP = "SELECT md5(%s || pg_get_functiondef(%s::regproc))"
-# Two runs of `migrate` must not replace the same function at once.
+# Two concurrent runs of `migrate` must not replace the same function.
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('gateway.sql_functions', 0))"
 
 
@@ -141,10 +141,10 @@ def _hash(text: str) -> str:
 def functions_are_those_of_the_code(
     *, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:
-    """Refuse a database whose functions are not those of the code; runs only with `--database`."""
+    """Report functions of the database that differ from the code; runs only with `--database`."""
     return [
         Error(
-            f"The database lacks {name} or has another one than the code.",
+            f"The function {name} is missing in the database or differs from the code.",
             hint="Run migrate.",
             id="gateway.E001",
         )
@@ -156,9 +156,9 @@ def functions_are_those_of_the_code(
 
 def log_differing() -> threading.Thread:
     """
-    Log which functions differ, from a thread of its own, which is returned.
+    Log the functions that differ, in a separate thread, which is returned.
 
-    The process starts nevertheless: during an upgrade the functions are those of another version.
+    The process starts anyway, because during an upgrade the functions belong to another version.
     """
     thread = threading.Thread(target=_log_differing, name="sql-functions", daemon=True)
     thread.start()

@@ -32,10 +32,10 @@ class Item:
         elif not isinstance(error, Exception) or _ends_the_run(error):
             return False
         elif isinstance(error, self._expected):
-            logger.warning("%s is left for the next run: %s", self._what, type(error).__name__)
+            logger.warning("%s is retried in the next run: %s", self._what, type(error).__name__)
         else:
             self.failed = True
-            logger.error("%s failed; the others go on", self._what, exc_info=error)
+            logger.error("%s failed; the run continues", self._what, exc_info=error)
         return True
 
 

@@ -1,9 +1,9 @@
 """
 Messages to the workers, and the heartbeats of periodic tasks.
 
-PostgreSQL holds the work; a message only says that there is some. If a message is lost, because
-the broker is away or the process dies after the commit, the periodic tasks find the work. So a
-message that cannot be sent is logged and never fails the caller.
+The work is in rows of PostgreSQL; a message only starts it earlier. If a message is lost, because the broker is
+unavailable or the process dies after the commit, a periodic task finds the work. So a message that cannot be sent is
+logged and never fails the caller.
 
 Heartbeats are the times at which each periodic task last ended. They are kept in Redis for
 monitoring; nothing depends on them, and each task's next run writes them again.
@@ -39,19 +39,19 @@ def enqueue_now(task_name: str, **ids: Any) -> None:
     Send the task at once, for a caller who must know whether it was sent. Call it outside transactions.
 
     Raises:
-        WorkersUnreachable: the broker is away, so no worker gets the task.
+        WorkersUnreachable: the broker is unavailable, so no worker gets the task.
     """
     try:
         current_app.send_task(task_name, kwargs=ids, retry=False)
     except OperationalError as error:
-        raise WorkersUnreachable("No worker could be asked. Repeat in a minute.", retry_after=60) from error
+        raise WorkersUnreachable("No worker received the task. Retry in a minute.", retry_after=60) from error
 
 
 def _send(task_name: str, ids: dict[str, Any]) -> None:
     try:
         current_app.send_task(task_name, kwargs=ids, retry=False)
     except OperationalError:
-        logger.warning("broker away, left to the sweep: %s", task_name)
+        logger.warning("broker unavailable, task left to the sweep: %s", task_name)
 
 
 _HEARTBEATS_KEY = "gateway:periodic-tasks"
@@ -75,7 +75,7 @@ def record_heartbeat(*, task: str, state: str) -> None:
     """
     Record that a task has just ended.
 
-    Tasks that beat does not schedule are ignored. If Redis is away, that is logged.
+    Tasks that beat does not schedule are ignored. Errors of Redis are logged.
     """
     if task not in scheduled_tasks():
         return
@@ -90,7 +90,7 @@ def record_heartbeat(*, task: str, state: str) -> None:
 
 
 def read_heartbeats(*, queues: Iterable[str]) -> Heartbeats | None:
-    """Return the heartbeats, in one round trip; None while Redis is away."""
+    """Return the heartbeats, in one round trip; None while Redis is unavailable."""
     names = list(queues)
     pipeline = redis_urls.text_client(settings.REDIS_URL).pipeline(transaction=False)
     pipeline.hgetall(_HEARTBEATS_KEY)
@@ -109,7 +109,7 @@ def read_heartbeats(*, queues: Iterable[str]) -> Heartbeats | None:
 
 
 def touch_alive_file() -> None:
-    """Renew the file that the container's health check looks at, if one is configured."""
+    """Touch the file that the container's health check reads, if one is configured."""
     if settings.ALIVE_FILE:
         Path(settings.ALIVE_FILE).touch()
 

@@ -84,7 +84,7 @@ class Request:
     stepped: float = 0.0
 
     def passed(self, step: str, *, is_last: bool = False) -> None:
-        """Note that a step of accepting the call has ended; after the last one the call is accepted. Thread-safe."""
+        """Record the end of a step of accepting the call; after the last one the call is accepted. Thread-safe."""
         started, self.stepped, self.is_accepted = self.stepped, time.time(), is_last
         self.span.children.append(Span(step, started, self.stepped))
 
@@ -104,7 +104,7 @@ def request(name: str) -> Iterator[Span]:
 
 
 def identified(digest: str) -> Request | None:
-    """Name the relay call that the request carries; return the request if it is traced. Its first step begins."""
+    """Set the relay call of the request, and start its first step; return the request if it is traced."""
     traced = _request.get()
     if traced is not None:
         traced.digest, traced.stepped = digest, time.time()

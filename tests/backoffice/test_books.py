@@ -113,7 +113,7 @@ def test_without_a_broker_nobody_is_told_that_a_worker_compares(
 ) -> None:
     settings.STRIPE_SECRET_KEY = "sk_test_x"
     message = messages_of(staff.post(PAGE, {"comparison": slug}, follow=True))
-    assert "No worker can be reached" in message
+    assert "Workers unavailable" in message
     assert "appears here" not in message
     assert audit.details_of(LogEntry.objects.get())["action"] == "compare now refused"
 

@@ -98,6 +98,6 @@ def test_finance_can_start_the_reconciliation_with_stripe(db: None, monkeypatch:
 def test_without_a_broker_the_action_reports_that_no_run_starts(db: None, broker_away: None) -> None:
     client = browser_of(member("finance"))
     text = messages_of(confirm(client, "credits_reconciliationrun", "run"))
-    assert "No worker can be reached" in text
+    assert "Workers unavailable" in text
     assert "runs the comparison" not in text
     assert [sentence_of(entry) for entry in LogEntry.objects.order_by("pk")] == ["run begun", "run refused"]

@@ -44,7 +44,7 @@ def test_each_run_adjusts_anew_unless_it_is_given_a_key(user: User, funds: int, 
     [
         (["0", "--reason", "typo"], "either way"),
         (["9007199254740992", "--reason", "typo"], "either way"),
-        (["5", "--reason", " "], "Say why"),
+        (["5", "--reason", " "], "Give a reason"),
         (["10000001", "--reason", "ok"], "At most 10,000,000 credits at a time"),
         (["5", "--reason", "ok", "--actor", "nobody"], "nobody"),
         (["5", "--reason", "ok", "--actor", "finance-clerk"], "no role that may ask"),

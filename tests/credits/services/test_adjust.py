@@ -32,7 +32,7 @@ def test_an_adjustment_may_leave_the_user_in_debt(user: User, staff: User, funds
 @pytest.mark.parametrize("reason", ["", "  \n"])
 def test_an_adjustment_without_a_reason_is_refused(user: User, staff: User, key: str, reason: str) -> None:
     before = everything()
-    with pytest.raises(ReasonRequired, match="Say why"):
+    with pytest.raises(ReasonRequired, match="Give a reason"):
         entries.adjust(user=user, credits=5, key=key, actor=staff, reason=reason)
     assert everything() == before
 

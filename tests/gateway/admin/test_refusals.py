@@ -49,7 +49,7 @@ def test_a_fault_of_ours_tells_what_to_look_at(client: Client, monkeypatch: pyte
     monkeypatch.setattr(type(admin.site._registry[Relayer]), "get_queryset", broken)
     client.raise_request_exception = False
     answer = client.get("/admin/relay/relayer/")
-    assert_page(answer, 500, "Something went wrong", "look at the row")
+    assert_page(answer, 500, "Internal error", "check the row")
     assert "a secret" not in answer.content.decode()
 
 

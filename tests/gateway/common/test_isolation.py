@@ -16,7 +16,7 @@ def test_an_error_of_one_item_is_logged_and_the_run_goes_on(caplog: pytest.LogCa
     with isolated("settlement of a call") as item:
         int("no such call")
     assert (item.succeeded, item.failed) == (False, True)
-    assert "settlement of a call failed; the others go on" in caplog.text
+    assert "settlement of a call failed; the run continues" in caplog.text
     assert "no such call" in caplog.text
 
 
@@ -25,7 +25,7 @@ def test_an_expected_error_is_a_warning_and_no_failure(caplog: pytest.LogCapture
         _refuse()
     assert (item.succeeded, item.failed) == (False, False)
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "the payout is left for the next run: RateMissing" in caplog.text
+    assert "the payout is retried in the next run: RateMissing" in caplog.text
 
 
 def _refuse() -> None:
@@ -47,7 +47,7 @@ def test_a_statement_that_takes_too_long_is_an_error_of_one_item(caplog: pytest.
             query("SELECT pg_sleep(30)")
     finally:
         query("RESET statement_timeout")
-    assert "the others go on" in caplog.text
+    assert "the run continues" in caplog.text
 
 
 @pytest.mark.django_db
@@ -72,4 +72,4 @@ def test_without_a_database_the_run_ends(
     with pytest.raises(OperationalError), isolated("settlement of a call"):
         query("SELECT 1")
     monkeypatch.undo()
-    assert "the others go on" not in caplog.text
+    assert "the run continues" not in caplog.text

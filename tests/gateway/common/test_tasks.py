@@ -42,7 +42,7 @@ def test_a_broker_that_is_away_does_not_fail_the_caller(broker_away: None) -> No
 
 
 def test_a_caller_who_waits_for_a_worker_gets_an_error_without_one(broker_away: None) -> None:
-    with pytest.raises(WorkersUnreachable, match="No worker could be asked"):
+    with pytest.raises(WorkersUnreachable, match="No worker received the task"):
         enqueue_now("relay.broadcast", relayer_id=1)
 
 

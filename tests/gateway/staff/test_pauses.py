@@ -31,7 +31,7 @@ def test_the_newest_decision_about_a_part_counts_and_no_other_part_is_affected(s
 
 @pytest.mark.parametrize("reason", ["", " \n"])
 def test_a_decision_has_a_reason(staff: User, reason: str) -> None:
-    with pytest.raises(ReasonRequired, match="Say why"):
+    with pytest.raises(ReasonRequired, match="Give a reason"):
         switch("one", is_paused=True, actor=staff, reason=reason)
     assert not Pause.objects.exists()
     with pytest.raises(IntegrityError, match="pause_has_reason"), transaction.atomic():

@@ -119,7 +119,7 @@ def test_a_closed_hold_is_not_released_again(
 def test_a_reason_is_needed(accept: Accept, staff: User, now: datetime) -> None:
     hold = end_call(accept(), "Cancelled")
     before = everything()
-    with pytest.raises(ReasonRequired, match="Say why"):
+    with pytest.raises(ReasonRequired, match="Give a reason"):
         cancellation.release(hold_id=hold.pk, actor=staff, reason=" ", now=now)
     assert everything() == before
 

@@ -204,7 +204,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
         link = format_html('<a href="{}">request {}</a>', _page_of(request), request) if request else ""
         return _wrapped(*lines, link)
 
-    @admin.display(description="asked for by")
+    @admin.display(description="requested by")
     def requested(self, entry: LogEntry) -> str:
         approval = _approval_of(entry)
         return (
@@ -217,7 +217,7 @@ class AuditLogAdmin(ReadOnlyAdmin):
     def decided(self, entry: LogEntry) -> str:
         approval = _approval_of(entry)
         if approval is None or approval.decided_at is None:
-            return "nobody yet" if approval else ""
+            return "undecided" if approval else ""
         who = approval.decided_by or "no second person needed"
         return f"{approval.get_status_display()}: {who}. {approval.decision_reason}".strip()
 

@@ -43,7 +43,7 @@ def test_the_scheme_is_chosen_in_the_menu_and_kept(admin: AdminClient) -> None:
 def test_a_filtered_list_is_saved_under_a_name_and_forgotten(admin: AdminClient) -> None:
     page = admin.enter(employ(), "/admin/users/user/?is_staff__exact=1")
     saved = page.get_by_role("navigation", name="Saved lists")
-    saved.get_by_label("A name for this list").fill("Colleagues <b>")
+    saved.get_by_label("Name of the list").fill("Colleagues <b>")
     saved.get_by_role("button", name="Save").click()
 
     admin.open("/admin/users/user/")

@@ -1,4 +1,4 @@
-// Lists as somebody has filtered them, under names of their own: kept in this browser, for each member of staff apart.
+// Saved filters of lists, stored in this browser per member of staff.
 const KEY = `saved-lists:${document.body?.dataset.staff}:${window.location.pathname}`;
 
 function part(tag, attributes, ...children) {
@@ -29,7 +29,7 @@ function link([name, query]) {
 }
 
 function form() {
-  const name = part("input", { name: "saved", "aria-label": "A name for this list", placeholder: "Save this list as", maxlength: "40", required: "" });
+  const name = part("input", { name: "saved", "aria-label": "Name of the list", placeholder: "Save this list as", maxlength: "40", required: "" });
   const made = part("form", {}, name, part("button", { type: "submit" }, "Save"));
   made.addEventListener("submit", (event) => {
     event.preventDefault();

@@ -1,5 +1,5 @@
-// What the theme's pages say in expressions that the policy forbids, said in a file.
-// Alpine's build without eval knows no globals: everything a page names is registered here.
+// Replaces expressions of the theme's pages that the content security policy forbids.
+// Alpine's build without eval has no access to globals, so everything that a page uses is registered here.
 document.addEventListener("alpine:init", () => {
   const here = { location: { pathname: window.location.pathname, search: window.location.search } };
 
@@ -29,7 +29,7 @@ document.addEventListener("alpine:init", () => {
   }));
 });
 
-// What only a mouse can press, icons that would be read out as words, and parts without a name.
+// Accessibility: mouse-only controls, icons that a screen reader would read as words, and unnamed regions.
 const NAMES = {
   "#searchbar-submit": "Search",
   "#searchbar": "Search this list",
@@ -70,7 +70,7 @@ function makeOperable() {
   }
 }
 
-// The heading of a column of numbers is to the right, like the numbers.
+// Right-align the heading of a column of numbers.
 function alignHeadings() {
   for (const table of document.querySelectorAll("table:has(td span.number)")) {
     for (const row of table.querySelectorAll("tbody tr")) {

@@ -1,4 +1,4 @@
-"""`manage.py migrate`, which gives way to the service."""
+"""`manage.py migrate` with a short lock timeout, so that it does not block the service."""
 
 import time
 from typing import Any
@@ -7,20 +7,20 @@ from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 from psycopg.errors import LockNotAvailable
 
-# A session that waits for a table's lock keeps all others waiting behind it.
+# While a session waits for a table's lock, all later ones wait behind it.
 LOCK_SECONDS = 1
 PAUSE_SECONDS, _TRIES = 5, 24
 
 
 class Command(migrate.Command):
     """
-    Django's command, but a migration that does not get its lock within a second is undone and tried again.
+    Django's command, but a migration that does not get its lock within a second is rolled back and retried.
 
-    So a version can be upgraded under load: no request waits longer for a migration to begin.
+    So a service under load can be upgraded: no request waits longer for a migration's lock.
     """
 
     def get_check_kwargs(self, options: dict[str, Any]) -> Any:
-        """Check no database: what its checks find may be what this command is to put right."""
+        """Skip the database checks, because this command may fix what they report."""
         return super().get_check_kwargs(options) | {"databases": []}
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -37,5 +37,5 @@ class Command(migrate.Command):
             except OperationalError as error:
                 if not (tries_left and isinstance(error.__cause__, LockNotAvailable)):
                     raise
-            self.stderr.write(f"A table is in use. Trying again in {PAUSE_SECONDS} s.")
+            self.stderr.write(f"A table is in use. Retrying in {PAUSE_SECONDS} s.")
             time.sleep(PAUSE_SECONDS)

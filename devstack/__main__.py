@@ -6,13 +6,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from devstack.console import complain
+from devstack.console import echo_error
 from devstack.files import DATA, PROJECT
 from devstack.process_lifetime import run_guarded, unwind_on_signals
 
 # Management commands that alter tables, or rows that nobody else may alter.
 _OWNERS_COMMANDS = {"migrate"}
-# Where a signer's keys may be kept; `devstack.signing.KeyPlace` has them too, and takes a second to import.
+# A copy of `devstack.signing.KeyPlace`, whose import takes a second.
 _PLACES = ("keystore", "pkcs11", "kms")
 
 
@@ -22,17 +22,17 @@ def main() -> int:
     try:
         if not options.guarded:
             return int(options.action(options))
-        unwind_on_signals()  # before the imports of an action, which take a second
+        unwind_on_signals()  # the imports of a command take a second
         return run_guarded(lambda: int(options.action(options)))
     except RuntimeError as error:
-        complain(f"✗ {error}")
+        echo_error(f"✗ {error}")
         return 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m devstack", description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the stack's data")
-    # Whether no process of the command may outlive it.
+    # Whether all processes of the command must end with it.
     parser.set_defaults(guarded=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="start everything, make the wallet journey, serve")

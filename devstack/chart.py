@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from devstack.console import complain, say
+from devstack.console import echo, echo_error
 from devstack.files import DATA, PROJECT
 from gateway.common.processes import PROCESSES, USED_BY, withheld
 
@@ -56,13 +56,13 @@ def render_chart() -> int:
     texts = {name: _rendered(name) for name in VALUES}
     wrong = [f"{name}: {one}" for name in VALUES for one in [*_lint(name), *_invalid(texts[name])]]
     for complaint in wrong:
-        complain(f"✗ {complaint}")
+        echo_error(f"✗ {complaint}")
     if wrong:
         return 1
     RENDERED.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (RENDERED / f"{name}.yaml").write_text(text)
-        say(f"✓ {name}: {sum(1 for one in yaml.safe_load_all(text) if one)} objects")
+        echo(f"✓ {name}: {sum(1 for one in yaml.safe_load_all(text) if one)} objects")
     return 0
 
 

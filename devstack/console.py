@@ -9,19 +9,19 @@ from contextlib import contextmanager
 _silent = threading.Event()
 
 
-def say(text: str) -> None:
+def echo(text: str) -> None:
     """Print one line at once, also when the output is a pipe."""
     if not _silent.is_set():
         print(text, flush=True)
 
 
-def complain(text: str) -> None:
+def echo_error(text: str) -> None:
     """Print one line on the error stream."""
     if not _silent.is_set():
         print(text, file=sys.stderr, flush=True)
 
 
-def fall_silent() -> None:
+def mute() -> None:
     """Print nothing more: a thread that still runs while everything is being stopped reports only that."""
     _silent.set()
 
@@ -36,10 +36,10 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 def step(text: str) -> Iterator[None]:
     """Announce a piece of work before it starts and print its seconds when it ends, unless a signal ends it."""
     started = time.monotonic()
-    say(f"  … {text}")
+    echo(f"  … {text}")
     try:
         yield
     except Exception:
-        say(f"  ✗ {text} failed after {time.monotonic() - started:.1f} s")
+        echo(f"  ✗ {text} failed after {time.monotonic() - started:.1f} s")
         raise
-    say(f"  ✓ {text} ({time.monotonic() - started:.1f} s)")
+    echo(f"  ✓ {text} ({time.monotonic() - started:.1f} s)")

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from devstack.console import say, step
+from devstack.console import echo, step
 from devstack.django_process import run_django
 from devstack.environment import (
     Secrets,
@@ -141,7 +141,7 @@ def _forget_rows_of_another_chain(services: Outside, path: Path) -> None:
     """Empty the database if the chain is another one than that of its transactions."""
     identity = services.world.identity
     if read_json(path).get("world", identity) != identity:
-        say("  · the chain began anew, so the database and the Stripe double do too")
+        echo("  · the chain began anew, so the database and the Stripe double do too")
         services.empty_database()
         services.stripe.controls.reset()
     write_json(path, {"world": identity})

@@ -54,7 +54,7 @@ class Web(GatewayProcess):
         return [self.python, "-m", "granian", *options, f"{application}:application"]
 
     def answers(self) -> bool:
-        """Say whether it takes requests and reaches its database."""
+        """Return whether it takes requests and reaches its database."""
         return status_of(f"{self.url}/readyz") == 200
 
     @property
@@ -91,7 +91,7 @@ class Worker(GatewayProcess):
         ]
 
     def answers(self) -> bool:
-        """Say whether it has reported that it takes tasks."""
+        """Return whether it has reported that it takes tasks."""
         return " ready" in self.log_path.read_text(errors="replace")
 
 
@@ -127,7 +127,7 @@ class Beat(GatewayProcess):
         return [self.python, "-m", "celery", "-A", "gateway", "beat", *schedule, "--loglevel", "INFO"]
 
     def answers(self) -> bool:
-        """Say whether it has reported its start."""
+        """Return whether it has reported its start."""
         return "beat: Starting" in self.log_path.read_text(errors="replace")
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from devstack.console import complain, fall_silent, say, step
+from devstack.console import echo, echo_error, mute, step
 from devstack.django_process import DjangoFailed, run_django
 from devstack.environment import overriding
 from devstack.files import PROJECT, read_json, write_json
@@ -75,7 +75,7 @@ def run(options: Options) -> int:
     """Serve until told to stop, or for the length of the journey."""
     started = time.monotonic()
     port = _port(options)
-    say(f"Starting the development stack; its data is in {options.data}")
+    echo(f"Starting the development stack; its data is in {options.data}")
     with (
         alone_in(options.directory) if options.load else nullcontext(),
         # Under load, a node that stands still to save its blocks would be measured instead of the service.
@@ -113,17 +113,17 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
             web.wait(_WEB_PATIENCE_SECONDS)
         _describe(services, prepared, web, options)
         seconds = f"{time.monotonic() - started:.1f}"
-        say(f"Ready in {seconds} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs")
-        say(f"  logs in {logs}; addresses, keys and passwords in {options.stack_file}")
+        echo(f"Ready in {seconds} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs")
+        echo(f"  logs in {logs}; addresses, keys and passwords in {options.stack_file}")
         return supervise(
             [*services.servers, *others, *processes], lambda: _play(prepared, options), logs_of=processes
         )
     except RuntimeError as error:  # before it is silent here
-        complain(f"✗ {error}")
+        echo_error(f"✗ {error}")
         return 1
     finally:
-        say("Stopping.")
-        fall_silent()
+        echo("Stopping.")
+        mute()
         stop_all(processes)
 
 
@@ -163,7 +163,7 @@ def _play(prepared: Prepared, options: Options) -> int | None:
     outcome = 0 if options.load else _make_journey(options.stack_file) or _subscribe_some(prepared)
     if options.once:
         return outcome
-    say("Serving until Ctrl-C.")
+    echo("Serving until Ctrl-C.")
     return None
 
 
@@ -180,7 +180,7 @@ def _subscribe_some(prepared: Prepared) -> int:
         try:
             run_django(log, prepared.environment, "-m", "devstack.demo.payers", str(plan))
         except DjangoFailed as error:
-            complain(str(error))
+            echo_error(str(error))
             return 1
     return 0
 

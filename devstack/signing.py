@@ -66,7 +66,7 @@ class Signer(Server):
         return [sys.executable, "-m", "signer"]
 
     def answers(self) -> bool:
-        """Say whether it signs."""
+        """Return whether it signs."""
         try:
             return self._client.read("/health") == "ok\n"
         except SignerAway:
@@ -87,7 +87,7 @@ class KmsStub(Server):
         return [sys.executable, "-m", "devstack.kms", str(self._port), str(self._keys)]
 
     def answers(self) -> bool:
-        """Say whether it takes requests."""
+        """Return whether it takes requests."""
         # It knows no such method, and says so.
         return status_of(self.url) == 501
 
@@ -172,17 +172,17 @@ def _in_token(folder: Path, keys: Mapping[str, Sequence[str]], *, pin: str) -> d
             f"directories.tokendir = {tokens}\nobjectstore.backend = file\nlog.level = ERROR\n"
         )
 
-        def tell(*arguments: str) -> None:
+        def softhsm2(*arguments: str) -> None:
             command = [str(utility), "--module", str(module), *arguments, "--pin", pin]
             subprocess.run(command, check=True, capture_output=True, env=process_environment(environment))
 
-        tell("--init-token", "--free", "--label", _TOKEN, "--so-pin", pin)
+        softhsm2("--init-token", "--free", "--label", _TOKEN, "--so-pin", pin)
         file = folder / "key.pem"
         for kind, texts in keys.items():
             for text in texts:
                 file.write_bytes(_pem(text))
                 place = ["--label", kind, "--id", secrets.token_hex(8)]
-                tell("--import", str(file), "--token", _TOKEN, *place)
+                softhsm2("--import", str(file), "--token", _TOKEN, *place)
         file.unlink()
     return environment | {
         "SIGNER_PKCS11_MODULE": str(module),

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from devstack.console import complain
+from devstack.console import echo_error
 from devstack.services.server import Server, ServerFailed
 
 _POLL_SECONDS = 0.2
@@ -69,7 +69,7 @@ class LogWatch:
         for path in self._positions:
             for line in self._new_lines(path):
                 if any(mark in line for mark in _ERROR_MARKS):
-                    complain(f"  ! {path.stem}: {line.decode(errors='replace')[:_WIDTH]}")
+                    echo_error(f"  ! {path.stem}: {line.decode(errors='replace')[:_WIDTH]}")
 
     def _new_lines(self, path: Path) -> list[bytes]:
         if not path.exists():

@@ -6,12 +6,12 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
-from devstack.console import complain
+from devstack.console import echo_error
 from devstack.files import DATA
 from devstack.process_lifetime import run_guarded, unwind_on_signals
 from lab.bench.options import add_bench_options
 
-# Where a signer's keys may be kept; `devstack.signing.KeyPlace` has them too, and takes a second to import.
+# A copy of `devstack.signing.KeyPlace`, whose import takes a second.
 _PLACES = ("keystore", "pkcs11", "kms")
 _RESULTS = DATA / "lab"
 
@@ -22,17 +22,17 @@ def main() -> int:
     try:
         if not options.guarded:
             return int(options.action(options))
-        unwind_on_signals()  # before the imports of an action, which take a second
+        unwind_on_signals()  # the imports of a command take a second
         return run_guarded(lambda: int(options.action(options)))
     except RuntimeError as error:
-        complain(f"✗ {error}")
+        echo_error(f"✗ {error}")
         return 1
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the stack's data")
-    # Whether no process of the command may outlive it.
+    # Whether all processes of the command must end with it.
     parser.set_defaults(guarded=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     bench = commands.add_parser(
@@ -43,25 +43,29 @@ def _parser() -> argparse.ArgumentParser:
     calls = commands.add_parser("calls", help="print signed calls of the running stack, for a load generator")
     calls.add_argument("--count", type=int, default=4_000, help="how many (default: 4,000)")
     calls.set_defaults(action=_calls)
-    chaos = commands.add_parser("chaos", help="cause faults under load, and compare what was promised")
+    chaos = commands.add_parser("chaos", help="cause faults under load, then verify every accepted call")
     chaos.add_argument(
-        "--minutes", type=float, default=60, help="begin no further fault after them (default: 60)"
+        "--minutes", type=float, default=60, help="start no new fault after this time (default: 60)"
     )
     chaos.add_argument(
-        "--faults", type=lambda text: text.split(","), default=[""], help="how their names begin, with commas"
+        "--faults", type=lambda text: text.split(","), default=[""], help="comma-separated prefixes of names"
     )
-    chaos.add_argument("--times", type=int, default=25, help="how often each is tried in all (default: 25)")
+    chaos.add_argument(
+        "--times", type=int, default=25, help="trials per fault, earlier runs included (default: 25)"
+    )
     chaos.add_argument("--results", type=Path, default=_RESULTS / "results.json", help="the file to add to")
     chaos.set_defaults(action=_chaos, guarded=True)
     signers = commands.add_parser(
-        "signers", help="kill and stall what signs, wherever the keys lie, and compare what was promised"
+        "signers", help="kill and stall the signing process for each place of the keys, then verify"
     )
-    signers.add_argument("--calls", type=int, default=2_000, help="with keys in each place (default: 2,000)")
+    signers.add_argument(
+        "--calls", type=int, default=2_000, help="calls for each place of the keys (default: 2,000)"
+    )
     signers.add_argument(
         "--keys",
         type=lambda text: text.split(","),
         default=["local", *_PLACES],
-        help=f"where they lie, with commas (default: local,{','.join(_PLACES)})",
+        help=f"places of the keys, comma-separated (default: local,{','.join(_PLACES)})",
     )
     signers.add_argument("--results", type=Path, default=_RESULTS / "signers.json", help="the file to write")
     signers.set_defaults(action=_signers, guarded=True)
@@ -71,44 +75,46 @@ def _parser() -> argparse.ArgumentParser:
     cluster.add_argument("--once", action="store_true", help="end after a first relay call")
     cluster.set_defaults(action=_cluster, guarded=True)
     trials = commands.add_parser(
-        "cluster-test", help="kill, stop and cut off what runs in a cluster, and compare what was promised"
+        "cluster-test", help="kill, stop and cut off servers of a cluster, then verify every accepted call"
     )
     trials.add_argument(
-        "--minutes", type=float, default=60, help="begin no further fault after them (default: 60)"
+        "--minutes", type=float, default=60, help="start no new fault after this time (default: 60)"
     )
     trials.add_argument(
-        "--faults", type=lambda text: text.split(","), default=[""], help="how their names begin, with commas"
+        "--faults", type=lambda text: text.split(","), default=[""], help="comma-separated prefixes of names"
     )
-    trials.add_argument("--times", type=int, default=10, help="how often each is tried in all (default: 10)")
-    trials.add_argument("--asynchronous", action="store_true", help="with standbys that no commit waits for")
+    trials.add_argument(
+        "--times", type=int, default=10, help="trials per fault, earlier runs included (default: 10)"
+    )
+    trials.add_argument("--asynchronous", action="store_true", help="no commit waits for a standby")
     trials.add_argument("--results", type=Path, default=_RESULTS / "cluster.json", help="the file to add to")
     trials.set_defaults(action=_cluster_test, guarded=True)
     throughput = commands.add_parser(
         "cluster-throughput",
         help="measure relaying in a cluster of one to three web hosts and one or two workers",
     )
-    throughput.add_argument("--rounds", type=int, default=3, help="of every size (default: 3)")
+    throughput.add_argument("--rounds", type=int, default=3, help="rounds per size (default: 3)")
     throughput.add_argument(
-        "--seconds", type=float, default=12, help="of load, twice in a round (default: 12)"
+        "--seconds", type=float, default=12, help="seconds of load, twice per round (default: 12)"
     )
     throughput.add_argument(
         "--rate", type=float, default=15, help="calls a second for each web host in open loop (default: 15)"
     )
     throughput.add_argument("--results", type=Path, default=_RESULTS / "hosts.json", help="the file to write")
     throughput.set_defaults(action=_cluster_throughput, guarded=True)
-    soak = commands.add_parser("soak", help="load without any fault: what grows, what fails, what is wrong")
+    soak = commands.add_parser("soak", help="load without faults: find leaks and failures")
     soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
     soak.add_argument("--results", type=Path, default=_RESULTS / "soak.json", help="the file to add to")
     soak.set_defaults(action=_soak, guarded=True)
     restore = commands.add_parser(
-        "restore-drill", help="lose PostgreSQL under load, restore it, and compare the books with the chain"
+        "restore-drill", help="lose PostgreSQL under load, restore it, reconcile with the chain"
     )
     restore.add_argument("--before", type=float, default=30, help="seconds of load before the base backup")
     restore.add_argument("--after", type=float, default=60, help="seconds of load after it (default: 60)")
     restore.add_argument(
         "--back",
         type=float,
-        help="restore to so many seconds before the loss (default: to the last archived segment)",
+        help="restore to this many seconds before the loss (default: the last archived segment)",
     )
     restore.set_defaults(action=_restore_drill, guarded=True)
     upgrade = commands.add_parser(
@@ -123,40 +129,36 @@ def _parser() -> argparse.ArgumentParser:
     )
     upgrade.set_defaults(action=_upgrade_rehearsal, guarded=True)
     partitions = commands.add_parser(
-        "partition-rehearsal", help="divide a table that grows for ever by month while it is used; measure"
+        "partition-rehearsal", help="partition a growing table by month while it is in use; measure"
     )
     partitions.add_argument(
         "--table", choices=("entries", "attempts"), default="entries", help="which (default: entries)"
     )
     partitions.add_argument("--rows", type=int, default=100_000, help="how many (default: 100000)")
     partitions.set_defaults(action=_partition_rehearsal, guarded=True)
-    mutation = commands.add_parser(
-        "mutation", help="change the code that moves money; each change must fail a test"
-    )
+    mutation = commands.add_parser("mutation", help="mutation test of the code that moves money")
     mutation.add_argument(
         "--minutes",
         type=float,
         default=60,
-        help="begin no further mutant after them; 0 only prints the table (default: 60)",
+        help="start no new mutant after this time; 0 only prints the table (default: 60)",
     )
-    mutation.add_argument(
-        "--count", type=int, default=450, help="how many results there shall be (default: 450)"
-    )
-    mutation.add_argument(
-        "--seed", type=int, default=1, help="of the order in which they are tried (default: 1)"
-    )
-    mutation.add_argument("--again", action="store_true", help="try those that survived once more")
-    mutation.add_argument("--only", default="", help="how the names of mutants begin")
+    mutation.add_argument("--count", type=int, default=450, help="wanted number of results (default: 450)")
+    mutation.add_argument("--seed", type=int, default=1, help="seed of their order (default: 1)")
+    mutation.add_argument("--again", action="store_true", help="retry the mutants that survived")
+    mutation.add_argument("--only", default="", help="prefix of the mutants' names")
     mutation.add_argument("--tests", nargs="+", default=[], help="files of tests (default: of all areas)")
     mutation.add_argument("--seconds", type=float, default=25, help="of tests for one mutant (default: 25)")
     mutation.add_argument(
         "--results", type=Path, default=_RESULTS / "mutation.json", help="the file to add to"
     )
     mutation.set_defaults(action=_mutation)
-    machine = commands.add_parser("ledger-machine", help="random moves against a reference model, at length")
+    machine = commands.add_parser(
+        "ledger-machine", help="long random test of the ledger against a reference model"
+    )
     machine.add_argument("--runs", type=int, default=2_000)
-    machine.add_argument("--steps", type=int, default=50, help="moves of each run")
-    machine.add_argument("--seed", type=int, help="of the run to repeat (default: another each time)")
+    machine.add_argument("--steps", type=int, default=50, help="steps per run")
+    machine.add_argument("--seed", type=int, help="seed of the run to repeat (default: random)")
     machine.set_defaults(action=_ledger_machine)
     inventory = commands.add_parser("inventory", help="count files, lines, settings and words")
     inventory.add_argument("--against", metavar="COMMIT", default="", help="print its figures beside these")

@@ -26,7 +26,7 @@ _PRODUCT = {
     *("portal", "backoffice", "webhooks", "signer", "templates"),
 }
 _LAB = ("bench", "chaos", "cluster", "mutation", "rehearsals", "structure.py", "ledger_machine.py")
-# Made by a command from other files, or taken over from elsewhere unchanged.
+# Generated from other files, or vendored.
 _GENERATED = (
     *(
         "docs/bench/",
@@ -81,7 +81,7 @@ def tracked(commit: str = "") -> Files:
 
 
 def group_of(name: str) -> str:
-    """Return the part of the project that a file belongs to, wherever that part was kept before."""
+    """Return the part of the project that a file belongs to, also by its path in older commits."""
     path = PurePosixPath(name)
     if (name.startswith(_GENERATED) and path.suffix != ".in") or path.name in _GENERATED_NAMES:
         return "generated"

@@ -1,4 +1,4 @@
-"""`python -m lab ledger-machine`: services of its own, one process, nothing left behind."""
+"""`python -m lab ledger-machine`: one process with temporary servers."""
 
 import subprocess
 import sys
@@ -7,8 +7,8 @@ from devstack.environment import overriding
 from devstack.files import PROJECT
 from devstack.preparation import short_lived_stack
 
-# Without a limit per clerk or day, because the same two clerks serve all runs. The limit per person is so small that
-# many adjustments wait for a second person.
+# No limits per clerk or day, because two clerks serve all runs. The limit per person is small, so many adjustments
+# wait for a second person.
 _NO_LIMIT = 10**12
 _LIMITS = {"actor": _NO_LIMIT, "person": 100, "day": _NO_LIMIT, "ceiling": 10**7, "ceiling_day": _NO_LIMIT}
 

@@ -1,10 +1,9 @@
 """
 Measure the structure of the code: `python -m lab structure [CHECKOUT]` prints a table.
 
-Files and imports are read without importing anything, so any checkout of this project can be measured. For the
-paths, the checkout's own pytest runs one test each, with this file as a plugin that records what the test runs
-through. A switch is a call from one product module into another; product packages are all packages at the top
-of the checkout that are not in `_OUTSIDE`.
+Files and imports are parsed, not imported, so any checkout of this project can be measured. For each path, the
+checkout's own pytest runs one test, with this file as a plugin that records the modules it passes through. A switch is
+a call from one product module into another; product packages are all top-level packages not in `_OUTSIDE`.
 """
 
 import argparse
@@ -69,7 +68,7 @@ class Source:
                 names |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:
                 members = {f"{node.module}.{alias.name}" for alias in node.names}
-                # A name that is no module of its own comes from the package.
+                # A name that is not a module is defined in the package.
                 names |= members if members <= modules else {*members, node.module}
         return names & modules - {self.module}
 
@@ -132,7 +131,7 @@ def measure_outside(checkout: Path) -> dict[str, object]:
 
 @dataclass
 class Passage:
-    """What ran between an entry into the product and its return, on the thread of the test."""
+    """The calls between an entry into the product and its return, on the test's thread."""
 
     entry: str
     modules: set[str] = field(default_factory=set)
@@ -143,7 +142,7 @@ class Recorder:
     """A profile function that records a passage for each request, each task and each call by the tests."""
 
     def __init__(self, checkout: Path) -> None:
-        """Record what the product packages of this checkout run."""
+        """Record the calls in the product packages of this checkout."""
         self.passages: list[Passage] = []
         self._packages, self._root = set(_product_packages(checkout)), f"{checkout}/"
         self._stack: list[str] = []  # the modules of the product's open frames since the entry
@@ -151,7 +150,7 @@ class Recorder:
         self._import: FrameType | None = None
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
-        """Follow a call or a return; what runs because a module is imported for the first time is left out."""
+        """Follow a call or a return, except during the first import of a module."""
         if self._import is not None:
             if frame is self._import and event == "return":
                 self._import = None
@@ -191,7 +190,7 @@ class Recorder:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Record the passages of a test; pytest calls this where the file is loaded as a plugin."""
+    """Record the passages of a test (a hook of pytest)."""
     recorder = Recorder(item.config.rootpath)
     sys.setprofile(recorder)
     try:
@@ -204,7 +203,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def measure_paths(checkout: Path, paths: dict[str, str]) -> dict[str, object]:
-    """Run the tests of the paths; of several passages through an entry, the one through most modules counts."""
+    """Run the tests of the paths; of several passages, the one through the most modules counts."""
     wanted = {name: path.rpartition("@")[::2] for name, path in paths.items()}
     passages = _run(checkout, list(dict.fromkeys(test for test, _ in wanted.values())))
     rows: dict[str, object] = {}
@@ -221,7 +220,7 @@ def measure_paths(checkout: Path, paths: dict[str, str]) -> dict[str, object]:
 
 def _run(checkout: Path, tests: list[str]) -> list[Any]:
     python = checkout / ".venv/bin/python"
-    # The copy has a name of its own, because the checkout may have this file, too.
+    # A different name, because the checkout may contain this file.
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(__file__, Path(folder, f"{_PLUGIN}.py"))
         command = [python if python.exists() else sys.executable, "-m", "pytest", "-q", "-p", _PLUGIN, *tests]

@@ -22,7 +22,7 @@ class Fault:
     saved: bool = False  # the idempotency key keeps answering the error
 
     def matches(self, request: Request) -> bool:
-        """Say whether the fault is for this request; `path` is the beginning of its path."""
+        """Return whether the fault is for this request; `path` is the beginning of its path."""
         return self.method in (None, request.method) and request.path.startswith(self.path or "/v1/")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import django
 
-from devstack.console import say
+from devstack.console import echo
 from devstack.files import read_json
 from devstack.stripe_account import StripeAccount
 
@@ -127,4 +127,4 @@ def _until(what: str, is_so: Callable[[], bool]) -> None:
 
 if __name__ == "__main__":
     django.setup()
-    say(f"{subscribe_some(seed=read_json(Path(sys.argv[1]))['population']['seed'])} people pay by card")
+    echo(f"{subscribe_some(seed=read_json(Path(sys.argv[1]))['population']['seed'])} people pay by card")

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from devstack.ad_networks.demo import enable_networks
-from devstack.console import say
+from devstack.console import echo
 from devstack.files import read_json, write_json
 
 _CREDITS = 1_000_000
@@ -76,7 +76,7 @@ def _populate(plan: dict[str, Any], *, staff: dict[str, str], opened: dict[str, 
         opened=opened,
         now=timezone.now(),
     )
-    say(f"{plan['people'] if is_new else 0} people are generated")
+    echo(f"{plan['people'] if is_new else 0} people are generated")
 
 
 def _employ(*, username: str, password: str, totp_secret: str) -> None:

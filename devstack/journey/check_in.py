@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from credit_relay_client import RelayProblem
-from devstack.console import say
+from devstack.console import echo
 from devstack.journey.checks import Mismatch, expect
 from devstack.journey.dashboard import Dashboard, exact
 from devstack.journey.earnings import Earner
@@ -52,11 +52,11 @@ def _draw(earner: Earner, table: Drop) -> None:
         expect(
             f"{other} within its range", table[f"min{name}"] <= other["value"] <= table[f"max{name}"], True
         )
-    say(f"  ✓ checked in: {_text_of(drop)}, of {len(possible)} possible drops")
+    echo(f"  ✓ checked in: {_text_of(drop)}, of {len(possible)} possible drops")
     _check_effect(earner, drop)
     expect("the drop of the same Idempotency-Key", earner.wallet.execute_check_in(key), answer)
     earner.check_unchanged("a repeated check-in")
-    say("    repeated with the same key: the same drop, no second effect")
+    echo("    repeated with the same key: the same drop, no second effect")
 
 
 def _check_effect(earner: Earner, drop: Drop) -> None:
@@ -84,7 +84,7 @@ def _check_refusal(wallet: Wallet) -> None:
         answer = wallet.execute_check_in(secrets.token_hex(16))
     except RelayProblem as refusal:
         expect("the refusal", (refusal.status, refusal.code), (409, "check-in-unavailable"))
-        say(f"  ✓ no attempt is left today; the next one comes at {refusal.members['nextCheckInAt']}")
+        echo(f"  ✓ no attempt is left today; the next one comes at {refusal.members['nextCheckInAt']}")
     else:
         raise Mismatch(f"a check-in without an attempt gave {answer['result']}")
 
@@ -98,8 +98,8 @@ def _check_commitments(wallet: Wallet) -> None:
     for day in record["revealed"]:
         commitment = hashlib.sha256(bytes.fromhex(day["seed"])).hexdigest()
         expect(f"the commitment of {day['day']}", day["commitment"], commitment)
-    say(f"  ✓ fairness: the commitment of today's seed is {record['today']['commitment'][:16]}…;")
-    say(f"    {len(record['revealed'])} seeds of earlier days are public and fit their commitments")
+    echo(f"  ✓ fairness: the commitment of today's seed is {record['today']['commitment'][:16]}…;")
+    echo(f"    {len(record['revealed'])} seeds of earlier days are public and fit their commitments")
 
 
 def _text_of(drop: Drop) -> str:

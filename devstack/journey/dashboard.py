@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from devstack.console import say
+from devstack.console import echo
 from devstack.journey.checks import expect
 from devstack.wallet import Wallet
 
@@ -94,20 +94,20 @@ def check_dashboard(wallet: Wallet) -> None:
     start = _walk_back(dashboard.credits, earnings, calls)
     if len(earnings) < _LONGEST_HISTORY and len(calls) < _LONGEST_HISTORY:
         expect("where the histories begin", start, 0)
-    say("  ✓ dashboard:")
+    echo("  ✓ dashboard:")
     for name, value in info.items():
-        say(f"      {name} {value}")
+        echo(f"      {name} {value}")
     for name in ("permanentBadge", "subscriberBadge"):
         badge = dashboard.shown[name]
         bounds = f"{badge['exp_lower_bound']} to {badge['exp_upper_bound']} exp"
         terms = f"offers +{badge['bonus_creds_offerwall']:.0%}, {badge['credits_back_percent']:.1%} back"
-        say(f"      {name}: {bounds}, {terms}")
+        echo(f"      {name}: {bounds}, {terms}")
     for modifier in dashboard.shown["modifiers"]:
-        say(
+        echo(
             f"      modifier {modifier['modifier_type']} {modifier['value']:.2%} until {modifier['expires_at']}"
         )
     _print_histories(earnings, calls)
-    say(f"    {len(earnings)} earnings and {len(calls)} relay transactions explain every credit")
+    echo(f"    {len(earnings)} earnings and {len(calls)} relay transactions explain every credit")
 
 
 def _check_rows(wallet: Wallet, earnings: list[JsonObject], calls: list[JsonObject]) -> None:
@@ -138,7 +138,7 @@ def _is_cut_off(shown: list[JsonObject], left: list[JsonObject]) -> bool:
 def _print_histories(earnings: list[JsonObject], calls: list[JsonObject]) -> None:
     for earning in earnings[:_PRINTED_ROWS]:
         moved = f"{earning['credits_before']} → {earning['credits_after']}"
-        say(f"      {earning['credit_source']} {earning['credits_earned']:+d}: {moved}")
+        echo(f"      {earning['credit_source']} {earning['credits_earned']:+d}: {moved}")
     for call in calls[:_PRINTED_ROWS]:
         moved = f"{call['credits_before']} → {call['credits_after']}"
-        say(f"      {call['transaction_hash'][:14]}… {call['status']} −{call['real_cost']}: {moved}")
+        echo(f"      {call['transaction_hash'][:14]}… {call['status']} −{call['real_cost']}: {moved}")

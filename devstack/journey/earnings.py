@@ -16,7 +16,7 @@ from typing import Any
 import urllib3
 
 from devstack.ad_networks.signing import SIGNERS, Reward, SignedPostback, sign
-from devstack.console import say
+from devstack.console import echo
 from devstack.journey.checks import expect
 from devstack.journey.dashboard import Dashboard, Manage
 from devstack.wallet import Wallet
@@ -124,8 +124,8 @@ class Earner:
         worth = self.check_earning(network, amount)
         outcome = f"held for {network.hold_hours} h" if network.hold_hours else f"→ {self.dashboard.credits}"
         raised = f" + {float(before.bonus(network.kind)):.2%}" if before.bonus(network.kind) else ""
-        say(f"  ✓ {slug} ({network.kind}) is answered {answer}")
-        say(f"    {amount} × {float(network.rate):g}{raised} = {worth} credits, {outcome}")
+        echo(f"  ✓ {slug} ({network.kind}) is answered {answer}")
+        echo(f"    {amount} × {float(network.rate):g}{raised} = {worth} credits, {outcome}")
 
     def check_earning(self, network: Network, amount: int) -> int:
         """Check that the dashboard shows an earning, unless it is held; return its credits."""
@@ -143,7 +143,7 @@ class Earner:
         answer = self.networks[slug].post(replace(self.postbacks[slug], is_reversal=True))
         worth, experience = self.worth[slug]
         self.check_entry("EARNING_REVERSAL", -worth, experience=-experience)
-        say(f"  ✓ {slug} reverses it and is answered {answer}: {-worth} credits, {-experience} experience")
+        echo(f"  ✓ {slug} reverses it and is answered {answer}: {-worth} credits, {-experience} experience")
 
     def check_entry(self, source: str, credits: int, *, experience: int) -> None:
         """Read the dashboard again: there must be one more entry."""
@@ -178,13 +178,13 @@ def level_up(earner: Earner) -> None:
     """Earn what the next permanent badge needs, and check its bonus on the next earning."""
     before = earner.dashboard
     if before.is_at_the_top:
-        say(f"  ✓ the top badge is reached: {before.experience} experience")
+        echo(f"  ✓ the top badge is reached: {before.experience} experience")
     else:
         missing = before.badge["exp_upper_bound"] - before.experience
         earner.earn(_LEVELLED, math.ceil(missing / earner.networks[_LEVELLED].rate))
         badge = earner.dashboard.badge
         expect("where the new badge begins", badge["exp_lower_bound"], before.badge["exp_upper_bound"])
-        say(f"  ✓ levelled up: {before.experience} → {earner.dashboard.experience} experience")
+        echo(f"  ✓ levelled up: {before.experience} → {earner.dashboard.experience} experience")
     for slug in (_LEVELLED, *_raised(earner)):
         expect(f"a bonus on {slug}", earner.dashboard.bonus(earner.networks[slug].kind) > 0, True)
         earner.earn(slug, 1_000 + _some_amount())
@@ -206,7 +206,7 @@ def _repeat_postbacks(earner: Earner) -> None:
     for slug, postback in earner.postbacks.items():
         earner.networks[slug].post(postback)
     earner.check_unchanged("repeated postbacks")
-    say(f"  ✓ all {len(earner.postbacks)} sent again: the same answers, nothing credited twice")
+    echo(f"  ✓ all {len(earner.postbacks)} sent again: the same answers, nothing credited twice")
 
 
 def _send_forged_postback(earner: Earner) -> None:
@@ -218,7 +218,7 @@ def _send_forged_postback(earner: Earner) -> None:
     answer = network.send(replace(sent, query=changed))
     expect("the status that a forged postback is answered", answer.status, _FORGERY_STATUS)
     earner.check_unchanged("a forged postback")
-    say(f"  ✓ one more unit than {_FORGED} signed is answered {answer}")
+    echo(f"  ✓ one more unit than {_FORGED} signed is answered {answer}")
 
 
 def _import_report(earner: Earner, manage: Manage) -> None:
@@ -231,8 +231,8 @@ def _import_report(earner: Earner, manage: Manage) -> None:
         output = manage("import_earnings", _REPORT, str(path), *named).strip()
     expect("the output of the import", output, "1 rows imported, 0 had already been imported")
     worth = earner.check_earning(network, amount)
-    say(f"  ✓ {_REPORT} ({network.kind}), a CSV file: {output}")
-    say(f"    {amount} × {float(network.rate):g} = {worth} credits, → {earner.dashboard.credits}")
+    echo(f"  ✓ {_REPORT} ({network.kind}), a CSV file: {output}")
+    echo(f"    {amount} × {float(network.rate):g} = {worth} credits, → {earner.dashboard.credits}")
 
 
 def _some_amount() -> int:

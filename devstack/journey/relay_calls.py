@@ -10,7 +10,7 @@ from eth_utils.address import to_checksum_address
 
 from credit_relay_client import RelayProblem
 from credit_relay_client.schema import TransactionStatus
-from devstack.console import say
+from devstack.console import echo
 from devstack.environment import CREDIT_WEI
 from devstack.journey.checks import Mismatch, expect
 from devstack.rpc import Rpc
@@ -98,15 +98,15 @@ def _relay(wallet: Wallet, name: str, payload: bytes) -> int:
     call = wallet.relay.prepare(wallet.profile_address, payload)
     transaction = call.send()
     transaction_hash = transaction.hash
-    say(f"  ✓ {name}: accepted as {transaction_hash}")
+    echo(f"  ✓ {name}: accepted as {transaction_hash}")
     status = transaction.wait(_PATIENCE_SECONDS)
     record = read_record(wallet.rpc, transaction_hash)
     _compare(wallet, status, record, payload)
-    say(f"    block {record.block}, relayer {record.relayer}, key manager {record.key_manager}")
-    say(f"    gas {record.gas_used} at {record.gas_price} wei = {status['creditsUsed']} credits")
-    say(f"    balance {status['creditsBefore']} → {status['creditsAfter']}, status {status['status']}")
+    echo(f"    block {record.block}, relayer {record.relayer}, key manager {record.key_manager}")
+    echo(f"    gas {record.gas_used} at {record.gas_price} wei = {status['creditsUsed']} credits")
+    echo(f"    balance {status['creditsBefore']} → {status['creditsAfter']}, status {status['status']}")
     expect("the hash of the same call posted again", call.send().hash, transaction_hash)
-    say("    posted again: the same hash, no second transaction")
+    echo("    posted again: the same hash, no second transaction")
     return int(status["creditsUsed"])
 
 
@@ -130,6 +130,6 @@ def check_wrong_signature(wallet: Wallet) -> None:
         transaction_hash = wallet.execute(body)
     except RelayProblem as refusal:
         expect("the refusal", (refusal.status, refusal.code), (403, "signer-not-a-controller"))
-        say(f"  ✓ another key's signature is refused: {refusal}")
+        echo(f"  ✓ another key's signature is refused: {refusal}")
     else:
         raise Mismatch(f"another key's signature was accepted as {transaction_hash}")

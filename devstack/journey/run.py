@@ -8,7 +8,7 @@ from typing import Any
 from urllib3.exceptions import HTTPError
 
 from credit_relay_client import RelayProblem
-from devstack.console import complain, say
+from devstack.console import echo, echo_error
 from devstack.files import read_json
 from devstack.journey.check_in import check_in
 from devstack.journey.checks import Mismatch, expect
@@ -31,24 +31,24 @@ def run_journey(stack_file: Path) -> int:
     stack = read_json(stack_file)
     wallet = Wallet.of(stack["profiles"][0], stack["base_url"], Rpc(stack["rpc_url"]))
     provider = StripeAccount(stack["stripe_url"], stack["stripe_secret_key"])
-    say(f"Wallet journey of {wallet.profile_address} at {stack['base_url']}")
+    echo(f"Wallet journey of {wallet.profile_address} at {stack['base_url']}")
     try:
         _earn_credits(wallet, stack, _manager(stack_file.parent))
         _subscribe_and_spend(wallet, provider)
         check_dashboard(wallet)
     except _FAILURES as error:
-        complain(f"  ✗ the journey failed: {error}")
+        echo_error(f"  ✗ the journey failed: {error}")
         return 1
-    say("  ✓ the journey is complete: service, chain and payment provider agree on every figure")
+    echo("  ✓ the journey is complete: service, chain and payment provider agree on every figure")
     return 0
 
 
 def _earn_credits(wallet: Wallet, stack: dict[str, Any], manage: Manage) -> None:
     wallet.sign_in()
-    say(f"  ✓ signed in by controller {wallet.controller_address}")
+    echo(f"  ✓ signed in by controller {wallet.controller_address}")
     earner = Earner(wallet, networks_of(stack))
     before = earner.dashboard
-    say(f"  ✓ begins with {before.credits} credits and {before.experience} experience")
+    echo(f"  ✓ begins with {before.credits} credits and {before.experience} experience")
     earn_everywhere(earner, manage)
     check_in(earner)
     level_up(earner)
@@ -70,7 +70,7 @@ def _manager(data: Path) -> Manage:
 def _subscribe_and_spend(wallet: Wallet, provider: StripeAccount) -> None:
     quota = wallet.quota()
     expect("the unit of the quota", quota["unit"], "credits")
-    say(f"  ✓ quota: {quota['quota']} credits, total {quota['totalQuota']}, reset {quota['resetDate']}")
+    echo(f"  ✓ quota: {quota['quota']} credits, total {quota['totalQuota']}, reset {quota['resetDate']}")
     subscriber = Subscriber(wallet, provider, credits=quota["quota"], patience=_PATIENCE_SECONDS)
     if set_clock_back(provider, lead=_LEAD_SECONDS):
         subscribe_two_months_ago(subscriber, spend=write_data)

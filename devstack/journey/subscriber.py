@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import floor
 
 from credit_relay_client import RelayProblem
-from devstack.console import say
+from devstack.console import echo
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
 from devstack.journey.checks import Period, expect, text_of, until
 from devstack.journey.dashboard import Dashboard, exact
@@ -32,7 +32,7 @@ class Subscriber:
         expect("walletAddress", link["walletAddress"], self.wallet.profile_address)
         record = self.provider.customer(link["paymentsCustomerId"])
         expect("the profile address of the customer", record["metadata"]["address"], link["walletAddress"])
-        say(f"  ✓ customer {record['id']} belongs to {link['walletAddress']}")
+        echo(f"  ✓ customer {record['id']} belongs to {link['walletAddress']}")
 
     def subscribe(self, amount: int) -> None:
         """Begin a subscription; a card is captured when the service asks for one."""
@@ -40,14 +40,14 @@ class Subscriber:
             answer = self.wallet.upsert_subscription(amount)
         except RelayProblem as refusal:
             expect("the refusal", (refusal.status, refusal.code), (402, "payment-method-required"))
-            say(f"  ✓ no subscription without a card: {refusal}")
+            echo(f"  ✓ no subscription without a card: {refusal}")
             self._capture_card()
             answer = self.wallet.upsert_subscription(amount)
         expect("a new subscription", answer["subscriptionId"] != self.subscription, True)
         self.subscription = answer["subscriptionId"]
         record = self._compare(answer, amount)
         expect("the status at the provider", record["status"], "active")
-        say(f"  ✓ subscribed: {record['id']} at {answer['subscriptionAmount']} a month")
+        echo(f"  ✓ subscribed: {record['id']} at {answer['subscriptionAmount']} a month")
 
     def change(self, amount: int) -> None:
         """Change the amount from the next period on; this also withdraws a cancellation."""
@@ -57,7 +57,7 @@ class Subscriber:
         record = self._compare(answer, amount)
         expect("cancel_at_period_end", record["cancel_at_period_end"], False)
         expect("the invoices after the change", self.provider.invoices(self.subscription), invoices)
-        say(f"  ✓ changed to {answer['subscriptionAmount']} from the next period on, nothing charged now")
+        echo(f"  ✓ changed to {answer['subscriptionAmount']} from the next period on, nothing charged now")
 
     def cancel(self, *, immediately: bool) -> None:
         """End the subscription, at once or with its period."""
@@ -71,7 +71,7 @@ class Subscriber:
         expect("the cancellation", answer, expected)
         expect("the status at the provider", record["status"], "canceled" if immediately else "active")
         expect("cancel_at_period_end", record["cancel_at_period_end"], not immediately)
-        say(f"  ✓ cancelled {'at once' if immediately else 'at the end of the period'}: {record['id']}")
+        echo(f"  ✓ cancelled {'at once' if immediately else 'at the end of the period'}: {record['id']}")
 
     def check_payout(self, number: int, amount: int, *, counts: bool) -> int:
         """
@@ -87,7 +87,7 @@ class Subscriber:
         invoice, line = invoices[-1], invoices[-1]["lines"]["data"][0]
         expect("what the invoice collected", (invoice["status"], invoice["amount_paid"]), ("paid", amount))
         expect("the invoice's period", (line["period"]["start"], line["period"]["end"]), tuple(period))
-        say(f"    for invoice {invoice['id']}: {amount} paid for {period}, which is {worth} credits")
+        echo(f"    for invoice {invoice['id']}: {amount} paid for {period}, which is {worth} credits")
         return worth
 
     def spend(self, call: Callable[[Wallet], int]) -> None:
@@ -106,7 +106,7 @@ class Subscriber:
 
         until(f"({', '.join(keys)})", read, (self.credits, total, reset), patience=self.patience)
         when = "" if reset < 0 else f" ({text_of(reset)})"
-        say(f"  ✓ quota: {self.credits} credits, total {total}, reset {reset}{when}")
+        echo(f"  ✓ quota: {self.credits} credits, total {total}, reset {reset}{when}")
 
     @property
     def period(self) -> Period:
@@ -123,13 +123,13 @@ class Subscriber:
         if returned:
             entry = newest.get("credit_source"), newest.get("credits_earned")
             expect("what came back of the cost", entry, ("CREDITS_BACK", returned))
-            say(f"    {float(fraction):.2%} of {cost} came back: {returned} credits, an earning of its own")
+            echo(f"    {float(fraction):.2%} of {cost} came back: {returned} credits, an earning of its own")
         return returned
 
     def _capture_card(self) -> None:
         intent = self.provider.capture_card(self.wallet.setup_intent(), _CARD)
         expect("the setup intent", intent["status"], "succeeded")
-        say(f"  ✓ card captured: {intent['id']} keeps {intent['payment_method']}")
+        echo(f"  ✓ card captured: {intent['id']} keeps {intent['payment_method']}")
 
     def _compare(self, answer: StripeObject, amount: int) -> StripeObject:
         record = self.provider.subscription(self.subscription)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from credit_relay_client import RelayProblem
-from devstack.console import say
+from devstack.console import echo
 from devstack.journey.checks import Mismatch, expect, months_before, some_amount, text_of, until
 from devstack.journey.subscriber import Subscriber
 from devstack.stripe_account import StripeAccount
@@ -40,7 +40,7 @@ def set_clock_back(provider: StripeAccount, *, lead: int) -> bool:
         provider.controls.set_clock(moment)
     except ControlError:
         return False
-    say(f"  ✓ the provider's clock begins two months ago, at {text_of(provider.controls.now)}")
+    echo(f"  ✓ the provider's clock begins two months ago, at {text_of(provider.controls.now)}")
     return True
 
 
@@ -51,12 +51,12 @@ def subscribe_two_months_ago(subscriber: Subscriber, spend: Callable[[Wallet], i
     subscriber.subscribe(first_amount)
     first = subscriber.period
     subscriber.check_payout(1, first_amount, counts=False)
-    say("    by the service's clock that month is over, so it does not count; its credits stay")
+    echo("    by the service's clock that month is over, so it does not count; its credits stay")
     subscriber.spend(spend)
     second_amount = some_amount(other_than=first_amount)
     subscriber.change(second_amount)
     provider.controls.advance_to(first.end + _UNTIL_COLLECTED)
-    say(f"  ✓ a month has passed at the provider: {text_of(provider.controls.now)}")
+    echo(f"  ✓ a month has passed at the provider: {text_of(provider.controls.now)}")
     expect("the start of the second period", subscriber.period.start, first.end)
     worth = subscriber.check_payout(2, second_amount, counts=True)
     subscriber.cancel(immediately=False)
@@ -67,7 +67,7 @@ def _check_end(subscriber: Subscriber, worth: int) -> None:
     provider, end = subscriber.provider, subscriber.period.end
     if time.time() < end - _WORTH_WAITING_SECONDS:
         subscriber.check_quota(total=worth, reset=end)
-        say(f"  … the paid period ends in {end - time.time():.0f} s")
+        echo(f"  … the paid period ends in {end - time.time():.0f} s")
     _follow_real_time(provider)
     patience = max(0, end - time.time()) + subscriber.patience
 
@@ -76,7 +76,7 @@ def _check_end(subscriber: Subscriber, worth: int) -> None:
         return record["status"], record["ended_at"]
 
     until("the subscription's (status, ended_at)", ending, ("canceled", end), patience=patience)
-    say(f"  ✓ the period has ended: {subscriber.subscription} is canceled since {text_of(end)}")
+    echo(f"  ✓ the period has ended: {subscriber.subscription} is canceled since {text_of(end)}")
     subscriber.check_quota(total=0, reset=-1)
 
 
@@ -89,7 +89,7 @@ def catch_up(subscriber: Subscriber) -> None:
         expect("the refusal", (refusal.status, refusal.code), (404, "no-subscription"))
         if not lagged:
             return
-    say("  ✓ an earlier journey was interrupted; its subscription is ended")
+    echo("  ✓ an earlier journey was interrupted; its subscription is ended")
     subscriber.credits = _steady_credits(subscriber.wallet)
 
 
@@ -133,4 +133,4 @@ def subscribe_today(subscriber: Subscriber, spend: Callable[[Wallet], int]) -> N
         [],
         patience=subscriber.patience,
     )
-    say("  ✓ every event of the provider has been delivered")
+    echo("  ✓ every event of the provider has been delivered")

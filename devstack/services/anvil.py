@@ -62,7 +62,7 @@ class Anvil(Server):
         return [str(anvil_binary()), *place, *chain, *state, *history, *pace]
 
     def answers(self) -> bool:
-        """Say whether the node answers with its chain id."""
+        """Return whether the node answers with its chain id."""
         try:
             return int(Rpc(self.url, timeout=2).call("eth_chainId"), 16) == CHAIN_ID
         except RpcUnreachable:

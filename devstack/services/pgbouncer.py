@@ -38,7 +38,7 @@ default_pool_size = 40
 
 
 def is_wanted() -> bool:
-    """Say whether the environment asks for it, as `make test PGBOUNCER=1` does."""
+    """Return whether the environment asks for it, as `make test PGBOUNCER=1` does."""
     return os.environ.get("PGBOUNCER", "") not in {"", "0"}
 
 
@@ -72,7 +72,7 @@ class PgBouncer(Server):
         return unprivileged(super().launch())
 
     def answers(self) -> bool:
-        """Say whether it passes a statement on."""
+        """Return whether it passes a statement on."""
         try:
             psycopg.connect(self.url("postgres"), connect_timeout=2).close()
         except psycopg.OperationalError:

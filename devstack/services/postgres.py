@@ -77,7 +77,7 @@ class Postgres(Server):
         return unprivileged(super().launch())
 
     def answers(self) -> bool:
-        """Say whether it accepts a connection."""
+        """Return whether it accepts a connection."""
         try:
             psycopg.connect(self.url("postgres"), connect_timeout=2).close()
         except psycopg.OperationalError:

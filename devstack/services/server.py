@@ -56,7 +56,7 @@ class Server(ABC):
 
     @abstractmethod
     def answers(self) -> bool:
-        """Say whether the server takes requests; a refused connection is a no, not an error."""
+        """Return whether the server takes requests; a refused connection is a no, not an error."""
 
     def prepare(self) -> None:
         """Create what the server needs before its first start."""
@@ -98,7 +98,7 @@ class Server(ABC):
 
     @property
     def has_ended(self) -> bool:
-        """Say whether the process that was started is gone."""
+        """Return whether the process that was started is gone."""
         return self._process is not None and self._process.poll() is not None
 
     @property

@@ -30,7 +30,7 @@ class StripeDouble(Server):
         return [sys.executable, "-m", "stripe_double", *place, *keys]
 
     def answers(self) -> bool:
-        """Say whether it takes requests."""
+        """Return whether it takes requests."""
         return status_of(f"{self.url}/healthz") == 200
 
     @property

@@ -1,1 +1,1 @@
-"""Benchmarks: what the hot paths cost, side by side with the bare machine or with another commit in the same run."""
+"""Benchmarks of the hot paths, side by side with the bare machine or with another commit in the same run."""

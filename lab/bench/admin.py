@@ -1,8 +1,8 @@
 """
-`python -m lab bench --admin`: how long staff wait on a service with a past.
+`python -m lab bench --admin`: response times of the admin's pages on a large database.
 
-As a process of its own, with the service's settings in the environment, it writes the past and opens the admin's pages
-by the test client.
+Runs as a separate process with the service's settings in its environment. It writes a large history and opens the
+admin's pages with Django's test client.
 """
 
 import statistics
@@ -16,7 +16,7 @@ from typing import Any
 import django
 from django.core.management import call_command
 
-from devstack.console import say
+from devstack.console import echo
 from devstack.django_process import run_django
 from devstack.files import read_json, write_json
 from devstack.preparation import short_lived_stack
@@ -25,33 +25,33 @@ _PEOPLE, _REPEATS = 10_000, 5
 
 
 def bench_admin(path: Path) -> int:
-    """Fill a service of its own, open the pages, print, and write the figures to `path`."""
+    """Fill the database of a temporary stack, open the pages, print, and write the figures to `path`."""
     pages = _measured_apart()
     width = max(len(page["name"]) for page in pages)
-    say("Pages of the admin: median milliseconds, statements")
+    echo("Pages of the admin: median milliseconds, statements")
     for page in pages:
-        say(f"  {page['name']:{width}} {page['median_ms']:9.1f} {page['queries']:5}")
+        echo(f"  {page['name']:{width}} {page['median_ms']:9.1f} {page['queries']:5}")
     write_json(path, {"pages": pages})
-    say(f"Written to {path}")
+    echo(f"Written to {path}")
     return 0
 
 
 def _measured_apart() -> list[dict[str, Any]]:
     settings = {"DATABASE_STATEMENT_TIMEOUT_SECONDS": "0", "LOG_LEVEL": "ERROR"}
-    # As the owner it writes the past by hand, and has its tables analysed.
+    # Only the owner of the tables may disable triggers and run ANALYZE.
     with short_lived_stack(settings, owns_tables=True) as (folder, environment):
-        say(f"Writing 100 entries and 20 relay transactions of {_PEOPLE:,} people, then opening the pages …")
+        echo(f"Writing 100 entries and 20 relay transactions of {_PEOPLE:,} people, then opening the pages …")
         answer = folder / "pages.json"
         arguments = ("-m", "lab.bench.admin", str(answer), str(_PEOPLE))
         run_django(folder / "pages.log", environment, *arguments)
         measured = read_json(answer)
-        say(f"Written in {measured['filled_seconds']:.0f} s")
+        echo(f"Written in {measured['filled_seconds']:.0f} s")
         return list(measured["pages"])
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page: the median of its times in milliseconds, and its statements."""
+    """A page: its median time in milliseconds, and its number of statements."""
 
     name: str
     address: str
@@ -60,7 +60,7 @@ class Page:
 
 
 def measure() -> list[Page]:
-    """Open each page a few times, the first time not counted."""
+    """Open each page several times; the first time is not counted."""
     browser = _browser()
     return [_measured(browser, name, address) for name, address in _pages()]
 
@@ -161,7 +161,7 @@ def _lists() -> Iterator[tuple[str, str]]:
 
 
 def fill_and_measure() -> None:
-    """Make the tables, write the past, measure."""
+    """Create the tables, write the history, measure."""
     django.setup()
     call_command("migrate", verbosity=0)
     from lab.bench.admin_data import fill

@@ -1,4 +1,4 @@
-"""A service with a past, written by SQL: a million ledger entries and 200,000 relay transactions of 10,000 people."""
+"""A large history, written by SQL: a million ledger entries and 200,000 relay transactions of 10,000 people."""
 
 import secrets
 
@@ -9,7 +9,7 @@ from relay.models import Relayer
 from users.models import User
 
 PEOPLE, EACH = 10_000, 100
-# Every fifth entry pays for a relay call; one person has so many more besides.
+# Every fifth entry pays for a relay call. One person has this many entries in addition.
 HEAVY = 50_000
 
 _ACCOUNTS = """
@@ -97,7 +97,7 @@ SELECT 'evt_' || md5(n::text), 'invoice.paid', '', 'in_' || md5(n::text), '\\x00
 
 
 def fill_ledger(people: int, each: int) -> None:
-    """Write so many entries of each person, and nothing else."""
+    """Write this many entries for each person, and nothing else."""
     _write_people(people)
     with connection.cursor() as cursor:
         for statement in (_ACCOUNTS, _ENTRIES):
@@ -113,7 +113,7 @@ def _write_people(people: int) -> None:
 
 
 def fill(people: int = PEOPLE) -> None:
-    """Write the rows, and let PostgreSQL learn what they are like."""
+    """Write the rows and run ANALYZE."""
     _write_people(people)
     relayer = Relayer.objects.create(
         address=checksum("0x" + secrets.token_hex(20)), next_account_nonce=0, mined_account_nonce=0

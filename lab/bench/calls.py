@@ -1,4 +1,4 @@
-"""Requests that are ready to be sent: signed relay calls and signed-in reads, as the bytes of HTTP/1.1."""
+"""Prepared requests, as bytes of HTTP/1.1: signed relay calls and authenticated reads."""
 
 import itertools
 import json
@@ -21,25 +21,25 @@ from devstack.world.abi import calldata
 from devstack.world.keys import sign_digest
 from lab.bench.stack import Stack
 
-_TOKEN_SECONDS = 400  # of the ten minutes that an access token lasts
+_TOKEN_SECONDS = 400  # an access token is valid for ten minutes
 _FIRST_TARGET = 4096
 _NEW_WALLETS, _TARGETS = 4, 4
 
 
 @dataclass
 class Wallets:
-    """The signed-in wallets of a stack; tokens are renewed while no clock runs, and no nonce is used twice."""
+    """The signed-in wallets of a stack. Tokens are renewed between measurements; no nonce is used twice."""
 
     stack: Stack
     targets: int
-    """How many addresses each profile calls in turn; 0 is another one with every call."""
+    """How many target addresses each profile uses in turn; 0 means a new one for every call."""
     _wallets: list[Wallet] = field(default_factory=list)
     _signed_in_at: float = float("-inf")
     _channels: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def signed_in(self) -> list[Wallet]:
-        """Return all wallets with tokens that last for a round."""
+        """Return all wallets, with tokens that are valid for a whole round."""
         if time.monotonic() - self._signed_in_at > _TOKEN_SECONDS:
             self._wallets = [
                 Wallet.of(profile, self.stack.base_url, self.stack.rpc)
@@ -51,27 +51,27 @@ class Wallets:
         return self._wallets
 
     def callers(self) -> list[Wallet]:
-        """Return those that call; the others never do."""
+        """Return the wallets that make calls."""
         return self.signed_in()[_NEW_WALLETS:]
 
     def new_wallet(self, number: int) -> Wallet:
-        """Return one of those who have never called."""
+        """Return a wallet that never makes calls."""
         return self.signed_in()[:_NEW_WALLETS][number]
 
     def many_profiles(self, count: int) -> list[list[str]]:
-        """Return one lane of calls, each of the next profile and on a channel of its own."""
+        """Return one lane of calls: profiles take turns, and each call has its own channel."""
         wallets = self.callers()
         return [[self._call(wallets[n % len(wallets)], next(self._channels), 0) for n in range(count)]]
 
     def channels_of_one(self, count: int, *, channels: int) -> list[list[str]]:
-        """Return one lane for each channel of one profile; the calls of a lane must be sent in order."""
+        """Return one lane per channel of one profile; the calls of a lane must be sent in order."""
         wallet = self.callers()[0]
         each = -(-count // channels)
         names = [next(self._channels) for _ in range(channels)]
         return [[self._call(wallet, channel, nonce) for nonce in range(each)] for channel in names]
 
     def quotas(self) -> list[list[str]]:
-        """Return one lane of quota requests of all wallets; they are good for a few seconds from now."""
+        """Return one lane of quota requests of all wallets; their signatures expire after a few seconds."""
         now = int(time.time()) + 2
         return [[self._quota(wallet, now) for wallet in self.signed_in()]]
 
@@ -81,7 +81,7 @@ class Wallets:
         return [[post(self.stack.base_url, path, token, {"transactionHash": name}) for name in hashes]]
 
     def waits(self, calls: Sequence[tuple[str, str]], seconds: int) -> list[list[str]]:
-        """Return a lane for each call, given as hash and profile: a request that waits for another status."""
+        """Return one lane per call, given as hash and profile: a long-polling request for its next status."""
         tokens = {wallet.profile_address: wallet.token for wallet in self.signed_in()}
         path = "/api/relay/transactions"
         return [
@@ -94,7 +94,7 @@ class Wallets:
         return [[get(self.stack.base_url, "/api/user/dashboardInfo", wallet.token)]]
 
     def check_ins(self) -> list[list[str]]:
-        """Return one lane with a check-in of each wallet; each has one a day."""
+        """Return one lane with one check-in per wallet, the daily maximum."""
         path = "/api/user/executeCheckIn"
         return [
             [
@@ -129,15 +129,15 @@ def signed_calls(stack_file: Path, count: int) -> Iterator[str]:
     """
     Yield a line for each call: an access token, a space, and the body of `execute`.
 
-    The profiles call in turn, each time on a channel of its own, so that the calls may be sent in any order and at
-    the same time. Tokens last for ten minutes.
+    Profiles take turns and each call has its own channel, so the calls may be sent in any order and concurrently.
+    Tokens are valid for ten minutes.
     """
     described = read_json(stack_file)
     rpc = Rpc(described["rpc_url"])
     wallets = [Wallet.of(profile, described["base_url"], rpc) for profile in described["profiles"]]
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(Wallet.sign_in, wallets))
-    # Other ones than those of an earlier run.
+    # Channels that no earlier run has used.
     first_channel = time.time_ns()
     for number, wallet in enumerate(itertools.islice(itertools.cycle(wallets), count)):
         target = f"0x{_FIRST_TARGET + number % _TARGETS:040x}"
@@ -150,7 +150,7 @@ def signed_calls(stack_file: Path, count: int) -> Iterator[str]:
 def signed_call(
     wallet: Wallet, payload: bytes, *, chain_id: int, nonce: int, validity: int = 0
 ) -> dict[str, Any]:
-    """Return what `Wallet.signed` returns, without a word to the node and twenty times as fast."""
+    """Return what `Wallet.signed` returns, without asking the node and twenty times as fast."""
     call = RelayCall(chain_id, wallet.key_manager_address, nonce, payload, validity)
     signature = "0x" + sign_digest(wallet.controller_key, call.hash).hex()
     number = nonce if nonce < 2**53 else str(nonce)

@@ -1,11 +1,10 @@
 """
 The load client: one process, one thread, raw keep-alive sockets. It costs about 0.1 ms a call.
 
-It reads a job (see `lab.bench.load`) from the file that its first argument names, connects, prints
-"ready", and begins when it reads a line. Closed loop: each connection sends its next request when the last
-one is answered. Open loop (`rate`): requests are sent at fixed times, on any free connection, and an answer
-counts from the time at which its request should have been sent. Answers 429 and 503 are repeated after their
-Retry-After, as a wallet would; the time of such a call runs from its first sending.
+It reads a job (see `lab.bench.load`) from the file named by its first argument, connects, prints "ready", and
+starts when it reads a line. Closed loop: each connection sends its next request after the last response. Open
+loop (`rate`): requests are sent at fixed times on any free connection; latency counts from the scheduled time.
+After 429 and 503 the client retries after Retry-After, as a wallet would; latency counts from the first attempt.
 """
 
 import heapq
@@ -20,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 _REPEATED = (b"429", b"503")
-_REPEAT_SECONDS = 30  # how long after the end of a run refused calls are still repeated
+_REPEAT_SECONDS = 30  # how long after the end of a run 429 and 503 are still retried
 _CHUNK = 65_536
 
 
 @dataclass(slots=True)
 class _Connection:
-    """A kept-alive connection, and the request that it waits for."""
+    """A keep-alive connection and its pending request."""
 
     address: tuple[str, int]
     lane: int
@@ -53,13 +52,13 @@ class _Connection:
 
 @dataclass
 class _Run:
-    """The state of a run: what is left in each lane, and what has been answered."""
+    """The state of a run: the remaining requests of each lane, and the responses."""
 
     lanes: list[deque[tuple[int, bytes]]]
     cycles: bool
     ends_at: float = 0.0
     repeats: int = 0
-    # number of the request, wanted at, answered at, status, body
+    # request number, scheduled at, answered at, status, body
     answers: list[tuple[int, float, float, int, str]] = field(default_factory=list)
 
     def next_of(self, lane: int, at: float) -> tuple[int, bytes] | None:
@@ -77,7 +76,7 @@ class _Run:
 
 
 def answer_in(received: bytes) -> tuple[bytes, bytes] | None:
-    """Return head and body once the answer is whole."""
+    """Return head and body, or None while the response is incomplete."""
     head, separator, body = received.partition(b"\r\n\r\n")
     if not separator:
         return None
@@ -91,13 +90,13 @@ def answer_in(received: bytes) -> tuple[bytes, bytes] | None:
 
 
 def retry_after(head: bytes) -> float:
-    """Return the seconds that a lower-cased head asks to wait for."""
+    """Return the Retry-After of a lower-cased head, in seconds."""
     at = head.find(b"retry-after:")
     return float(head[at + 12 :].split(b"\r\n", 1)[0]) if at >= 0 else 1.0
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    """Send the job's requests; return its answers and what the sending cost."""
+    """Send the job's requests; return the responses and the client's own CPU time."""
     requests = [text.encode() for text in job["requests"]]
     lanes = [deque((number, requests[number]) for number in lane) for lane in job["lanes"]]
     state = _Run(lanes, job["cycles"])
@@ -124,7 +123,7 @@ def _loop(state: _Run, connections: list[_Connection], requests: list[bytes], ra
     by_number = {connection.socket.fileno(): connection for connection in connections}
     for number in by_number:
         poll.register(number, select.EPOLLIN)
-    later: list[tuple[float, int]] = []  # refused for now: when to repeat, on which connection
+    later: list[tuple[float, int]] = []  # retries: when, and on which connection
     idle, busy, due = deque(connections), 0, time.monotonic()
     while idle or busy:
         now = time.monotonic()
@@ -135,20 +134,20 @@ def _loop(state: _Run, connections: list[_Connection], requests: list[bytes], ra
             connection = idle.popleft()
             request = state.next_of(connection.lane, due if rate else now)
             if request is None:
-                continue  # this connection has nothing more to do
+                continue  # its lane is empty
             connection.begin(request[0], due if rate else time.monotonic())
             connection.socket.sendall(request[1])
             busy += 1
             due += 1 / rate if rate else 0.0
         for number, _ in (
-            poll.poll(_patience(now, later, due if rate and idle else None)) if busy or idle else ()
+            poll.poll(_timeout(now, later, due if rate and idle else None)) if busy or idle else ()
         ):
             connection = by_number[number]
             received = connection.receive()
             answer = answer_in(connection.received)
             if answer is None and received:
                 continue
-            if answer is None:  # closed without an answer: never repeated, because it may have been accepted
+            if answer is None:  # closed without a response: never retried, because it may have been accepted
                 state.note(connection, 0, b"the connection was closed")
                 del by_number[number]
                 connection.reconnect()
@@ -165,7 +164,7 @@ def _loop(state: _Run, connections: list[_Connection], requests: list[bytes], ra
             idle.append(connection)
 
 
-def _patience(now: float, later: list[tuple[float, int]], due: float | None) -> float:
+def _timeout(now: float, later: list[tuple[float, int]], due: float | None) -> float:
     times = [at for at in (later[0][0] if later else None, due) if at is not None]
     return max(0.0, min(times) - now) if times else 60.0
 

@@ -1,4 +1,4 @@
-"""The least that the product's own web server can serve: what is measured beside it is the product's share."""
+"""A hello-world on the product's own web server, as the baseline for its throughput."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ _INTERFACES = ("wsgi", "asgi", "rsgi")
 
 
 def wsgi_application(_: Mapping[str, Any], start: Callable[..., object]) -> Iterable[bytes]:
-    """Answer every request with the same few bytes."""
+    """Answer every request with the same short body (WSGI)."""
     start("200 OK", list(_HEADERS))
     return [_BODY]
 
@@ -23,7 +23,7 @@ def wsgi_application(_: Mapping[str, Any], start: Callable[..., object]) -> Iter
 async def asgi_application(
     scope: Mapping[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
 ) -> None:
-    """Do the same through ASGI."""
+    """Answer the same (ASGI)."""
     if scope["type"] != "http":
         return
     headers = [(name.encode(), text.encode()) for name, text in _HEADERS]
@@ -32,12 +32,12 @@ async def asgi_application(
 
 
 async def rsgi_application(_: Any, protocol: Any) -> None:
-    """Do the same through granian's own interface."""
+    """Answer the same (granian's own interface)."""
     protocol.response_bytes(200, list(_HEADERS), _BODY)
 
 
 class Hello(Server):
-    """The server of a stack with this application in place of the product."""
+    """The web server of a stack, serving this application instead of the product."""
 
     name: ClassVar[str] = "hello"
 
@@ -51,7 +51,7 @@ class Hello(Server):
         return self._command
 
     def answers(self) -> bool:
-        """Say whether it takes requests."""
+        """Return whether it takes requests."""
         return status_of(self.url) == 200
 
     @property
@@ -65,7 +65,7 @@ def hello_command(web_command: list[str], *, port: int) -> list[str]:
     Return the command of a web server with another port and application.
 
     Raises:
-        RuntimeError: it does not name a port, an interface and, as its last word, an application.
+        RuntimeError: the command does not name a port, an interface and, as its last argument, an application.
     """
     words = list(web_command)
     if {"--port", "--interface"} <= set(words) and re.fullmatch(r"[\w.]+:\w+", words[-1]):
@@ -73,4 +73,4 @@ def hello_command(web_command: list[str], *, port: int) -> list[str]:
         interface = words[words.index("--interface") + 1]
         if interface in _INTERFACES:
             return [*words[:-1], f"lab.bench.hello:{interface}_application"]
-    raise RuntimeError(f"No hello-world can be made of the command {' '.join(words)}")
+    raise RuntimeError(f"Cannot derive a hello-world command from {' '.join(words)}")

@@ -1,10 +1,10 @@
-"""A past for the wallets of a stack, written by SQL that fits every commit: ledger entries and relay transactions."""
+"""A history of ledger entries and relay transactions, written by SQL that runs on the tables of any commit."""
 
 from dataclasses import dataclass
 
 import psycopg
 
-# A row is written once more as it is but for what must differ, whatever columns its table has.
+# Copies an existing row and changes only what must be unique, whatever columns the table has.
 _ENTRIES = """
 WITH account AS (
     SELECT account.* FROM credits_account AS account JOIN users_user AS person ON person.id = account.user_id
@@ -55,20 +55,20 @@ LATERAL jsonb_populate_record(NULL::relay_relaytransaction, pattern.call || json
 
 @dataclass(frozen=True)
 class History:
-    """Writes rows into one database; neither triggers nor foreign keys are asked meanwhile."""
+    """Writes rows into one database, with triggers and foreign keys disabled."""
 
     database_url: str
 
     def add_entries(self, profiles: list[str], *, each: int) -> None:
-        """Let each profile have earned one credit so many times; every balance still adds up."""
+        """Write this many earnings of one credit per profile; balances stay consistent."""
         self._write([_ENTRIES], profiles, each)
 
     def add_calls(self, profiles: list[str], *, each: int) -> None:
-        """Do the same, and let each have made so many calls; these exist in no chain, so compare nothing afterwards."""
+        """Also write this many calls per profile. They are on no chain, so reconcile nothing afterwards."""
         self._write([_ENTRIES, _CALLS], profiles, each)
 
     def count_entries(self) -> int:
-        """Return how many ledger entries there are."""
+        """Return the number of ledger entries."""
         with psycopg.connect(self.database_url) as connection:
             row = connection.execute("SELECT count(*) FROM credits_entry").fetchone()
         return int(row[0]) if row else 0

@@ -1,9 +1,9 @@
 """
-`python -m lab bench --ledger`: what signed roots cost, over a million entries.
+`python -m lab bench --ledger`: the cost of signed roots over a million entries.
 
-As a process of its own, with the service's settings in the environment, it writes entries, puts roots over them, and
-audits, exports and verifies all. CPU seconds of this process and of its PostgreSQL backend are counted, so a busy
-machine changes little.
+Runs as a separate process with the service's settings in its environment. It writes entries, signs roots over them,
+and audits, exports and verifies all. It counts CPU seconds of this process and of its PostgreSQL backend, which depend
+little on other load of the machine.
 """
 
 import os
@@ -16,7 +16,7 @@ from typing import Any
 
 import django
 
-from devstack.console import say
+from devstack.console import echo
 from devstack.django_process import run_django
 from devstack.files import read_json, write_json
 from devstack.preparation import short_lived_stack
@@ -25,28 +25,28 @@ PEOPLE, EACH = 10_000, 100
 
 
 def bench_ledger(path: Path) -> int:
-    """Measure on a database of its own, print, and write the figures to `path`."""
+    """Measure on a temporary database, print, and write the figures to `path`."""
     settings = {"DATABASE_STATEMENT_TIMEOUT_SECONDS": "0", "LOG_LEVEL": "ERROR"}
     with short_lived_stack(settings, owns_tables=True) as (folder, environment):
         answer = folder / "ledger.json"
         arguments = ("-m", "lab.bench.ledger", str(answer), str(PEOPLE))
         run_django(folder / "ledger.log", environment, *arguments)
         figures = read_json(answer)
-    say(
+    echo(
         f"{figures['entries']:,} entries of {PEOPLE:,} people, {figures['roots']} roots; "
         "CPU microseconds for each entry"
     )
     for step, cost in figures["cpu_us_per_entry"].items():
         cpu = f"{cost['python']:7.1f} Python {cost['postgres']:7.1f} PostgreSQL"
-        say(f"  {step:10} {cpu} {cost['seconds']:8.1f} s in all")
-    say(f"  {figures['bytes_per_entry']} bytes are kept for each entry")
+        echo(f"  {step:10} {cpu} {cost['seconds']:8.1f} s in all")
+    echo(f"  {figures['bytes_per_entry']} bytes are kept for each entry")
     write_json(path, figures)
-    say(f"Written to {path}")
+    echo(f"Written to {path}")
     return 0
 
 
 def measure(people: int, folder: Path) -> dict[str, Any]:
-    """Fill the database, do everything once, and return what it cost."""
+    """Fill the database, run every step once, and return the figures."""
     from lab.bench.admin_data import fill_ledger
     from proofs.keys import public_keys
     from proofs.models import LedgerRoot
@@ -96,7 +96,7 @@ def _cost(step: Callable[[], object], entries: int) -> dict[str, float]:
 
 @contextmanager
 def _counted(spent: dict[str, float]) -> Iterator[None]:
-    """Count the CPU seconds of this process and of its database session, and those on the clock."""
+    """Measure CPU seconds of this process and of its database session, and wall time."""
     before = (time.process_time(), _backend_seconds(), time.monotonic())
     yield
     after = (time.process_time(), _backend_seconds(), time.monotonic())

@@ -1,4 +1,4 @@
-"""A run of the load client, and the arithmetic of what it measured."""
+"""Running the load client, and statistics of its measurements."""
 
 import json
 import math
@@ -22,9 +22,9 @@ _POLL_SECONDS = 1.0
 @dataclass(frozen=True)
 class Load:
     """
-    What to send: lanes of requests, from so many connections, for so many seconds or until the lanes are empty.
+    The requests to send, in lanes; the number of connections; and the duration, unless the lanes are empty earlier.
 
-    Each connection sends from one lane. With `rate` the loop is open: so many requests a second are due.
+    Each connection sends from one lane. With `rate`, in requests per second, the loop is open.
     """
 
     lanes: Sequence[Sequence[str]]
@@ -36,7 +36,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to one request; times are of the monotonic clock."""
+    """The response to one request; times are of the monotonic clock."""
 
     wanted_at: float
     answered_at: float
@@ -45,13 +45,13 @@ class Answer:
 
     @property
     def milliseconds(self) -> float:
-        """How long it took from when its sending was due."""
+        """Seconds from the scheduled time of the request to its response."""
         return (self.answered_at - self.wanted_at) * 1e3
 
 
 @dataclass(frozen=True)
 class Sent:
-    """All answers of a run, and what sending cost."""
+    """All responses of a run, and the CPU time of the client."""
 
     started: float
     answers: Sequence[Answer]
@@ -65,7 +65,7 @@ class Sent:
 
     @property
     def seconds(self) -> float:
-        """From the start to the last answer."""
+        """Seconds from the start to the last response."""
         return max((answer.answered_at for answer in self.answers), default=self.started) - self.started
 
     @property
@@ -74,7 +74,7 @@ class Sent:
         return dict(Counter(_name(answer) for answer in self.answers if answer.status != 200))
 
     def figures(self) -> dict[str, Any]:
-        """Return what is worth keeping."""
+        """Return the figures for the report."""
         times = sorted(answer.milliseconds for answer in self.accepted)
         return {
             "accepted": len(times),
@@ -90,12 +90,12 @@ class Sent:
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:
-    """Return the nearest-rank percentile of ascending values; 0 of none."""
+    """Return the nearest-rank percentile of ascending values; 0 if there are none."""
     return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)] if ordered else 0.0
 
 
 def send(base_url: str, load: Load, *, meanwhile: Callable[[], None] = lambda: None) -> Sent:
-    """Run the client to its end, as a process of its own; call `meanwhile` at the start and once a second."""
+    """Run the client as a separate process until it ends; call `meanwhile` at the start and once a second."""
     requests = [request for lane in load.lanes for request in lane]
     numbers = iter(range(len(requests)))
     address = urlsplit(base_url)

@@ -1,4 +1,4 @@
-"""Processor time and memory of a running stack, by component, as the kernel counts them."""
+"""CPU time and memory of a running stack by component, read from /proc."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 _TICK = os.sysconf("SC_CLK_TCK")
 SERVICE = ("web", "relay worker", "other workers")
 COMPONENTS = (*SERVICE, "signer", "PostgreSQL", "node", "Redis")
-# What a process is, by its command line; whatever it starts belongs to it.
+# Maps a pattern of the command line to a component; children belong to their parent's component.
 _KINDS = (
     ("web", re.compile(r"\bgranian\b")),
     ("relay worker", re.compile(r"celery\b.*\bworker\b.*(--queues relay(\s|$)|worker-relay)")),
@@ -25,7 +25,7 @@ _OTHER = "other"
 
 @dataclass(frozen=True)
 class Process:
-    """One process: its parent, and the seconds that it and its ended children have used."""
+    """One process: its parent, and the CPU seconds of it and of its ended children."""
 
     pid: int
     parent: int
@@ -34,19 +34,19 @@ class Process:
 
 @dataclass(frozen=True)
 class Reading:
-    """Seconds used so far by component and by the whole machine, at a time of the monotonic clock."""
+    """CPU seconds used so far by component and by the whole machine, at a time of the monotonic clock."""
 
     at: float
     seconds: Mapping[str, float]
     machine: float
 
     def since(self, earlier: "Reading") -> "Reading":
-        """Return what was used since an earlier reading; `at` becomes the seconds in between."""
+        """Return the usage since an earlier reading; `at` becomes the seconds between both."""
         used = {kind: now - earlier.seconds.get(kind, 0.0) for kind, now in self.seconds.items()}
         return Reading(self.at - earlier.at, used, self.machine - earlier.machine)
 
     def per_call(self, calls: float) -> dict[str, float]:
-        """Return milliseconds per call by component, with the sums that are compared."""
+        """Return CPU milliseconds per call by component, and the sums that the report compares."""
         each = {kind: self.seconds.get(kind, 0.0) / calls * 1e3 for kind in COMPONENTS}
         service = sum(each[kind] for kind in (*SERVICE, "signer"))
         return each | {
@@ -55,7 +55,7 @@ class Reading:
         }
 
     def share_of_others(self, own_seconds: float) -> float:
-        """Return the share of the machine that neither the stack nor the bench used; the less, the truer the run."""
+        """Return the share of the machine's CPU that other programs used; a high share makes the run unreliable."""
         others = self.machine - sum(self.seconds.values()) - own_seconds
         return max(0.0, others) / (self.at * (os.cpu_count() or 1))
 
@@ -65,11 +65,11 @@ class Meter:
 
     def __init__(self, root: int) -> None:
         self._root = root
-        # Processes that only the bench causes, such as the server's end of its own database connection.
+        # Processes caused by the bench itself, such as the PostgreSQL backend of its connection.
         self.ignored: set[int] = set()
 
     def read(self) -> Reading:
-        """Return what the stack has used so far; the time of ended processes is that of their parents."""
+        """Return what the stack has used so far; ended processes count for their parents."""
         sums: dict[str, float] = {}
         at = time.monotonic()
         for kind, process in self.members():
@@ -100,7 +100,7 @@ class Meter:
 
 
 def kind_of(command: str) -> str:
-    """Return the component that a command line belongs to."""
+    """Return the component of a command line."""
     return next((kind for kind, pattern in _KINDS if pattern.search(command)), _OTHER)
 
 
@@ -136,5 +136,5 @@ def _machine_seconds() -> float:
 def _text(path: str) -> str:
     try:
         return Path(path).read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+    except (FileNotFoundError, ProcessLookupError):  # it has ended in the meantime
         return ""

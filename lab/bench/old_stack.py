@@ -1,8 +1,8 @@
 """
-Starts the stack of a commit from before `run --load`, the way that commit's own bench does, and describes it.
+Starts the stack of a commit older than `run --load`, as that commit's own bench does, and describes it.
 
-Run by that commit's Python in that commit's folder; it imports `devstack` from there. Its one argument is
-the folder in which to write `stack.json` and `environment.json`, as `run --load` of later commits does.
+Run by that commit's Python in that commit's folder, so `devstack` is imported from there. The argument is the
+folder for `stack.json` and `environment.json`, which `run --load` of later commits writes.
 """
 
 import json

@@ -9,7 +9,7 @@ _RESULTS = DATA / "lab" / "bench"
 _SCENARIOS = """\
 scenarios:
   many-N            calls of all profiles from N clients, each on a channel of its own; hello-world beside it
-  half              open loop at half of what was settled a second before in this run
+  half              open loop at half of the settled calls per second measured earlier in this run
   channels-N        calls of one profile on N channels, in their order
   in-flight-N       accepting while N other calls wait to be mined
   waiting-N         accepting from 8 clients, alone and then while N others wait for a status
@@ -23,7 +23,7 @@ The default is many-1, -8, -32, half, in-flight-50, quota, status and dashboard-
 
 
 def add_bench_options(parser: argparse.ArgumentParser) -> None:
-    """Add them; they are read by `lab.bench.run`."""
+    """Add the options that `lab.bench.run` reads."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _SCENARIOS
     other = parser.add_mutually_exclusive_group()
@@ -37,7 +37,7 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     other.add_argument(
         "--parts",
         action="store_true",
-        help="parts of accepting a call beside the least they could take instead",
+        help="parts of accepting a call beside their lower bounds instead",
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--clients", type=_numbers, default=[], help="short for many-N, such as 1,8,32")
@@ -48,23 +48,23 @@ def add_bench_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--calls", type=int, help="how many calls a round sends at most")
     parser.add_argument("--rounds", type=int, default=1, help="how often each is measured (default: 1)")
     parser.add_argument(
-        "--rate", type=float, default=0, help="open loop of many-N, on N connections: calls due a second"
+        "--rate", type=float, default=0, help="open loop of many-N on N connections: calls per second"
     )
     parser.add_argument(
         "--targets",
         type=int,
         default=4,
-        help="how many addresses the calls pay; 0 is a new one each time (default: 4)",
+        help="number of addresses that the calls pay; 0: a new one each time (default: 4)",
     )
     beside = parser.add_mutually_exclusive_group()
     beside.add_argument(
-        "--against", metavar="COMMIT", help="measure this commit in turn, and print ratios to it"
+        "--against", metavar="COMMIT", help="alternate with this commit, and print ratios to it"
     )
     beside.add_argument(
         "--keys",
         type=_keys,
         default=["local"],
-        help="where they lie: local, keystore, pkcs11 or kms; of two, such as local,keystore, measure both in turn",
+        help="place of the keys: local, keystore, pkcs11 or kms; two, such as local,keystore, alternate",
     )
     parser.add_argument(
         "--environment", type=Path, help="a virtual environment with the packages of that commit"

@@ -1,10 +1,10 @@
 """
-`python -m lab bench --parts`: what the parts of accepting a call take in one thread, beside the least they could.
+`python -m lab bench --parts`: CPU time of the parts of accepting a call, beside their lower bounds.
 
-As a process of its own, with the service's settings in the environment, it accepts calls part by part, in batches of
-several sizes, and whole requests through Django. The least is the same work without a rule of the service: the curve
-and the hash, bare trips to PostgreSQL and to the node as many as there are, and a view of Django without middleware.
-All of it is processor time of the thread, so what the servers do is not in it.
+Runs as a separate process with the service's settings in its environment. It accepts calls part by part, in batches of
+several sizes, and whole requests through Django. The lower bound is the same work without any rule of the service: the
+elliptic curve and the hash, the same number of bare round trips to PostgreSQL and the node, and a Django view without
+middleware. All figures are CPU time of the calling thread, so the servers' work is not included.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 import django
 
-from devstack.console import say
+from devstack.console import echo
 from devstack.django_process import run_django
 from devstack.files import read_json, write_json
 from devstack.preparation import load_plan, prepare
@@ -48,7 +48,7 @@ Costs = dict[str, dict[str, float]]
 
 
 def bench_parts(path: Path) -> int:
-    """Measure on servers of its own, print, and write the figures to `path`."""
+    """Measure on temporary servers, print, and write the figures to `path`."""
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as name,
         start_services(Path(name), block_time=1) as services,
@@ -60,16 +60,16 @@ def bench_parts(path: Path) -> int:
         arguments = ("-m", "lab.bench.parts", str(folder), services.rpc_url)
         run_django(folder / "parts.log", prepared.environment, *arguments)
         figures = read_json(folder / "parts.json")
-    say("Processor milliseconds of a call in one thread: the part, and the least that it could take")
+    echo("CPU milliseconds per call in one thread: each part, and its lower bound")
     for part, costs in figures["parts"].items():
-        say(f"  {part:34} " + "  ".join(f"{size}: {cost:.3f}" for size, cost in costs.items()))
+        echo(f"  {part:34} " + "  ".join(f"{size}: {cost:.3f}" for size, cost in costs.items()))
     write_json(path, figures)
-    say(f"Written to {path}")
+    echo(f"Written to {path}")
     return 0
 
 
 class Calls:
-    """Signed calls of the profiles in turn, each on a channel of its own."""
+    """Signed calls; profiles take turns and each call has its own channel."""
 
     def __init__(self, profiles: Sequence[dict[str, str]], rpc_url: str) -> None:
         self._wallets = [Wallet.of(profile, "", Rpc(rpc_url)) for profile in profiles]
@@ -77,7 +77,7 @@ class Calls:
         self._channels = itertools.count(1)
 
     def bodies(self, count: int) -> list[tuple[str, dict[str, Any]]]:
-        """Return so many profiles with the body of a request of each."""
+        """Return this many profiles, each with the body of a request."""
         return [
             (
                 wallet.profile_address,
@@ -88,7 +88,7 @@ class Calls:
 
 
 def measure(folder: Path, rpc_url: str) -> dict[str, Any]:
-    """Accept calls in every way, and return what each part took."""
+    """Accept calls in every way and return the time of each part."""
     from django.utils import timezone
 
     from relay.services.fleet import relayers
@@ -112,7 +112,7 @@ def _add(parts: Costs, size: str, rounds: Sequence[dict[str, float]]) -> None:
 
 
 def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
-    """Accept these calls together; return the milliseconds of each part, and of the least after it."""
+    """Accept these calls in one batch; return the milliseconds of each part, each followed by its lower bound."""
     from gateway.chain.signing import get_signer
     from relay.services.accepting import acceptance, submission
 
@@ -137,7 +137,7 @@ def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
 
 @contextmanager
 def _timed(took: dict[str, float], name: str) -> Iterator[None]:
-    """Note the milliseconds of processor time that this thread takes for the block."""
+    """Measure the CPU milliseconds of this thread in the block."""
     started = time.thread_time()
     yield
     took[name] = (time.thread_time() - started) * 1e3
@@ -220,7 +220,7 @@ def _least_of_accepting(took: dict[str, float], count: int) -> None:
 
 
 def _requests(calls: Calls) -> Iterator[float]:
-    """Yield the milliseconds of whole requests, each a batch of one, through all of Django."""
+    """Yield the milliseconds of whole requests through Django, each a batch of one."""
     from django.core.wsgi import get_wsgi_application
 
     handler = get_wsgi_application()

@@ -1,4 +1,4 @@
-"""What `lab.bench.parts` compares with: a view that reads the body of a relay call and answers a hash."""
+"""A minimal view for `lab.bench.parts`: it reads the body of a relay call and answers a hash."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The arithmetic of one relay call, against the general-purpose libraries: microseconds, median of rounds."""
+"""CPU time of the steps of one relay call: our code against general-purpose libraries."""
 
 import secrets
 import statistics
@@ -16,7 +16,7 @@ from eth_account import Account
 from eth_account.messages import encode_intended_validator
 from web3 import Web3
 
-from devstack.console import say
+from devstack.console import echo
 from gateway.chain.contracts import (
     CONTRACT_ABI,
     GET_DATA,
@@ -78,7 +78,7 @@ _LENS = _lens()
 
 
 class _CannedNodes(Nodes):
-    """Answers at once, so that only building and reading are measured."""
+    """Answers at once, so only building requests and parsing responses are measured."""
 
     def __init__(self) -> None:
         super().__init__([], timeout_seconds=1)
@@ -97,7 +97,7 @@ def _canned(method: str, params: list[Any]) -> Any:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Microseconds of ours and of the library's way to the same bytes."""
+    """Microseconds of our code and of the library for the same bytes."""
 
     name: str
     ours: float
@@ -105,20 +105,20 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """How many times the library's way costs of ours."""
+        """The library's time divided by ours."""
         return self.library / self.ours
 
 
 def bench_primitives() -> int:
     """Measure and print."""
-    say("One step of a relay call, microseconds (median): ours, the general-purpose library, ratio")
+    echo("One step of a relay call, microseconds (median): ours, the general-purpose library, ratio")
     for row in compare():
-        say(f"  {row.name:28} {row.ours:8.1f} {row.library:8.1f}  × {row.ratio:.1f}")
+        echo(f"  {row.name:28} {row.ours:8.1f} {row.library:8.1f}  × {row.ratio:.1f}")
     return 0
 
 
 def compare() -> list[Comparison]:
-    """Measure each step of a relay call both ways."""
+    """Measure each step of a relay call with our code and with the library."""
     account = Account.create()
     key_manager = Account.create().address
     payload, nonce = secrets.token_bytes(164), secrets.randbelow(2**64)
@@ -192,7 +192,7 @@ def compare() -> list[Comparison]:
 
 
 def _relay_state(controller: str, key_manager: str) -> Comparison:
-    """Compare building and reading everything that a preflight needs; ours tries the call as well."""
+    """Compare reading everything that a preflight needs; ours also executes the call."""
     reader = RelayStateReader(_CannedNodes(), price_seconds=60)
     query = RelayQuery(
         profile=key_manager,
@@ -227,7 +227,7 @@ def _relay_state(controller: str, key_manager: str) -> Comparison:
 
 
 def _access_token(address: str) -> Comparison:
-    """Compare verifying a good access token; the library is simplejwt with our keys."""
+    """Compare verifying a valid access token; the library is simplejwt with our keys."""
     settings.configure(
         SECRET_KEY=secrets.token_urlsafe(50),
         INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", "pgtrigger", "users"],

@@ -1,4 +1,4 @@
-"""What a stack's database and chain say after a round: how much is settled, and whether everything adds up."""
+"""The state of a stack's database and chain after a round: settled calls, and reconciliation."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +43,7 @@ _BATCH = 200
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a round's calls; `wrong` names everything that does not add up."""
+    """The results of a round's calls; `wrong` lists every difference."""
 
     calls: int
     seconds: float
@@ -51,7 +51,7 @@ class Outcome:
 
 
 class Records:
-    """One connection to a stack's database, whose own cost is kept out of the figures, and its chain."""
+    """A stack's chain, and one connection to its database, which the meter does not count."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
@@ -64,10 +64,9 @@ class Records:
 
     def analyze(self) -> None:
         """
-        Have PostgreSQL count the rows, as it does of itself once a minute where many have come.
+        Run ANALYZE, as autovacuum does once a minute on tables that grow.
 
-        Until then a session goes on with plans for the few rows of before: a round after a short warm-up would measure
-        these, and one round others than the next.
+        Otherwise sessions keep query plans made for few rows, and rounds would measure different plans.
         """
         self._connection.execute("ANALYZE")
 
@@ -76,7 +75,7 @@ class Records:
         return int(self._row(_NEWEST)[0])
 
     def settled_since(self, newest: int) -> int:
-        """Count the calls after `newest` that have ended; it reads the primary key alone."""
+        """Count the calls after `newest` that have ended, by an index-only scan of the primary key."""
         return int(self._row(_SETTLED, newest)[0])
 
     def settled_hashes(self, profile: str, number: int) -> list[str]:
@@ -89,7 +88,7 @@ class Records:
         return self._connection.execute(_CALLS_SINCE, (newest, number)).fetchall()
 
     def outcome_since(self, newest: int, *, accepted: int) -> Outcome:
-        """Compare answers, rows, ledger and chain, by SQL and by the service's own commands."""
+        """Reconcile responses, rows, ledger and chain, by SQL and by the service's own commands."""
         calls, successes, unsettled, cost, seconds = self._row(_OF_ROUND, newest)
         entries, charged, holds = self._row(_CHARGED, newest)
         differences = {
@@ -97,8 +96,8 @@ class Records:
             "calls that did not succeed": calls - successes,
             "calls that are not settled": unsettled,
             "calls without exactly one entry": max(abs(calls - entries), abs(calls - holds)),
-            "credits between costs and entries": int(cost - charged),
-            "accounts whose balance is not their entries": self._row(_WRONG_ACCOUNTS)[0],
+            "credits by which costs and entries differ": int(cost - charged),
+            "accounts whose balance differs from the sum of their entries": self._row(_WRONG_ACCOUNTS)[0],
             "calls without a successful receipt": self._without_receipt(newest),
         }
         wrong = [f"{name}: {number}" for name, number in differences.items() if number]
@@ -125,5 +124,5 @@ class Records:
     def _row(self, question: str, *values: Any) -> tuple[Any, ...]:
         row = self._connection.execute(question, values or None).fetchone()
         if row is None:
-            raise RuntimeError("the database answered no row")
+            raise RuntimeError("the query returned no row")
         return row

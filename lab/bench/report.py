@@ -1,4 +1,4 @@
-"""What the bench prints and keeps: a line per round, then medians with their spread, and ratios between commits."""
+"""The bench's report: a line per round, then medians with their spread, and ratios between commits."""
 
 import json
 import statistics
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devstack.console import say
+from devstack.console import echo
 
-# name: where it is in a round's figures
+# title: path in a round's figures
 _MEASURES: Mapping[str, tuple[str, ...]] = {
     "accepted/s": ("accepted_per_second",),
     "settled/s": ("settled_per_second",),
@@ -43,7 +43,7 @@ _MEASURES: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of some rounds, and the least and the most of them."""
+    """The median, minimum and maximum of several rounds."""
 
     median: float
     least: float
@@ -56,12 +56,12 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return the spread of one value or more."""
+    """Return the spread of at least one value."""
     return Spread(statistics.median(values), min(values), max(values))
 
 
 def ratios(of: Sequence[float], to: Sequence[float]) -> Spread | None:
-    """Return the spread of the ratios of rounds that were made one after the other; None where one is of nothing."""
+    """Return the spread of the ratios of paired rounds; None where a divisor is 0 or missing."""
     pairs = list(zip(of, to, strict=False))
     return (
         spread([one / other for one, other in pairs]) if pairs and all(other for _, other in pairs) else None
@@ -69,35 +69,35 @@ def ratios(of: Sequence[float], to: Sequence[float]) -> Spread | None:
 
 
 def values_of(rounds: Sequence[Mapping[str, Any]], path: Sequence[str]) -> list[float]:
-    """Return one measure of the rounds that count and have it."""
+    """Return one measure of the valid rounds that have it."""
     return [value for figures in rounds if not figures["wrong"] for value in _at(figures, path)]
 
 
-def say_round(name: str, commit: str, figures: Mapping[str, Any]) -> None:
-    """Print a round as it ends, and what is wrong with it."""
+def print_round(name: str, commit: str, figures: Mapping[str, Any]) -> None:
+    """Print a round and its differences."""
     cpu = figures["cpu_ms"]
-    say(
+    echo(
         f"{name:20} {commit:9} {figures['accepted_per_second']:7.1f} {figures.get('settled_per_second', 0):7.1f}"
         f" {figures['p50_ms']:7.1f} {figures['p99_ms']:7.1f} {cpu['service']:8.2f} {cpu['PostgreSQL']:6.2f}"
         f" {cpu['node']:6.2f} {figures['others_share_of_machine']:7.0%}"
     )
     if figures["refused"] or figures["repeats"]:
-        say(f"    repeated after 429 and 503: {figures['repeats']}; refused: {figures['refused']}")
+        echo(f"    repeated after 429 and 503: {figures['repeats']}; refused: {figures['refused']}")
     for wrong in figures["wrong"]:
-        say(f"    ✗ this round does not count: {wrong}")
+        echo(f"    ✗ invalid round: {wrong}")
 
 
-def say_head() -> None:
-    """Print the names of what `say_round` prints."""
-    say(f"{'':30}    acc/s   sett/s  p50 ms  p99 ms  service  PostgreSQL node  others")
+def print_head() -> None:
+    """Print the column titles of `print_round`."""
+    echo(f"{'':30}    acc/s   sett/s  p50 ms  p99 ms  service  PostgreSQL node  others")
 
 
-def say_summary(stacks: Sequence[tuple[str, Mapping[str, Sequence[Mapping[str, Any]]]]]) -> None:
-    """Print medians and spreads by scenario; of two stacks, given as commit and rounds, the second to the first."""
+def print_summary(stacks: Sequence[tuple[str, Mapping[str, Sequence[Mapping[str, Any]]]]]) -> None:
+    """Print medians and spreads by scenario; with two stacks (commit, rounds) also their ratios."""
     for name in stacks[-1][1]:
         rounds = [of.get(name, []) for _, of in stacks]
-        say(f"\n{name}: median (least-most) of {' and '.join(str(len(of)) for of in rounds)} rounds")
-        say(
+        echo(f"\n{name}: median (least-most) of {' and '.join(str(len(of)) for of in rounds)} rounds")
+        echo(
             "  "
             + " " * 38
             + "".join(f"{commit:28}" for commit, _ in stacks)
@@ -106,7 +106,7 @@ def say_summary(stacks: Sequence[tuple[str, Mapping[str, Sequence[Mapping[str, A
         for measure, path in _MEASURES.items():
             columns = [values_of(of, path) for of in rounds]
             if all(columns):
-                say(
+                echo(
                     f"  {measure:38}"
                     + "".join(f"{spread(values)!s:28}" for values in columns)
                     + _ratio(columns)
@@ -114,7 +114,7 @@ def say_summary(stacks: Sequence[tuple[str, Mapping[str, Sequence[Mapping[str, A
 
 
 def memory_by_component(processes: Sequence[Mapping[str, Any]]) -> dict[str, tuple[int, float]]:
-    """Return how many processes each component has, and their proportional megabytes together."""
+    """Return each component's number of processes and the sum of their PSS in megabytes."""
     components: dict[str, tuple[int, float]] = {}
     for process in processes:
         number, megabytes = components.get(process["component"], (0, 0.0))
@@ -122,15 +122,15 @@ def memory_by_component(processes: Sequence[Mapping[str, Any]]) -> dict[str, tup
     return components
 
 
-def say_memory(commits: Sequence[str], memory: Sequence[Mapping[str, tuple[int, float]]]) -> None:
+def print_memory(commits: Sequence[str], memory: Sequence[Mapping[str, tuple[int, float]]]) -> None:
     """Print the memory of the stacks by component."""
     for commit, of in zip(commits, memory, strict=True):
         parts = [f"{kind} {megabytes:.0f} ({number})" for kind, (number, megabytes) in of.items()]
-        say(f"\nMemory of {commit}, MB in proportion (processes): {', '.join(parts)}")
+        echo(f"\nMemory of {commit}, MB in proportion (processes): {', '.join(parts)}")
 
 
 def keep(folder: Path, kept: Mapping[str, Any]) -> Path:
-    """Write one file for the run, named by its time."""
+    """Write the run's file, named by its time."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{kept['at'].replace(':', '').replace('+0000', 'Z')}.json"
     path.write_text(json.dumps(_rounded(kept), indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""One round of relay calls: load, the steady part of it, the wait until all is settled, and the books."""
+"""One round of relay calls: load, its steady part, the wait for settlement, and reconciliation."""
 
 import time
 from collections import Counter
@@ -13,11 +13,11 @@ from lab.bench.meter import Reading
 from lab.bench.records import Outcome, Records
 from lab.bench.stack import BLOCK_SECONDS, Stack
 
-# A call is settled three blocks after it was sent: from then on a round is steady.
+# A call is settled three blocks after it was sent; after that the load is steady.
 _WARM_SECONDS = 4.0
 _TAIL_SECONDS, _TAIL_POLL_SECONDS = 120, 0.5
 _FILL_SECONDS = 120
-# How long a request for a status waits at most, and so how long it takes until all clients wait.
+# The maximum wait of a long-polling request, after which all clients are waiting.
 WAIT_SECONDS = 20
 _CLIENTS_BESIDE = 8
 _LATENCIES = ("p50_ms", "p90_ms", "p99_ms")
@@ -25,7 +25,7 @@ _LATENCIES = ("p50_ms", "p90_ms", "p99_ms")
 
 @dataclass(frozen=True)
 class Sample:
-    """What had been used and settled at a time."""
+    """Usage and settled calls at a time."""
 
     reading: Reading
     settled: int
@@ -33,7 +33,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Round:
-    """A round and everything measured in it."""
+    """A round and its measurements."""
 
     sent: Sent
     outcome: Outcome
@@ -42,7 +42,7 @@ class Round:
     own_seconds: float
 
     def figures(self) -> dict[str, Any]:
-        """Return what is worth keeping; `cpu_ms` is per settled call, from the first post to the last settlement."""
+        """Return the figures; `cpu_ms` is per settled call, from the first request to the last settlement."""
         calls = max(1, self.outcome.calls)
         return self.sent.figures() | {
             "settled": self.outcome.calls,
@@ -57,9 +57,9 @@ class Round:
 
 def steady_part(samples: Sequence[Sample], sent: Sent) -> dict[str, Any] | None:
     """
-    Return rate and cost between the first and the last sample that are neither start nor tail; None if too short.
+    Return rate and CPU cost between the first and last sample of the steady part; None if it is too short.
 
-    The cost is divided by the mean of the calls accepted and settled meanwhile: web works for the former, the
+    The cost is divided by the mean of the accepted and the settled calls: the web processes work for the former, the
     relay worker for the latter.
     """
     first, last = sent.started + _WARM_SECONDS, sent.started + sent.seconds
@@ -78,7 +78,7 @@ def steady_part(samples: Sequence[Sample], sent: Sent) -> dict[str, Any] | None:
 
 
 def relay_round(stack: Stack, records: Records, load: Load) -> dict[str, Any]:
-    """Send the calls, wait until all of them are settled, compare the books, and return the figures."""
+    """Send the calls, wait until all are settled, reconcile, and return the figures."""
     newest, own = records.newest(), time.process_time()
     samples: list[Sample] = []
 
@@ -97,9 +97,9 @@ def in_flight_round(
     stack: Stack, records: Records, lanes: Sequence[str], *, before: int, clients: int
 ) -> dict[str, Any]:
     """
-    Let the node mine nothing, have `before` calls accepted, then measure how the others are accepted.
+    Stop mining, have `before` calls accepted, then measure how the others are accepted.
 
-    Then all are mined and settled, and the books are compared. `cpu_ms` is per call accepted while measured.
+    Then all are mined, settled and reconciled. `cpu_ms` is per call accepted during the measurement.
     """
     newest = records.newest()
     with _nothing_mined(stack):
@@ -122,12 +122,12 @@ def waiting_round(
     stack: Stack, records: Records, lanes: Sequence[Sequence[str]], waits: Callable[[int], Load]
 ) -> dict[str, Any]:
     """
-    Accept calls from eight clients while others wait for the status of earlier calls, and before and after that alone.
+    Accept calls from eight clients while others long-poll for the status of earlier calls, and before and after that.
 
-    Of the four lanes, the first are the calls that are waited for; the node mines nothing until all is measured. What
-    is in flight grows meanwhile, so the second and the last, which are accepted alone, count together. `waits` returns
-    the load of those who wait, given the newest call before them. The figures are those of the calls accepted while
-    others waited, with their ratio to the ones alone.
+    The first of the four lanes has the calls whose status is polled; the node mines nothing during the measurement.
+    The number of calls in flight grows, so the second and the last lane, without pollers, are counted together.
+    `waits` returns the pollers' load, given the newest call before them. The figures are those of the calls accepted
+    beside the pollers, with their ratio to the calls without.
     """
     newest = records.newest()
     with ThreadPoolExecutor(1) as thread, _nothing_mined(stack):
@@ -167,7 +167,7 @@ def _metered(stack: Stack, lane: Sequence[str]) -> tuple[Sent, Reading]:
 
 
 def read_round(stack: Stack, load: Load) -> dict[str, Any]:
-    """Send requests that change nothing that is settled later; `cpu_ms` is per request."""
+    """Send requests that cause no later settlement; `cpu_ms` is per request."""
     before = stack.meter.read()
     sent = send(stack.base_url, load)
     used = stack.meter.read().since(before)
@@ -188,7 +188,7 @@ def _nothing_mined(stack: Stack) -> Iterator[None]:
 
 
 def _until_settled(records: Records, newest: int, calls: int, sample: Callable[[], None]) -> None:
-    """Wait for the last settlement or too long; what is missing then is found by the comparison of the books."""
+    """Wait for the last settlement or the timeout; reconciliation reports what is missing."""
     deadline = time.monotonic() + _TAIL_SECONDS
     while records.settled_since(newest) < calls and time.monotonic() < deadline:
         time.sleep(_TAIL_POLL_SECONDS)

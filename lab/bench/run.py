@@ -1,4 +1,4 @@
-"""`python -m lab bench`: rounds of load on this checkout's stack, or in turn on another commit's too."""
+"""`python -m lab bench`: rounds of load on this checkout's stack, optionally alternating with another commit's."""
 
 import argparse
 import os
@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from devstack.console import say
-from lab.bench.report import keep, memory_by_component, say_head, say_memory, say_round, say_summary
+from devstack.console import echo
+from lab.bench.report import keep, memory_by_component, print_head, print_memory, print_round, print_summary
 from lab.bench.scenarios import SHORT, Scenario, Site, Size, scenarios_of, site_of
 from lab.bench.stack import Stack, checkout_of, running_stack, this_checkout
 
@@ -21,7 +21,7 @@ _WARM_UP_CALLS, REST_SECONDS = 60, 5.0
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     scenarios: Sequence[str] = ("many-8",)
     size: Size = Size()  # noqa: RUF009 - it is frozen
@@ -50,27 +50,27 @@ def bench(arguments: argparse.Namespace) -> int:
 
 
 def run(options: Options) -> int:
-    """Measure, print, keep; return 1 where a round does not count."""
+    """Measure, print and save; return 1 if a round was invalid."""
     scenarios, started = scenarios_of(options.scenarios), datetime.now(UTC)
     with _sites(options) as sites:
         rest = [_at_rest(site.stack) for site in sites]
-        say_head()
+        print_head()
         for site in sites:
-            say_round("warm-up", site.stack.checkout.title, site.warm_up(_WARM_UP_CALLS))
+            print_round("warm-up", site.stack.checkout.title, site.warm_up(_WARM_UP_CALLS))
         for scenario in scenarios:
             for _ in range(1 if scenario.happens_once else options.rounds):
                 for site in sites:
                     _measure(scenario, site)
         memory = [site.stack.meter.memory() for site in sites]
     commits = [site.stack.checkout.title for site in sites]
-    say_summary([(site.stack.checkout.title, site.rounds) for site in sites])
-    say_memory(commits, [memory_by_component(of) for of in memory])
+    print_summary([(site.stack.checkout.title, site.rounds) for site in sites])
+    print_memory(commits, [memory_by_component(of) for of in memory])
     if options.results is not None:
         stacks = [
             {"commit": commit, "cpu_ms_per_second_at_rest": idle, "memory": of, "rounds": site.rounds}
             for commit, idle, of, site in zip(commits, rest, memory, sites, strict=True)
         ]
-        say(f"Written to {keep(options.results, _described(options, started) | {'stacks': stacks})}")
+        echo(f"Written to {keep(options.results, _described(options, started) | {'stacks': stacks})}")
     return int(any(figures["wrong"] for site in sites for of in site.rounds.values() for figures in of))
 
 
@@ -78,12 +78,12 @@ def _measure(scenario: Scenario, site: Site) -> None:
     site.records.analyze()
     figures = scenario.measure(site)
     site.rounds.setdefault(scenario.name, []).append(figures)
-    say_round(scenario.name, site.stack.checkout.title, figures)
+    print_round(scenario.name, site.stack.checkout.title, figures)
 
 
 @contextmanager
 def _sites(options: Options) -> Iterator[list[Site]]:
-    """Start the other commit's stack, if there is one, then this one's, with keys in each of the places."""
+    """Start the other commit's stack, if any, then this one's for each place of the keys."""
     with ExitStack() as running:
         checkouts = [this_checkout(keys) for keys in options.keys]
         if options.against:
@@ -94,7 +94,7 @@ def _sites(options: Options) -> Iterator[list[Site]]:
 
 
 def _at_rest(stack: Stack) -> dict[str, float]:
-    """Return milliseconds of processor time per second without any request."""
+    """Return the idle stack's CPU milliseconds per second."""
     before = stack.meter.read()
     time.sleep(REST_SECONDS)
     used = stack.meter.read().since(before)

@@ -1,4 +1,4 @@
-"""What is measured: each scenario makes one round on a stack and returns its figures."""
+"""The scenarios: each makes one round on a stack and returns its figures."""
 
 import re
 import tempfile
@@ -33,7 +33,7 @@ _OPEN_LOOP_CLIENTS = 64
 
 @dataclass(frozen=True)
 class Size:
-    """How long a round of relay calls is, and what its calls are like."""
+    """The duration of a round, and the shape of its calls."""
 
     seconds: float = 12
     calls: int | None = None
@@ -47,7 +47,7 @@ class Size:
 
 @dataclass
 class Site:
-    """A stack under measurement: its wallets, its records, a hello-world beside it, and the rounds so far."""
+    """A stack under measurement: its wallets, records, hello-world server, and rounds so far."""
 
     stack: Stack
     wallets: Wallets
@@ -58,11 +58,11 @@ class Site:
     _new_wallets: dict[int, int] = field(default_factory=dict)
 
     def warm_up(self, calls: int) -> dict[str, Any]:
-        """Let every process import and connect; the round is checked but not counted."""
+        """Warm up: every process imports and connects. The round is checked but not counted."""
         return relay_round(self.stack, self.records, Load(self.wallets.many_profiles(calls), 8, 60))
 
     def many_profiles(self, clients: int) -> dict[str, Any]:
-        """Send calls of all profiles, each on a channel of its own; beside it, hello-world from as many clients."""
+        """Send calls of all profiles, one channel per call; then hello-world requests from as many clients."""
         lanes = self.wallets.many_profiles(self.size.number(self.size.rate))
         hello = self._hello_per_second(lanes[0][0], clients)
         load = Load(lanes, clients, self.size.seconds, self.size.rate)
@@ -71,47 +71,49 @@ class Site:
         return figures | {"hello_per_second": hello, "percent_of_hello": share}
 
     def half(self, _: int) -> dict[str, Any]:
-        """Offer half of what the stack has settled in this run, in open loop."""
+        """Send at half of the rate settled earlier in this run, in open loop."""
         settled = [
             [figures["settled_per_second"] for figures in of if "settled_per_second" in figures]
             for name, of in self.rounds.items()
             if name != "half"
         ]
         if not any(settled):
-            raise RuntimeError("half of what? Measure many-8 or another scenario of relay calls before it.")
+            raise RuntimeError(
+                "`half` needs a rate: measure many-8 or another scenario of relay calls first."
+            )
         best = max(median(figures) for figures in settled if figures)
         lanes = self.wallets.many_profiles(int(best / 2 * self.size.seconds) + 1)
         load = Load(lanes, _OPEN_LOOP_CLIENTS, self.size.seconds, best / 2)
         return relay_round(self.stack, self.records, load) | {"offered_per_second": best / 2}
 
     def channels(self, number: int) -> dict[str, Any]:
-        """Send calls of one profile, each channel from one connection and in its order."""
+        """Send calls of one profile, one connection per channel, in order."""
         lanes = self.wallets.channels_of_one(self.size.number(), channels=number)
         return relay_round(self.stack, self.records, Load(lanes, number, self.size.seconds))
 
     def in_flight(self, number: int) -> dict[str, Any]:
-        """Accept calls while about so many others wait to be mined."""
+        """Accept calls while about this many others wait to be mined."""
         measured = min(number, _IN_FLIGHT_CALLS)
         lanes = self.wallets.many_profiles(number + measured // 2)
         before = number - measured // 2
         return in_flight_round(self.stack, self.records, lanes[0], before=before, clients=_IN_FLIGHT_CLIENTS)
 
     def waiting(self, number: int) -> dict[str, Any]:
-        """Accept calls from 8 clients while so many others wait for a status, and without them."""
+        """Accept calls from 8 clients with and without this many long-polling clients."""
         half = _BESIDE_CALLS // 2
         (calls,) = self.wallets.many_profiles(number + 2 * _BESIDE_CALLS)
         ends = [0, number, number + half, number + half + _BESIDE_CALLS, len(calls)]
 
         def waits(newest: int) -> Load:
             lanes = self.wallets.waits(self.records.calls_since(newest, number), WAIT_SECONDS)
-            # So many each second that all wait after a while, and that they come back one after the other.
+            # At this rate all clients wait after a while, and their timeouts are spread evenly.
             return Load(lanes, number, 1.5 * WAIT_SECONDS, rate=number / WAIT_SECONDS, cycles=True)
 
         lanes = [calls[begin:end] for begin, end in pairwise(ends)]
         return waiting_round(self.stack, self.records, lanes, waits)
 
     def entries(self, number: int) -> dict[str, Any]:
-        """Let the ledger have at least so many entries, then do as `many_profiles` with 8 clients."""
+        """Fill the ledger up to this many entries, then measure as `many_profiles` with 8 clients."""
         history = History(self.stack.database_url)
         missing = number - history.count_entries()
         profiles = [wallet.profile_address for wallet in self.wallets.callers()]
@@ -120,17 +122,17 @@ class Site:
         return self.many_profiles(8)
 
     def quota(self, clients: int) -> dict[str, Any]:
-        """Ask for signed quotas."""
+        """Request signed quotas."""
         return self._read(self.wallets.quotas(), clients)
 
     def status(self, clients: int) -> dict[str, Any]:
-        """Ask for the status of settled transactions."""
+        """Request the status of settled transactions."""
         wallet = self.wallets.callers()[0]
         hashes = self.records.settled_hashes(wallet.profile_address, 50)
         return self._read(self.wallets.statuses(wallet, hashes), clients)
 
     def dashboard(self, rows: int) -> dict[str, Any]:
-        """Ask for the dashboard of one profile that has earned and called so many times."""
+        """Request the dashboard of one profile with this many earnings and calls."""
         number = self._new_wallets.setdefault(rows, len(self._new_wallets))
         wallet = self.wallets.new_wallet(number)
         if f"dashboard-{rows}" not in self.rounds:
@@ -138,19 +140,19 @@ class Site:
         return self._read(self.wallets.dashboard(wallet), 1)
 
     def check_in(self, clients: int) -> dict[str, Any]:
-        """Check in once with each profile; on one day, only the first round can be made."""
+        """Check in once with each profile; only one round per day is possible."""
         return read_round(self.stack, Load(self.wallets.check_ins(), clients, 60))
 
     def _read(self, lanes: Sequence[Sequence[str]], clients: int) -> dict[str, Any]:
         return read_round(self.stack, Load(lanes, clients, _READ_SECONDS, cycles=True))
 
     def _hello_per_second(self, request: str, clients: int) -> float:
-        """Send one of the relay calls to hello-world, so that both servers read the same."""
+        """Send one of the relay calls to hello-world, so both servers parse the same request."""
         load = Load([[request]], clients, HELLO_SECONDS, cycles=True)
         return float(send(self.hello.url, load).figures()["accepted_per_second"])
 
 
-# By what comes before the number in a scenario's name. A dashboard's rows are in no chain, so they come last.
+# By the name without its number. The dashboard's rows are on no chain, so it is measured last.
 _MEASURES: Mapping[str, Callable[[Site, int], dict[str, Any]]] = {
     "many": Site.many_profiles,
     "half": Site.half,
@@ -183,7 +185,7 @@ SHORT = ("many-1", "many-8", "many-32", "half", "in-flight-50", "quota", "status
 
 @dataclass(frozen=True)
 class Scenario:
-    """One thing to measure, such as `many-8` or `quota`."""
+    """One scenario, such as `many-8` or `quota`."""
 
     name: str
 
@@ -194,11 +196,11 @@ class Scenario:
 
     @property
     def happens_once(self) -> bool:
-        """Say whether a day has only one round of it."""
+        """Return whether only one round per day is possible."""
         return self.kind == "check-in"
 
     def measure(self, site: Site) -> dict[str, Any]:
-        """Make one round; without a number it is of one client."""
+        """Make one round; without a number with one client."""
         number = self.name.removeprefix(self.kind).removeprefix("-")
         return _MEASURES[self.kind](site, int(number or 1))
 
@@ -208,12 +210,12 @@ def scenarios_of(names: Sequence[str]) -> list[Scenario]:
     Return the named scenarios in the order in which they can be measured.
 
     Raises:
-        RuntimeError: there is none of this name.
+        RuntimeError: no scenario has this name.
     """
     scenarios = [Scenario(name) for name in names]
     for scenario in scenarios:
         if scenario.kind not in _MEASURES:
-            raise RuntimeError(f"There is no scenario {scenario.name}; there are {', '.join(SCENARIOS)}.")
+            raise RuntimeError(f"Unknown scenario {scenario.name}; choose from {', '.join(SCENARIOS)}.")
     return sorted(scenarios, key=lambda scenario: scenario.kind == "dashboard")
 
 

@@ -1,4 +1,4 @@
-"""The stacks that are measured: this checkout's, or another commit's, each started the way its own commit starts it."""
+"""The measured stacks: this checkout's or another commit's, each started by its own code."""
 
 import os
 import shutil
@@ -23,29 +23,29 @@ from lab.bench.meter import Meter, command_of
 
 BLOCK_SECONDS = 1
 _START_SECONDS, _STOP_SECONDS = 300, 30
-# The workers are ready some time after the web server: when the stack has come to rest.
+# The workers are ready some time after the web server, when CPU usage has dropped.
 _QUIET_SHARE, _QUIET_SECONDS = 0.3, 60
 _OLD_STACK = Path(__file__).with_name("old_stack.py")
 
 
 @dataclass(frozen=True)
 class Checkout:
-    """A commit in a folder, with the Python that has its packages."""
+    """A commit's folder, and the Python with its packages."""
 
     commit: str
     folder: Path
     python: Path
-    # Where the keys lie: in web and the relay worker, or with a signer (`devstack.signing.KeyPlace`).
+    # The place of the keys: web and relay worker, or a signer (`devstack.signing.KeyPlace`).
     keys: str = "local"
 
     @property
     def title(self) -> str:
-        """What its figures are headed with."""
+        """The heading of its figures."""
         return self.commit if self.keys == "local" else f"{self.commit} {self.keys}"
 
     @property
     def has_load(self) -> bool:
-        """Say whether it can start a stack for load generators by itself."""
+        """Return whether it has `run --load`."""
         return '"--load"' in (self.folder / "devstack" / "__main__.py").read_text()
 
 
@@ -76,7 +76,7 @@ class Stack:
     def manage(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run one of its own management commands beside it."""
         command = [str(self.checkout.python), "manage.py", *arguments]
-        # To read a ledger of ten million entries may take longer than a request may.
+        # Reading a ledger of ten million entries exceeds the statement timeout of requests.
         environment = {**os.environ, **self.environment, "DATABASE_STATEMENT_TIMEOUT_SECONDS": "0"}
         return subprocess.run(
             command, cwd=self.checkout.folder, env=environment, capture_output=True, text=True, check=False
@@ -89,7 +89,7 @@ class Stack:
 
 
 def this_checkout(keys: str = "local") -> Checkout:
-    """Return the project as it is here; its commit ends with + where files have changed since."""
+    """Return this checkout; `+` after the commit marks uncommitted changes."""
     is_changed = bool(_git("status", "--porcelain", "--untracked-files=no"))
     commit = _git("rev-parse", "--short", "HEAD") + ("+" if is_changed else "")
     return Checkout(commit, PROJECT, Path(sys.executable), keys)
@@ -125,7 +125,7 @@ def _is_same(folder: Path, name: str) -> bool:
 
 @contextmanager
 def running_stack(checkout: Checkout) -> Iterator[Stack]:
-    """Run the checkout's production-like stack on data of its own; leave nothing of it behind."""
+    """Run the checkout's production-like stack on temporary data."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
         process = _started(checkout, folder)

@@ -1,7 +1,6 @@
 """
-`python -m lab chaos`: faults caused from outside under load, and a verifier that uses none of the code of the product.
+`python -m lab chaos`: fault injection under load, and a verifier that uses none of the product's code.
 
-Proxies stand in front of PostgreSQL, Redis, the node and the payment provider. A fault is something that they, or
-signals to processes, do; the service has no failpoints. What the service has answered is then compared with the chain
-and the rows.
+Proxies run in front of PostgreSQL, Redis, the node and the payment provider. Faults are caused by these proxies or by
+signals to processes; the service has no failpoints. The verifier compares the service's responses with chain and rows.
 """

@@ -1,9 +1,9 @@
-"""A running stack with its wallets, in which one trial follows the other."""
+"""A running stack and its wallets, for one trial after the other."""
 
 import time
 from collections.abc import Mapping, Sequence
 
-from devstack.console import complain
+from devstack.console import echo_error
 from devstack.environment import CREDIT_WEI, CREDITS_PER_MAJOR_UNIT
 from devstack.journey.earnings import networks_of
 from devstack.stripe_account import StripeAccount
@@ -22,7 +22,7 @@ _REPEATED = 5
 
 
 class Arena:
-    """Everything that a trial needs."""
+    """The parts of a trial."""
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
@@ -42,7 +42,7 @@ class Arena:
         return self._traffic.wallets
 
     def recent_hash(self, profile_address: str) -> str | None:
-        """Return the hash of the newest call of a profile; None as long as there is none."""
+        """Return the hash of a profile's newest call; None if it has none."""
         for call in reversed(self._traffic.calls):
             if call.wallet.profile_address == profile_address and call.transaction_hash:
                 return call.transaction_hash
@@ -50,9 +50,9 @@ class Arena:
 
     def try_out(self, faults: Mapping[str, Fault]) -> dict[str, Row]:
         """
-        Cause faults one after the other under one load; wait until all has recovered; return what the verifier says.
+        Cause faults one after the other under load, wait for recovery, and return the verifier's result.
 
-        A fault whose moment never comes is left out.
+        A fault whose trigger point is never reached is skipped.
         """
         since = time.time()
         (validity_seconds,) = {fault.validity_seconds for fault in faults.values()}
@@ -77,7 +77,7 @@ class Arena:
         return shared(trial, in_flight)
 
     def _in_flight_at_each(self, faults: Mapping[str, Fault]) -> dict[str, int]:
-        """Cause them; return how many calls were unanswered or unsettled at the end of each that came."""
+        """Cause the faults; return the number of calls in flight at the end of each that happened."""
         in_flight: dict[str, int] = {}
         for name, fault in faults.items():
             if in_flight:
@@ -86,7 +86,7 @@ class Arena:
                 with fault.caused(self._stack):
                     in_flight[name] = self._in_progress() + len(self._traffic.unanswered)
             except NeverCame as error:
-                complain(f"  ✗ {error}")
+                echo_error(f"  ✗ {error}")
         return in_flight
 
     def _result(self, since: float) -> Row:
@@ -120,5 +120,5 @@ class Arena:
 
     @property
     def _database(self) -> str:
-        """Its address past the proxy, another one after each start."""
+        """Its address behind the proxy; it changes with each start."""
         return self._stack.services.database_url

@@ -1,4 +1,4 @@
-"""The faults, by name. Each is a context: it has been caused when the block is entered, and is over when it is left."""
+"""The faults, by name. Each is a context manager: active when the block is entered, over when it is left."""
 
 import random
 import signal
@@ -28,21 +28,21 @@ Context = AbstractContextManager[None]
 
 
 class NeverCame(RuntimeError):
-    """The moment for a fault did not come."""
+    """The trigger point of a fault was not reached in time."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that goes wrong: for so many nodes and relay workers, and calls of so many seconds' validity."""
+    """A fault, with the number of nodes and relay workers it needs, and the validity of calls in seconds."""
 
     caused: Callable[[Stack], Context]
     nodes: int = 1
     relay_workers: int = 1
     validity_seconds: int | None = None
     is_believed: bool = False
-    """A lie of the only node that the service knows: damage is expected, and shown."""
+    """Whether the only node lies; then damage is expected and reported."""
     kind: str = ""
-    """Faults of the same kind may be caused under one load, one after the other; without one, each has its own."""
+    """Faults of the same kind share one load, one after the other; a fault without a kind has its own load."""
 
 
 @contextmanager
@@ -59,13 +59,13 @@ def _killed_at(point: Point, stack: Stack) -> Iterator[None]:
     for proxy in proxies[point.server]:
         proxy.trap = None
     if not came:
-        raise NeverCame(f"No process of {point.component} came to the point {point.name}.")
+        raise NeverCame(f"No process of {point.component} reached the point {point.name}.")
     yield
 
 
 @contextmanager
 def _killed_while(rule: Callable[[], Rule], point: Point, stack: Stack) -> Iterator[None]:
-    """Kill at a point that is reached because of what the node does."""
+    """Kill at a point that is reached only when the node misbehaves."""
     with _node_does(rule(), stack, seconds=0), _killed_at(point, stack):
         pass
     yield
@@ -73,7 +73,7 @@ def _killed_while(rule: Callable[[], Rule], point: Point, stack: Stack) -> Itera
 
 @contextmanager
 def _node_does(rule: Rule, stack: Stack, *, seconds: float = _NODE_SECONDS) -> Iterator[None]:
-    """Have the first node follow a rule, for the block and `seconds` more."""
+    """Apply a rule to the first node for the block and `seconds` more."""
     node = stack.proxies.nodes[0]
     node.rule = rule
     try:
@@ -94,7 +94,7 @@ def _node_is(state: Callable[[Proxy], None], seconds: float, stack: Stack) -> It
 
 @contextmanager
 def _signalled(number: signal.Signals, server: str, stack: Stack) -> Iterator[None]:
-    """End a server by a signal, and wait until it has been started again."""
+    """Send a server a signal, and wait until the supervisor has restarted it."""
     process = psutil.Process(stack.server(server).pid)
     process.send_signal(number)
     process.wait()
@@ -104,7 +104,7 @@ def _signalled(number: signal.Signals, server: str, stack: Stack) -> Iterator[No
 
 @contextmanager
 def _stalled(server: str, seconds: Sequence[int], stack: Stack) -> Iterator[None]:
-    """Stop a server for one of these times; what is sent to it meanwhile it gets afterwards."""
+    """Pause a server (SIGSTOP) for a random one of these times; it receives its pending input afterwards."""
     process = psutil.Process(stack.server(server).pid)
     process.suspend()
     try:
@@ -136,7 +136,7 @@ def _slow_clients(kind: str, stack: Stack) -> Iterator[None]:
     yield
 
 
-# What a quorum of one believes.
+# False reports that a single node can make the service accept.
 _BELIEVED = {"lying receipt (reverted)", "lying receipt (twice the gas)"}
 _RULES: dict[str, Rule] = {
     "cut before acceptance": node_faults.cut_before_sending,
@@ -184,7 +184,7 @@ def _node_does_for_a_while(rule: Rule, stack: Stack) -> Iterator[None]:
 
 
 def _redis_faults(relay_workers: int) -> dict[str, Fault]:
-    """Return what relaying has to go on through, however many workers there are."""
+    """Return the Redis faults during which relaying must continue, for any number of workers."""
     caused: dict[str, Callable[[Stack], Context]] = {
         "stalled 15 s": partial(_stalled, "redis", _STALL_SECONDS),
         "gone 60 s": _redis_is_gone,

@@ -1,8 +1,8 @@
 """
-A proxy that reads HTTP, and JSON-RPC inside it: what a client asks for, and what it is answered.
+A proxy that parses HTTP, and JSON-RPC inside it.
 
-A rule decides about each request: pass it on, answer something else, or cut the connection before or after
-the server has done its work.
+For each request a rule decides whether to forward it, answer it, or cut the connection before or after the server has
+handled it.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from lab.chaos.proxies import Client, Proxy, Severed, Side
 
 @dataclass(frozen=True)
 class Message:
-    """A request or an answer."""
+    """A request or a response."""
 
     head: bytes
     body: bytes
@@ -28,7 +28,7 @@ class Message:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The calls of a JSON-RPC request, or the answers to them."""
+        """The calls of a JSON-RPC request, or their results."""
         content = json.loads(self.body)
         return content if isinstance(content, list) else [content]
 
@@ -43,14 +43,14 @@ Rule = Callable[[Message, Forward], Coroutine[Any, Any, Message | None]]
 
 
 def answer(status: str, content: object) -> Message:
-    """Return an answer of ours, with a JSON body."""
+    """Return a response with a JSON body."""
     body = json.dumps(content).encode()
     head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
     return Message(head.encode(), body)
 
 
 class HttpProxy(Proxy):
-    """Has its rule decide about each request, and tells its trap of it."""
+    """Applies its rule to each request, and reports each to its trap."""
 
     rule: Rule | None = None
 
@@ -63,17 +63,17 @@ class HttpProxy(Proxy):
 
         while True:
             request = await read_message(client.reader)
-            self._tell(request, Side.BEFORE, client)
+            self._report(request, Side.BEFORE, client)
             await self._flows.wait()
             answered = await (self.rule(request, forward) if self.rule else forward(request))
             if answered is None:
                 raise Severed
-            self._tell(request, Side.AFTER, client)
+            self._report(request, Side.AFTER, client)
             await self._flows.wait()
             client.writer.write(answered.raw)
             await client.writer.drain()
 
-    def _tell(self, request: Message, side: Side, client: Client) -> None:
+    def _report(self, request: Message, side: Side, client: Client) -> None:
         if self.trap is None:
             return
         for doing in self.named(request):
@@ -81,7 +81,7 @@ class HttpProxy(Proxy):
                 raise Severed
 
     def named(self, request: Message) -> Sequence[str]:
-        """Return what the request asks for: its first line."""
+        """Return the first line of the request."""
         return [request.first_line]
 
 
@@ -94,7 +94,7 @@ class NodeProxy(HttpProxy):
 
 
 async def read_message(reader: asyncio.StreamReader) -> Message:
-    """Read a message whose length its head says."""
+    """Read a message with a Content-Length."""
     head = (await reader.readuntil(b"\r\n\r\n"))[:-4]
     lowered = head.lower()
     at = lowered.find(b"\r\ncontent-length:")

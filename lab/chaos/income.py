@@ -1,8 +1,8 @@
 """
-Earnings and subscriptions beside the relay calls: postbacks of ad networks, and months paid by card.
+Earnings and subscriptions beside the relay calls: postbacks of ad networks, and periods paid by card.
 
-A network sends a postback until it is answered 200, and often once more. Subscribers subscribe, cancel at once and
-subscribe again; their payouts follow from what the payment provider has collected.
+A network retries a postback until it gets 200, and often sends a duplicate. Subscribers subscribe, cancel at once and
+subscribe again; the expected payouts follow from the invoices that the payment provider has collected.
 """
 
 import itertools
@@ -30,12 +30,12 @@ _SENT_AGAIN = 0.3
 _REPEAT_SECONDS, _GIVE_UP_SECONDS = 0.5, 60.0
 _PAID_AFTER_SECONDS = 120
 _CARD = "pm_card_visa"
-# A repeat of what was done already is answered that way.
+# Statuses with which the service answers a duplicate.
 _DONE = {404, 409}
 
 
 class Income:
-    """Wallets that earn and subscribe, and what they have been promised during the last run."""
+    """Wallets that earn and subscribe, and the credits promised to them during the last run."""
 
     def __init__(
         self, wallets: Sequence[Wallet], networks: dict[str, Network], provider: StripeAccount
@@ -50,7 +50,7 @@ class Income:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Earn and subscribe for the length of the block; at its end wait for the answers, or for a minute."""
+        """Earn and subscribe during the block; at its end wait up to a minute for responses."""
         self.postbacks = []
         self._stop.clear()
         self._gives_up_at = float("inf")
@@ -66,7 +66,7 @@ class Income:
                 thread.join()
 
     def paid_invoices(self) -> list[PaidInvoice]:
-        """Return everything that the provider has collected so far."""
+        """Return all invoices that the provider has collected so far."""
         return [
             PaidInvoice(invoice["id"], invoice["amount_paid"])
             for invoice in self._provider.paid_invoices()
@@ -74,7 +74,7 @@ class Income:
         ]
 
     def until_paid_out(self, paid_out: Callable[[Sequence[PaidInvoice]], int]) -> bool:
-        """Wait until every invoice is paid out, of which `paid_out` returns the number; return whether that came."""
+        """Wait until `paid_out` counts every invoice; return False on timeout."""
         deadline = time.monotonic() + _PAID_AFTER_SECONDS
         while time.monotonic() < deadline:
             invoices = self.paid_invoices()
@@ -123,7 +123,7 @@ class Income:
         return True
 
     def _until_answered(self, ask: Callable[[], bool]) -> bool:
-        """Ask again and again, until there is an answer or the time is up; return whether it was a yes."""
+        """Retry until there is a response or a timeout; return whether it was positive."""
         while time.monotonic() < self._gives_up_at:
             try:
                 if ask():

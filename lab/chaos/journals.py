@@ -1,9 +1,9 @@
 """
-The journal of a signer beside the chain: what was signed, and what came of it.
+Compares a signer's journal with the chain.
 
-On an account nonce one call is signed, again at higher fees perhaps, and a self-transfer that uses the nonce up. Each
-account nonce of the journal is used on the chain, by what the journal has there. A call is signed on one account
-nonce; on a second one only after its first was given up, and used up by a self-transfer.
+For each account nonce, the journal may have one call, its replacements at higher fees, and the self-transfer that
+cancels it. The chain must use every account nonce of the journal, with one of these transactions. A call is signed on a
+second account nonce only after its first was cancelled by a self-transfer.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ Slot = tuple[str, int]
 
 
 class Signed(NamedTuple):
-    """One signature; `content` is what the transaction does, without its fees and its account nonce."""
+    """One signature; `content` is a digest of the transaction without its fees and account nonce."""
 
     address: str
     account_nonce: int
@@ -30,30 +30,30 @@ class Signed(NamedTuple):
 
     @property
     def slot(self) -> Slot:
-        """Its account nonce, as the chain names it."""
+        """Its relayer and account nonce."""
         return self.address.lower(), self.account_nonce
 
 
 @dataclass
 class JournalResult:
-    """What is wrong; nothing of it, if all went well."""
+    """The differences found; empty if all is well."""
 
     account_nonces: int = 0
     signatures: int = 0
-    # Calls that were given up after their signature was made, and handed in again.
+    # Calls that were cancelled after signing and submitted again.
     signed_anew: int = 0
     wrong: list[str] = field(default_factory=list)
 
 
 def read_journal(path: Path) -> list[Signed]:
-    """Return what a journal has of relayers; its signer must have ended."""
+    """Return the signatures of relayers in a journal; its signer must have exited."""
     with closing(sqlite3.connect(path, timeout=0)) as file:
         rows = file.execute("SELECT address, account_nonce, kind, content, transaction_hash FROM signed")
         return [signed for signed in map(Signed._make, rows) if signed.kind != "transfer"]
 
 
 def compare_journal(signed: Iterable[Signed], chain: Chain) -> JournalResult:
-    """Return what is wrong with everything that was signed."""
+    """Return all differences between the signatures and the chain."""
     by_slot: dict[Slot, list[Signed]] = defaultdict(list)
     for one in signed:
         by_slot[one.slot].append(one)
@@ -73,11 +73,11 @@ def _wrong_on(slot: Slot, entries: Iterable[Signed], mined: Mined | None) -> Ite
     if mined is None:
         yield f"{_name(slot)} was signed and is not on the chain"
     elif mined.transaction_hash not in {one.transaction_hash for one in entries}:
-        yield f"{_name(slot)} has on the chain {mined.transaction_hash}, which the journal does not know"
+        yield f"{_name(slot)}: the chain has {mined.transaction_hash}, which is not in the journal"
 
 
 def _judge_calls(by_slot: Mapping[Slot, list[Signed]], chain: Chain, result: JournalResult) -> int:
-    """Add what is wrong with calls that were signed on several account nonces; return how often that was right."""
+    """Report calls wrongly signed on several account nonces; return the number of correct ones."""
     slots_of: dict[bytes, set[Slot]] = defaultdict(set)
     for slot, entries in by_slot.items():
         for one in entries:

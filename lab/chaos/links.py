@@ -1,4 +1,4 @@
-"""The connections of the machine's processes at a moment, by who has them and where they lead."""
+"""A snapshot of the machine's TCP connections, by process and peer."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Self
@@ -8,10 +8,10 @@ import psutil
 
 class Links:
     """
-    The TCP connections at a moment.
+    A snapshot of the TCP connections.
 
-    A connection counts as a client's only while it is open at both ends. One that the client has closed and the
-    server has not is an open file of the server like any other.
+    A connection counts as a client's only while both ends are open. If only the client has closed it, it counts as an
+    open file of the server.
     """
 
     def __init__(self, connections: Sequence[Any]) -> None:
@@ -22,18 +22,18 @@ class Links:
         return cls(psutil.net_connections("tcp4"))
 
     def clients_of(self, pid: int, port: int) -> int:
-        """Return how many connections of living clients a process has on the port that it listens on."""
+        """Return the number of open client connections on the port that a process listens on."""
         return sum(
             link.pid == pid and link.laddr.port == port and link.status == psutil.CONN_ESTABLISHED
             for link in self._connections
         )
 
     def number_to(self, ports: Collection[int], pids: Collection[int]) -> int:
-        """Return how many connections these processes have to a server of one of the ports."""
+        """Return the number of connections of these processes to servers on these ports."""
         return sum(link.pid in pids and link.raddr.port in ports for link in self._connections)
 
     def files(self, pid: int, port: int) -> int:
-        """Return how many files and connections a process has open, without those of living clients."""
+        """Return the number of a process's open files and connections, without open client connections."""
         try:
             return psutil.Process(pid).num_fds() - self.clients_of(pid, port)
         except psutil.NoSuchProcess:

@@ -1,4 +1,4 @@
-"""What a node may do wrong, each as a rule of the proxy in front of it."""
+"""Faults of a node, each as a rule of the proxy in front of it."""
 
 import asyncio
 import json
@@ -19,12 +19,12 @@ def _is_sending(request: Message) -> bool:
 
 
 async def cut_before_sending(request: Message, forward: Forward) -> Message | None:
-    """Cut the connection before the node gets a transaction."""
+    """Cut the connection before the node receives a transaction."""
     return None if _is_sending(request) else await forward(request)
 
 
 async def cut_after_sending(request: Message, forward: Forward) -> Message | None:
-    """Cut the connection when the node has taken a transaction, so that nobody hears of it."""
+    """Cut the connection after the node has accepted a transaction, so the client gets no response."""
     answered = await forward(request)
     return None if _is_sending(request) else answered
 
@@ -35,7 +35,7 @@ async def too_many_requests(request: Message, forward: Forward) -> Message | Non
 
 
 def changed(change: Callable[[Answer, Answer], Answer]) -> Rule:
-    """Pass everything on; answer what `change` makes of each call and its answer."""
+    """Forward everything, and replace each result by that of `change`, which gets the call and its result."""
 
     async def rule(request: Message, forward: Forward) -> Message | None:
         answered = await forward(request)
@@ -46,19 +46,19 @@ def changed(change: Callable[[Answer, Answer], Answer]) -> Rule:
 
 
 def wrong_chain_id(call: Answer, answered: Answer) -> Answer:
-    """Say that this is another chain."""
+    """Report a wrong chain id."""
     return {**answered, "result": "0x1"} if call["method"] == "eth_chainId" else answered
 
 
 def reverted_receipts(call: Answer, answered: Answer) -> Answer:
-    """Say of each transaction that it reverted."""
+    """Report that each transaction reverted."""
     if call["method"] != "eth_getTransactionReceipt" or not answered.get("result"):
         return answered
     return {**answered, "result": {**answered["result"], "status": "0x0"}}
 
 
 def costly_receipts(call: Answer, answered: Answer) -> Answer:
-    """Say of each transaction that it used twice its gas."""
+    """Report twice the gas of each transaction."""
     if call["method"] != "eth_getTransactionReceipt" or not answered.get("result"):
         return answered
     receipt = answered["result"]
@@ -66,7 +66,7 @@ def costly_receipts(call: Answer, answered: Answer) -> Answer:
 
 
 def moved_nonces(by: int) -> Callable[[Answer, Answer], Answer]:
-    """Say that each account has sent more transactions than it has, or fewer."""
+    """Report account nonces that are too high or too low."""
 
     def change(call: Answer, answered: Answer) -> Answer:
         if call["method"] != "eth_getTransactionCount" or not answered.get("result"):
@@ -77,12 +77,12 @@ def moved_nonces(by: int) -> Callable[[Answer, Answer], Answer]:
 
 
 def already_known(call: Answer, answered: Answer) -> Answer:
-    """Take each transaction, and say that it was known already."""
+    """Accept each transaction, and answer that it was already known."""
     return _error(call, "already known") if call["method"] == _SEND else answered
 
 
 def refusing(message: str, *, once: bool) -> Rule:
-    """Take no transaction, and answer this error; with `once`, take each when it comes again."""
+    """Reject transactions with this error; with `once`, accept each on its second attempt."""
     refused: set[str] = set()
 
     async def rule(request: Message, forward: Forward) -> Message | None:
@@ -96,7 +96,7 @@ def refusing(message: str, *, once: bool) -> Rule:
 
 
 async def lost_broadcast(request: Message, forward: Forward) -> Message | None:
-    """Answer each transaction's hash, and let the transaction disappear."""
+    """Answer each transaction's hash, but drop the transaction."""
     kept = [call for call in request.calls if call["method"] != _SEND]
 
     def hash_of(call: Answer) -> Answer:
@@ -107,7 +107,7 @@ async def lost_broadcast(request: Message, forward: Forward) -> Message | None:
 
 
 async def behind(request: Message, forward: Forward) -> Message | None:
-    """Answer as a node does whose newest block is 50 blocks old."""
+    """Answer as a node that is 50 blocks behind."""
     question = Message(
         request.head, json.dumps({"jsonrpc": "2.0", "id": 0, "method": "eth_blockNumber"}).encode()
     )
@@ -136,7 +136,7 @@ def _not_after(latest: str, call: Answer, answered: Answer) -> Answer:
 
 
 async def slowly(request: Message, forward: Forward) -> Message | None:
-    """Answer everything, three seconds late."""
+    """Delay every response by three seconds."""
     await asyncio.sleep(3)
     return await forward(request)
 
@@ -144,7 +144,7 @@ async def slowly(request: Message, forward: Forward) -> Message | None:
 async def _some(
     request: Message, kept: list[Answer], forward: Forward, instead: Callable[[Answer], Answer]
 ) -> Message:
-    """Pass some of the calls on, and answer the others with what `instead` returns."""
+    """Forward some of the calls, and answer the others with the results of `instead`."""
     answered = (await forward(_with_calls(request, kept))).calls if kept else []
     by_id = {one["id"]: one for one in answered}
     return _answers(request, [by_id.get(call["id"]) or instead(call) for call in request.calls])
@@ -164,6 +164,6 @@ def _with_calls(request: Message, calls: list[Answer]) -> Message:
 
 
 def _sized(request: Message) -> Message:
-    """Return the request with the length of its body in its head."""
+    """Return the request with a correct Content-Length."""
     lines = [line for line in request.head.split(b"\r\n") if not line.lower().startswith(b"content-length:")]
     return Message(b"\r\n".join([*lines, b"content-length: %d" % len(request.body)]), request.body)

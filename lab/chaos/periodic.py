@@ -1,8 +1,8 @@
 """
-`python -m lab.chaos.periodic SECONDS`: send the periodic tasks one by one, far more often than the clock does.
+`python -m lab.chaos.periodic SECONDS`: send the periodic tasks one by one, far more often than beat does.
 
-It runs in the environment of the service until it is ended. For so many seconds tasks follow quickly, so that each
-process of the worker comes to have had each of them; afterwards slowly, as some read everything.
+It runs in the service's environment until it is stopped. For the given time it sends tasks quickly, so that each
+process of the worker runs each task; afterwards slowly, because some tasks read whole tables.
 """
 
 import sys
@@ -31,13 +31,13 @@ class Periodic(GatewayProcess):
         return [sys.executable, "-m", "lab.chaos.periodic", str(self._quick_seconds)]
 
     def answers(self) -> bool:
-        """Say whether it has sent one."""
+        """Return whether it has sent a task."""
         return bool(self.log_path.read_text(errors="replace"))
 
 
 def main() -> None:
     """Send them in turn."""
-    from gateway.celery import app  # takes seconds, and needs the settings of the service
+    from gateway.celery import app  # this import takes seconds and needs the service's settings
 
     began, quick_seconds = time.monotonic(), float(sys.argv[1])
     for name in cycle(sorted({str(entry["task"]) for entry in app.conf.beat_schedule.values()})):

@@ -1,7 +1,7 @@
 """
-The named points at which a process is killed: a statement or a call that passes a proxy, before it or after it.
+The named points at which a process is killed: before or after a statement or call that passes a proxy.
 
-`before`: the server has not seen it. `after`: it has been done, and the process was never answered.
+`before`: the server has not received it. `after`: the server has executed it, but the process got no response.
 """
 
 import threading
@@ -15,7 +15,7 @@ from lab.chaos.proxies import Side
 
 @dataclass(frozen=True)
 class Point:
-    """A moment in the life of one component's work."""
+    """A point in the work of one component."""
 
     name: str
     component: str
@@ -25,7 +25,7 @@ class Point:
     during: str = ""
 
     def matches(self, *, doing: str, during: Sequence[str], side: Side) -> bool:
-        """Say whether this is the moment; `during` are the statements of the transaction so far."""
+        """Return whether this is the point; `during` are the statements of the transaction so far."""
         return (
             side is self.side
             and self.doing in doing
@@ -35,14 +35,14 @@ class Point:
 
 @dataclass
 class Killing:
-    """A trap that kills the process which comes to a point, once."""
+    """A trap that kills the first process to reach a point."""
 
     point: Point
     owner_of: Callable[[int, str], psutil.Process | None]
     triggered: threading.Event = field(default_factory=threading.Event)
 
     def triggers(self, *, doing: str, during: Sequence[str], side: Side, client_port: int) -> bool:
-        """Kill the process at the other end, if it is at the point and of the component."""
+        """Kill the client's process if it belongs to the component and has reached the point."""
         if self.triggered.is_set() or not self.point.matches(doing=doing, during=during, side=side):
             return False
         process = self.owner_of(client_port, self.point.component)
@@ -53,11 +53,11 @@ class Killing:
         return True
 
 
-# What happens, who does it, at which server; then for each moment: its name, words of what is done, and of what
-# was done before in the same transaction.
+# Action, component and server; then for each point its name, a text in its statement, and texts in earlier statements
+# of the same transaction.
 _MOMENTS = {
     ("accept", "web", "postgres"): [
-        ("the look at the rows", "token_session", ""),
+        ("reading the rows", "token_session", ""),
         ("taking slots", "relay_take_slots", ""),
         ("storing calls", "relay_insert_calls", ""),
         ("the commit", "COMMIT", "relay_insert_calls"),
@@ -94,7 +94,7 @@ _MOMENTS = {
         ("the commit", "COMMIT", 'INSERT INTO "payments_payout"'),
     ],
 }
-# Of calls that the node has called underpriced, and of calls whose validity ends before the node takes them.
+# Calls that the node rejects as underpriced, and calls that expire before the node accepts them.
 _NEW_ATTEMPT = [
     ("storing the attempt", 'INSERT INTO "relay_attempt"', ""),
     ("the commit", "COMMIT", 'INSERT INTO "relay_attempt"'),

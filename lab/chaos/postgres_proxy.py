@@ -1,4 +1,4 @@
-"""A proxy that reads PostgreSQL's protocol: which statement a client executes, and in which transaction."""
+"""A proxy that parses PostgreSQL's protocol: each client's statements and transactions."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ _READY = b"Z"
 
 
 class PostgresProxy(Proxy):
-    """Tells its trap of each statement, before the server gets it and after it has been executed."""
+    """Reports each statement to its trap, before the server receives it and after it was executed."""
 
     def watch_of(self, client: Client) -> Watch:
         """Return the reader of one session."""
@@ -18,7 +18,7 @@ class PostgresProxy(Proxy):
 
 
 class _Session(Watch):
-    """One session: its prepared statements, and the statements of its transaction so far."""
+    """One session: its prepared statements and those of its current transaction."""
 
     def __init__(self, proxy: PostgresProxy, client_port: int) -> None:
         self._proxy, self._client_port = proxy, client_port
@@ -32,7 +32,7 @@ class _Session(Watch):
         for kind, body in self._sent.frames:
             statement = self._statement_of(kind, body)
             if statement is not None:
-                self._tell(statement, Side.BEFORE)
+                self._report(statement, Side.BEFORE)
                 self._executing.append(statement)
         return whole
 
@@ -41,14 +41,14 @@ class _Session(Watch):
         if any(kind == _READY for kind, _ in self._answered.frames):
             done, self._executing = self._executing, []
             for statement in done:
-                self._tell(statement, Side.AFTER)
+                self._report(statement, Side.AFTER)
                 self._transaction.append(statement)
                 if statement.upper() in _ENDS:
                     self._transaction.clear()
         return whole
 
     def _statement_of(self, kind: bytes, body: bytes) -> str | None:
-        """Return the text of a statement that this message executes."""
+        """Return the text of the statement that this message executes."""
         if kind == b"P":
             name, text, _ = body.split(b"\0", 2)
             self._prepared[name] = text.decode(errors="replace")
@@ -58,7 +58,7 @@ class _Session(Watch):
             return body[:-1].decode(errors="replace")
         return None
 
-    def _tell(self, statement: str, side: Side) -> None:
+    def _report(self, statement: str, side: Side) -> None:
         trap = self._proxy.trap
         if trap is not None and trap.triggers(
             doing=statement, during=self._transaction, side=side, client_port=self._client_port
@@ -67,7 +67,7 @@ class _Session(Watch):
 
 
 class Frames:
-    """Cuts a stream into messages: a letter, a length, a body. A client's first message has no letter."""
+    """Splits a stream into messages: a type byte, a length, a body. A client's first message has no type byte."""
 
     def __init__(self, *, begins_untyped: bool = False) -> None:
         self._rest = b""
@@ -75,7 +75,7 @@ class Frames:
         self.frames: list[tuple[bytes, bytes]] = []
 
     def feed(self, data: bytes) -> bytes:
-        """Return the bytes of all messages that are whole now; `frames` has their letters and bodies."""
+        """Return the bytes of all complete messages; `frames` has their types and bodies."""
         self._rest += data
         self.frames = []
         used = 0
@@ -87,7 +87,7 @@ class Frames:
         return whole
 
     def _whole(self) -> Iterator[tuple[int, int]]:
-        """Yield where the body of each whole message starts and ends."""
+        """Yield start and end of the body of each complete message."""
         at = 0
         while True:
             start = at + (0 if self._is_untyped else 1) + _LENGTH

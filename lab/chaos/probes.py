@@ -1,4 +1,4 @@
-"""How long somebody waits for an answer of the service while everything else goes on."""
+"""Probes: the longest time without a response of the service during a trial."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ _ANSWER_SECONDS, _AGAIN_SECONDS = 10.0, 0.02
 
 
 class Probe:
-    """Asks at intervals, again at once where the connection is refused or cut; keeps the longest wait."""
+    """Sends requests at intervals, retries at once on connection errors, and keeps the longest wait."""
 
     def __init__(
         self,
@@ -21,13 +21,13 @@ class Probe:
         every_seconds: float,
         again_seconds: float = _AGAIN_SECONDS,
     ) -> None:
-        """`ask` returns the status of an answer; a 5xx counts as none."""
+        """`ask` returns the status of a response; a 5xx counts as no response."""
         self._ask, self._every_seconds, self._again_seconds = ask, every_seconds, again_seconds
         self.longest = 0.0
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Ask for the length of the block."""
+        """Probe during the block."""
         self.longest = 0.0
         stop = threading.Event()
         thread = threading.Thread(target=self._watch, args=(stop,), daemon=True)
@@ -53,12 +53,12 @@ class Probe:
 
 
 def health_probe(base_url: str) -> Probe:
-    """Ask for /healthz ten times a second."""
+    """Probe /healthz ten times a second."""
     return Probe(lambda pool: pool.request("GET", f"{base_url}/healthz").status, every_seconds=0.1)
 
 
 def sign_in_probe(base_url: str, profile_address: str, *, again_seconds: float = _AGAIN_SECONDS) -> Probe:
-    """Begin to sign in once a second; that needs the database and not the node."""
+    """Request a sign-in challenge once a second, which needs the database but not the node."""
     body = json.dumps({"address": profile_address})
     headers = {"content-type": "application/json"}
     return Probe(

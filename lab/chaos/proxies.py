@@ -1,8 +1,8 @@
 """
-Proxies in front of the servers of a stack, which can cut, stall and watch what passes.
+Proxies in front of the servers of a stack, which can cut, stall and inspect connections.
 
-They share one event loop in a thread of their own. `Proxy` passes bytes; its subclasses read the protocol
-and tell a trap what a client is about to have done, and that it has been done.
+They share one event loop in a separate thread. `Proxy` forwards bytes. Its subclasses parse the protocol and report
+each operation to a trap, before and after the server executes it.
 """
 
 import asyncio
@@ -22,25 +22,25 @@ Connect = Callable[[], Awaitable[Streams]]
 
 
 class Side(Enum):
-    """Whether a server has not been asked yet, or has answered and the client does not know it."""
+    """Whether the server has not yet received the operation, or has executed it without the client's knowledge."""
 
     BEFORE = "before"
     AFTER = "after"
 
 
 class Trap(Protocol):
-    """Watches what passes one proxy, until it triggers."""
+    """Watches the operations that pass a proxy until it triggers."""
 
     def triggers(self, *, doing: str, during: Sequence[str], side: Side, client_port: int) -> bool:
-        """Say whether the connection ends here, after doing what the trap is for."""
+        """Trigger if this is the operation; return whether to cut the connection."""
 
 
 class Severed(Exception):
-    """The connection ends here."""
+    """The connection is to be cut."""
 
 
 class Loop:
-    """An event loop in a thread, which other threads give work."""
+    """An event loop in a thread, which runs work for other threads."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -70,12 +70,12 @@ class Client:
 
     @property
     def port(self) -> int:
-        """Tells whose connection it is."""
+        """The client's port, which identifies its process."""
         return int(self.writer.get_extra_info("peername")[1])
 
 
 class Proxy:
-    """Listens on a port of the loopback interface, and passes each connection on to a server."""
+    """Listens on a loopback port and forwards each connection to a server."""
 
     def __init__(self, loop: Loop, connect: Connect) -> None:
         self.trap: Trap | None = None
@@ -92,12 +92,12 @@ class Proxy:
         return int(self._server.sockets[0].getsockname()[1])
 
     def cut(self) -> None:
-        """Reset every connection, and each that comes."""
+        """Reset all present and new connections."""
         self._is_cut = True
         self._loop.do(self._reset())
 
     def hang(self) -> None:
-        """Take everything and pass nothing on."""
+        """Accept connections and data, but forward nothing."""
         self._loop.do(self._let_flow(False))
 
     def heal(self) -> None:
@@ -156,19 +156,19 @@ class Proxy:
             await writer.drain()
 
     def watch_of(self, client: Client) -> "Watch":
-        """Return what looks at the bytes of one connection."""
+        """Return the inspector of one connection."""
         return Watch()
 
 
 class Watch:
-    """Looks at the bytes of one connection in both directions; each method returns those to pass on now."""
+    """Inspects the bytes of one connection in both directions; each method returns the bytes to forward now."""
 
     def sent(self, data: bytes) -> bytes:
-        """Look at what the client has sent."""
+        """Inspect bytes of the client."""
         return data
 
     def answered(self, data: bytes) -> bytes:
-        """Look at what the server has answered."""
+        """Inspect bytes of the server."""
         return data
 
 

@@ -1,4 +1,4 @@
-"""What the runs have found, added up for each fault in a file that is kept, and the table of it."""
+"""The results of all runs, summed for each fault in a file, and their table."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ _MOST_KEPT = 20
 
 @dataclass
 class Row:
-    """One fault: sums over all its trials, and the worst of them."""
+    """One fault: sums and worst values of all its trials."""
 
     times: int = 0
     in_flight: int = 0
@@ -49,12 +49,12 @@ class Row:
 
     @classmethod
     def read(cls, content: dict[str, Any]) -> Self:
-        """Return a row of the file."""
+        """Return a row from its entry in the file."""
         return cls(**{each.name: content[each.name] for each in fields(cls) if each.name in content})
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was ever wrong."""
+        """Whether no trial has found a difference."""
         return not self.wrong
 
     def add(self, trial: "Row") -> None:
@@ -83,7 +83,7 @@ def shared(trial: Row, in_flight: Mapping[str, int]) -> dict[str, Row]:
     """
     Return a row for each fault of a trial.
 
-    Calls and income are divided between them. What is wrong is in the first one's row, with the names of all.
+    Calls and income are divided between them. The first row has all differences, with the names of all faults.
     """
     names, rows = list(in_flight), {}
     for place, name in enumerate(names):
@@ -109,14 +109,14 @@ def _part(number: int, place: int, parts: int) -> int:
 
 
 class Results:
-    """The rows of all faults so far; every trial is written at once, so that a run may end at any time."""
+    """The rows of all faults so far; each trial is saved at once, so a run may be stopped at any time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.rows = {name: Row.read(row) for name, row in read_json(path).items()}
 
     def times(self, fault: str) -> int:
-        """Return how often a fault was tried."""
+        """Return the number of trials of a fault."""
         return self.rows[fault].times if fault in self.rows else 0
 
     def add(self, fault: str, trial: Row) -> None:
@@ -126,7 +126,7 @@ class Results:
 
 
 def by_action(rows: Mapping[str, Row]) -> dict[str, Row]:
-    """Return the rows with those of all points of an action added up; `kill accept …` becomes one row."""
+    """Return the rows with all points of an action summed: `kill accept …` becomes one row."""
     points = Counter(_action_of(name) for name in rows)
     added: dict[str, Row] = {}
     for name, row in rows.items():

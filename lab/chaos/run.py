@@ -1,4 +1,4 @@
-"""`python -m lab chaos`: one fault after the other, the least tried first, until the time is up."""
+"""`python -m lab chaos`: one fault after the other, the least tried first, until the time is over."""
 
 import random
 import tempfile
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.console import say
+from devstack.console import echo
 from lab.chaos.arena import Arena
 from lab.chaos.faults import FAULTS, Fault
 from lab.chaos.results import Results, Row, by_action, table
@@ -18,7 +18,7 @@ _MOST_SHOWN, _MOST_TOGETHER = 5, 8
 
 @dataclass(frozen=True)
 class Options:
-    """What to try: the faults whose names begin with one of `faults`, for so many minutes, up to so many times each."""
+    """The faults to try by prefixes of their names, the minutes of the run, and the trials per fault."""
 
     faults: Sequence[str]
     minutes: float
@@ -27,11 +27,11 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Try the faults; return 1 if anything was wrong that should not have been, or never tried."""
+    """Try the faults; return 1 if there was an unexpected difference or a fault was never tried."""
     chosen = {name: fault for name, fault in FAULTS.items() if name.startswith(tuple(options.faults))}
     if not chosen:
         raise RuntimeError(
-            f"No fault begins with {', '.join(options.faults)}; there are {', '.join(FAULTS)}."
+            f"No fault begins with {', '.join(options.faults)}; choose from {', '.join(FAULTS)}."
         )
     results = Results(options.results)
     for size in sorted({_size(fault) for fault in chosen.values()}):
@@ -40,27 +40,27 @@ def run(options: Options) -> int:
         while _left(group, results, options) and time.monotonic() < ends_at:
             _try_on_one_stack(group, options, results, ends_at=ends_at, size=size)
     rows = {name: results.rows[name] for name in chosen if name in results.rows}
-    say(table(by_action({f"{name} *" if FAULTS[name].is_believed else name: rows[name] for name in rows})))
+    echo(table(by_action({f"{name} *" if FAULTS[name].is_believed else name: rows[name] for name in rows})))
     if len(rows) < len(chosen):
-        say(f"Not tried yet: {', '.join(name for name in chosen if name not in rows)}")
+        echo(f"Not tried yet: {', '.join(name for name in chosen if name not in rows)}")
     unexpected = [name for name, row in rows.items() if not row.is_clean and not FAULTS[name].is_believed]
     return int(len(rows) < len(chosen) or bool(unexpected))
 
 
 def _size(fault: Fault) -> tuple[int, int]:
-    """Return the nodes and the relay workers of the stack that the fault happens to."""
+    """Return the number of nodes and relay workers that the fault needs."""
     return fault.nodes, fault.relay_workers
 
 
 def _left(group: dict[str, Fault], results: Results, options: Options) -> list[str]:
-    """Return the faults that were not tried often enough, the least tried first, those tried as often at random."""
+    """Return the faults that need more trials, the least tried first, equal ones in random order."""
     left = [name for name in group if results.times(name) < options.times]
     random.shuffle(left)
     return sorted(left, key=results.times)
 
 
 def _next(left: Sequence[str]) -> list[str]:
-    """Return the first fault, and those that may be caused under the same load."""
+    """Return the first fault, and those that can share its load."""
     kind = FAULTS[left[0]].kind
     return [name for name in left if name == left[0] or (kind and FAULTS[name].kind == kind)][:_MOST_TOGETHER]
 
@@ -68,7 +68,7 @@ def _next(left: Sequence[str]) -> list[str]:
 def _try_on_one_stack(
     group: dict[str, Fault], options: Options, results: Results, *, ends_at: float, size: tuple[int, int]
 ) -> None:
-    """Try faults until one has done damage, which would be found after the next ones too."""
+    """Try faults until one has done damage, which the verifier would find after later faults again."""
     nodes, relay_workers = size
     with (
         tempfile.TemporaryDirectory(prefix="chaos-") as folder,
@@ -84,7 +84,7 @@ def _try_on_one_stack(
                     results.add(name, trials[name])
                 else:
                     del group[name]
-            say(_summary(trials, seconds=time.monotonic() - began))
+            echo(_summary(trials, seconds=time.monotonic() - began))
             if not all(trial.is_clean for trial in trials.values()):
                 return
 

@@ -1,8 +1,8 @@
 """
-`python -m lab signers`: calls with keys in each of their places, while what signs is killed and stalled.
+`python -m lab signers`: calls with each place of the keys, while the signing process is killed and stalled.
 
-With keys in the service's own processes, that is a web process; elsewhere it is the signer, and the key service behind
-it. One stall is longer than the service waits for an answer, another one longer than a call may wait for its signature.
+With local keys, a web process signs; otherwise the signer or the key service behind it. One stall exceeds the timeout
+of a signing request, another one the maximum time that a call waits for its signature.
 """
 
 import tempfile
@@ -16,7 +16,7 @@ from statistics import median
 
 import psutil
 
-from devstack.console import markdown, say
+from devstack.console import echo, markdown
 from devstack.environment import CREDIT_WEI, overriding
 from devstack.files import read_json, write_json
 from devstack.services.server import wait_until
@@ -27,7 +27,7 @@ from lab.chaos.stack import START_SECONDS, Stack, running_stack
 from lab.chaos.traffic import Call, Traffic
 from lab.chaos.verifier import Result, Verifier, drained
 
-# A call waits so long for its signature, and the service so long for an answer.
+# A call's maximum wait for its signature, and the timeout of a signing request.
 _UNSIGNED_SECONDS, _TIMEOUT_SECONDS = 15, 5
 _STALLED_SECONDS, _AWAY_SECONDS = _TIMEOUT_SECONDS + 3, _UNSIGNED_SECONDS + 10
 _SETTLED_SECONDS = 120
@@ -44,7 +44,7 @@ _TITLES = {
 
 @dataclass(frozen=True)
 class Options:
-    """Where the keys lie, one place after the other, how many calls each gets, and the file of the figures."""
+    """The places of the keys, the calls for each, and the file of the figures."""
 
     places: Sequence[KeyPlace]
     calls: int
@@ -53,7 +53,7 @@ class Options:
 
 @dataclass
 class Trial:
-    """What came of the calls with keys in one place."""
+    """The results of the calls with one place of the keys."""
 
     calls: int = 0
     accepted: int = 0
@@ -74,16 +74,16 @@ class Trial:
 
 
 def run(options: Options) -> int:
-    """Try each place; return 1 if anything was wrong."""
+    """Try each place; return 1 if there was a difference."""
     trials: dict[str, Trial] = {}
     for place in options.places:
-        say(f"Keys {_TITLES[place]}: {options.calls} calls")
+        echo(f"Keys {_TITLES[place]}: {options.calls} calls")
         with tempfile.TemporaryDirectory(prefix="signers-") as folder:
             trials[place] = _tried(place, options.calls, Path(folder))
         for line in trials[place].wrong[:_MOST_SHOWN]:
-            say(f"  ✗ {line}")
+            echo(f"  ✗ {line}")
         write_json(options.results, read_json(options.results) | {place: asdict(trials[place])})
-    say(table(trials))
+    echo(table(trials))
     return int(any(trial.wrong for trial in trials.values()))
 
 
@@ -137,13 +137,13 @@ def _trial(stack: Stack, verifier: Verifier, number: int) -> Trial:
 
 
 def _cause(faults: Mapping[str, Callable[[], None]], traffic: Traffic, number: int) -> float:
-    """Cause the faults one after the other while so many calls are made; return when the first began."""
+    """Cause the faults one after the other during this many calls; return when the first began."""
     first_at = float("inf")
     for place, (name, cause) in enumerate(faults.items()):
-        # Half of the calls come before the first one.
+        # Half of the calls are made before the first fault.
         _until(traffic, number * (1 + place / len(faults)) / 2)
         first_at = min(first_at, time.monotonic())
-        say(f"  · {len(traffic.calls)} calls, {name}")
+        echo(f"  · {len(traffic.calls)} calls, {name}")
         cause()
     _until(traffic, number)
     return first_at
@@ -152,7 +152,7 @@ def _cause(faults: Mapping[str, Callable[[], None]], traffic: Traffic, number: i
 def _until(traffic: Traffic, number: float) -> None:
     while (made := len(traffic.calls)) < number:
         another = partial(_more_than, traffic, made)
-        wait_until(another, "no call is made any more", seconds=START_SECONDS)
+        wait_until(another, "no more calls are made", seconds=START_SECONDS)
 
 
 def _more_than(traffic: Traffic, number: int) -> bool:
@@ -160,7 +160,7 @@ def _more_than(traffic: Traffic, number: int) -> bool:
 
 
 def _faults(stack: Stack) -> Mapping[str, Callable[[], None]]:
-    """Return what goes wrong, by name: with keys in the service's processes, it is one of the web's."""
+    """Return the faults by name; with local keys they happen to a web process."""
     is_local = stack.journal is None
     what = "web process" if is_local else "signer"
     one = partial(_web_process, stack) if is_local else partial(_process, stack, "signer")
@@ -181,7 +181,7 @@ def _process(stack: Stack, name: str) -> psutil.Process:
 
 
 def _web_process(stack: Stack) -> psutil.Process:
-    """Return one that serves; the first of them only starts the others."""
+    """Return a process that serves; the first one only starts the others."""
     return stack.members("web")[-1]
 
 
@@ -203,7 +203,7 @@ def _stall(one: Callable[[], psutil.Process], seconds: float) -> None:
 
 
 def _result(stack: Stack, verifier: Verifier, calls: Sequence[Call], since: float) -> Result:
-    """Return the result once every account nonce is used; those of calls that were given up take some blocks."""
+    """Return the result once every account nonce is used; cancellations take some blocks."""
     deadline = time.monotonic() + _SETTLED_SECONDS
     while True:
         acknowledged = [call.as_acknowledged() for call in calls]

@@ -1,4 +1,4 @@
-"""Clients that keep a web server busy for little: bodies and heads byte by byte, and connections that say nothing."""
+"""Slow clients (slowloris): bodies and heads sent byte by byte, and idle connections."""
 
 import socket
 import threading
@@ -15,7 +15,7 @@ def _nothing() -> Iterator[bytes]:
 
 
 def _body() -> Iterator[bytes]:
-    """Begin a body of 1,000 bytes, then send a blank again and again."""
+    """Announce a body of 1,000 bytes, then send one byte at a time."""
     yield _BODY
     while True:
         yield b" "
@@ -37,7 +37,7 @@ KINDS: dict[str, tuple[int, Callable[[], Iterator[bytes]]]] = {
 
 @contextmanager
 def slow_clients(port: int, number: int, pieces: Callable[[], Iterator[bytes]]) -> Iterator[None]:
-    """Keep so many of them busy for the length of the block; one that was turned away comes again."""
+    """Keep this many connections busy during the block; replace those that the server closes."""
     stop = threading.Event()
     thread = threading.Thread(target=_keep_busy, args=(port, number, pieces, stop), daemon=True)
     thread.start()
@@ -60,7 +60,7 @@ def _keep_busy(port: int, number: int, pieces: Callable[[], Iterator[bytes]], st
 
 
 class _Client:
-    """One connection, and what it is going to send."""
+    """One connection, and the pieces it sends."""
 
     def __init__(self, port: int, pieces: Iterator[bytes]) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=5)
@@ -68,7 +68,7 @@ class _Client:
         self._pieces = pieces
 
     def goes_on(self) -> bool:
-        """Send the next piece; return False, and close, where the server has ended the connection."""
+        """Send the next piece; if the server has closed the connection, close it and return False."""
         try:
             self._socket.send(next(self._pieces, b""))
             is_open = not self._has_ended()

@@ -1,10 +1,9 @@
 """
-`python -m lab soak`: everything that wallets ask, for half an hour, and no fault.
+`python -m lab soak`: all requests of wallets for half an hour, without faults.
 
-The load of `chaos` goes on, and wallets look at their account meanwhile. Memory and connections at 20 % of the time
-and at its end are compared: what still grows then would not stop growing. Every periodic task is done again and again,
-those of the night too, so that the memory that a task takes once, the first time, is taken before the comparison. For
-the same reason many clients ask at once now and then, early.
+The load of `chaos` runs, and wallets also read their accounts. Memory and connections at 20 % of the time are compared
+with those at the end; growth after 20 % is a leak. Every periodic task runs repeatedly, so that memory which a task
+allocates only once is allocated before the comparison. For the same reason there are early bursts of many clients.
 """
 
 import gc
@@ -22,7 +21,7 @@ from typing import Any
 
 import psutil
 
-from devstack.console import say
+from devstack.console import echo
 from devstack.files import read_json, write_json
 from lab.bench.meter import SERVICE, Meter, megabytes
 from lab.chaos.arena import Arena
@@ -38,14 +37,14 @@ _SAMPLES = 120
 _EARLY, _LATE = (0.15, 0.25), (0.9, 1.0)
 _MOST_GROWTH = 0.05
 _MORE_LINKS = 5
-# For the server to notice that clients have gone.
+# Time for the server to notice closed connections.
 _CLOSED_WITHIN_SECONDS = 5
 _ALSO_SHOWN = ("PostgreSQL", "Redis")
 
 
 @dataclass(frozen=True)
 class Options:
-    """How long to go on, and the file that the figures are added to."""
+    """The minutes of the run, and the file to which the figures are added."""
 
     minutes: float
     results: Path
@@ -53,7 +52,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Process:
-    """A process of the stack, its megabytes, and its open files and connections but for those of living clients."""
+    """A process of the stack: memory in MB, and open files and connections without those of clients."""
 
     component: str
     rss_mb: float
@@ -63,7 +62,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Sample:
-    """What runs at a moment, by process id; the service's connections to each server, and those of living clients."""
+    """A sample: processes by id, the service's connections to each server, and open client connections."""
 
     share: float
     processes: Mapping[int, Process]
@@ -73,7 +72,7 @@ class Sample:
 
 @dataclass
 class Soak:
-    """What was measured while the load went on, and before and after it."""
+    """The measurements before, during and after the load."""
 
     samples: list[Sample] = field(default_factory=list)
     answers: Answers = field(default_factory=Counter)
@@ -81,7 +80,7 @@ class Soak:
 
     @contextmanager
     def caused(self, minutes: float, visits: Visits, stack: Stack) -> Iterator[None]:
-        """Let so many minutes pass, in the place of a fault, and look at the stack meanwhile."""
+        """Take samples of the stack for this many minutes, instead of a fault."""
         began, seconds = time.monotonic(), minutes * 60
         with visits.running():
             while (share := (time.monotonic() - began) / seconds) < 1:
@@ -93,7 +92,7 @@ class Soak:
         yield
 
     def growth(self) -> list[dict[str, Any]]:
-        """Return each process that lived all the time, early and late; those of PostgreSQL and Redis are added up."""
+        """Return early and late figures of each long-lived process; those of PostgreSQL and Redis are summed."""
         early, late = self._during(_EARLY), self._during(_LATE)
         lasting = set.intersection(*(set(sample.processes) for sample in [*early, *late]))
         kinds = {pid: late[-1].processes[pid].component for pid in sorted(lasting)}
@@ -110,7 +109,7 @@ class Soak:
         ]
 
     def connections(self) -> dict[str, list[int]]:
-        """Return how many connections the service has to each server, early and late."""
+        """Return the service's number of connections to each server, early and late."""
         early, late = self._during(_EARLY), self._during(_LATE)
         return {
             server: [round(median(s.connections[server] for s in part)) for part in (early, late)]
@@ -118,7 +117,7 @@ class Soak:
         }
 
     def clients(self) -> dict[str, int]:
-        """Return how many connections living clients have: before the load, at most, and after it."""
+        """Return the number of open client connections: before, maximum and after."""
         before, after = self.without_load
         return {
             "before": before.clients,
@@ -132,7 +131,7 @@ class Soak:
 
 
 def run(options: Options) -> int:
-    """Keep the stack busy, print the figures and add them to the file; return 1 if anything is wrong."""
+    """Run the load, print the figures and add them to the file; return 1 if there was a problem."""
     soak = Soak()
     with (
         tempfile.TemporaryDirectory(prefix="soak-") as folder,
@@ -159,8 +158,8 @@ def run(options: Options) -> int:
     earlier: dict[str, Any] = read_json(options.results)
     write_json(options.results, {"runs": [*earlier.get("runs", []), figures]})
     options.results.chmod(0o644)
-    say("\n\n".join([_answers_table(soak.answers), _memory_table(soak), outcome_table({"none": outcome})]))
-    say("\n".join(f"✗ {one}" for one in wrong) or "✓ nothing grows, nothing is wrong")
+    echo("\n\n".join([_answers_table(soak.answers), _memory_table(soak), outcome_table({"none": outcome})]))
+    echo("\n".join(f"✗ {one}" for one in wrong) or "✓ no leaks, no failures")
     return int(bool(wrong))
 
 
@@ -202,7 +201,7 @@ def _all_of(component: str, sample: Sample) -> list[Process]:
 def _compared(
     component: str, early: Sequence[Sequence[Process]], late: Sequence[Sequence[Process]]
 ) -> dict[str, Any]:
-    """Return medians over the samples of a part, each of one process or of several added up."""
+    """Return medians over these samples, each the sum of one or more processes."""
 
     def middle(samples: Sequence[Sequence[Process]], name: str) -> float:
         sums: list[float] = [sum(getattr(process, name) for process in sample) for sample in samples]
@@ -215,7 +214,7 @@ def _compared(
 
 
 def complaints(soak: Soak) -> list[str]:
-    """Return what a service that can run for ever would not show."""
+    """Return the signs of leaks and failures."""
     rows = [row for row in soak.growth() if row["component"] in SERVICE]
     memory = [
         f"{row['component']} grows from {row['pss_mb'][0]} to {row['pss_mb'][1]} MB"

@@ -1,4 +1,4 @@
-"""The stack that faults happen to: the processes of production, a proxy in front of each server, and restarts."""
+"""The stack for faults: the processes of production, a proxy in front of each server, and a supervisor."""
 
 import asyncio
 import threading
@@ -27,7 +27,7 @@ from lab.chaos.proxies import Connect, Loop, Proxy, tcp
 BLOCK_SECONDS = 1
 WEB_PROCESSES = 2
 _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
-# Tokens outlast a run, and no limit keeps the wallets from calling on after many calls have failed.
+# Tokens are valid for a whole run, and no limit stops wallets after many failed calls.
 _SETTINGS = {
     "AUTH_ACCESS_SECONDS": "86400",
     "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
@@ -41,7 +41,7 @@ _POSTGRES_SOCKET = ".s.PGSQL.5432"
 
 @dataclass(frozen=True)
 class Proxies:
-    """What stands between the service and its servers."""
+    """The proxies between the service and its servers."""
 
     postgres: PostgresProxy
     redis: Proxy
@@ -50,24 +50,24 @@ class Proxies:
 
 
 class Keeper(threading.Thread):
-    """Starts a server again that has ended, as a container runtime would; it lives as long as what it starts."""
+    """Restarts servers that have ended, as a container runtime would."""
 
     def __init__(self, servers: Mapping[str, Server]) -> None:
         super().__init__(name="keeper", daemon=True)
         self._servers = servers
         self._stopping = threading.Event()
-        # Names of those that stay ended for now.
+        # Names of the servers that must not be restarted now.
         self.resting: set[str] = set()
 
     def run(self) -> None:
-        """Look again and again."""
+        """Check repeatedly."""
         while not self._stopping.wait(_POLL_SECONDS):
             for name, server in self._servers.items():
                 if server.has_ended and name not in self.resting:
                     server.start()
 
     def finish(self) -> None:
-        """Let what ends now stay ended."""
+        """Stop restarting servers."""
         self._stopping.set()
         self.join()
 
@@ -82,12 +82,12 @@ class Stack:
     web: Web
     processes: Mapping[str, Server]
     networks: Mapping[str, Any] = field(default_factory=dict)
-    # The signer's, where the keys lie with one.
+    # None without a signer.
     journal: Path | None = None
 
     @property
     def profiles(self) -> list[dict[str, Any]]:
-        """The profiles with credits, as a load generator wants them."""
+        """The profiles with credits, in the format of load generators."""
         return described(self.prepared.profiles)
 
     def server(self, name: str) -> Server:
@@ -97,13 +97,13 @@ class Stack:
         )
 
     def wait_for(self, name: str) -> None:
-        """Return once a server that has ended was started again, and answers."""
+        """Wait until a server that has ended was restarted and answers."""
         server = self.server(name)
-        wait_until(lambda: not server.has_ended, f"{name} was not started again", seconds=START_SECONDS)
+        wait_until(lambda: not server.has_ended, f"{name} was not restarted", seconds=START_SECONDS)
         server.wait(START_SECONDS)
 
     def members(self, component: str) -> list[psutil.Process]:
-        """Return the processes of a component: the one that was started, and its children."""
+        """Return the process of a component and its children."""
         with suppress(psutil.NoSuchProcess):
             first = psutil.Process(self.processes[component].pid)
             return [first, *first.children(recursive=True)]
@@ -118,14 +118,14 @@ class Stack:
         return None
 
     def wait_for_all(self) -> None:
-        """Return once what was killed a moment ago was started again, and everything answers."""
+        """Wait until killed processes were restarted, and everything answers."""
         time.sleep(2 * _POLL_SECONDS)
         for name in self.processes:
             self.wait_for(name)
         self.wait()
 
     def wait(self) -> None:
-        """Return once every server and process answers again, and each of the web processes serves."""
+        """Wait until every server, process and web worker answers."""
         for server in (*self.services.servers, *self.processes.values()):
             server.wait(START_SECONDS)
         wait_until(
@@ -145,10 +145,10 @@ def running_stack(
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Stack]:
     """
-    Run the stack with its data under `directory`; nothing of it is left behind.
+    Run the stack with temporary data under `directory`.
 
-    With more than one of `nodes`, the service knows as many addresses of the one chain, each behind a proxy.
-    `settings` differ from the usual ones.
+    With several `nodes`, the service gets as many URLs of the one chain, each through its own proxy.
+    `settings` override the stack's.
     """
     loop = Loop()
     with start_services(directory, block_time=BLOCK_SECONDS) as services:
@@ -192,7 +192,7 @@ def _proxies(loop: Loop, services: Services, nodes: int) -> Proxies:
 
 
 def _postgres(services: Services) -> Connect:
-    """Connect to the socket of its newest start."""
+    """Connect to the socket of its latest start."""
     return lambda: asyncio.open_unix_connection(str(services.postgres.socket_directory / _POSTGRES_SOCKET))
 
 
@@ -204,7 +204,7 @@ def _prepared(services: Services, proxies: Proxies, directory: Path, settings: M
         settings=_SETTINGS | dict(settings),
     )
     prepared = prepare(services, directory, plan, port=free_port(), block_time=BLOCK_SECONDS)
-    # Clients that ask for encryption first would begin with another message.
+    # With `sslmode` other than `disable`, the first message would be an SSLRequest.
     database = f"postgresql://{APPLICATION_ROLE}@127.0.0.1:{proxies.postgres.port}/gateway?sslmode=disable&gssencmode=disable"
     behind = {
         "DATABASE_URL": database,

@@ -1,8 +1,8 @@
 """
-Relay calls of many profiles at once, handed in as a wallet does it: whatever is not answered is handed in again.
+Concurrent relay calls of many profiles, with the retries of a wallet.
 
-An answer is final when it is a hash or a refusal. After a closed connection or a 5xx nobody knows whether the call
-was accepted, so the same body is sent until there is an answer.
+A response is final when it is a hash or a 4xx error. After a closed connection or a 5xx the wallet cannot know whether
+the call was accepted, so it sends the same body again until the response is final.
 """
 
 import json
@@ -32,7 +32,7 @@ _FOLLOWED, _FOLLOWERS = 0.2, 2
 
 @dataclass
 class Call:
-    """A relay call, and what became of handing it in."""
+    """A relay call, and the results of its submission."""
 
     wallet: Wallet
     nonce: int
@@ -41,23 +41,23 @@ class Call:
     transaction_hash: str | None = None
     refusal: str = ""
     answers: set[str] = field(default_factory=set)
-    # When it was handed in first, and how long the request took that gave its hash; of the monotonic clock.
+    # First submission (monotonic clock), and the seconds of the request that returned the hash.
     began_at: float = 0.0
     answered_at: float = 0.0
     seconds: float = 0.0
 
     @property
     def is_answered(self) -> bool:
-        """Whether there is a hash or a refusal."""
+        """Whether there is a hash or an error."""
         return bool(self.transaction_hash or self.refusal)
 
     def as_acknowledged(self) -> Acknowledged:
-        """Return what the verifier is to look for."""
+        """Return the call for the verifier."""
         return Acknowledged(self.wallet.key_manager_address, self.nonce, self.payload, self.transaction_hash)
 
 
 class Traffic:
-    """The wallets of a stack, and the calls that they have handed in during the last run."""
+    """The wallets of a stack, and the calls of the last run."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Traffic:
         clients: int = _CLIENTS,
         calls_url: str = "",
     ) -> None:
-        """Wallets sign in at `base_url`, and hand in their calls there or at `calls_url`."""
+        """Wallets sign in at `base_url`, and submit calls there or at `calls_url`."""
         self._calls_url, self._clients = calls_url or base_url, clients
         self.wallets = [Wallet.of(profile, base_url, rpc) for profile in profiles]
         self._numbers = count(1)
@@ -78,7 +78,7 @@ class Traffic:
         self.calls: list[Call] = []
 
     def sign_in(self) -> None:
-        """Sign every wallet in; the stack's tokens last for a day."""
+        """Sign every wallet in; the stack's tokens are valid for a day."""
         for wallet in self.wallets:
             wallet.sign_in()
 
@@ -86,7 +86,7 @@ class Traffic:
     def running(
         self, *, validity_seconds: int | None = None, patience: float = _GIVE_UP_SECONDS
     ) -> Iterator[None]:
-        """Make calls for the length of the block; at its end wait until each has an answer, or so many seconds."""
+        """Make calls during the block; at its end wait for their responses, up to this many seconds."""
         self.calls = []
         self._validity_seconds = validity_seconds
         self._stop.clear()
@@ -104,11 +104,11 @@ class Traffic:
 
     @property
     def unanswered(self) -> list[Call]:
-        """Calls that wait for their answer."""
+        """Calls without a final response."""
         return [call for call in list(self.calls) if not call.is_answered]
 
     def repeat(self, calls: Sequence[Call]) -> None:
-        """Hand calls in again that have an answer; the answers are kept beside it."""
+        """Submit accepted calls again; keep the responses."""
         pool = _pool()
         for call in calls:
             self._send(pool, call)
@@ -124,7 +124,7 @@ class Traffic:
             self._stop.wait(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - not a secret
 
     def _next_calls(self) -> list[Call]:
-        """Return a call on a channel of its own; sometimes with followers on that channel."""
+        """Return a call on a new channel, sometimes followed by others on that channel."""
         number = next(self._numbers)
         wallet = self.wallets[number % len(self.wallets)]
         together = 1 + (_FOLLOWERS if random.random() < _FOLLOWED else 0)  # noqa: S311
@@ -144,7 +144,7 @@ class Traffic:
                 time.sleep(_REPEAT_SECONDS)
 
     def _send(self, pool: urllib3.PoolManager, call: Call) -> bool:
-        """Send the call once; return whether there is a final answer."""
+        """Send the call once; return whether the response is final."""
         began = time.monotonic()
         headers = {
             "content-type": "application/json",

@@ -1,8 +1,8 @@
 """
-The verdict from outside: the chain by JSON-RPC, the rows by plain SQL. Nothing of the service's code is used here.
+Verifies from outside: the chain by JSON-RPC, the rows by plain SQL, without any code of the service.
 
-A call that was answered with a hash must be on the chain exactly once, or have a final status that the chain proves.
-It costs its gas, rounded up, exactly once. Totals are the sums of their rows, and every account nonce is used.
+A call that was answered with a hash must be on the chain exactly once, or have a terminal status that the chain proves.
+It is charged once, for its gas rounded up. Totals equal the sums of their rows, and every account nonce is used.
 """
 
 import time
@@ -28,7 +28,7 @@ Key = tuple[str, int, bytes]
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """A relay call that was handed in, and the hash that it was answered with; None if it never was."""
+    """A submitted relay call and the hash in its response; None without a response."""
 
     key_manager: str
     nonce: int
@@ -37,7 +37,7 @@ class Acknowledged:
 
     @property
     def key(self) -> Key:
-        """What tells it from every other call."""
+        """Its identity: key manager and nonce."""
         return self.key_manager.lower(), self.nonce, self.payload
 
 
@@ -60,7 +60,7 @@ class Mined:
 
 @dataclass
 class Result:
-    """What is wrong; nothing of it, if all went well."""
+    """The differences found; empty if all is well."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Result:
 
     @property
     def wrong(self) -> list[str]:
-        """Each thing that is wrong, in words."""
+        """The differences, as text."""
         ledger = [f"ledger difference {self.ledger_difference}"] if self.ledger_difference else []
         long = self.longest_hold_seconds
         holds = [f"a hold was open for {long:.0f} s"] if long > _LONGEST_HOLD_SECONDS else []
@@ -79,7 +79,7 @@ class Result:
 
 
 class Chain:
-    """Every transaction that the relayers have on the chain, read block by block."""
+    """All transactions of the relayers on the chain, read block by block."""
 
     def __init__(self, rpc: Rpc) -> None:
         self._rpc = rpc
@@ -89,7 +89,7 @@ class Chain:
         self.others: set[str] = set()
 
     def read(self, relayers: Iterable[str]) -> None:
-        """Read the blocks that came since the last time."""
+        """Read the new blocks."""
         addresses = {address.lower() for address in relayers}
         newest = int(self._rpc.call("eth_blockNumber"), 16)
         for first in range(self._next, newest + 1, _BLOCKS_AT_ONCE):
@@ -100,7 +100,7 @@ class Chain:
         self._next = newest + 1
 
     def account_nonce(self, address: str) -> int:
-        """Return how many transactions of an account are in blocks."""
+        """Return the number of mined transactions of an account."""
         return int(self._rpc.call("eth_getTransactionCount", address, "latest"), 16)
 
     def _keep(self, transactions: Sequence[dict[str, Any]]) -> None:
@@ -118,14 +118,14 @@ class Chain:
 
 
 class Verifier:
-    """Compares what was answered with chain and rows."""
+    """Compares responses with chain and rows."""
 
     def __init__(self, rpc: Rpc, *, credit_wei: int) -> None:
         self.chain = Chain(rpc)
         self._credit_wei = credit_wei
 
     def verify(self, database_url: str, calls: Sequence[Acknowledged], *, since: float) -> Result:
-        """Return the result for calls, and for the whole ledger; holds count that were open after `since` (unix)."""
+        """Verify calls and the whole ledger; only holds that were open after `since` (unix) count."""
         with psycopg.connect(database_url, row_factory=dict_row) as connection:
             relayers = connection.execute(_RELAYERS).fetchall()
             self.chain.read(row["address"] for row in relayers)
@@ -143,7 +143,7 @@ class Verifier:
             used, taken = self.chain.account_nonce(row["address"]), row["next_account_nonce"]
             if used != taken:
                 result.nonce_gaps.append(
-                    f"{row['address']}: {taken} account nonces are taken, {used} are used"
+                    f"{row['address']}: {taken} account nonces assigned, {used} used on the chain"
                 )
         return result
 
@@ -151,7 +151,7 @@ class Verifier:
 def judge(
     call: Acknowledged, chain: Chain, rows: dict[str, dict[str, Any]], result: Result, *, credit_wei: int
 ) -> None:
-    """Add to the result what is wrong with a call; `rows` are those of attempts, by their hashes."""
+    """Add the differences of a call to the result; `rows` are attempts by hash."""
     mined = chain.calls.get(call.key, [])
     name = call.transaction_hash or f"unanswered call {call.nonce >> 128} of {call.key_manager}"
     if len(mined) > 1:
@@ -171,7 +171,7 @@ def judge(
         expected, cost = ({"Cancelled", "Expired"} if is_used_up else set()), 0
     if row["status"] not in expected:
         result.lost.append(f"{name} is {row['status']}; on the chain: {[vars(one) for one in mined]}")
-    # Nobody pays more than was held.
+    # The charge is at most the hold.
     charged, wanted = int(row["charged"]), min(cost, int(row["amount"]))
     if charged != wanted or row["entries"] != (1 if wanted else 0):
         result.charged_wrongly.append(
@@ -180,7 +180,7 @@ def judge(
 
 
 def in_progress(database_url: str) -> int:
-    """Return how many calls are not settled yet, or not even signed; 0 while the database is away."""
+    """Return the number of calls not yet settled or signed; 0 while the database is unavailable."""
     try:
         with psycopg.connect(database_url, autocommit=True) as connection:
             row = connection.execute(_IN_PROGRESS).fetchone()
@@ -190,7 +190,7 @@ def in_progress(database_url: str) -> int:
 
 
 def drained(database_url: str, *, seconds: float) -> bool:
-    """Wait until no call is in progress; return whether that came in time."""
+    """Wait until no call is in progress; return False on timeout."""
     deadline = time.monotonic() + seconds
     while in_progress(database_url):
         if time.monotonic() > deadline:
@@ -207,7 +207,7 @@ def verify_income(
     *,
     credits_per_major_unit: int,
 ) -> None:
-    """Add to the result what is wrong with postbacks that were answered, and with payouts of paid invoices."""
+    """Add the differences of answered postbacks and of payouts of paid invoices to the result."""
     with psycopg.connect(database_url, row_factory=dict_row) as connection:
         earned = connection.execute(_POSTBACKS, [list(postbacks)]).fetchall()
         paid = connection.execute(_PAYOUTS).fetchall()
@@ -220,7 +220,7 @@ def verify_income(
 
 
 def paid_out(database_url: str, invoices: Sequence[PaidInvoice]) -> int:
-    """Return how many of the invoices have a payout."""
+    """Return the number of these invoices with a payout."""
     with psycopg.connect(database_url, row_factory=dict_row) as connection:
         return len(
             {one.invoice_id for one in invoices} & {row["name"] for row in connection.execute(_PAYOUTS)}
@@ -231,9 +231,9 @@ def compare(
     kind: str, promised: Mapping[str, int | None], rows: Sequence[dict[str, Any]], result: Result
 ) -> None:
     """
-    Add to the verdict what differs between credits that were promised, by name, and rows.
+    Add the differences between promised credits, by name, and rows.
 
-    Where no number was promised, the row says what its own factors are worth.
+    Without a promised number, the row's own factors determine it.
     """
     by_name: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -262,7 +262,7 @@ SELECT (SELECT count(*) FROM relay_relaytransaction WHERE settled_at IS NULL)
 
 _RELAYERS = "SELECT address, next_account_nonce FROM relay_relayer"
 
-# The entries of a hold have the key `hold:ID`, or that and what follows a further colon.
+# The entries of a hold have the key `hold:ID` or `hold:ID:…`.
 _CALLS = """
 WITH charge AS (
     SELECT split_part(key, ':', 2) AS hold_id, -sum(amount) AS charged, count(*) AS entries
@@ -278,7 +278,7 @@ LEFT JOIN charge ON charge.hold_id = hold.id::text
 WHERE attempt.transaction_hash = ANY(%s)
 """
 
-# Accounts beside their entries and open holds, and entries beside the ones before them.
+# Compares accounts with their entries and open holds, and entries with their predecessors.
 _LEDGER = """
 WITH entries AS (
     SELECT account_id, sum(amount) AS total, count(*) AS number FROM credits_entry GROUP BY account_id
@@ -304,7 +304,7 @@ SELECT extract(epoch FROM max(coalesce(closed_at, now()) - created_at)) AS secon
 FROM credits_hold WHERE coalesce(closed_at, now()) >= to_timestamp(%s)
 """
 
-# What each postback has given, beside what its own factors make.
+# Compares the credits of each postback with the product of its factors.
 _POSTBACKS = """
 SELECT postback.external_id AS name, coalesce(entry.amount, 0) AS given,
        floor(postback.amount * postback.rate * (1 + postback.badge_bonus + postback.modifier_bonus)) AS worth

@@ -1,4 +1,4 @@
-"""Wallets that look at their account beside the relay calls, and a count of what every request is answered."""
+"""Wallets that read their accounts beside the relay calls, and a count of all responses by status."""
 
 import random
 import secrets
@@ -25,13 +25,13 @@ _AT_ONCE = 32
 _CALL = Call("0x" + f"{4096:040x}", value=1)
 _PAUSE_SECONDS = (0.2, 0.6)
 
-# How often a path was answered with a status; 0 for no answer.
+# Number of responses by path and status; 0 for no response.
 Answers: TypeAlias = Counter[tuple[str, int]]
 
 
 @contextmanager
 def counted(port: int, answers: Answers) -> Iterator[None]:
-    """Count every answer that any client of this process gets from this port during the block, repeats included."""
+    """Count all responses that clients in this process get from this port during the block, retries included."""
 
     class Counting(urllib3.HTTPConnectionPool):
         def urlopen(self, method: str, url: str, *args: Any, **options: Any) -> Any:
@@ -53,18 +53,18 @@ def counted(port: int, answers: Answers) -> Iterator[None]:
 
 
 class Visits:
-    """Sign-in, quota, status, dashboard and check-in in turn, by the wallets that also make calls."""
+    """Sign-in, quota, status, dashboard and check-in in turn, by wallets that also make calls."""
 
     def __init__(self, wallets: Sequence[Wallet], recent_hash: Callable[[str], str | None]) -> None:
-        """`recent_hash` returns the hash of a call of a profile, None as long as there is none."""
-        # The second of each pair signs in again and again.
+        """`recent_hash` returns the hash of a recent call of a profile, or None."""
+        # The second wallet of each pair signs in repeatedly.
         self._wallets = [(wallet, replace(wallet)) for wallet in wallets]
         self._recent_hash = recent_hash
         self._numbers = count()
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Visit for the length of the block."""
+        """Send these requests during the block."""
         stop = threading.Event()
         threads = [threading.Thread(target=self._visit, args=(stop,), daemon=True) for _ in range(_VISITORS)]
         for thread in threads:
@@ -78,9 +78,9 @@ class Visits:
 
     def rush(self) -> None:
         """
-        Ask for what needs each server from more clients than the service has threads; return when all are answered.
+        Send requests that need every server, from more clients than the service has threads, and wait for all.
 
-        Each thread opens then what it keeps open, and pools grow to their bounds.
+        Afterwards each thread has opened its connections, and pools have their maximum size.
         """
         wallets = islice(cycle(wallet for wallet, _ in self._wallets), _AT_ONCE)
         with ThreadPoolExecutor(_AT_ONCE) as clients:
@@ -94,7 +94,7 @@ class Visits:
             wallet, signing_in = self._wallets[number % len(self._wallets)]
             requests: list[Callable[[], object]] = [partial(_sign_in, signing_in), *self._requests(wallet)]
             for request in requests:
-                # A refusal is an answer, and all answers are counted.
+                # Error responses are counted like others.
                 with suppress(RelayProblem, ServiceUnreachable):
                     request()
                 stop.wait(random.uniform(*_PAUSE_SECONDS))  # noqa: S311 - not a secret
@@ -121,5 +121,5 @@ def _sign_in(wallet: Wallet) -> None:
 
 
 def path_of(url: str) -> str:
-    """Return the first three words of a path; what comes later may be a hash or a secret."""
+    """Return the first three segments of a path; later ones may be hashes or secrets."""
     return "/".join(urlsplit(url).path.split("/")[:4])

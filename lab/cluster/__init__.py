@@ -1,9 +1,9 @@
 """
-`python -m lab cluster`: the service on many hosts, all of them on one machine.
+`python -m lab cluster`: a cluster of many hosts, simulated on one machine.
 
-A host is a network namespace on a bridge that nothing outside reaches. Three hosts have PostgreSQL under Patroni, etcd,
-Redis and a Sentinel; web, workers and clocks have hosts of their own, with PgBouncer and HAProxy beside them. The node,
-the payment provider's double and the signer stand outside. It takes root.
+A host is a network namespace on an isolated bridge. Three hosts run PostgreSQL under Patroni, etcd, Redis and a
+Sentinel. Web, workers and clocks have separate hosts, with PgBouncer and HAProxy on each. The node, the Stripe double
+and the signer run outside of the cluster. It requires root.
 
-`python -m lab cluster-test` kills, stalls and cuts off its parts under load; others must replace them.
+`python -m lab cluster-test` kills, stalls and cuts off parts of the cluster under load; others must take over.
 """

@@ -1,4 +1,4 @@
-"""Certificates for two sides that trust one authority, made for one run."""
+"""Certificates for mutual TLS under one authority, made for one run."""
 
 import shutil
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ _LIFETIME = timedelta(days=2)
 
 
 class Authority:
-    """An authority whose key is never written."""
+    """A certificate authority whose key is never saved."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ class Authority:
         self._write(folder / "authority.pem", certificate)
 
     def vouch_for(self, name: str, address: str) -> Certificates:
-        """Return the files of a new key and its certificate, good for a server at the address and for a client."""
+        """Return the files of a new key and its certificate, valid for a server at the address and for a client."""
         key = generate_private_key(SECP256R1())
         names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
         builder = _builder(_name(name), self._name, key).add_extension(names, critical=False)

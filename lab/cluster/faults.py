@@ -1,4 +1,4 @@
-"""The faults of a cluster, by name. Each returns when it is over; what comes back by itself need not be back yet."""
+"""The faults of a cluster, by name. Each returns when it is over; recovery may still be in progress."""
 
 import os
 import random
@@ -20,13 +20,13 @@ from lab.cluster.state import master_of, primary_of, takes_writes, until
 _REPLACED_SECONDS = 90
 _STANDS_STILL_SECONDS, _APART_SECONDS, _HOST_LOST_SECONDS = 40, 40, 40
 _HANGS_SECONDS, _REDIS_GONE_SECONDS = 45, 15
-# Who is cut off together with the primary: clients reach this web server past the others.
+# The web server that is cut off together with the primary; some clients connect to it directly.
 APART = (network.WEBS[0], network.WORKERS[0])
 
 
 @dataclass(frozen=True)
 class Scene:
-    """The cluster, and the thread that starts again what has ended."""
+    """The cluster, and the supervisor that restarts its servers."""
 
     cluster: Cluster
     keeper: Keeper
@@ -34,7 +34,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that goes wrong; with `cuts_off`, some of the clients are on the primary's side."""
+    """A fault; with `cuts_off`, some of the clients are on the primary's side."""
 
     cause: Callable[[Scene], None]
     cuts_off: bool = False
@@ -49,16 +49,16 @@ def _primary_killed(scene: Scene, *, with_patroni: bool) -> None:
     _until_replaced(scene.cluster)
 
 
-def _primary_hangs(scene: Scene) -> None:
-    """Stop PostgreSQL alone: Patroni goes on beside it."""
+def _primary_paused(scene: Scene) -> None:
+    """Pause PostgreSQL (SIGSTOP) but not Patroni."""
     host = primary_of(scene.cluster)
     with _stopped(_postgres_of(host)):
         time.sleep(_HANGS_SECONDS)
     _until_replaced(scene.cluster)
 
 
-def _host_stands_still(scene: Scene) -> None:
-    """Stop everything on the primary's host, and let it go on when another one is the primary."""
+def _primary_host_paused(scene: Scene) -> None:
+    """Pause every process on the primary's host until another host is the primary."""
     host = primary_of(scene.cluster)
     with _stopped(map(psutil.Process, host.pids)):
         time.sleep(_STANDS_STILL_SECONDS)
@@ -67,10 +67,10 @@ def _host_stands_still(scene: Scene) -> None:
 
 def _host_lost(scene: Scene, *, standbys_away_seconds: float = 0) -> None:
     """
-    Unplug the primary's host and kill everything on it; what starts again there is alone until the cable is back.
+    Disconnect the primary's host and kill everything on it; restarted servers stay isolated until it is reconnected.
 
-    With some seconds, the standbys are away before, and come back at the moment of the loss: a commit that did not wait
-    for one of them is nowhere else.
+    With `seconds`, the standbys are disconnected for that time before, until the moment of the loss: a commit that did
+    not wait for a standby is lost.
     """
     host = primary_of(scene.cluster)
     with _unplugged([each for each in network.DATABASES if each != host], standbys_away_seconds):
@@ -86,7 +86,7 @@ def _host_lost(scene: Scene, *, standbys_away_seconds: float = 0) -> None:
 
 
 def _cut_off(scene: Scene) -> None:
-    """Leave the primary alone with a web server, a relay worker and a clock; clients and the node reach both sides."""
+    """Isolate the primary with a web server, a relay worker and a clock; clients and the node reach both sides."""
     hosts = (primary_of(scene.cluster), *APART)
     set_apart(hosts)
     try:
@@ -100,34 +100,34 @@ def _redis_killed(scene: Scene) -> None:
     _rest(scene, [f"{master_of(scene.cluster).name}-redis"], seconds=_REDIS_GONE_SECONDS)
 
 
-def _all_redis_gone(scene: Scene, *, seconds: float) -> None:
+def _all_redis_down(scene: Scene, *, seconds: float) -> None:
     _rest(scene, [f"{host.name}-redis" for host in network.DATABASES], seconds=seconds)
 
 
 def _one_killed(kind: str, scene: Scene) -> None:
-    """Kill one of a kind; it is started again at once."""
+    """Kill a random server of a kind; the supervisor restarts it at once."""
     names = [name for name in scene.cluster.servers if name.endswith(f"-{kind}") or name == kind]
     name = random.choice(names)  # noqa: S311 - not a secret
     server = scene.cluster.servers[name]
     _kill_group(server.pid)
     until(
-        lambda: not server.has_ended and server.answers(), seconds=120, otherwise=f"{name} does not come back"
+        lambda: not server.has_ended and server.answers(), seconds=120, otherwise=f"{name} was not restarted"
     )
 
 
 FAULTS: dict[str, Fault] = {
     "postgres: primary killed": Fault(partial(_primary_killed, with_patroni=False)),
     "postgres: primary and its Patroni killed": Fault(partial(_primary_killed, with_patroni=True)),
-    "postgres: primary hangs for 45 s": Fault(_primary_hangs),
-    "host of the primary stands still for 40 s": Fault(_host_stands_still),
+    "postgres: primary paused for 45 s": Fault(_primary_paused),
+    "host of the primary paused for 40 s": Fault(_primary_host_paused),
     "host of the primary lost for 40 s": Fault(_host_lost),
     "host of the primary lost after 3 s without standbys": Fault(
         partial(_host_lost, standbys_away_seconds=3)
     ),
     "partition: primary with clients for 40 s": Fault(_cut_off, cuts_off=True),
-    "redis: master gone for 15 s": Fault(_redis_killed),
-    "redis: all gone for a minute": Fault(partial(_all_redis_gone, seconds=60)),
-    "redis: all gone for ten minutes": Fault(partial(_all_redis_gone, seconds=600)),
+    "redis: master down for 15 s": Fault(_redis_killed),
+    "redis: all down for a minute": Fault(partial(_all_redis_down, seconds=60)),
+    "redis: all down for ten minutes": Fault(partial(_all_redis_down, seconds=600)),
     **{
         f"kill {kind}": Fault(partial(_one_killed, kind))
         for kind in ("web", "worker-relay", "worker-default", "beat", "pgbouncer", "signer")
@@ -138,12 +138,14 @@ FAULTS: dict[str, Fault] = {
 def _until_replaced(cluster: Cluster) -> None:
     time.sleep(1)
     until(
-        lambda: takes_writes(cluster), seconds=_REPLACED_SECONDS, otherwise="No primary takes writes again."
+        lambda: takes_writes(cluster),
+        seconds=_REPLACED_SECONDS,
+        otherwise="No primary accepts writes in time.",
     )
 
 
 def _rest(scene: Scene, names: Sequence[str], *, seconds: float) -> None:
-    """Kill servers and keep them from being started for some time."""
+    """Kill servers and do not restart them for some time."""
     scene.keeper.resting |= set(names)
     try:
         for name in names:
@@ -154,7 +156,7 @@ def _rest(scene: Scene, names: Sequence[str], *, seconds: float) -> None:
 
 
 def _kill_group(pid: int) -> None:
-    """Kill a server with its children; each server leads a group of its own."""
+    """Kill a server and its children; each server leads a process group."""
     os.killpg(pid, signal.SIGKILL)
 
 
@@ -167,7 +169,7 @@ def _postgres_of(host: Host) -> Iterator[psutil.Process]:
 
 @contextmanager
 def _unplugged(hosts: Sequence[Host], seconds: float) -> Iterator[None]:
-    """Take hosts off the network; after some seconds run the block, then put them back."""
+    """Disconnect hosts; after some seconds run the block, then reconnect them."""
     try:
         for host in hosts if seconds else ():
             unplug(host)

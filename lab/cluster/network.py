@@ -1,11 +1,10 @@
 """
-Hosts on one machine: a network namespace each, on a bridge with an address that is never routed.
+Simulated hosts: a network namespace each, on a bridge with unrouted addresses.
 
-The machine itself is the world outside: clients, the node, the payment provider, and the signer, which both sides of a
-partition reach as they would a cloud's.
+The machine itself is the outside: clients, the node, the payment provider, and the signer, which both sides of a
+partition reach like a cloud service.
 
-Some hosts can be moved to a second bridge, where they reach each other and the world outside, and nobody else: a
-partition.
+For a partition, some hosts are moved to a second bridge, where they reach only each other and the outside.
 """
 
 import fcntl
@@ -19,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# RFC 2544 sets these addresses aside for trying out networks; no router knows them.
+# RFC 2544 reserves these addresses for tests; routers do not forward them.
 _NETWORK = "198.18.77"
 OUTSIDE = f"{_NETWORK}.1"
 _PREFIX = "gwc-"
@@ -31,7 +30,7 @@ _LOCK = Path("/run/gwc.lock")
 
 @dataclass(frozen=True)
 class Host:
-    """A namespace with an address and a name of its own."""
+    """A namespace with a name and an address."""
 
     name: str
     number: int
@@ -43,22 +42,22 @@ class Host:
 
     @property
     def namespace(self) -> str:
-        """The name of its namespace, and of its link's end at the bridge."""
+        """The name of its namespace, and of its interface at the bridge."""
         return f"{_PREFIX}{self.name}"
 
     @property
     def prefix(self) -> list[str]:
-        """What a command begins with that is to run there; the process keeps its id."""
+        """The prefix of a command that runs there; the process keeps its id."""
         naming = ["sh", "-c", 'hostname "$0" && exec "$@"', self.name]
         return ["nsenter", f"--net={_NAMESPACES / self.namespace}", "--", "unshare", "--uts", *naming]
 
     @property
     def pids(self) -> list[int]:
-        """Every process that runs there."""
+        """The ids of its processes."""
         return _pids(self.namespace)
 
 
-# Which hosts there are; what each has is in `lab.cluster.stack`.
+# The hosts; `lab.cluster.stack` assigns their servers.
 DATABASES = (Host("db1", 11), Host("db2", 12), Host("db3", 13))
 WEBS = (Host("web1", 21), Host("web2", 22), Host("web3", 23))
 WORKERS = (Host("work1", 31), Host("work2", 32))
@@ -69,15 +68,15 @@ ALL = (*DATABASES, *WEBS, *WORKERS, FRONT)
 @contextmanager
 def network_of(hosts: Sequence[Host]) -> Iterator[None]:
     """
-    Have the hosts for the length of the block; nothing of them stays, nor of a run that was killed.
+    Create the hosts for the block; remove them afterwards, and leftovers of a killed run before.
 
     Raises:
-        RuntimeError: this process is not root's, the kernel has no namespaces or bridges, or another one has the hosts.
+        RuntimeError: without root, kernel support for namespaces and bridges, or while another cluster runs.
     """
     if os.geteuid() != 0:
-        raise RuntimeError("Only root can make hosts.")
+        raise RuntimeError("Only root can create network namespaces.")
     if missing := [name for name in _PROGRAMS if shutil.which(name) is None]:
-        raise RuntimeError(f"Hosts take {', '.join(missing)}: install iproute2 and util-linux.")
+        raise RuntimeError(f"Missing programs: {', '.join(missing)}. Install iproute2 and util-linux.")
     with _alone():
         remove_everything()
         try:
@@ -93,7 +92,7 @@ def network_of(hosts: Sequence[Host]) -> Iterator[None]:
 
 
 def set_apart(hosts: Sequence[Host]) -> None:
-    """Leave the hosts each other and the world outside, and nobody else."""
+    """Isolate these hosts: they reach only each other and the outside."""
     for host in hosts:
         _ip("link", "set", host.namespace, "master", _APART)
         _ip("route", "replace", f"{host.address}/32", "dev", _APART, "src", OUTSIDE)
@@ -109,7 +108,7 @@ def bring_together(hosts: Sequence[Host]) -> None:
 
 
 def unplug(host: Host) -> None:
-    """Take a host off the network; to the others its address is silent."""
+    """Disconnect a host; packets to its address are dropped."""
     _ip("link", "set", host.namespace, "nomaster")
 
 
@@ -130,7 +129,7 @@ def remove_everything() -> None:
     for name in namespaces:
         _ip("netns", "delete", name)
     for link in Path("/sys/class/net").glob(f"{_PREFIX}*"):
-        # The end of a link goes with its namespace, a moment later.
+        # The kernel removes an interface shortly after its namespace.
         subprocess.run(["ip", "link", "delete", link.name], capture_output=True, check=False)
 
 

@@ -1,8 +1,8 @@
 """
-What a host's first process does: it takes note of the end of those whose parent has gone.
+Reaps orphaned processes, as a host's init does.
 
-PostgreSQL is nobody's child once Patroni has started it, so it becomes this process's. Unless its end is noted, its id
-stays, and Patroni takes it for running.
+Patroni starts PostgreSQL as a daemon, so this process becomes its parent. Unless it is reaped after its end, its id
+remains, and Patroni assumes that it is running.
 """
 
 import os
@@ -18,7 +18,7 @@ _NAME = "postgres"
 
 @contextmanager
 def noted() -> Iterator[None]:
-    """Note the end of every orphaned PostgreSQL during the block."""
+    """Reap every orphaned PostgreSQL during the block."""
     stop = threading.Event()
     thread = threading.Thread(target=_note_until, args=(stop,), name="orphans", daemon=True)
     thread.start()

@@ -1,4 +1,4 @@
-"""The cluster as the service's settings see it: databases by way of HAProxy, Redis by Sentinels, the world outside."""
+"""The cluster's addresses for the service's settings: databases through HAProxy, Redis through Sentinels."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from lab.cluster import network, settings
 
 @dataclass(frozen=True)
 class ClusterOutside:
-    """What `devstack.services.outside.Outside` asks for."""
+    """Implements `devstack.services.outside.Outside`."""
 
     anvil: Anvil
     stripe: StripeDouble
@@ -31,17 +31,17 @@ class ClusterOutside:
 
     @property
     def application_database_url(self) -> str:
-        """URL of the PgBouncer that each host of the service has."""
+        """URL of the PgBouncer on each host of the service."""
         return f"postgresql://{APPLICATION_ROLE}@127.0.0.1:{settings.POOL_PORT}/{DATABASE}"
 
     @property
     def direct_database_url(self) -> str:
-        """URL of the primary by way of the HAProxy that each host of the service has."""
+        """URL of the primary through the HAProxy on each host of the service."""
         return f"postgresql://{APPLICATION_ROLE}:{self.password}@127.0.0.1:{settings.PRIMARY_PORT}/{DATABASE}"
 
     @property
     def redis_url(self) -> str:
-        """URL that names the Sentinels."""
+        """URL with the Sentinels."""
         return settings.redis_url(network.DATABASES)
 
     @property
@@ -55,7 +55,7 @@ class ClusterOutside:
         return CHAIN_ID
 
     def empty_database(self) -> None:
-        """Make the database anew from the template that the cluster began with, and let the service's role in."""
+        """Recreate the database from the cluster's template, and set the password of the service's role."""
         with psycopg.connect(owner_url(self.password, "postgres"), autocommit=True) as connection:
             connection.execute(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)")
             connection.execute(f"CREATE DATABASE {DATABASE} TEMPLATE {TEMPLATE}")
@@ -63,5 +63,5 @@ class ClusterOutside:
 
 
 def owner_url(password: str, database: str) -> str:
-    """Return the URL of a database on the primary, by way of the host in front."""
+    """Return the URL of a database on the primary, through the front host."""
     return f"postgresql://postgres:{password}@{network.FRONT.address}:{settings.PRIMARY_PORT}/{database}"

@@ -1,4 +1,4 @@
-"""The programs of others that a cluster runs: Debian's packages, and Patroni in an environment of its own."""
+"""Third-party programs of a cluster: Debian packages, and Patroni in its own virtual environment."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ def haproxy() -> Path:
 
 @cache
 def patroni() -> Path:
-    """Return the program, which is installed once from the Python registry."""
+    """Return the program; install it from the Python registry if needed."""
     folder = DATA / "patroni"
     stamp = folder / "installed"
     wanted = " ".join(_PATRONI)
@@ -43,7 +43,7 @@ def patroni() -> Path:
 
 
 def with_libraries(name: str) -> dict[str, str]:
-    """Return the environment of a program that was fetched under this name."""
+    """Return the environment variables of a program fetched under this name."""
     return {**os.environ, "LD_LIBRARY_PATH": libraries(DATA / name)}
 
 

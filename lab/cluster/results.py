@@ -1,4 +1,4 @@
-"""What each fault of a cluster has led to, trial by trial, in a file that is kept, and the table of it."""
+"""The results of a cluster's trials by fault, in a file, and their table."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -29,7 +29,7 @@ _MOST_KEPT = 8
 
 @dataclass
 class Trial:
-    """One fault, under load from before it began until after it ended."""
+    """One fault; the load starts before it and ends after it."""
 
     began: str
     calls: int = 0
@@ -43,30 +43,30 @@ class Trial:
     ledger_difference: int = 0
     nonce_gaps: int = 0
     silence_seconds: float = 0.0
-    """The longest time without an accepted call, of clients whom HAProxy leads."""
+    """The longest time without an accepted call, among clients of HAProxy."""
     sign_in_seconds: float = 0.0
-    """The longest wait for an answer other than 5xx."""
+    """The longest wait for a response other than 5xx."""
     workers_seconds: float = 0.0
-    """From the end of the fault until every loop and frequent task has succeeded once more."""
+    """Seconds from the end of the fault until every loop and frequent task has succeeded again."""
     settled_seconds: float = 0.0
-    """From the end of the fault until every call was settled."""
+    """Seconds from the end of the fault until every call was settled."""
     wrong: list[str] = field(default_factory=list)
 
     def shortened(self) -> "Trial":
-        """Return it with few of what was wrong in words; the numbers stay."""
+        """Return it with at most a few differences as text; the numbers stay."""
         self.wrong = self.wrong[:_MOST_KEPT]
         return self
 
 
 class Results:
-    """The trials of all faults so far; each is written at once, so that a round may end at any time."""
+    """The trials of all faults so far; each is saved at once, so a run may be stopped at any time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.trials = {name: [Trial(**trial) for trial in trials] for name, trials in read_json(path).items()}
 
     def times(self, fault: str) -> int:
-        """Return how often a fault was tried."""
+        """Return the number of trials of a fault."""
         return len(self.trials.get(fault, []))
 
     def add(self, fault: str, trial: Trial) -> None:

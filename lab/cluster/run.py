@@ -1,11 +1,11 @@
-"""`python -m lab cluster`: the cluster from nothing to served, until Ctrl-C."""
+"""`python -m lab cluster`: start the cluster and serve until Ctrl-C."""
 
 import time
 from pathlib import Path
 
 import urllib3
 
-from devstack.console import fall_silent, say, step
+from devstack.console import echo, mute, step
 from devstack.journey.relay_calls import write_data
 from devstack.wallet import Wallet
 from lab.cluster.network import DATABASES
@@ -13,24 +13,26 @@ from lab.cluster.stack import Cluster, running_cluster
 
 
 def run(directory: Path, *, once: bool = False) -> int:
-    """Serve until told to stop; with `once`, end when a call has been settled."""
+    """Serve until a signal; with `once`, stop after one settled call."""
     began = time.monotonic()
     with running_cluster(directory) as cluster:
-        with step("a relay call, by way of HAProxy"):
+        with step("a relay call through HAProxy"):
             _settle_one_call(cluster)
-        say(f"Ready in {time.monotonic() - began:.0f} s: {cluster.base_url}/readyz answers {_ready(cluster)}")
+        echo(
+            f"Ready in {time.monotonic() - began:.0f} s: {cluster.base_url}/readyz answers {_ready(cluster)}"
+        )
         primary = next(host.name for host in DATABASES if cluster.patroni(host).is_primary)
-        say(f"  the primary is {primary}; logs in {directory / 'log'}")
+        echo(f"  the primary is {primary}; logs in {directory / 'log'}")
         for name, server in sorted(cluster.servers.items()):
-            say(f"  {name:20} process {server.pid}")
+            echo(f"  {name:20} process {server.pid}")
         if not once:
-            say("Serving until Ctrl-C.")
+            echo("Serving until Ctrl-C.")
             try:
                 while True:
                     time.sleep(3600)
             finally:
-                say("Stopping.")
-                fall_silent()
+                echo("Stopping.")
+                mute()
     return 0
 
 

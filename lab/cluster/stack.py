@@ -1,4 +1,4 @@
-"""The whole cluster: started in order, watched, and removed again."""
+"""The whole cluster: started in order, supervised, and removed."""
 
 import secrets
 import shutil
@@ -42,7 +42,7 @@ BLOCK_SECONDS = 2
 _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 16
 _START_SECONDS = 240
 _BASE_URL = f"http://{network.FRONT.address}:{settings.WEB_PORT}"
-# Tokens outlast a run, and no limit keeps wallets from calling on that have failed often.
+# Tokens are valid for a whole run, and no limit stops wallets after many failed calls.
 _SETTINGS = {
     "PUBLIC_URL": _BASE_URL,
     "AUTH_DOMAIN": f"{network.FRONT.address}:{settings.WEB_PORT}",
@@ -53,13 +53,13 @@ _SETTINGS = {
     "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
     "RELAY_LOSS_PER_HOUR_WEI": str(10**20),
     "RELAY_USER_LOSS_PER_HOUR_WEI": str(10**20),
-    # A process for each part, and few threads: everything shares the processors of one machine.
+    # One process per component and few threads, because all share one machine.
     "WEB_THREADS": "8",
 }
 
 
 class SmallDefaultWorker(DefaultWorker):
-    """The worker of everything else, in one process."""
+    """The worker of all other queues, as one process."""
 
     pool = "threads"
     concurrency = 2
@@ -67,12 +67,12 @@ class SmallDefaultWorker(DefaultWorker):
 
 @dataclass(frozen=True)
 class Cluster:
-    """Everything that runs; servers by their host and kind, such as `web1-web` and `db2-patroni`."""
+    """The running servers by host and kind, such as `web1-web` and `db2-patroni`."""
 
     outside: ClusterOutside
     servers: Mapping[str, Server]
     prepared: Prepared
-    # The signer's.
+    # of the signer
     journal: Path
     metrics_token: str
     synchronous: bool = True
@@ -80,11 +80,11 @@ class Cluster:
 
     @property
     def profiles(self) -> list[dict[str, Any]]:
-        """The profiles with credits, as a load generator wants them."""
+        """The profiles with credits, in the format of load generators."""
         return described(self.prepared.profiles)
 
     def patroni(self, host: Host) -> Patroni:
-        """Return a host's Patroni."""
+        """Return the Patroni of a host."""
         server = self.servers[f"{host.name}-patroni"]
         assert isinstance(server, Patroni)  # noqa: S101 - for the type checker
         return server
@@ -99,9 +99,9 @@ class Cluster:
 @contextmanager
 def running_cluster(directory: Path, *, synchronous: bool = True) -> Iterator[Cluster]:
     """
-    Run the cluster with its data under `directory`; neither hosts nor data are left behind.
+    Run the cluster with temporary hosts and data under `directory`.
 
-    Without `synchronous`, a commit is answered before any standby has it.
+    Without `synchronous`, commits wait for no standby.
     """
     directory = directory.resolve()
     shutil.rmtree(directory, ignore_errors=True)
@@ -116,8 +116,7 @@ def running_cluster(directory: Path, *, synchronous: bool = True) -> Iterator[Cl
                 cluster = _start_service(outside, directory, started)
                 yield replace(cluster, synchronous=synchronous)
             finally:
-                # None of the data is kept, so nothing ends in good order. PostgreSQL, which Patroni leaves behind, goes
-                # with its host.
+                # The data is temporary, so servers are killed. PostgreSQL outlives Patroni and is killed with its host.
                 for server in started.values():
                     server.stop(patience=0)
     finally:
@@ -238,7 +237,7 @@ def _name(server: Server) -> str:
 
 
 def _start(servers: Mapping[str, Server], started: dict[str, Server]) -> None:
-    """Start servers together and wait for all; `started` has each from its first moment."""
+    """Start servers concurrently and wait for all; each is in `started` immediately."""
     for name, server in servers.items():
         started[name] = server
         server.start()

@@ -1,4 +1,4 @@
-"""What a cluster is like at the moment: who is the primary, and whether everything is whole again."""
+"""The state of a cluster: its primary, and whether it has recovered."""
 
 import time
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _POLL_SECONDS, _WHOLE_SECONDS = 0.2, 180
 
 
 class NotWhole(RuntimeError):
-    """Something has not come back in time."""
+    """The cluster has not recovered in time."""
 
 
 def until(is_so: Callable[[], bool], *, seconds: float, otherwise: str) -> None:
@@ -22,7 +22,7 @@ def until(is_so: Callable[[], bool], *, seconds: float, otherwise: str) -> None:
     Wait for a condition.
 
     Raises:
-        NotWhole: it did not come in time.
+        NotWhole: timeout.
     """
     deadline = time.monotonic() + seconds
     while not is_so():
@@ -32,13 +32,13 @@ def until(is_so: Callable[[], bool], *, seconds: float, otherwise: str) -> None:
 
 
 def primary_of(cluster: Cluster) -> Host:
-    """Return the host of the primary; wait where there is none at the moment."""
+    """Return the host of the primary; wait during an election."""
     until(lambda: bool(_primaries(cluster)), seconds=60, otherwise="There is no primary.")
     return _primaries(cluster)[0]
 
 
 def master_of(cluster: Cluster) -> Host:
-    """Return the host of the Redis that takes writes, as the Sentinels say."""
+    """Return the host of the Redis master, as reported by the Sentinels."""
     for host in network.DATABASES:
         try:
             with redis_client.Redis(host.address, settings.SENTINEL_PORT, socket_timeout=2) as client:
@@ -51,16 +51,16 @@ def master_of(cluster: Cluster) -> Host:
 
 
 def takes_writes(cluster: Cluster) -> bool:
-    """Say whether somebody is the primary and HAProxy leads there."""
+    """Return whether there is a primary and HAProxy connects to it."""
     return is_reachable(cluster.outside.database_url)
 
 
 def wait_until_whole(cluster: Cluster) -> None:
     """
-    Wait until every server answers, the primary has both standbys, and the Redis that takes writes has both copies.
+    Wait until every server answers, the primary has both standbys, and the Redis master has both replicas.
 
     Raises:
-        NotWhole: it is not so in time; the text has what is missing.
+        NotWhole: timeout; the message lists what is missing.
     """
     deadline = time.monotonic() + _WHOLE_SECONDS
     while missing := _missing(cluster):
@@ -75,9 +75,9 @@ def _missing(cluster: Cluster) -> list[str]:
     if len(_primaries(cluster)) != 1 or len(standbys) != len(network.DATABASES) - 1:
         missing.append("a primary with two standbys")
     elif not takes_writes(cluster):
-        missing.append("the way to the primary")
+        missing.append("HAProxy's connection to the primary")
     if not missing and _copies(cluster) != len(network.DATABASES) - 1:
-        missing.append("a Redis with two copies")
+        missing.append("a Redis master with two replicas")
     return missing
 
 

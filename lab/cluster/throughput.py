@@ -1,8 +1,8 @@
 """
-`python -m lab cluster-throughput`: what a relay call costs with more hosts, which share the machine's processors.
+`python -m lab cluster-throughput`: the CPU cost of a relay call by number of hosts, which share one machine.
 
-Each number of hosts is measured twice: by clients that send whenever they are answered (how much is settled), and at
-so many calls a second for each web host, below what the machine can do (what a call costs).
+Each size is measured twice: in closed loop for the throughput, and in open loop, at a rate per web host below the
+machine's limit, for the cost of a call.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from devstack.console import markdown, say
+from devstack.console import echo, markdown
 from devstack.files import write_json
 from devstack.services.server import Server
 from lab.bench.calls import Wallets
@@ -28,10 +28,10 @@ from lab.cluster.stack import Cluster, running_cluster
 
 _CLIENTS_PER_WEB = 8
 _WARM_UP_CALLS = 100
-# More than a machine of two cores accepts in a second.
+# More than a machine with two cores can accept in a second.
 _MOST_CALLS_PER_SECOND = 250
 _TARGETS = 4
-# HAProxy asks every second, and believes the second answer.
+# HAProxy checks every second and needs two equal results.
 _SETTLE_SECONDS = 4
 _PARTS = ("web", "relay worker", "PostgreSQL", "node", "signer")
 _HEAD = (
@@ -49,7 +49,7 @@ _HEAD = (
 
 @dataclass(frozen=True, order=True)
 class Size:
-    """How many hosts take part."""
+    """The number of hosts."""
 
     webs: int
     workers: int
@@ -60,7 +60,7 @@ SIZES = tuple(Size(webs, workers) for workers in (1, 2) for webs in (1, 2, 3))
 
 @dataclass(frozen=True)
 class Options:
-    """How many rounds of how many seconds, at how many calls a second for each web host, and the file to write."""
+    """The rounds, their seconds, the calls per second for each web host, and the file to write."""
 
     rounds: int
     seconds: float
@@ -71,7 +71,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Measured:
-    """A round of one size: rates of the closed loop, processor time of the open one, and times of both."""
+    """A round of one size: rates of the closed loop, CPU time of the open loop, and latencies of both."""
 
     webs: int
     workers: int
@@ -85,7 +85,7 @@ class Measured:
 
 
 def run(options: Options) -> int:
-    """Measure every size in each round, in another order each time; return 1 if the books of one did not add up."""
+    """Measure every size in each round, in random order; return 1 if one failed reconciliation."""
     measured: list[Measured] = []
     with running_cluster(options.directory) as cluster:
         stack = Stack(
@@ -101,16 +101,16 @@ def run(options: Options) -> int:
                 for size in random.sample(SIZES, len(SIZES)):
                     _resize(cluster, size)
                     measured.append(_measure(stack, records, wallets, size, options))
-                    _say(measured[-1])
+                    _print_round(measured[-1])
                     _write(options.results, stack, measured)
         finally:
             records.close()
-    say(table(measured))
+    echo(table(measured))
     return int(any(each.wrong for each in measured))
 
 
 def table(measured: Sequence[Measured]) -> str:
-    """Return the medians of each size as a Markdown table; rounds whose books did not add up are left out."""
+    """Return the medians of each size as a Markdown table, without rounds that failed reconciliation."""
     sound = [each for each in measured if not each.wrong]
     rows: list[Sequence[str]] = []
     first = 0.0
@@ -151,7 +151,7 @@ def _described(cluster: Cluster) -> dict[str, Any]:
 
 
 def _resize(cluster: Cluster, size: Size) -> None:
-    """Start and stop web servers and relay workers until there are so many; the databases stay as they are."""
+    """Start or stop web servers and relay workers to reach this size; the databases stay."""
     for hosts, kind, number in (
         (network.WEBS, "web", size.webs),
         (network.WORKERS, "worker-relay", size.workers),
@@ -189,13 +189,13 @@ def _measure(stack: Stack, records: Records, wallets: Wallets, size: Size, optio
     )
 
 
-def _say(measured: Measured) -> None:
-    say(
+def _print_round(measured: Measured) -> None:
+    echo(
         f"  {measured.webs} web, {measured.workers} workers: {measured.settled_per_second:.1f} settled a second;"
         f" {_together(measured):.1f} ms a call at {measured.offered_per_second:.0f} calls a second"
     )
     for line in measured.wrong:
-        say(f"    ✗ {line}")
+        echo(f"    ✗ {line}")
 
 
 def _write(path: Path, stack: Stack, measured: Sequence[Measured]) -> None:

@@ -1,4 +1,4 @@
-"""`python -m lab cluster-test`: one fault after the other, the least tried first, until the time is up."""
+"""`python -m lab cluster-test`: one fault after the other, the least tried first, until the time is over."""
 
 import random
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import urllib3
 
-from devstack.console import say
+from devstack.console import echo
 from devstack.environment import CREDIT_WEI
 from lab.chaos.journals import compare_journal, read_journal
 from lab.chaos.probes import sign_in_probe
@@ -31,7 +31,7 @@ _IDLE_SECONDS = 90
 _CLIENTS, _CLIENTS_APART, _PROFILES_APART = 12, 4, 4
 _AGAIN_SECONDS = 0.2
 _MOST_SHOWN = 5
-# What the service says of itself at /metrics.
+# Metrics of the service at /metrics.
 _SAMPLE = re.compile(r'^gateway_(\w+)\{(?:task|loop)="([^"]+)"\} (\S+)$', re.MULTILINE)
 _PERIOD = "periodic_task_period_seconds"
 _SUCCEEDED = ("periodic_task_succeeded_timestamp_seconds", "relay_loop_succeeded_timestamp_seconds")
@@ -47,7 +47,7 @@ SELECT count(*) FROM (
 
 @dataclass(frozen=True)
 class Options:
-    """What to try: the faults whose names begin with one of `faults`, for so many minutes, up to so many times each."""
+    """The faults to try by prefixes of their names, the minutes of the run, and the trials per fault."""
 
     faults: Sequence[str]
     minutes: float
@@ -58,18 +58,18 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Try the faults; return 1 if anything was wrong, or never tried."""
+    """Try the faults; return 1 if there was a difference or a fault was never tried."""
     chosen = [name for name in FAULTS if name.startswith(tuple(options.faults))]
     if not chosen:
         raise RuntimeError(
-            f"No fault begins with {', '.join(options.faults)}; there are {', '.join(FAULTS)}."
+            f"No fault begins with {', '.join(options.faults)}; choose from {', '.join(FAULTS)}."
         )
     results = Results(options.results)
     ends_at = time.monotonic() + options.minutes * 60
     while time.monotonic() < ends_at and _left(chosen, results, options):
         _try_on_one_cluster(chosen, results, options, ends_at=ends_at)
     titles = [_title(name, options) for name in chosen]
-    say(results.table(titles))
+    echo(results.table(titles))
     return int(any(trial.wrong for title in titles for trial in results.trials.get(title, [])))
 
 
@@ -78,14 +78,14 @@ def _title(fault: str, options: Options) -> str:
 
 
 def _left(chosen: Sequence[str], results: Results, options: Options) -> list[str]:
-    """Return the faults that were not tried often enough, the least tried first, those tried as often at random."""
+    """Return the faults that need more trials, the least tried first, equal ones in random order."""
     left = [name for name in chosen if results.times(_title(name, options)) < options.times]
     random.shuffle(left)
     return sorted(left, key=lambda name: results.times(_title(name, options)))
 
 
 def _try_on_one_cluster(chosen: Sequence[str], results: Results, options: Options, *, ends_at: float) -> None:
-    """Try faults until one has done damage, which would be found after the next ones too."""
+    """Try faults until one has done damage, which the verifier would find after later faults again."""
     with (
         running_cluster(options.directory, synchronous=options.synchronous) as cluster,
         _kept(cluster) as keeper,
@@ -96,13 +96,13 @@ def _try_on_one_cluster(chosen: Sequence[str], results: Results, options: Option
             name, began = left[0], time.monotonic()
             trial = arena.try_out(FAULTS[name])
             results.add(_title(name, options), trial)
-            say(f"  {'✗' if trial.wrong else '✓'} {name}: {trial.accepted} of {trial.calls} calls accepted")
-            say(
+            echo(f"  {'✗' if trial.wrong else '✓'} {name}: {trial.accepted} of {trial.calls} calls accepted")
+            echo(
                 f"    none for {trial.silence_seconds:.1f} s; settled after {trial.settled_seconds:.1f} s;"
                 f" {time.monotonic() - began:.0f} s in all"
             )
             for line in trial.wrong[:_MOST_SHOWN]:
-                say(f"    {line}")
+                echo(f"    {line}")
             if trial.wrong:
                 return
         keeper.finish()
@@ -120,7 +120,7 @@ def _kept(cluster: Cluster) -> Iterator[Keeper]:
 
 
 class Arena:
-    """A running cluster with its wallets, in which one trial follows the other."""
+    """A running cluster and its wallets, for one trial after the other."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene, self._cluster = scene, scene.cluster
@@ -138,12 +138,12 @@ class Arena:
         self._verifier = Verifier(rpc, credit_wei=CREDIT_WEI)
 
     def try_out(self, fault: Fault) -> Trial:
-        """Cause a fault under load; wait until all has recovered; return what the verifier says."""
+        """Cause a fault under load, wait for recovery, and return the verifier's result."""
         trial = Trial(datetime.now(UTC).isoformat(timespec="seconds"))
         since, began = time.time(), time.monotonic()
         with ExitStack() as running:
             running.enter_context(self._sign_in.running())
-            # Their last calls wait for an answer, so those who were cut off stop last.
+            # Stopping waits for responses to the last calls, so isolated clients stop last.
             if fault.cuts_off:
                 running.enter_context(self._apart.running())
             running.enter_context(self._traffic.running())
@@ -193,14 +193,14 @@ class Arena:
 
     def compare_journal(self) -> None:
         """
-        Compare what the signer has signed in this round with the chain; ends the signer.
+        Compare the signer's journal of this run with the chain; stops the signer.
 
         Raises:
             RuntimeError: they differ.
         """
         self._cluster.servers["signer"].stop()
         result = compare_journal(read_journal(self._cluster.journal), self._verifier.chain)
-        say(
+        echo(
             f"  journal of the signer: {result.account_nonces} account nonces, {result.signatures} signatures"
         )
         if result.wrong:
@@ -208,7 +208,7 @@ class Arena:
 
 
 def longest_silence(calls: Sequence[Call], began: float, ended: float) -> float:
-    """Return the longest time between two accepted calls, or from the beginning or until the end."""
+    """Return the longest time without an accepted call, including start and end."""
     moments = [began, *sorted(call.answered_at for call in calls if call.transaction_hash), ended]
     return max(after - before for before, after in pairwise(moments))
 
@@ -217,10 +217,10 @@ def idle_after(
     base_url: str, token: str, *, since: float, patience_seconds: float
 ) -> tuple[float, list[str]]:
     """
-    Wait until each loop of the relay worker, and each task that beat sends every ten seconds, has succeeded.
+    Wait until each loop of the relay worker, and each task with a period of ten seconds, has succeeded.
 
     Returns:
-        How many seconds after `since` (unix) that was, and who has not, should the patience end first.
+        The seconds from `since` (unix), and on timeout the names that have not succeeded.
     """
     idle = ["everybody"]
     while idle and time.time() < since + patience_seconds:
@@ -239,7 +239,7 @@ def idle_after(
 
 
 def idle_since(exposition: str, since: float) -> list[str]:
-    """Return who has not succeeded since then, of loops and of tasks with short periods."""
+    """Return the loops and short-period tasks that have not succeeded since then."""
     samples = {(metric, name): float(value) for metric, name, value in _SAMPLE.findall(exposition)}
     frequent = {
         name for (metric, name), value in samples.items() if metric == _PERIOD and value <= _LONGEST_PERIOD

@@ -1,1 +1,1 @@
-"""Small changes to the code that moves money, one at a time: each must turn a test red."""
+"""Mutation testing of the code that moves money: each mutant must fail a test."""

@@ -1,8 +1,8 @@
 """
-Small changes to functions of Python, put into the functions of a running process.
+Mutants of Python functions, applied to the functions of a running process.
 
-A mutant names a file and a number; the number counts the places of the file in the order of its syntax tree. Texts of
-messages, annotations, decorators and logging are left alone, because no test should look at them.
+A mutant names a file and a number, which counts the mutable places in the order of the file's syntax tree. Messages,
+annotations, decorators and logging are not mutated, because no test should assert them.
 """
 
 import ast
@@ -39,25 +39,25 @@ _OTHER: dict[type[ast.operator], type[ast.operator]] = {
     ast.FloorDiv: ast.Mult,
     ast.Mod: ast.Mult,
 }
-# From the module to a node: names of fields, each with the number of an item where the field is a list.
+# The path from the module to a node: names of fields, each with an index where the field is a list.
 Trail = tuple[tuple[str, int | None], ...]
 _LOGGERS = {"logger", "_log", "log", "warnings"}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change at one place, and how people read it."""
+    """A change at one place, with a description."""
 
     file: str
     line: int
     scope: str  # the function, or the constant of a module
     change: str
-    other: ast.AST | str  # what to write instead of the node, or the whole text of a function of the database
+    other: ast.AST | str  # the new source of the node, or the whole text of a database function
     path: Trail
 
 
 def mutants_of(path: Path) -> list[Mutant]:
-    """Return every mutant of a file of Python."""
+    """Return every mutant of a Python file."""
     file = str(path.relative_to(PROJECT))
     return [mutant for node, trail, scope in _places(path) for mutant in _mutants(file, node, trail, scope)]
 
@@ -75,7 +75,7 @@ def _places(path: Path) -> Iterator[tuple[ast.AST, Trail, str]]:
 
 
 def _inside(node: ast.AST, trail: Trail, scope: str) -> Iterator[tuple[ast.AST, Trail, str]]:
-    """Yield the places of functions below the node; `scope` is the function that the node is in, if any."""
+    """Yield the mutable places below the node; `scope` is the enclosing function, if any."""
     if isinstance(node, ast.ClassDef):
         for number, child in enumerate(node.body):
             if isinstance(child, ast.FunctionDef):
@@ -104,7 +104,7 @@ def _inside(node: ast.AST, trail: Trail, scope: str) -> Iterator[tuple[ast.AST, 
 
 
 def _is_for_people(node: ast.AST) -> bool:
-    """Return whether the node writes to a log, or makes the text of an error."""
+    """Return whether the node writes to a log or builds an error message."""
     if isinstance(node, ast.JoinedStr | ast.Raise):
         return True
     call = node.value if isinstance(node, ast.Expr) else node
@@ -124,7 +124,7 @@ def _mutants(file: str, node: ast.AST, trail: Trail, scope: str) -> Iterator[Mut
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Yield what may stand instead of the node, with a name of the change."""
+    """Yield replacements of the node, each with a description."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         other = _FLIPPED[type(node.ops[0])]
         flipped = ast.Compare(node.left, [other()], node.comparators)
@@ -152,7 +152,7 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _is_call(node: ast.AST) -> bool:
-    """Return whether the node is a statement that calls something, a log excepted."""
+    """Return whether the node is a statement that calls something other than a logger."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and not _is_for_people(node)
 
 
@@ -170,7 +170,7 @@ def _short(node: ast.AST) -> str:
 
 
 def put_in(mutant: Mutant) -> bool:
-    """Change the code of this process; return False where the changed code does not fit or no function has it."""
+    """Apply the mutant to this process; return False if it does not compile or no function uses the code."""
     path = PROJECT / mutant.file
     module = ast.parse(path.read_text())
     _replace(module, mutant)
@@ -194,7 +194,7 @@ def _replace(module: ast.Module, mutant: Mutant) -> None:
 
 
 def _put_in_constant(mutant: Mutant) -> bool:
-    """Give a changed constant to every module that has the one it replaces."""
+    """Replace a constant in every module that has it."""
     new = cast("ast.Constant", mutant.other)
     owner = sys.modules[mutant.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")]
     old = getattr(owner, mutant.scope)
@@ -213,7 +213,7 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _put_in_code(filename: str, scope: str, changed: dict[str, types.CodeType]) -> bool:
-    """Exchange the code of every function that was made from this one, and of those that were made inside of it."""
+    """Replace the code of every function made from this code object, and of nested functions."""
     done = False
     for function in _functions_by_file()[filename]:
         code = function.__code__
@@ -230,15 +230,15 @@ def _put_in_code(filename: str, scope: str, changed: dict[str, types.CodeType]) 
 
 @functools.cache
 def _functions_by_file() -> dict[str, list[types.FunctionType]]:
-    """Return the functions of this process, by the file that they are written in."""
+    """Return the functions of this process by source file."""
     by_file: dict[str, list[types.FunctionType]] = defaultdict(list)
     for thing in gc.get_objects():
-        # isinstance() asks lazy objects what they are, which some cannot work out any more.
+        # isinstance() would evaluate lazy objects, some of which fail.
         if type(thing) is types.FunctionType and thing.__code__.co_filename.startswith(str(PROJECT)):
             by_file[thing.__code__.co_filename].append(thing)
     return by_file
 
 
-def look_around() -> None:
-    """Find the functions of this process once, so that its children need not."""
+def find_functions() -> None:
+    """Find the functions of this process once, before it forks."""
     _functions_by_file()

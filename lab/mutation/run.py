@@ -1,10 +1,9 @@
 """
-`python -m lab mutation`: put mutants in, one at a time, and run the tests that know the code.
+`python -m lab mutation`: apply one mutant at a time and run the tests that execute the mutated code.
 
-One process starts the servers and collects the tests. For each mutant it forks; the child changes its own code, or
-the function in the database, runs tests until one fails, and says whether one did. So a mutant costs no more than its
-tests. Results are added to a file, and a mutant that is in it is not tried again. Results of code that has changed
-since are taken out first.
+One process starts the servers and collects the tests. For each mutant it forks. The child applies the mutant to its own
+code or to the function in the database, and runs tests until one fails; its exit status is the result. Results are
+added to a file, and a mutant in the file is not tried again. Results of code that has changed are removed first.
 """
 
 import gc
@@ -34,7 +33,7 @@ from pytest_django.plugin import blocking_manager_key
 
 from devstack.files import PROJECT, read_json, write_json
 from devstack.rpc import Rpc
-from lab.mutation.python_mutants import Mutant, look_around, mutants_of, put_in
+from lab.mutation.python_mutants import Mutant, find_functions, mutants_of, put_in
 from lab.mutation.sql_mutants import mutants_of_sql
 from lab.mutation.tests_of import Likeness, TestMap, sql_functions, users_of, words_of
 
@@ -77,17 +76,17 @@ TESTS = (
     "tests/checkin/services",
 )
 _KILLED, _SURVIVED, _ENDLESS, _INVALID = "killed", "survived", "endless", "invalid"
-# Written by people, with the reason behind a colon.
+# Edited by hand, with the reason after a colon.
 _EQUIVALENT = "equivalent"
 _OWNER = "postgres"
-# After so many mutants, the tests of one are run without it: they must still pass.
+# After this many mutants, the tests of one are run without it and must pass.
 _CONTROL = 20
 _STATUSES = {0: _SURVIVED, 1: _KILLED, 3: _INVALID}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How long, how many results in all, and in which order; `again` tries those that survived, by these tests."""
+    """Minutes, wanted results and seed; `again` retries survivors with these tests."""
 
     minutes: float
     count: int
@@ -100,7 +99,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Try mutants until there are as many results, or the time is over; return the exit status."""
+    """Try mutants until there are enough results or the time is over; return the exit status."""
     tests = options.tests or [str(path) for pattern in TESTS for path in sorted(PROJECT.glob(pattern))]
     arguments = ["-n0", "-q", "-s", *tests]
     return int(pytest.main(arguments, plugins=[_Plugin(options)]))
@@ -112,14 +111,14 @@ class _Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Instead of the tests, run the mutants."""
+        """A pytest plugin that runs the mutants instead of the tests."""
         with session.config.stash[blocking_manager_key].unblock():
             _Runner(session, self._options).run()
         return True
 
 
 class _Runner:
-    """Forks for each mutant, from a process that has run nothing but one test, to start the servers."""
+    """Forks for each mutant, from a process that has run one test to start the servers."""
 
     def __init__(self, session: pytest.Session, options: Options) -> None:
         self._items = {item.nodeid: item for item in session.items if isinstance(item, pytest.Function)}
@@ -132,7 +131,7 @@ class _Runner:
         self._leave_no_connection()
 
     def run(self) -> None:
-        """Take out what is of the past, learn what the tests call, try mutants, and print the table of all results."""
+        """Remove stale results, record the tests' calls, try mutants, and print the table of all results."""
         began = time.monotonic()
         self._forget_changed_code()
         if self._options.minutes > 0:
@@ -142,7 +141,7 @@ class _Runner:
     def _forget_changed_code(self) -> None:
         names = {name for mutants in _all_mutants().values() for name, _ in mutants}
         for name in sorted(self._results.keys() - names):
-            print(f"forgotten, for the code is another now: {name}")
+            print(f"removed, because the code has changed: {name}")
             del self._results[name]
         self._write()
 
@@ -155,9 +154,9 @@ class _Runner:
         self._map = TestMap()
         texts = {name: f"{name} {inspect.getsource(item.function)}" for name, item in self._items.items()}
         self._likeness = Likeness(texts)
-        gc.unfreeze()  # the tests' own set-up has hidden what it found from tests that look for garbage
-        look_around()
-        gc.freeze()  # children share what is there now, instead of copying it when they look for garbage
+        gc.unfreeze()  # undo `gc.freeze` of the tests' set-up
+        find_functions()
+        gc.freeze()  # children share these objects, because their garbage collector does not touch them
         for number, (name, mutant) in enumerate(self._chosen(), 1):
             if time.monotonic() - began > 60 * self._options.minutes:
                 break
@@ -179,7 +178,7 @@ class _Runner:
             )
 
     def _chosen(self) -> Iterator[tuple[str, Mutant]]:
-        """Yield mutants in an order that the seed tells, of each area in turn."""
+        """Yield mutants of each area in turn, shuffled by the seed."""
         shuffled = []
         for mutants in _all_mutants().values():
             random.Random(self._options.seed).shuffle(mutants)  # noqa: S311
@@ -194,7 +193,7 @@ class _Runner:
                 yield mutant
 
     def _tests_of(self, mutant: Mutant) -> list[str]:
-        """Return the tests that know the mutant's code, as many as there is time for."""
+        """Return the tests that execute the mutant's code, within the time limit."""
         key = f"{mutant.file}::{mutant.scope}"
         is_function = mutant.file.endswith(".py") and len(mutant.path) > 2
         functions = {key} if is_function else users_of(mutant.scope)
@@ -210,7 +209,7 @@ class _Runner:
         return chosen
 
     def _try(self, mutant: Mutant, tests: list[str]) -> str:
-        """Return what became of a mutant."""
+        """Return the outcome of a mutant."""
         outcome = self._fork(partial(self._judge, mutant, tests), seconds=30 + 3 * self._options.seconds)
         if mutant.file.endswith(".sql"):
             _replace_functions(mutant.file)
@@ -221,7 +220,7 @@ class _Runner:
         _be_silent()
         try:
             fits = mutant is None or (_put_in_database if mutant.file.endswith(".sql") else put_in)(mutant)
-        except Exception:  # noqa: BLE001 - what PostgreSQL or Python does not accept is no mutant
+        except Exception:  # noqa: BLE001 - PostgreSQL or Python rejects the mutant
             fits = False
         if not fits:
             os._exit(3)
@@ -232,7 +231,7 @@ class _Runner:
         return lambda: not _fails(self._items[name])
 
     def _fork(self, work: Callable[[], None], *, seconds: float) -> str:
-        """Do the work in a child, and return what its exit status means; end it when it takes too long."""
+        """Run the work in a child process; return the meaning of its exit status; kill it on timeout."""
         child = os.fork()
         if child == 0:
             _become_child(work)
@@ -248,9 +247,9 @@ class _Runner:
         return _ENDLESS
 
     def _leave_no_connection(self) -> None:
-        """Close what children would share with this process."""
+        """Close the connections that children would share with this process."""
         connections.close_all()
-        # Lazy objects work out what they are when isinstance() asks them, which some cannot any more.
+        # isinstance() would evaluate lazy objects, some of which fail.
         for pool in [thing for thing in gc.get_objects() if issubclass(type(thing), urllib3.PoolManager)]:
             pool.clear()
 
@@ -273,13 +272,13 @@ def _be_silent() -> None:
 
 
 def _fails(item: pytest.Item) -> bool:
-    """Run a test; what the whole session shares stays as it is."""
+    """Run a test; keep the fixtures of the session."""
     kept: Any = item.session
     return any(report.failed for report in runtestprotocol(item, nextitem=kept, log=False))
 
 
 def _clean_up() -> None:
-    """Bring database and chain back to where tests begin, after a child was ended in the middle of one."""
+    """Reset database and chain after a child was killed during a test."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT first_rows.restore()")
     rpc = Rpc(settings.CHAIN_RPC_URLS[0])
@@ -288,7 +287,7 @@ def _clean_up() -> None:
 
 
 def _all_mutants() -> dict[str, list[tuple[str, Mutant]]]:
-    """Return the mutants of each area by names that do not change when lines are added above."""
+    """Return the mutants of each area, by names without line numbers."""
     mutants: dict[str, list[tuple[str, Mutant]]] = {}
     for area, patterns in AREAS.items():
         files = sorted(
@@ -306,7 +305,7 @@ def _all_mutants() -> dict[str, list[tuple[str, Mutant]]]:
 
 
 def _table(results: dict[str, str]) -> str:
-    """Return the results of each area and of all, as `docs/reliability.md` has them; one without an end has failed."""
+    """Return the results by area and in total as a Markdown table; a timeout counts as a failed test."""
     areas = {area: [name for name, _ in mutants] for area, mutants in _all_mutants().items()}
     areas["all"] = [name for names in areas.values() for name in names]
     lines = ["| area | mutants | a test fails | no difference | no test failed |", "|---|---|---|---|---|"]
@@ -318,7 +317,7 @@ def _table(results: dict[str, str]) -> str:
 
 
 def _of_sql(path: Path) -> list[Mutant]:
-    """Return the mutants of a file of functions; the constant of the app's models has the statuses put in."""
+    """Return the mutants of a file of SQL functions; statuses come from the constant in the app's models."""
     file, text, made = str(path.relative_to(PROJECT)), _functions_of(path.parent.name), []
     for name, body in sql_functions(text):
         line = text.count("\n", 0, text.index(body))
@@ -344,7 +343,7 @@ def _replace_functions(file: str) -> None:
 
 
 def _execute_as_owner(functions: str) -> None:
-    """The application's role, as which tests are connected, may change no function."""
+    """Use the owner's role; the application's role, which the tests use, may not replace functions."""
     database = connection.settings_dict
     with psycopg.connect(
         host=database["HOST"], port=database["PORT"] or None, dbname=database["NAME"], user=_OWNER

@@ -1,11 +1,11 @@
-"""Small changes to SQL, by its text: comparisons, AND and OR, arithmetic, bounds, numbers, and conditions left out."""
+"""Textual mutants of SQL: comparisons, AND and OR, arithmetic, bounds, numbers, and removed conditions."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 _IS_SQL = re.compile(r"\b(SELECT|UPDATE|INSERT INTO|DELETE FROM)\b")
-# Comments and texts stay as they are.
+# Comments and string literals are not mutated.
 _LEFT_ALONE = re.compile(r"--[^\n]*|'(?:[^']|'')*'|@\w+@|%\(\w+\)s|\b(?:varchar|numeric|char)\(\d+\)")
 _SWAPS = (
     (r"(?<= )<=(?= )", "<"),
@@ -33,7 +33,7 @@ _SWAPS = (
     (r"\btrue\b", "false"),
     (r"\bfalse\b", "true"),
 )
-# Behind SET, = is no comparison.
+# After SET, = is an assignment.
 _CLAUSE = re.compile(r"\b(SET|WHERE|AND|OR|ON|IF|WHEN|CASE|SELECT|FILTER|HAVING|THEN)\b")
 _NUMBER = re.compile(r"(?<![\w.$'])\d+(?![\w.'])")
 _CONDITION = re.compile(r"\b(AND|OR|WHERE) (?=\S)")
@@ -42,7 +42,7 @@ _END = re.compile(r"\n|;|\b(?:AND|OR|THEN|ORDER BY|GROUP BY|RETURNING|LIMIT|FOR|
 
 @dataclass(frozen=True)
 class SqlMutant:
-    """A changed text, with the line of the change and a name of it."""
+    """A mutated text, with the line and description of the change."""
 
     line: int
     change: str
@@ -50,12 +50,12 @@ class SqlMutant:
 
 
 def is_sql(value: object) -> bool:
-    """Return whether a constant is a statement."""
+    """Return whether a constant is an SQL statement."""
     return isinstance(value, str) and _IS_SQL.search(value) is not None
 
 
 def mutants_of_sql(text: str) -> list[SqlMutant]:
-    """Return every mutant of a text of SQL. Some may be no SQL any more, which the database finds out."""
+    """Return every mutant of an SQL text. Some may be invalid SQL, which PostgreSQL rejects."""
     plain = _LEFT_ALONE.sub(lambda match: "·" * len(match[0]), text)
     places = [
         *((match, other) for pattern, other in _SWAPS for match in re.finditer(pattern, plain)),
@@ -72,7 +72,7 @@ def _assigns(plain: str, match: re.Match[str]) -> bool:
 
 
 def _without_conditions(plain: str) -> Iterator[tuple[int, int, str]]:
-    """Yield where a condition stands that ends with its line or before the next one, and what to write instead."""
+    """Yield the position of each condition that ends with its line or before the next, and its replacement."""
     for match in _CONDITION.finditer(plain):
         end = _END.search(plain, match.end())
         condition = plain[match.end() : end.start() if end else len(plain)]

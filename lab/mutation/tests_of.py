@@ -1,4 +1,4 @@
-"""Which tests run which function, found out once for each version of a test's file and remembered."""
+"""Which tests call which functions, recorded once per version of a test file."""
 
 import ast
 import functools
@@ -22,13 +22,13 @@ _NAMES_FUNCTION = re.compile(r"CREATE OR REPLACE FUNCTION (\w+)")
 
 
 class TestMap:
-    """What each test calls, and how long it takes; tests that failed by themselves are not in it."""
+    """Each test's calls and duration; tests that fail without a mutant are left out."""
 
     def __init__(self) -> None:
         self._files: dict[str, dict[str, Any]] = read_json(_FILE)
 
     def learn(self, tests: dict[str, Callable[[], bool]]) -> None:
-        """Run each test of files that have changed; the value of a test runs it and says whether it passes."""
+        """Run each test of changed files; the value of a test runs it and returns whether it passes."""
         by_file = defaultdict(list)
         for name in tests:
             by_file[name.partition("::")[0]].append(name)
@@ -42,7 +42,7 @@ class TestMap:
                 write_json(_FILE, self._files)
 
     def tests_of(self, functions: Iterable[str]) -> dict[str, float]:
-        """Return the tests that call one of these, with their seconds."""
+        """Return the tests that call one of these functions, with their seconds."""
         wanted = set(functions)
         return {
             name: float(record["seconds"])
@@ -53,7 +53,7 @@ class TestMap:
 
 
 class Likeness:
-    """Which tests speak of the same things as a mutant; rare words count most, and long tests least."""
+    """Ranks tests by words shared with a mutant; rare words count more, long tests less."""
 
     def __init__(self, texts: dict[str, str]) -> None:
         self._words = {name: words_of(text) for name, text in texts.items()}
@@ -61,18 +61,18 @@ class Likeness:
         self._weights = {word: math.log(len(texts) / count) for word, count in counts.items()}
 
     def of(self, test: str, words: set[str]) -> float:
-        """Return how much a test has in common with these words."""
+        """Return the similarity of a test to these words."""
         common = self._words[test] & words
         return sum(self._weights[word] for word in common) / math.sqrt(len(self._words[test]) + 10)
 
 
 def words_of(text: str) -> set[str]:
-    """Return the words of a text or of code, without their endings."""
+    """Return the stems of the words of a text or of code."""
     return {word[:6].lower() for word in re.findall(r"[A-Za-z]{3,}", text)}
 
 
 def _trace(run: Callable[[], bool]) -> dict[str, Any] | None:
-    """Run a test and return what it called; None where it failed."""
+    """Run a test and return the functions it called; None if it failed."""
     codes: set[types.CodeType] = set()
 
     def called(frame: types.FrameType, event: str, _: Any) -> None:
@@ -96,7 +96,7 @@ def _trace(run: Callable[[], bool]) -> dict[str, Any] | None:
 
 @functools.cache
 def users_of(name: str) -> set[str]:
-    """Return the functions that mention a constant, or a function of the database, directly or by a constant."""
+    """Return the functions that use a constant or a database function, directly or through a constant."""
     names, users = {name}, set[str]()
     while True:
         constants = {
@@ -118,7 +118,7 @@ def users_of(name: str) -> set[str]:
 
 
 def sql_functions(text: str) -> list[tuple[str, str]]:
-    """Return the functions that a file of SQL makes, each with its text."""
+    """Return the functions that an SQL file creates, each with its text."""
     starts = [*_NAMES_FUNCTION.finditer(text)]
     ends = [start.start() for start in starts[1:]] + [len(text)]
     return [(start[1], text[start.start() : end]) for start, end in zip(starts, ends, strict=True)]
@@ -156,7 +156,7 @@ def _constants(file: Path) -> list[tuple[str, str]]:
 
 @functools.cache
 def _functions(file: Path) -> list[tuple[str, set[str]]]:
-    """Return the functions of the file, each with the words that it is written with."""
+    """Return the functions of the file, each with its words."""
     functions = []
     tree = ast.parse(file.read_text())
     for owner, prefix in [(tree, "")] + [(c, f"{c.name}.") for c in tree.body if isinstance(c, ast.ClassDef)]:

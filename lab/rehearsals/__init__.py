@@ -1,1 +1,1 @@
-"""What an operator does with a service under load, tried on the whole stack: a restore, and an upgrade."""
+"""Rehearsals of an operator's work on a stack under load: restore, upgrade, partitioning."""

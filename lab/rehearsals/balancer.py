@@ -1,4 +1,4 @@
-"""A balancer before the web processes: each request goes to one in rotation, over a connection of its own."""
+"""A round-robin load balancer in front of the web processes, with one connection per request."""
 
 import asyncio
 from collections import Counter
@@ -10,7 +10,7 @@ from lab.chaos.proxies import Loop
 
 
 class Balancer:
-    """What nginx does by default. It repeats nothing: a request that fails is a failed request."""
+    """Balances like nginx by default, but never retries a failed request."""
 
     def __init__(self, loop: Loop) -> None:
         self._rotation: list[int] = []
@@ -21,7 +21,7 @@ class Balancer:
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     def close(self) -> None:
-        """Let go of all clients."""
+        """Close all connections of clients."""
         self._loop.do(self._close())
 
     async def _close(self) -> None:
@@ -31,15 +31,15 @@ class Balancer:
         await asyncio.gather(*self._serving, return_exceptions=True)
 
     def put_in(self, port: int) -> None:
-        """Let a web process have requests."""
+        """Add a web process to the rotation."""
         self._rotation = [*self._rotation, port]
 
     def take_out(self, port: int) -> None:
-        """Let it have no more; those that it has go on."""
+        """Remove it from the rotation; its current requests continue."""
         self._rotation = [other for other in self._rotation if other != port]
 
     def is_idle(self, port: int) -> bool:
-        """Say whether every request that it had is answered."""
+        """Return whether all its requests were answered."""
         return not self._in_flight[port]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,14 +1,14 @@
-"""Dividing the attempts by month: an account nonce is used once, so a table beside them says which slots are taken."""
+"""Partitioning attempts by month: a table of slots keeps each account nonce unique across partitions."""
 
-# ruff: noqa: S608 - nothing in it comes from outside.
+# ruff: noqa: S608 - no external input
 
 from lab.rehearsals.divisions import Division
 
 _RELAYERS, _CALLS = 16, 1000
 _HASH = "'0x' || md5('a' || {0}) || md5('b' || {0})"
 
-# Two years of mined attempts, 20 in a block, with as many bytes as those of a token's transfer. New ones are of the
-# thousand calls, old ones of calls that nobody looks at.
+# Two years of mined attempts, 20 per block, with the size of a token transfer. New attempts belong to the thousand
+# calls; old ones to calls that no statement reads.
 _FILL = (
     "SET session_replication_role = replica",
     f"""
@@ -41,7 +41,7 @@ ORDER BY n
     "SET session_replication_role = origin",
     "VACUUM (ANALYZE) relay_attempt",
 )
-# What `relay_insert_calls`, `_MARK_SENT` and `_UPDATE_RECEIPTS` write of one attempt.
+# The writes of `relay_insert_calls`, `_MARK_SENT` and `_UPDATE_RECEIPTS` for one attempt.
 _WRITES = {
     "store a signed attempt": f"""
 WITH locked AS (
@@ -104,7 +104,7 @@ CREATE UNIQUE INDEX CONCURRENTLY attempt_slot_month
 ON relay_attempt (relayer_id, account_nonce, sequence, created_at)
 """
     ],
-    # Nothing stores an attempt "unless it is there": a slot that is taken is an error, and stays one.
+    # No statement inserts an attempt with ON CONFLICT, so a taken slot must stay an error.
     "table of slots, and the trigger that takes them": [
         """
 CREATE TABLE relay_takenslot (

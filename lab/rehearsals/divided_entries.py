@@ -1,12 +1,12 @@
-"""Dividing the ledger's entries by month: their key posts once, so it moves into a table beside them."""
+"""Partitioning ledger entries by month: a table of keys keeps each key unique across partitions."""
 
-# ruff: noqa: S608 - nothing in it comes from outside.
+# ruff: noqa: S608 - no external input
 
 from lab.rehearsals.divisions import Division
 
 _ACCOUNTS = 1000
 
-# Two years of entries, most of them charges. Nobody looks at users, so there are none.
+# Two years of entries, mostly charges, without rows of users.
 _FILL = (
     "SET session_replication_role = replica",
     f"""
@@ -43,7 +43,7 @@ SELECT * FROM posted
 
 
 def _post_divided(key: str, time: str) -> str:
-    """Return how an entry is posted then: the row that says "once" is one of the table of keys."""
+    """Return the statement that posts an entry after the swap; the table of keys makes it unique."""
     return f"""
 WITH locked AS ({_LOCKED}), first AS (
     INSERT INTO credits_postedkey (key) SELECT {key} FROM locked ON CONFLICT DO NOTHING RETURNING key
@@ -66,7 +66,7 @@ _READS = {
     " WHERE created_at >= now() - interval '30 days' GROUP BY source",
 }
 
-# A trigger keeps the table of keys up to date from before it is filled.
+# The trigger is created before the table of keys is filled, so no key is missed.
 _GUARD = {
     "unique index on id and month": [
         "CREATE UNIQUE INDEX CONCURRENTLY entry_id_month ON credits_entry (id, created_at)"
@@ -111,7 +111,7 @@ ENTRIES = Division(
     reads=_READS,
     guard=_GUARD,
     handed_over="add_key",
-    # Who posted is looked up when the transaction commits, even where it was nobody.
+    # The foreign key to the actor is deferred until commit, even if it is NULL.
     locked="credits_account, credits_entry, users_user",
     rights="SELECT, INSERT",
     checks=_CHECKS,

@@ -1,8 +1,9 @@
 """
-`python -m lab partition-rehearsal`: a table that grows for ever is divided by month while it is being used.
+`python -m lab partition-rehearsal`: partition a growing table by month while it is in use.
 
-The table as it is becomes the first partition, so no row is moved. A unique index of a divided table must contain what
-it is divided by. So what is unique over all months moves into a table beside it, and no foreign key names a row then.
+The existing table becomes the first partition, so no row moves. A unique index of a partitioned table must contain the
+partition key, so values that are unique across partitions move to a separate table, and no foreign key can reference a
+row.
 """
 
 import json
@@ -21,7 +22,7 @@ import psycopg
 from psycopg.errors import InvalidColumnReference, LockNotAvailable, UniqueViolation
 from psycopg.rows import scalar_row
 
-from devstack.console import say, step
+from devstack.console import echo, step
 from devstack.services.postgres import Postgres
 from devstack.services.server import wait_until
 from devstack.services.template import TEMPLATE, copy_template
@@ -38,14 +39,14 @@ Connection = psycopg.Connection[Any]
 
 @dataclass(frozen=True)
 class Options:
-    """Which table, and how many rows it has."""
+    """The table and its number of rows."""
 
     table: str
     rows: int
 
 
 def run(options: Options) -> int:
-    """Divide the table and print what it took, and what the statements of every day take before and after."""
+    """Partition the table; print the time of each step, and the cost of usual statements before and after."""
     with tempfile.TemporaryDirectory(prefix="partitions-") as folder:
         server = Postgres(Path(folder), Path(folder) / "log", make_cluster=copy_template, settings=_SETTINGS)
         with server.running():
@@ -55,7 +56,7 @@ def run(options: Options) -> int:
 
 
 def rehearse(connection: Connection, url: str, division: Division, rows: int) -> int:
-    """Do it in this database; return 1 if anything is wrong afterwards."""
+    """Partition the table in this database; return 1 if a check fails afterwards."""
     with step(f"{rows:,} rows of {division.table}"):
         for statement in division.fill:
             connection.execute(statement.encode(), {"rows": rows})
@@ -70,19 +71,19 @@ def rehearse(connection: Connection, url: str, division: Division, rows: int) ->
     connection.execute(table.sql("ANALYZE {table}"))
     after = _plans(connection, {**division.writes_divided, **division.reads}, rows)
     wrong = list(table.wrong(rows))
-    say(f"\nThe table with its indexes has {size}. {writes}\n\n| step | time |\n|---|---:|")
-    say("\n".join(f"| {label} | {seconds:.2f} s |" for label, seconds in took.items()))
-    say("\n| statement | before | after |\n|---|---|---|")
-    say("\n".join(f"| {label} | {before[label]} | {after[label]} |" for label in before))
-    say(
+    echo(f"\nThe table with its indexes has {size}. {writes}\n\n| step | time |\n|---|---:|")
+    echo("\n".join(f"| {label} | {seconds:.2f} s |" for label, seconds in took.items()))
+    echo("\n| statement | before | after |\n|---|---|---|")
+    echo("\n".join(f"| {label} | {before[label]} | {after[label]} |" for label in before))
+    echo(
         "\n".join(f"✗ {label}" for label in wrong)
-        or "✓ the rows are whole, and what is unique is so over all months"
+        or "✓ no row is lost, and keys are unique across all months"
     )
     return int(bool(wrong))
 
 
 class Writes:
-    """What is written at a steady pace meanwhile, and how long each statement took."""
+    """Writes at a steady rate during the work, and the duration of each statement."""
 
     def __init__(self, url: str, division: Division) -> None:
         self._url = url
@@ -93,7 +94,7 @@ class Writes:
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """Write for the length of the block; raise what a statement raised."""
+        """Write during the block; raise the error of a failed statement."""
         thread = threading.Thread(target=self._write_until_ended)
         thread.start()
         try:
@@ -105,7 +106,7 @@ class Writes:
             raise self._failure
 
     def wait_for_some(self) -> None:
-        """Return once more was written, or nothing can be."""
+        """Wait until another statement was written, or writing has failed."""
         enough = len(self._took) + 25
         wait_until(lambda: len(self._took) >= enough or self._failure is not None, "nothing is written")
 
@@ -126,7 +127,7 @@ class Writes:
             self._took.append(time.monotonic() - began)
 
     def _execute(self, connection: Connection, label: str, values: Mapping[str, object]) -> Any:
-        """Write as the service does, and as it would have to once the table has no such unique key any more."""
+        """Write with the service's statements, and after the swap with the new ones."""
         try:
             return connection.execute(self._division.writes[label].encode(), values).fetchone()
         except InvalidColumnReference:
@@ -134,11 +135,11 @@ class Writes:
 
     def __str__(self) -> str:
         slowest = 1000 * max(self._took)
-        return f"{len(self._took):,} statements wrote meanwhile; the slowest took {slowest:.0f} ms."
+        return f"{len(self._took):,} statements wrote during the work; the slowest took {slowest:.0f} ms."
 
 
 class _Divided:
-    """The table, before and after it is divided."""
+    """The table, before and after partitioning."""
 
     def __init__(self, connection: Connection, division: Division) -> None:
         self._connection = connection
@@ -155,14 +156,14 @@ class _Divided:
         return statement.format(**self._names).encode()
 
     def divide(self) -> Iterator[tuple[str, float]]:
-        """Do it; yield each step with the seconds that it took."""
+        """Partition the table; yield each step with its seconds."""
         self._connection.execute(b"SET lock_timeout = '1s'")
         for label, script in {**self._division.guard, **divisions.BESIDE_THE_SERVICE}.items():
             yield label, _timed(partial(self._execute, script))
         kept = [line for query in divisions.TAKEN_OVER for line in self._lines(query)]
-        yield "an empty divided table with the same indexes", _timed(partial(self._execute, kept))
+        yield "an empty partitioned table with the same indexes", _timed(partial(self._execute, kept))
         references = self._lines(divisions.REFERENCES)
-        say("\n".join(f"  · {line}" for line in references))
+        echo("\n".join(f"  · {line}" for line in references))
         swap = [divisions.LOCK, *references, *self._lines(divisions.ROW_TRIGGERS), *self._division.swap]
         yield "swap: the one exclusive lock", _timed(partial(self._execute_at_once, swap))
         yield "twelve months ahead", _timed(self._add_months)
@@ -173,7 +174,7 @@ class _Divided:
             self._execute_at_once([divisions.LOCK, month])
 
     def wrong(self, rows: int) -> Iterator[str]:
-        """Yield what does not hold."""
+        """Yield the failed checks."""
         for label, check in {**divisions.CHECKS, **self._division.checks}.items():
             if not self._connection.execute(self.sql(check)).fetchone():
                 yield label
@@ -206,7 +207,7 @@ class _Divided:
 
 
 def _until_locked(work: Callable[[], object]) -> None:
-    """Try again where a lock was not to be had in time, so that nobody queues behind it for longer."""
+    """Retry after a lock timeout, so that other sessions never queue longer than that."""
     for _ in range(_TRIES - 1):
         try:
             work()
@@ -223,7 +224,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def _plans(connection: Connection, statements: Mapping[str, str], rows: int) -> dict[str, str]:
-    """Return what each statement takes: its time, and the pages, scans and locks that do not depend on the machine."""
+    """Return each statement's time, pages, scans and locks; the last three do not depend on the machine."""
     return {label: _plan(connection, statement, rows) for label, statement in statements.items()}
 
 

@@ -1,8 +1,8 @@
 """
-`python -m lab restore-drill`: PostgreSQL is lost under load, and restored from its base backup and archive.
+`python -m lab restore-drill`: lose PostgreSQL under load and restore it from base backup and archive.
 
-The wallets know which calls were answered with a hash, so what the backup has lost is known from outside, and so is
-whether the service's own report of it is whole.
+The wallets know which calls were answered with a hash, so the drill can check whether the service's own report of lost
+calls is complete.
 """
 
 import tempfile
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psycopg
 
-from devstack.console import say, step
+from devstack.console import echo, step
 from devstack.processes import Web
 from devstack.services.archive import Archive
 from devstack.services.stack import Services, start_services
@@ -32,7 +32,7 @@ _BOOKS = ("reconcile_credits", "reconcile_relay", "audit_ledger")
 
 @dataclass(frozen=True)
 class Options:
-    """Seconds of load before the base backup and after it; how many seconds before its loss the database goes back."""
+    """Seconds of load before and after the base backup; seconds before the loss to restore to."""
 
     before: float
     after: float
@@ -40,7 +40,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Make the drill and print what came of it; return 1 if anything is wrong."""
+    """Run the drill and print its results; return 1 if a check fails."""
     with tempfile.TemporaryDirectory(prefix="restore-") as folder:
         archive = Archive(Path(folder) / "archive")
         archive.prepare()
@@ -62,11 +62,11 @@ def _drill(services: Services, archive: Archive, options: Options) -> int:
     lost = [call for call in calls if call.transaction_hash and call.transaction_hash not in recorded]
     status, listed = rehearsal.manage("list_unrecorded")
     unrecorded = [line for line in listed.splitlines() if line.startswith("0x")]
-    say("\n".join(f"    {line}" for line in [*unrecorded[:_MOST_SHOWN], "…", *listed.splitlines()[-1:]]))
+    echo("\n".join(f"    {line}" for line in [*unrecorded[:_MOST_SHOWN], "…", *listed.splitlines()[-1:]]))
     on_chain = [call for call in lost if _is_mined(services, call)]
     wrong = _differences(listed, on_chain)
     wrong += [f"list_unrecorded exits {status}"] if status != bool(on_chain) else []
-    # Before any process is there that would ask the only node, and doubt it.
+    # Before any process starts that would query the only node and reject its report.
     wrong += _failed(rehearsal, ["sync_relayers", "--believe-node"])
     kept = [call for call in calls if call.transaction_hash in recorded]
     with rehearsal.running([_web(rehearsal), *rehearsal.workers()]):
@@ -78,13 +78,13 @@ def _drill(services: Services, archive: Archive, options: Options) -> int:
         wrong += _failed(rehearsal, ["shell", "-c", _RESUME])
         wrong += _goes_on(rehearsal, options.before)
     answered = sum(bool(call.transaction_hash) for call in calls)
-    say(
+    echo(
         f"{answered} calls were answered with a hash, {answered - len(lost)} of them are in the restored rows.\n"
         f"Lost: {len(lost)}, of which {len(on_chain)} are executed and were listed, "
         f"{len(lost) - len(on_chain)} were never sent.\n"
         f"The service answered {seconds:.0f} s after the restore had begun."
     )
-    say("\n".join(f"✗ {one}" for one in wrong) or "✓ the books agree, and nothing was missing from the list")
+    echo("\n".join(f"✗ {one}" for one in wrong) or "✓ reconciled, and the list of lost calls was complete")
     return int(bool(wrong))
 
 
@@ -96,7 +96,7 @@ def _web(rehearsal: Rehearsal) -> Web:
 def _calls_until_loss(
     rehearsal: Rehearsal, archive: Archive, options: Options
 ) -> tuple[list[Call], str | None]:
-    """Make calls until PostgreSQL is gone with its data; return them, and to which moment to go back."""
+    """Make calls until PostgreSQL is lost with its data; return them and the time to restore to."""
     postgres = rehearsal.services.postgres
     with rehearsal.running([_web(rehearsal), *rehearsal.workers()]):
         traffic = rehearsal.traffic()
@@ -107,7 +107,7 @@ def _calls_until_loss(
             time.sleep(options.after)
             lost_at = datetime.now(UTC)
             postgres.kill()
-            say("  · PostgreSQL is killed, and its data with it")
+            echo("  · PostgreSQL is killed and its data deleted")
     if options.back is None:
         return list(traffic.calls), None
     return list(traffic.calls), (lost_at - timedelta(seconds=options.back)).isoformat()
@@ -127,9 +127,9 @@ def _is_mined(services: Services, call: Call) -> bool:
 
 
 def _differences(listed: str, on_chain: Sequence[Call]) -> list[str]:
-    """Return what the service's list lacks of the calls that were lost and are executed."""
+    """Return the executed, lost calls that are missing from the service's list."""
     return [
-        f"{call.transaction_hash} is executed, in no row, and not listed"
+        f"{call.transaction_hash} is executed, has no row and is not listed"
         for call in on_chain
         if f"{call.transaction_hash}," not in listed or call.wallet.profile_address not in listed
     ]
@@ -141,11 +141,11 @@ def _failed(rehearsal: Rehearsal, command: list[str]) -> list[str]:
 
 
 def _goes_on(rehearsal: Rehearsal, seconds: float) -> list[str]:
-    """Make further calls; return what is wrong with them."""
+    """Make further calls; return their differences."""
     since = time.time()
     traffic = rehearsal.traffic()
     with step("further calls"), traffic.running():
         time.sleep(seconds)
     rehearsal.settle()
     accepted = [call for call in traffic.calls if call.transaction_hash]
-    return rehearsal.result(traffic.calls, since=since).wrong + ([] if accepted else ["no call is accepted"])
+    return rehearsal.result(traffic.calls, since=since).wrong + ([] if accepted else ["no call was accepted"])

@@ -1,4 +1,4 @@
-"""A stack without any proxy, whose wallets make calls: what a rehearsal is made on."""
+"""The stack of a rehearsal, without proxies, and its wallets."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ _START_SECONDS, _DRAIN_SECONDS = 180, 120
 
 
 class Rehearsal:
-    """Running servers, and the processes of the service that come and go on them."""
+    """Running servers, and the service's processes that are started and stopped on them."""
 
     def __init__(self, services: Services, prepared: Prepared) -> None:
         self.services, self.prepared = services, prepared
@@ -61,21 +61,21 @@ class Rehearsal:
         return cls(services, prepared)
 
     def find_database(self) -> None:
-        """Let what starts from now on use the server at its present address."""
+        """Use the server's current address for processes started from now on."""
         settings = self.prepared.settings | {"DATABASE_URL": self.services.application_database_url}
         self.prepared = replace(
             self.prepared, settings=settings, owner_settings=owner_environment(self.services)
         )
 
     def workers(self, generation: str = "") -> list[GatewayProcess]:
-        """Return both workers and the clock, not started yet; each generation has logs of its own."""
+        """Return both workers and beat, not started yet; each generation has its own logs."""
         kinds = (RelayWorker, DefaultWorker, Beat)
         logs = self.prepared.directory / "log" / generation
         return [kind(logs, self.prepared.environment) for kind in kinds]
 
     @contextmanager
     def running(self, processes: Sequence[Server]) -> Iterator[None]:
-        """Run these processes for the length of the block."""
+        """Run these processes during the block."""
         try:
             with step(f"starting {', '.join(process.name for process in processes)}"):
                 for process in processes:
@@ -115,7 +115,7 @@ class Rehearsal:
                 raise ServerFailed(f"calls are not settled after {_DRAIN_SECONDS} s")
 
     def result(self, calls: Sequence[Call], *, since: float | None = None) -> Result:
-        """Return what chain and rows say of calls, and of the whole ledger."""
+        """Verify calls and the whole ledger against chain and rows."""
         acknowledged = [call.as_acknowledged() for call in calls]
         return self.verifier.verify(
             self.services.database_url, acknowledged, since=time.time() if since is None else since

@@ -19,7 +19,7 @@ import psycopg
 from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
-from devstack.console import say, step
+from devstack.console import echo, step
 from devstack.processes import Web
 from devstack.services.server import free_port, wait_until
 from devstack.services.stack import Services, start_services
@@ -39,14 +39,14 @@ _TABLES = (
     "relay_relaytransaction",
     "users_user",
 )
-# What Django writes for a field without a default, and for one with `db_default`.
+# The DDL that Django writes for a nullable field, and for one with `db_default`.
 _COLUMNS = ("rehearsed_at timestamptz NULL", "rehearsed boolean DEFAULT false NOT NULL")
 _LOCK_SECONDS, _TRIES, _START_SECONDS = 1, 24, 180
-# PostgreSQL reports waits for a lock that are longer than this.
+# PostgreSQL logs waits for a lock longer than this.
 _REPORTED_MILLISECONDS = 50
 _SETTINGS = ("log_lock_waits=on", f"deadlock_timeout={_REPORTED_MILLISECONDS}ms")
 _WAIT = re.compile(r"process \d+ acquired (\w+) on .* after ([\d.]+) ms")
-# What a client repeats, as docs/clients.md says; anything else that is no success is a failed request.
+# Statuses after which clients retry (docs/clients.md); any other error is a failed request.
 _REPEATED = {429, 503}
 
 
@@ -61,7 +61,7 @@ class Options:
 
 
 def run(options: Options) -> int:
-    """Make the upgrade and print what came of it; return 1 if anything is wrong."""
+    """Run the upgrade and print its results; return 1 if a check fails."""
     with ExitStack() as running:
         checkout = None
         if options.commit:
@@ -97,7 +97,7 @@ def _rehearse(services: Services, options: Options, checkout: Checkout | None) -
         with traffic.running(), visits.running():
             time.sleep(options.seconds)
             before = Counter(answers)
-            with step("columns on the busiest tables, while the old code goes on"), stages.of("columns"):
+            with step("columns on the busiest tables, while the old code runs"), stages.of("columns"):
                 columns = [] if checkout else [(table, column) for table in _TABLES for column in _COLUMNS]
                 tries = sum(_add_column(services, table, column) for table, column in columns)
             time.sleep(options.seconds)
@@ -123,9 +123,9 @@ def _rehearse(services: Services, options: Options, checkout: Checkout | None) -
     wrong = result.wrong + [f"{len(traffic.unanswered)} calls have no answer"] * bool(traffic.unanswered)
     wrong += [f"migrate exits {status}: {printed[-500:]}"] if status else []
     wrong += drift
-    say(f"{tries} tries for {len(columns)} columns; {len(traffic.calls)} calls in all.")
-    say(f"In flight as `migrate` began: {in_flight}.")
-    say(f"Answers to be repeated, by step: {stages}.")
+    echo(f"{tries} tries for {len(columns)} columns; {len(traffic.calls)} calls in all.")
+    echo(f"In flight as `migrate` began: {in_flight}.")
+    echo(f"Responses with a retry, by step: {stages}.")
     return _judge(services, before, Counter(answers) - before, wrong)
 
 
@@ -149,19 +149,19 @@ def _edit_by_hand(services: Services, rehearsal: Rehearsal) -> list[str]:
         connection.execute("ALTER FUNCTION relay_take_slots SECURITY DEFINER")
     status, printed = rehearsal.manage(*check, owns=True)
     found = [line for line in printed.splitlines() if "gateway.E001" in line]
-    say(f"check after an edit by hand exits {status}: {' '.join(found)}")
+    echo(f"check after an edit by hand exits {status}: {' '.join(found)}")
     return wrong + ([] if status and found else ["check does not see an edit by hand"])
 
 
 class Stages:
-    """Counts during which steps clients were asked to repeat something."""
+    """Counts by step the responses after which clients retry."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers, self._counts = answers, dict[str, int]()
 
     @contextmanager
     def of(self, name: str) -> Iterator[None]:
-        """Count for the length of the block."""
+        """Count during the block."""
         before = self._repeated()
         yield
         self._counts[name] = self._repeated() - before
@@ -174,7 +174,7 @@ class Stages:
 
 
 class _NamedWeb(Web):
-    """One of several, with a log of its own."""
+    """One of several web servers, with its own log."""
 
     def __init__(self, rehearsal: Rehearsal, name: str) -> None:
         self.port = free_port()
@@ -185,7 +185,7 @@ class _NamedWeb(Web):
 
 
 def _add_column(services: Services, table: str, column: str) -> int:
-    """Add it as a migration does, giving way to sessions that have the table; return how many tries that took."""
+    """Add the column as a migration does, with a lock timeout and retries; return the number of tries."""
     statement = sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(sql.Identifier(table), sql.SQL(column))
     with psycopg.connect(services.database_url, autocommit=True) as connection:
         connection.execute(f"SET lock_timeout = '{_LOCK_SECONDS}s'")
@@ -202,7 +202,7 @@ def _add_column(services: Services, table: str, column: str) -> int:
 
 def _replace_web(balancer: Balancer, web: _NamedWeb) -> None:
     balancer.take_out(web.port)
-    wait_until(lambda: balancer.is_idle(web.port), f"{web.name} does not end its requests")
+    wait_until(lambda: balancer.is_idle(web.port), f"{web.name} does not finish its requests")
     _replace(web)
     balancer.put_in(web.port)
 
@@ -215,7 +215,7 @@ def _replace(server: _NamedWeb) -> None:
 
 
 def _judge(services: Services, before: Answers, answers: Answers, wrong: Sequence[str]) -> int:
-    """Print what was answered before the first step and from then on; return 1 if anything is wrong."""
+    """Print the responses before and after the first step; return 1 if a check fails."""
     waits = _lock_waits(services.postgres.log_path)
     longest = max(waits.values(), default=0.0)
     failed = {key: count for key, count in answers.items() if key[1] not in _REPEATED}
@@ -225,14 +225,14 @@ def _judge(services: Services, before: Answers, answers: Answers, wrong: Sequenc
         *(f"{count} × {status or 'no answer'} from {path}" for (path, status), count in failed.items()),
         *([f"a lock was waited for {longest:.0f} ms"] if longest > 1000 * _LOCK_SECONDS else []),
     ]
-    say(f"Before it: {_answered(before)}.\nFrom its first step on: {_answered(answers)}.")
-    say(f"Waits for locks of more than {_REPORTED_MILLISECONDS} ms: {_waited(waits)}.")
-    say("\n".join(f"✗ {one}" for one in errors) or "✓ nobody noticed but by waiting, and nothing is wrong")
+    echo(f"Before it: {_answered(before)}.\nFrom its first step on: {_answered(answers)}.")
+    echo(f"Waits for locks of more than {_REPORTED_MILLISECONDS} ms: {_waited(waits)}.")
+    echo("\n".join(f"✗ {one}" for one in errors) or "✓ no failed request, and everything reconciles")
     return int(bool(errors))
 
 
 def _answered(answers: Answers) -> str:
-    """Return how many requests there were, and what of it clients repeat."""
+    """Return the number of requests, of failures, and the responses after which clients retry."""
     repeated = [
         f"{count} × {status} from {path}"
         for (path, status), count in answers.most_common()
@@ -240,7 +240,7 @@ def _answered(answers: Answers) -> str:
     ]
     failed = sum(count for (_, status), count in answers.items() if status == 0 or status >= 500)
     failed -= sum(count for (_, status), count in answers.items() if status in _REPEATED and status >= 500)
-    return f"{answers.total()} requests, {failed} failed, to be repeated: {', '.join(repeated) or 'none'}"
+    return f"{answers.total()} requests, {failed} failed, retried: {', '.join(repeated) or 'none'}"
 
 
 def _lock_waits(log: Path) -> dict[str, float]:

@@ -74,7 +74,7 @@ def card_of(payment_method: Resource) -> Card:
 
 
 def requires_authentication(payment_method: Resource, *, off_session: bool) -> bool:
-    """Say whether this charge needs a 3-D Secure challenge."""
+    """Return whether this charge needs a 3-D Secure challenge."""
     authentication = card_of(payment_method).authentication
     if authentication == "unless_set_up":
         return not (off_session and payment_method["_set_up"])

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from credits.services.reconciliation import count_rows, find_differences
-from devstack.console import say
+from devstack.console import echo
 from tests.economy.machine import EconomyMachine
 from tests.economy.setup import set_up
 
@@ -35,14 +35,14 @@ class CountedMachine(EconomyMachine):
         for subject in getattr(self, "subjects", []):
             machine.entries.update(source for _, source in subject.model.entries)
         if machine.runs % _TELL_EVERY == 0:
-            say(f"  {machine.runs} runs, {machine.steps} steps, {time.monotonic() - machine.started:.0f} s")
+            echo(f"  {machine.runs} runs, {machine.steps} steps, {time.monotonic() - machine.started:.0f} s")
 
 
 def run(*, runs: int, steps: int, seed: int) -> None:
     """Make `runs` runs of `steps` moves, then audit the whole ledger once."""
     EconomyMachine.setup = set_up()
     CountedMachine.started = time.monotonic()
-    say(f"{runs} runs of {steps} steps, seed {seed}")
+    echo(f"{runs} runs of {steps} steps, seed {seed}")
     run_state_machine_as_test(_seeded(seed), settings=_settings(runs, steps))
     differences = find_differences()
     if differences:
@@ -69,7 +69,7 @@ def _settings(runs: int, steps: int) -> settings:
 def _report() -> None:
     seconds = time.monotonic() - CountedMachine.started
     accounts, entries, holds = count_rows()
-    say(f"✓ {CountedMachine.runs} runs, {CountedMachine.steps} checks of all invariants in {seconds:.0f} s")
-    say(f"  {accounts} accounts, {entries} entries, {holds} holds, no difference between rows and model")
+    echo(f"✓ {CountedMachine.runs} runs, {CountedMachine.steps} checks of all invariants in {seconds:.0f} s")
+    echo(f"  {accounts} accounts, {entries} entries, {holds} holds, no difference between rows and model")
     for source, count in sorted(CountedMachine.entries.items()):
-        say(f"  {count:8} {source}")
+        echo(f"  {count:8} {source}")

@@ -40,7 +40,7 @@ def test_calls_that_are_not_made_any_more_are_a_failure(monkeypatch: pytest.Monk
     monkeypatch.setattr(signers, "START_SECONDS", 0.1)
     traffic = Traffic("http://127.0.0.1:1", Rpc("http://127.0.0.1:1"), [])
 
-    with pytest.raises(ServerFailed, match="no call is made any more"):
+    with pytest.raises(ServerFailed, match="no more calls are made"):
         signers._until(traffic, 1)
 
 

@@ -10,7 +10,7 @@ from devstack.console import echo_error
 from devstack.files import DATA, PROJECT
 from devstack.process_lifetime import run_guarded, unwind_on_signals
 
-# Management commands that alter tables, or rows that nobody else may alter.
+# Management commands that need the owner of the tables.
 _OWNERS_COMMANDS = {"migrate"}
 # A copy of `devstack.signing.KeyPlace`, whose import takes a second.
 _PLACES = ("keystore", "pkcs11", "kms")
@@ -35,8 +35,8 @@ def _parser() -> argparse.ArgumentParser:
     # Whether all processes of the command must end with it.
     parser.set_defaults(guarded=False)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    run = commands.add_parser("run", help="start everything, make the wallet journey, serve")
-    run.add_argument("--once", action="store_true", help="end after the journey, with its result")
+    run = commands.add_parser("run", help="start everything, run the wallet journey, serve")
+    run.add_argument("--once", action="store_true", help="stop after the journey, with its exit status")
     run.add_argument(
         "--load", action="store_true", help="no journey; profiles and processes for a load generator"
     )
@@ -47,17 +47,15 @@ def _parser() -> argparse.ArgumentParser:
         nargs="?",
         choices=_PLACES,
         const=_PLACES[0],
-        help=f"keys with a signer of its own, as in production: {', '.join(_PLACES)} (default: {_PLACES[0]})",
+        help=f"run a separate signer, as in production: {', '.join(_PLACES)} (default: {_PLACES[0]})",
     )
     run.set_defaults(action=_run, guarded=True)
-    prepare = commands.add_parser(
-        "prepare", help="make what the first start needs: chain node, database template"
-    )
+    prepare = commands.add_parser("prepare", help="prepare the first start: chain node, database template")
     prepare.set_defaults(action=_prepare)
-    npm = commands.add_parser("npm", help="npm for the TypeScript client, its packages installed")
+    npm = commands.add_parser("npm", help="run npm for the TypeScript client")
     npm.add_argument("arguments", nargs=argparse.REMAINDER)
     npm.set_defaults(action=_npm)
-    chart = commands.add_parser("chart", help="render the Helm chart, validate it, and keep what comes out")
+    chart = commands.add_parser("chart", help="render the Helm chart, validate and save the result")
     chart.set_defaults(action=_chart)
     manage = commands.add_parser("manage", help="a management command against the running stack")
     manage.add_argument("arguments", nargs=argparse.REMAINDER)
@@ -84,7 +82,9 @@ def _prepare(_: argparse.Namespace) -> int:
     from devstack.services.template import make_template
     from devstack.toolchain import install_toolchain
 
-    with ThreadPoolExecutor() as pool:  # one waits for the network, the other for the processor
+    with (
+        ThreadPoolExecutor() as pool
+    ):  # in parallel, because one waits for the network and the other for the CPU
         for work in [pool.submit(install_toolchain), pool.submit(make_template)]:
             work.result()
     return 0

@@ -1,8 +1,8 @@
 """
-`make chart`: render the Helm chart with each file of its values, validate what comes out, and keep it.
+`make chart`: render the Helm chart with each of its values files, validate the result, and save it.
 
-Helm comes from a Python package that has its library, and the schemas of Kubernetes from another; both are large, so
-they have a folder of their own and no test needs them. The tests read what is kept, and that it is of this chart.
+Helm and the schemas of Kubernetes come from two large Python packages, installed into a separate folder. Tests read
+only the saved files, and check that they match the chart.
 """
 
 import hashlib
@@ -23,12 +23,12 @@ VALUES = ("small", "production", "kms", "external-signer")
 _REQUIREMENTS = PROJECT / "requirements" / "chart.txt"
 _NAME, _NAMESPACE, _KUBERNETES = "gateway", "gateway", "1.31"
 _WARNING = 2
-# Their definitions come with their operators.
+# Custom resources, defined by their operators.
 _OPERATORS = ("keda.sh/", "monitoring.coreos.com/")
 
 
 def process_files() -> dict[Path, str]:
-    """Return the files made from the list of secrets: what the chart reads, and an environment file per process."""
+    """Return the files generated from the list of secrets: the chart's list, and an environment file per process."""
     head = "# Written by `make chart` from gateway/common/processes.py; not to be edited.\n"
     deployed = [process for process in PROCESSES if process != "build"]
     uses = {process: [name for name, users in USED_BY.items() if process in users] for process in deployed}
@@ -40,7 +40,7 @@ def process_files() -> dict[Path, str]:
 
 
 def chart_digest() -> str:
-    """Return what the rendered files depend on, as a hash."""
+    """Return a hash of the inputs of the rendered files."""
     digest = hashlib.sha256()
     for path in sorted(path for path in CHART.rglob("*") if path.is_file()):
         digest.update(f"\0{path.relative_to(CHART)}\0".encode() + path.read_bytes())
@@ -48,7 +48,7 @@ def chart_digest() -> str:
 
 
 def render_chart() -> int:
-    """Write `deploy/rendered`; return 1, and write nothing, if Helm or a schema finds a mistake."""
+    """Write `deploy/rendered`; if Helm or a schema reports an error, write nothing and return 1."""
     for path, text in process_files().items():
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
@@ -95,13 +95,13 @@ def _rendered(name: str) -> str:
 def _lint(name: str) -> list[str]:
     helm = importlib.import_module("helm_python.chart")
     outcome: dict[str, Any] = helm.lint(CHART, _values(name), strict=True, namespace=_NAMESPACE)
-    # Below 2 is advice, such as to have an icon.
+    # Severities below 2 are advice, such as a missing icon.
     errors = [str(one["error"]) for one in outcome["messages"] if one["severity"] >= _WARNING]
     return [*errors, *map(str, outcome["errors"])]
 
 
 def _invalid(text: str) -> list[str]:
-    """Return what the schemas of Kubernetes refuse."""
+    """Return the errors of Kubernetes' schemas."""
     schemas = importlib.import_module("kubernetes_validate.utils")
     wrong = []
     for one in filter(None, yaml.safe_load_all(text)):

@@ -1,4 +1,4 @@
-"""Programs of Debian's packages, unpacked beside the data; nothing is installed into the system."""
+"""Programs from Debian packages, unpacked into the data folder without installation."""
 
 import fcntl
 import subprocess
@@ -11,9 +11,9 @@ from devstack.files import DATA
 
 def unpacked(name: str, *packages: str, only: str = "*") -> Path:
     """
-    Return the folder that holds the files of the packages as `/` would, fetched there once under this name.
+    Return a folder with the packages' files laid out as under `/`, downloaded once under this name.
 
-    `only` is a pattern of their paths, such as `./usr/bin/*`.
+    `only` is a pattern of paths, such as `./usr/bin/*`.
 
     Raises:
         CalledProcessError: `apt-get` or `dpkg-deb` is missing, or the packages cannot be fetched.
@@ -29,7 +29,7 @@ def unpacked(name: str, *packages: str, only: str = "*") -> Path:
 
 
 def libraries(root: Path) -> str:
-    """Return where the libraries lie that came with a program, for LD_LIBRARY_PATH."""
+    """Return the folder of a program's libraries, for LD_LIBRARY_PATH."""
     return ":".join({str(path.parent) for path in root.glob("usr/lib/*/*.so*")})
 
 
@@ -37,7 +37,7 @@ def _unpack(root: Path, packages: tuple[str, ...], only: str) -> None:
     try:
         _run(root, "apt-get", "download", *packages)
     except subprocess.CalledProcessError:
-        # A fresh machine has no lists of packages.
+        # A fresh machine has no package lists.
         _run(root, "apt-get", "update")
         _run(root, "apt-get", "download", *packages)
     for package in sorted(root.glob("*.deb")):

@@ -1,4 +1,4 @@
-"""Short Django processes of the stack: migrations, demo data, management commands."""
+"""Short-lived Django processes: migrations, demo data, management commands."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from devstack.files import PROJECT
 
 
 class DjangoFailed(RuntimeError):
-    """A Django process ended with an error; the message ends with its last lines."""
+    """A Django process failed; the message ends with its last lines."""
 
 
 def run_django(

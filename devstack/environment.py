@@ -1,4 +1,4 @@
-"""What the Django processes of a dev stack are configured with: random secrets, and the settings made of them."""
+"""The environment of a dev stack's Django processes: random secrets, and settings made of them."""
 
 import base64
 import hashlib
@@ -45,7 +45,7 @@ class Staff:
 
 @dataclass(frozen=True)
 class Secrets:
-    """Everything random that a stack keeps across restarts."""
+    """All random values that a stack keeps across restarts."""
 
     django: str
     refresh: str
@@ -66,23 +66,23 @@ class Secrets:
 
     @property
     def mnemonic(self) -> str:
-        """The words from which the keys of further relayers come."""
+        """The seed phrase of further relayers' keys."""
         return str(
             Mnemonic(Language.ENGLISH).to_mnemonic(bytes.fromhex(self.derived("further relayers"))[:16])
         )
 
     def derived(self, purpose: str) -> str:
-        """Return another secret that follows from these, so that older data folders have it too."""
+        """Return a secret derived from these, so that older data folders have it too."""
         return hashlib.sha256(f"{purpose} {self.refresh}".encode()).hexdigest()
 
     @property
     def relayer_addresses(self) -> list[str]:
-        """The accounts that pay for gas."""
+        """The addresses of the relayers."""
         return [address_of(key) for key in self.relayer_keys]
 
 
 def keep_secrets(path: Path, *, relayers: int = _RELAYERS) -> Secrets:
-    """Return the secrets in `path`; the first call makes them."""
+    """Return the secrets in `path`; create them on the first call."""
     kept = read_json(path)
     if kept:
         return Secrets(**{**kept, "staff": Staff(**kept["staff"])})
@@ -109,7 +109,7 @@ def django_environment(
         **{name: secrets.derived(name) for name in RANDOM},
         "AUTH_REFRESH_SECRET": secrets.refresh,
         "AUTH_DOMAIN": f"127.0.0.1:{port}",
-        # Demo profiles carry name and picture with them; nobody is asked.
+        # Demo profiles contain their name and picture, so no gateway is needed.
         "IPFS_GATEWAY_URL": "https://ipfs.invalid",
         "RELAY_RELAYER_KEYS": ",".join(secrets.relayer_keys),
         "RELAY_RELAYER_MNEMONIC": secrets.mnemonic,
@@ -133,7 +133,7 @@ def _pooling(services: Outside) -> dict[str, str]:
 
 
 def owner_environment(services: Outside) -> dict[str, str]:
-    """Return what differs for a process that migrates: it owns the tables, and grants the others their rights."""
+    """Return the settings of a process that migrates as the owner of the tables."""
     return {
         "DATABASE_URL": services.database_url,
         "DATABASE_APPLICATION_ROLE": APPLICATION_ROLE,
@@ -147,19 +147,19 @@ def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def overriding(**settings: object) -> dict[str, str]:
-    """Return variables with which `devstack.settings` overrides settings that are no variables of the service."""
+    """Return variables for `devstack.settings`, which override settings without a variable of their own."""
     return {f"DEVSTACK_{name}": json.dumps(value) for name, value in settings.items()}
 
 
 def environment_of(process: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what a process of this name in `compose.yaml` runs with: only secrets and keys that it uses."""
+    """Return the environment of a process in `compose.yaml`, with only the secrets that it uses."""
     given = environment if process in SIGNING else without_keys(environment)
     hidden = dict.fromkeys(withheld(process), "")
     return {**given, **hidden, "GATEWAY_PROCESS": process}
 
 
 def process_environment(settings: dict[str, str]) -> dict[str, str]:
-    """Return this process's environment with the settings on top, for a child to run with."""
+    """Return this process's environment updated with the settings, for a child process."""
     return {**os.environ, **settings, "PYTHONUNBUFFERED": "1"}
 
 

@@ -1,4 +1,4 @@
-"""Where the dev stack finds the project and keeps its own files: small, private, written whole or not at all."""
+"""Paths of the project, and the dev stack's JSON files: private, written atomically."""
 
 import json
 import os
@@ -10,13 +10,13 @@ DATA = PROJECT / "var"
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the file's object; an empty one where there is no file."""
+    """Return the file's object, or an empty one without a file."""
     content: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     return content
 
 
 def write_json(path: Path, value: object) -> None:
-    """Replace the file in one step by one that only its owner may read."""
+    """Replace the file atomically; only its owner may read it."""
     draft = path.with_suffix(".draft")
     path.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w") as file:

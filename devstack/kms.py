@@ -1,7 +1,7 @@
 """
-A stub of AWS KMS: its default is to hash the message, as the real one's is, and half of its s are high.
+A stub of AWS KMS. Like the real one it hashes messages by default, and half of its signatures have a high s.
 
-`python -m devstack.kms PORT FILE` serves the keys of a JSON file, secrets in hex by their ids.
+`python -m devstack.kms PORT FILE` serves the keys of a JSON file, which maps ids to private keys in hex.
 """
 
 import base64
@@ -30,7 +30,7 @@ from signer.transactions import CURVE_ORDER
 
 
 class Kms(ThreadingHTTPServer):
-    """Keys by their ids; while it is `broken`, every request gets an error of the service."""
+    """Keys by id; while `broken` is set, every request gets a server error."""
 
     daemon_threads = True
 
@@ -52,7 +52,7 @@ class Kms(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def answer(self, operation: str, wanted: dict[str, Any]) -> dict[str, str]:
-        """Return what the operation answers, bytes in base64."""
+        """Return the operation's result, with bytes in base64."""
         self.operations.append(operation)
         key = self.keys[wanted["KeyId"]]
         if operation == "TrentService.GetPublicKey":
@@ -69,14 +69,14 @@ class Kms(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Without it, the second packet of an answer would wait for an acknowledgement.
+    # Without it, the second packet of a response would wait for an acknowledgement (Nagle).
     wbufsize = -1
     server: Kms
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.server.has_ended:
-            # A connection outlives the listening socket.
+            # Connections stay open after the listening socket is closed.
             self.close_connection = True
         elif self.server.is_broken:
             self._send(400, {"__type": "KMSInternalException"})

@@ -1,9 +1,9 @@
 """
-`make lint`: may this migration run while the version before it serves?
+`make lint`: may this migration run while the previous version serves?
 
-Two things must not happen then. A table must not be locked for as long as its rows are read or written. And what the
-old code reads and writes must still be there: it inserts rows without the new columns, and asks for the removed ones.
-A migration that breaks a rule on purpose says why: `reviewed = {"RemoveField": "not read since version 1.3"}`.
+It must not lock a table while its rows are scanned or rewritten. The old code must keep working: it inserts rows
+without the new columns, and reads the removed ones.
+A migration that breaks a rule on purpose gives the reason: `reviewed = {"RemoveField": "not read since version 1.3"}`.
 """
 
 import sys
@@ -25,7 +25,7 @@ from pgtrigger.migrations import AddTrigger, RemoveTrigger
 
 from devstack.files import PROJECT
 
-# Nothing serves before the first release has made its tables.
+# No version serves before the first release has created its tables.
 _FIRST_RELEASE = ("0001_initial", "0002_starting_data")
 _HARMLESS = (
     migrations.CreateModel,
@@ -40,7 +40,7 @@ _CONCURRENT = (AddIndexConcurrently, RemoveIndexConcurrently)
 
 
 def complaints(migration: migrations.Migration) -> list[str]:
-    """Return what of a migration is not safe under load, and was not reviewed."""
+    """Return the operations of a migration that are unsafe under load and not reviewed."""
     operations = list(_in_database(migration.operations))
     new = {one.name_lower for one in operations if isinstance(one, migrations.CreateModel)}
     reviewed: dict[str, str] = getattr(migration, "reviewed", {})
@@ -69,29 +69,29 @@ def _in_database(operations: Iterable[Operation]) -> Iterator[Operation]:
 
 
 def _objection(operation: Operation) -> str:
-    """Return why an operation is not safe on a table that is in use; nothing where it is."""
+    """Return why an operation is unsafe on a table in use; empty if it is safe."""
     if isinstance(operation, _HARMLESS + _CONCURRENT):
         return ""
     if isinstance(operation, migrations.AddField):
         return _objection_to(operation.field)
     if isinstance(operation, migrations.AddIndex | migrations.RemoveIndex):
-        return "it locks the table; AddIndexConcurrently and RemoveIndexConcurrently do not"
+        return "it locks the table; use AddIndexConcurrently or RemoveIndexConcurrently"
     if isinstance(operation, migrations.AddConstraint):
-        return "it reads the table under a lock; AddConstraintNotValid, then ValidateConstraint, does not"
-    return "say in `reviewed` why the old code goes on, and how long the lock takes"
+        return "it scans the table under a lock; use AddConstraintNotValid, then ValidateConstraint"
+    return "state in `reviewed` why the old code keeps working, and how long the lock is held"
 
 
 def _objection_to(field: "Field[object, object]") -> str:
     if not field.null and field.db_default is NOT_PROVIDED:
-        return "the old code inserts rows without it; give it a db_default, or allow null"
-    # The stubs do not have all of a field.
+        return "the old code inserts rows without it; add a db_default or allow null"
+    # The type stubs lack some attributes of fields.
     if field.unique or getattr(field, "db_index", False):
-        return "its index is made under a lock; make it concurrently afterwards"
+        return "its index is created under a lock; create it concurrently in another operation"
     return ""
 
 
 def ours() -> list[migrations.Migration]:
-    """Return the migrations of this project that came after the first release."""
+    """Return this project's migrations after the first release."""
     disk = MigrationLoader(None).disk_migrations.values()
     return [one for one in disk if one.name not in _FIRST_RELEASE and _is_ours(one)]
 
@@ -102,7 +102,7 @@ def _is_ours(migration: migrations.Migration) -> bool:
 
 
 def main() -> int:
-    """Print what is wrong with the project's migrations."""
+    """Print the unsafe operations of the project's migrations."""
     django.setup()
     errors = [complaint for migration in ours() for complaint in complaints(migration)]
     sys.stderr.writelines(f"✗ {one}\n" for one in errors)

@@ -1,4 +1,4 @@
-"""Getting started servers ready for the service: profiles, relayers, settings, tables, demo data, webhooks."""
+"""Prepares running servers for the service: profiles, relayers, settings, tables, demo data, webhooks."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,9 +34,9 @@ _LOAD_PROFILES, _LOAD_CREDITS, _LOAD_RELAYERS, _LOAD_IN_FLIGHT = 60, 10**9, 16, 
 @dataclass(frozen=True)
 class Plan:
     """
-    What a stack is to have: profiles with credits, generated users, and settings that differ from the usual ones.
+    The content of a stack: profiles with credits, generated users, and overridden settings.
 
-    Of the generated `people`, the first `callers` have a profile on the chain, from which they relay calls.
+    Of the generated `people`, the first `callers` have a profile on the chain and relay calls.
     """
 
     profiles: Sequence[ProfilePlan]
@@ -48,13 +48,13 @@ class Plan:
 
 
 def demo_plan() -> Plan:
-    """Return what somebody needs who tries the service out."""
+    """Return the plan for trying out the service."""
     return Plan(demo_profiles(), people=_DEMO_PEOPLE, callers=_DEMO_CALLERS)
 
 
 def load_plan() -> Plan:
-    """Return what a load generator needs: many profiles that can pay, many relayers, little logging."""
-    # A profile stands for many users, none of whom is limited.
+    """Return the plan for load generators: many profiles with credits, many relayers, little logging."""
+    # A profile represents many users, so limits per profile are off.
     settings = {
         "LOG_LEVEL": "WARNING",
         "RELAY_MAX_IN_FLIGHT": str(_LOAD_IN_FLIGHT),
@@ -67,7 +67,7 @@ def load_plan() -> Plan:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What the processes of the service need to run; `seed` writes the demo data, beside them if need be."""
+    """The environment of the service's processes; `seed` writes the demo data, also while they run."""
 
     directory: Path
     port: int
@@ -77,35 +77,35 @@ class Prepared:
     secrets: Secrets
 
     def seed(self) -> None:
-        """Bring the tables up to date and write the demo data; what is there already is kept."""
+        """Migrate and write the demo data; existing data is kept."""
         log, plan = self.directory / "log" / "demo.log", self.directory / "demo.json"
         run_django(log, self.owner_environment, "-m", "devstack.demo.seed", str(plan))
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process of the service runs with."""
+        """The environment of a process of the service."""
         return process_environment(self.settings)
 
     @property
     def owner_environment(self) -> dict[str, str]:
-        """What a process runs with that owns the tables."""
+        """The environment of a process that owns the tables."""
         return process_environment(self.settings | self.owner_settings)
 
     @property
     def networks(self) -> dict[str, Any]:
-        """What the ad networks sign with, by slug; known once the demo data is there."""
+        """The secrets of the ad networks by slug; available after `seed`."""
         return dict(read_json(self.directory / "seeded.json")["networks"])
 
     @property
     def staff_by_role(self) -> dict[str, Any]:
-        """The logins of staff who have one role each; known once the demo data is there."""
+        """The logins of staff, one per role; available after `seed`."""
         return dict(read_json(self.directory / "seeded.json")["staff_by_role"])
 
 
 def prepare(
     services: Outside, directory: Path, plan: Plan, *, port: int, block_time: float | None
 ) -> Prepared:
-    """Prepare chain, database and Stripe double for the service; what is there already is kept."""
+    """Prepare chain, database and Stripe double for the service; existing data is kept."""
     secrets = keep_secrets(directory / "secrets.json", relayers=plan.relayers)
     settings = django_environment(services, secrets, port=port, block_time=block_time) | plan.settings
     with step("profiles with controllers, relayers with LYX"):
@@ -125,7 +125,7 @@ def prepare(
 def short_lived_stack(
     settings: Mapping[str, str], *, owns_tables: bool = False
 ) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Yield a folder, and what processes of Django run with, on servers that are gone afterwards with their data."""
+    """Yield a folder and the environment of Django processes, on temporary servers."""
     with (
         tempfile.TemporaryDirectory(prefix="stack-") as name,
         start_services(Path(name), block_time=None, durable=False) as services,
@@ -138,10 +138,10 @@ def short_lived_stack(
 
 
 def _forget_rows_of_another_chain(services: Outside, path: Path) -> None:
-    """Empty the database if the chain is another one than that of its transactions."""
+    """Recreate the database if the chain was recreated."""
     identity = services.world.identity
     if read_json(path).get("world", identity) != identity:
-        echo("  · the chain began anew, so the database and the Stripe double do too")
+        echo("  · the chain is new, so the database and the Stripe double are reset")
         services.empty_database()
         services.stripe.controls.reset()
     write_json(path, {"world": identity})
@@ -155,7 +155,7 @@ def _demo_data(
     directory: Path,
     plan: Plan,
 ) -> dict[str, object]:
-    """Return what `devstack.demo.seed` is to write down."""
+    """Return the plan for `devstack.demo.seed`."""
     contracts = services.world.implementations
     population = {
         "seed": secrets.derived("population"),

@@ -1,9 +1,8 @@
 """
-What ties processes together, so that none outlives the stack.
+Process lifetimes: no process outlives the stack.
 
-Linux lets a process ask for a signal at its parent's death and lets it adopt the
-orphans of its children. Elsewhere these calls do nothing, and only an orderly stop
-(Ctrl-C, SIGTERM, a process that ended by itself) takes every process along.
+On Linux, a process can request a signal at its parent's death, and become the parent of orphans below it. Elsewhere
+these calls do nothing, and only an orderly stop (Ctrl-C, SIGTERM, a process that ended by itself) stops every process.
 """
 
 import ctypes
@@ -25,9 +24,9 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 def unwind_on_signals() -> None:
     """
-    Let Ctrl-C, SIGTERM and a closed terminal leave every open block in good order.
+    Turn Ctrl-C, SIGTERM and a closed terminal into `SystemExit`, so every open block is left in order.
 
-    A second signal does not cut that short.
+    A second signal does not interrupt that.
     """
     for number in _STOP_SIGNALS:
         signal.signal(number, _unwind)
@@ -35,10 +34,10 @@ def unwind_on_signals() -> None:
 
 def run_guarded(work: Callable[[], int]) -> int:
     """
-    Run `work` in a child process and return its exit status; leave no process of it behind.
+    Run `work` in a child process and return its exit status; stop all its processes.
 
-    Whichever of the two processes is killed, the other one ends everything below it. Ctrl-C is a good
-    end: it is how a stack that serves is stopped, and `make` would report any other status as an error.
+    If one of the two processes is killed, the other one stops everything below it. Ctrl-C is a success, because it is
+    how a serving stack is stopped, and `make` would report any other status as an error.
     """
     child = os.fork()
     if child == 0:
@@ -55,17 +54,17 @@ def run_guarded(work: Callable[[], int]) -> int:
 
 
 def with_death_signal(command: Sequence[str], ending: signal.Signals) -> list[str]:
-    """Return `command` so that it receives `ending` when the thread that starts it ends."""
+    """Return `command`, wrapped to receive `ending` when the thread that starts it ends."""
     setpriv = shutil.which("setpriv") if sys.platform == "linux" else None
     return [setpriv, f"--pdeathsig={ending.name}", "--", *command] if setpriv else list(command)
 
 
 def unprivileged(command: Sequence[str]) -> list[str]:
     """
-    Return `command` so that root runs it as the account `nobody`.
+    Return `command`, wrapped so that root runs it as the account `nobody`.
 
-    PostgreSQL refuses to run as root. The one capability that stays lets it reach
-    programs and data below folders that only root may enter.
+    PostgreSQL refuses to run as root. It keeps one capability, to reach programs and data below folders that only root
+    may enter.
     """
     if os.geteuid() != 0:
         return list(command)
@@ -73,7 +72,7 @@ def unprivileged(command: Sequence[str]) -> list[str]:
         raise RuntimeError("PostgreSQL does not run as root: install setpriv, or use another account.")
     nobody = pwd.getpwnam("nobody")
     identity = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
-    # The secure bit keeps the capability in force for access(), which initdb asks before it starts anything.
+    # The secure bit keeps the capability effective for access(), which initdb calls first.
     reach = [
         "--inh-caps=+dac_override",
         "--ambient-caps=+dac_override",
@@ -83,7 +82,7 @@ def unprivileged(command: Sequence[str]) -> list[str]:
 
 
 def end_descendants(*, patience: float = 10) -> None:
-    """Wait for whatever this process, or an ended child of it, left running; then kill the rest."""
+    """Wait for all remaining descendants; then kill the rest."""
     remaining = psutil.wait_procs(psutil.Process().children(recursive=True), timeout=patience)[1]
     for process in remaining:
         with suppress(psutil.NoSuchProcess):
@@ -106,7 +105,7 @@ def _adopt_orphans() -> None:
 
 
 def _pass_on(number: int, child: int) -> None:
-    """Let the child hear of a signal; of Ctrl-C the terminal tells it, and a second one does no harm."""
+    """Forward a signal to the child; after Ctrl-C it gets a harmless second one."""
     with suppress(ProcessLookupError):
         os.kill(child, number)
 

@@ -39,10 +39,10 @@ class Web(GatewayProcess):
         self._host, self._port, self._processes = host, port, processes
 
     def command(self) -> list[str]:
-        """Return the foreground server; `WEB_THREADS` says how many threads each of its processes has."""
+        """Return the foreground server; `WEB_THREADS` is the number of threads per process."""
         address = ["--host", self._host, "--port", str(self._port)]
         size = ["--workers", str(self._processes), "--http", "1", "--no-ws", "--backpressure", "2048"]
-        # Without it, the server waits for as long as its workers are busy.
+        # Without this limit, the server waits while its workers are busy.
         ending = ["--workers-kill-timeout", "5", "--respawn-failed-workers"]
         logs = ["--log-config", "gateway/server-logging.json"]
         options = ["--interface", self.interface, *address, *size, *ending, *logs]
@@ -64,7 +64,7 @@ class Web(GatewayProcess):
 
 
 class Worker(GatewayProcess):
-    """The Celery worker of every queue; the loops of relay calls want a pool that does not fork."""
+    """The Celery worker of every queue; the relay loops need a pool that does not fork."""
 
     name: ClassVar[str] = "worker"
     queues: ClassVar[str] = "relay,default"
@@ -114,7 +114,7 @@ class DefaultWorker(Worker):
 
 
 class Beat(GatewayProcess):
-    """The Celery clock, which gets only the secrets that it uses, as in production."""
+    """Celery beat, which gets only the secrets that it uses, as in production."""
 
     name: ClassVar[str] = "beat"
 
@@ -122,7 +122,7 @@ class Beat(GatewayProcess):
         super().__init__(log_directory, environment_of("beat", environment))
 
     def command(self) -> list[str]:
-        """Return the foreground clock; its schedule is kept beside its log."""
+        """Return the foreground process; its schedule is kept beside its log."""
         schedule = ["--schedule", str(self.log_path.with_suffix(".schedule")), "--pidfile", ""]
         return [self.python, "-m", "celery", "-A", "gateway", "beat", *schedule, "--loglevel", "INFO"]
 
@@ -132,7 +132,7 @@ class Beat(GatewayProcess):
 
 
 class Eraser(GatewayProcess):
-    """The job that erases people who deleted their accounts; its environment is that of the owner of the tables."""
+    """The job that erases deleted accounts, with the environment of the owner of the tables."""
 
     name: ClassVar[str] = "eraser"
     every_seconds: ClassVar[int] = 10
@@ -145,5 +145,5 @@ class Eraser(GatewayProcess):
         return [self.python, "manage.py", "erase_deleted_accounts", "--every", str(self.every_seconds)]
 
     def answers(self) -> bool:
-        """Nobody waits for it."""
+        """Always True: the start does not wait for it."""
         return True

@@ -13,7 +13,7 @@ class RpcUnreachable(ConnectionError):
 
 
 class RpcFailed(RuntimeError):
-    """The node answered with an error object."""
+    """The node returned an error object."""
 
     def __init__(self, method: str, error: dict[str, Any]) -> None:
         super().__init__(f"{method}: {error.get('message')}")

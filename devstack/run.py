@@ -1,4 +1,4 @@
-"""`python -m devstack run`: the whole service on one machine, from nothing to served."""
+"""`python -m devstack run`: the whole service on one machine."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from devstack.world.profiles import Profile
 
 _WEB_PATIENCE_SECONDS = 600
 _EXTENSION = PROJECT / "devstack/extension/extension.js"
-# What signs or changes something asks first, as an extension does. A real extension goes first.
+# Signing and changes need a confirmation, as in an extension. An installed extension takes precedence.
 _INSTALL = """
 if (!window.lukso) {{
   const ask = async (request) => {{
@@ -46,7 +46,7 @@ if (!window.lukso) {{
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for; a stack for load has data of its own."""
+    """The options of the command line; a stack for load has a separate data folder."""
 
     directory: Path
     once: bool = False
@@ -57,7 +57,7 @@ class Options:
 
     @property
     def stack_file(self) -> Path:
-        """Where the running stack is described."""
+        """The file that describes the running stack."""
         return self.directory / "stack.json"
 
     @property
@@ -67,18 +67,18 @@ class Options:
 
     @property
     def plan(self) -> Plan:
-        """What the stack shall have."""
+        """The content of the stack."""
         return load_plan() if self.load else demo_plan()
 
 
 def run(options: Options) -> int:
-    """Serve until told to stop, or for the length of the journey."""
+    """Serve until a signal, or until the end of the journey."""
     started = time.monotonic()
     port = _port(options)
     echo(f"Starting the development stack; its data is in {options.data}")
     with (
         alone_in(options.directory) if options.load else nullcontext(),
-        # Under load, a node that stands still to save its blocks would be measured instead of the service.
+        # Under load, the pauses of a node that saves its blocks would distort the measurement.
         start_services(options.data, block_time=options.block_time, saves_chain=not options.load) as services,
     ):
         prepared = prepare(services, options.data, options.plan, port=port, block_time=options.block_time)
@@ -95,8 +95,8 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
     if not options.load:
         stand_in = _write_stand_in(options.data / "dev-extension.js", services, prepared.profiles[0])
         prepared.settings.update(stand_in)
-    # To import the service takes each process seconds; one is enough for somebody who tries it out. Under load, the
-    # other half of the processors is for everything else, and more processes would make batches smaller.
+    # Each process takes seconds to import the service, and one is enough to try it out. Under load, half of the cores
+    # are left for the other components, and more processes would make batches smaller.
     web_processes = max(1, (os.cpu_count() or 1) // 2) if options.load else 1
     web = Web(logs, prepared.environment, port=prepared.port, processes=web_processes)
     workers = _workers(logs, prepared.environment, options)
@@ -104,7 +104,7 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
         workers.append(Eraser(logs, prepared.owner_environment))
     processes = [web, *workers]
     try:
-        web.start()  # first: it takes as long to start as the demo data takes to be written
+        web.start()  # first, because its start takes as long as writing the demo data
         with step("database tables and demo data"):
             prepared.seed()
         for process in workers:
@@ -118,7 +118,7 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
         return supervise(
             [*services.servers, *others, *processes], lambda: _play(prepared, options), logs_of=processes
         )
-    except RuntimeError as error:  # before it is silent here
+    except RuntimeError as error:  # before `mute`
         echo_error(f"✗ {error}")
         return 1
     finally:
@@ -128,7 +128,7 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
 
 
 def _write_stand_in(path: Path, services: Services, profile: Profile) -> dict[str, str]:
-    """Write what stands in for a browser extension, with a demo profile's key; return the setting that puts it in."""
+    """Write a stand-in for a browser extension, with a demo profile's key; return the setting that includes it."""
     installed = _INSTALL.format(
         node=json.dumps(services.rpc_url),
         profile=json.dumps(profile.profile_address),
@@ -139,7 +139,7 @@ def _write_stand_in(path: Path, services: Services, profile: Profile) -> dict[st
 
 
 def _workers(logs: Path, environment: dict[str, str], options: Options) -> list[Server]:
-    """Return one worker and a clock, or for load the workers of production."""
+    """Return one worker and beat, or for load the workers of production."""
     kinds = [RelayWorker, DefaultWorker, Beat] if options.load else [Worker, Beat]
     return [kind(logs, environment) for kind in kinds]
 
@@ -159,7 +159,7 @@ def _describe(services: Services, prepared: Prepared, web: Web, options: Options
 
 
 def _play(prepared: Prepared, options: Options) -> int | None:
-    """Make the journey, then let a few generated users subscribe; return None to go on serving."""
+    """Run the journey, then let some generated users subscribe; return None to keep serving."""
     outcome = 0 if options.load else _make_journey(options.stack_file) or _subscribe_some(prepared)
     if options.once:
         return outcome
@@ -174,7 +174,7 @@ def _make_journey(stack_file: Path) -> int:
 
 
 def _subscribe_some(prepared: Prepared) -> int:
-    """Only after the journey: before it, the payment provider's clock can still be moved back."""
+    """Only after the journey, because events stop the provider's clock from being moved back."""
     with step("some generated users pay by card"):
         log, plan = prepared.directory / "log" / "payers.log", prepared.directory / "demo.json"
         try:
@@ -186,7 +186,7 @@ def _subscribe_some(prepared: Prepared) -> int:
 
 
 def _port(options: Options) -> int:
-    """Return the port asked for, else the last run's, so that addresses and tokens stay good, else a free one."""
+    """Return the requested port, else the last run's, so that tokens stay valid, else a free one."""
     if options.port:
         return require_free_port(options.port)
     return free_port(urlsplit(read_json(options.stack_file).get("base_url", "")).port or 0)

@@ -10,7 +10,7 @@ import os
 import gateway.settings
 
 _PREFIX = "DEVSTACK_"
-# One machine is the network address of every caller, and load generators stand for many users.
+# All callers share one network address, and load generators represent many users.
 _UNLIMITED = "60000000/minute"
 
 _service = {name: value for name, value in vars(gateway.settings).items() if name.isupper()}
@@ -24,7 +24,7 @@ globals().update(_service | dict.fromkeys(_rates, _UNLIMITED) | _overridden)
 
 WEBHOOK_ALLOW_HTTP = WEBHOOK_ALLOW_LOOPBACK = True
 if "DEV_EXTENSION_FILE" in _overridden:
-    # The script asks the node from the account page.
+    # The script calls the node from the account page.
     _policy = gateway.settings.CONTENT_SECURITY_POLICY["DIRECTIVES"]
     _policy["connect-src"] = ["'self'", *gateway.settings.CHAIN_RPC_URLS]
 if _seconds := _overridden.get("DATABASE_LOCK_SECONDS"):

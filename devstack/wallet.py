@@ -1,7 +1,7 @@
 """
-A small wallet: one controller key of one profile, speaking to a gateway through the client package.
+A small wallet: one controller key of one profile, using the client package.
 
-It shares no code with the service, so that what both agree on is the protocol.
+It shares no code with the service, only the protocol.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from credit_relay_client import Relay, RelayCall, connect, sign_hash
 from credit_relay_client.schema import Dashboard, Quota
 from devstack.rpc import Rpc
 
-# Far longer than the service asks for where it cannot count requests: a busy machine may fail it several times.
+# Much longer than the service's Retry-After while Redis is away, because a busy machine may fail several times.
 _PATIENCE_SECONDS = 60
 
 
@@ -48,7 +48,7 @@ class Wallet:
 
     @property
     def controller_address(self) -> str:
-        """The address that the profile gave permissions to."""
+        """The controller's address."""
         return str(self.relay.signer.address)
 
     @property
@@ -58,7 +58,7 @@ class Wallet:
         return tokens.access if tokens else ""
 
     def sign_in(self) -> None:
-        """Sign the service's challenge and keep the tokens."""
+        """Sign the service's challenge and store the tokens."""
         self.relay.sign_in(self.profile_address)
 
     def quota(self) -> Quota:
@@ -84,7 +84,7 @@ class Wallet:
         return {"keyManagerAddress": self.key_manager_address, "transaction": transaction}
 
     def execute(self, body: dict[str, Any]) -> str:
-        """Hand in a signed relay call; return the transaction's hash."""
+        """Submit a signed relay call; return the transaction's hash."""
         return str(self._request("POST", "/api/relay/execute", body)["transactionHash"])
 
     def transaction_status(self, transaction_hash: str) -> dict[str, Any]:
@@ -92,11 +92,11 @@ class Wallet:
         return self._request("POST", "/api/relay/transactionStatus", {"transactionHash": transaction_hash})
 
     def dashboard(self) -> Dashboard:
-        """Return what a wallet shows on one page."""
+        """Return the dashboard."""
         return self.relay.dashboard(self.profile_address)
 
     def account(self) -> dict[str, Any]:
-        """Read the account in short."""
+        """Return the account's summary."""
         return self._request("GET", "/api/user/account")
 
     def ad_networks(self) -> list[dict[str, Any]]:
@@ -105,32 +105,32 @@ class Wallet:
         return networks
 
     def check_in_drops(self) -> dict[str, Any]:
-        """Return the ranges of what may drop."""
+        """Return the drop table."""
         return self._request("GET", "/api/user/checkInDrops")
 
     def execute_check_in(self, key: str) -> dict[str, Any]:
-        """Check in; the same key answers the same drop."""
+        """Check in; the same key returns the same drop."""
         return dict(self.relay.check_in(self.profile_address, key))
 
     def check_in_fairness(self) -> dict[str, Any]:
-        """Return promised and public seeds."""
+        """Return the commitments and the revealed seeds."""
         return self._request("GET", "/api/user/checkInFairness")
 
     def create_customer(self) -> dict[str, Any]:
-        """Have a customer made for the profile; return the link to it."""
+        """Create a customer for the profile; return its link."""
         return self._request("POST", "/api/payments/createCustomer", {})
 
     def setup_intent(self) -> str:
-        """Return a client secret to capture a card with."""
+        """Return a client secret for capturing a card."""
         return str(self._request("GET", "/api/payments/getSetupIntent")["clientSecret"])
 
-    def upsert_subscription(self, amount_minor: int, **wishes: Any) -> dict[str, Any]:
-        """Begin or change the monthly subscription; `wishes` are further members of the body."""
-        body = {"subscriptionCost": amount_minor, **wishes}
+    def upsert_subscription(self, amount_minor: int, **options: Any) -> dict[str, Any]:
+        """Create or change the monthly subscription; `options` are further members of the body."""
+        body = {"subscriptionCost": amount_minor, **options}
         return self._request("POST", "/api/payments/upsertSubscription", body)
 
     def cancel_subscription(self, *, immediately: bool) -> dict[str, Any]:
-        """End the subscription, at once or with its running period."""
+        """Cancel the subscription, at once or at the end of its period."""
         path = "/api/payments/cancelSubscription"
         return self._request("DELETE", path, {"cancelImmediately": immediately})
 
@@ -140,5 +140,5 @@ class Wallet:
 
 
 def _number(value: int) -> int | str:
-    """Return a JSON number while every reader keeps it exact, else its decimal text."""
+    """Return a JSON number if every reader keeps it exact, else decimal text."""
     return value if value < 2**53 else str(value)

@@ -1,6 +1,6 @@
 """
-A double of Stripe: one process that speaks Stripe's HTTP API and keeps one test-mode account.
+A double of Stripe: one process that serves Stripe's HTTP API for one test-mode account.
 
-It imports nothing of the gateway and nothing else of the dev stack. `README.md` says what of
-Stripe it models, how to start and control it, and how to add to it.
+It imports nothing of the gateway. `README.md` lists the modelled parts of Stripe and tells how to start, control and
+extend it.
 """

@@ -22,7 +22,7 @@ from stripe_double.scheduler import Scheduler
 
 
 def main() -> None:
-    """Listen until the process is ended."""
+    """Serve until the process is stopped."""
     options = _options()
     account = open_account(options.data)
     if options.webhook_url:
@@ -62,14 +62,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback)")
     parser.add_argument("--port", type=int, required=True, help="port to listen on")
     parser.add_argument("--data", type=Path, required=True, help="folder that keeps the account")
-    parser.add_argument("--secret-key", required=True, help="the account's key, sk_test_…")
-    parser.add_argument("--webhook-url", help="where every event is sent")
-    parser.add_argument("--webhook-secret", help="what signs them, whsec_…")
+    parser.add_argument("--secret-key", required=True, help="the account's secret key, sk_test_…")
+    parser.add_argument("--webhook-url", help="URL of the webhook endpoint")
+    parser.add_argument("--webhook-secret", help="secret of the webhook endpoint, whsec_…")
     options = parser.parse_args()
     if not options.secret_key.startswith("sk_test_"):
         parser.error("--secret-key begins with sk_test_")
     if bool(options.webhook_url) != bool(options.webhook_secret):
-        parser.error("--webhook-url and --webhook-secret come together")
+        parser.error("--webhook-url and --webhook-secret require each other")
     return options
 
 

@@ -19,29 +19,29 @@ def publishable_key(secret_key: str) -> str:
 
 
 class Clock:
-    """Unix time with an offset to the real one, which a restart keeps; it can stand still."""
+    """Unix time with an offset to the real one, kept across restarts; it can be frozen."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._frozen_at: int | None = None
 
     def now(self) -> int:
-        """Return the present second."""
+        """Return the current second."""
         if self._frozen_at is not None:
             return self._frozen_at
         row = self._store.get("_clock", "clock")
         return int(time.time() + (float(row["offset"]) if row else 0))
 
     def freeze_at(self, timestamp: int) -> None:
-        """Stand still until `resume` or `move_to`."""
+        """Freeze until `resume` or `move_to`."""
         self._frozen_at = timestamp
 
     def resume(self) -> None:
-        """Run on as before the freeze."""
+        """Resume with the offset from before the freeze."""
         self._frozen_at = None
 
     def move_to(self, timestamp: int) -> None:
-        """Run on from the timestamp."""
+        """Continue from the timestamp."""
         with self._store.transaction():
             row = self._store.get("_clock", "clock") or self._store.add({"object": "_clock", "id": "clock"})
             row["offset"] = timestamp - time.time() + 0.001
@@ -50,7 +50,7 @@ class Clock:
 
 @dataclass(frozen=True)
 class RequestInfo:
-    """The API request behind the present changes; both None when time alone is behind them."""
+    """The API request that causes the current changes; both None if the scheduler causes them."""
 
     id: str | None = None
     idempotency_key: str | None = None
@@ -58,22 +58,22 @@ class RequestInfo:
 
 @dataclass
 class Account:
-    """The state that every operation works on."""
+    """The state of the account, for every operation."""
 
     store: Store
     clock: Clock
     url: str = ""
     request: RequestInfo = field(default_factory=RequestInfo)
-    wakeup: threading.Event = field(default_factory=threading.Event)  # set when there may be work to do now
+    wakeup: threading.Event = field(default_factory=threading.Event)  # set when work may be due
 
     @property
     def now(self) -> int:
-        """The account's present second."""
+        """The account's current second."""
         return self.clock.now()
 
     @contextmanager
     def transaction(self, request: RequestInfo | None = None) -> Iterator[None]:
-        """Keep all changes of the block or none, and name the request behind them."""
+        """Keep all changes of the block or none, with the request that causes them."""
         with self.store.transaction():
             self.request = request or RequestInfo()
             yield
@@ -95,14 +95,14 @@ class Account:
 
 
 def open_account(directory: Path) -> Account:
-    """Return the account stored in the folder; a new one where there is none."""
+    """Return the account stored in the folder, or a new one."""
     directory.mkdir(parents=True, exist_ok=True)
     store = Store(directory / "account.sqlite3")
     return Account(store=store, clock=Clock(store))
 
 
 def find(account: Account, kind: str, identifier: str, noun: str | None = None) -> Resource:
-    """Return the resource that the path names; 404 where there is none."""
+    """Return the resource named by the path; 404 if it does not exist."""
     resource = account.store.get(kind, identifier)
     if resource is None:
         raise ResourceMissing(noun or kind.replace("_", " "), identifier)
@@ -110,7 +110,7 @@ def find(account: Account, kind: str, identifier: str, noun: str | None = None) 
 
 
 def find_param(account: Account, kind: str, identifier: str, param: str, noun: str | None = None) -> Resource:
-    """Return the resource that a parameter names; 400 where there is none."""
+    """Return the resource named by a parameter; 400 if it does not exist."""
     resource = account.store.get(kind, identifier)
     if resource is None or resource.get("deleted"):
         raise ResourceMissing(noun or kind.replace("_", " "), identifier, param=param, status=400)

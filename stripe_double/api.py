@@ -1,4 +1,4 @@
-"""The API under `/v1`: authorization, idempotency, the operation, the log of requests."""
+"""The API under `/v1`: authorization, idempotency, the operation, the request log."""
 
 import secrets
 import threading
@@ -25,7 +25,7 @@ class RequestLog:
         self._lock = threading.Lock()
 
     def begin(self, request: Request, request_id: str) -> Resource:
-        """Log that the request came."""
+        """Log the request."""
         entry: Resource = {
             "id": request_id,
             "method": request.method,
@@ -41,7 +41,7 @@ class RequestLog:
         return entry
 
     def end(self, entry: Resource, response: Response) -> None:
-        """Log the response; a dropped connection has the status 0."""
+        """Log the response; a dropped connection has status 0."""
         entry["status"] = response.status
         entry["replayed"] = "Idempotent-Replayed" in response.headers
 
@@ -64,7 +64,7 @@ def _params(request: Request) -> Resource:
 
 
 class Api:
-    """Answers requests under `/v1` for the holder of the secret key."""
+    """Answers requests under `/v1` that carry the secret key."""
 
     def __init__(
         self, account: Account, routes: Sequence[Route], secret_key: str, *, faults: Faults, log: RequestLog
@@ -78,7 +78,7 @@ class Api:
         self._responses = IdempotentResponses(account)
 
     def handle(self, request: Request) -> Response:
-        """Return the response; every one carries a request id of its own."""
+        """Return the response, with its own request id."""
         request_id = new_id("req", 14)
         entry = self._log.begin(request, request_id)
         try:

@@ -1,4 +1,4 @@
-"""The client of the control API: moves a running double's time, and injects faults."""
+"""The client of the control API, which moves the time of a running double and injects faults."""
 
 import json
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ _TIMEOUT_SECONDS = 600
 
 
 class ControlError(RuntimeError):
-    """The double refused; the message says why."""
+    """The double rejected the request; the message has the reason."""
 
 
 class Requests(TypedDict, total=False):
-    """Which requests a fault meets: the next `count` (1; None: all) with this method and beginning of a path."""
+    """The requests of a fault: the next `count` (1; None: all) with this method and prefix of the path."""
 
     count: int | None
     method: str | None
@@ -25,7 +25,7 @@ class Requests(TypedDict, total=False):
 
 
 class Webhooks(TypedDict, total=False):
-    """Which webhooks a fault meets: the next `count` (1; None: all) of these event types."""
+    """The webhooks of a fault: the next `count` (1; None: all) of these event types."""
 
     count: int | None
     types: Sequence[str] | None
@@ -70,15 +70,15 @@ class _Connection:
 class _Time(_Connection):
     @property
     def now(self) -> int:
-        """The double's present second."""
+        """The double's current second."""
         return int(self._request("GET", "clock")["now"])
 
     def set_clock(self, timestamp: int) -> None:
-        """Set the time of a double without any event, backwards too."""
+        """Set the time of a double without events, also backwards."""
         self._post("clock", to=timestamp)
 
     def advance(self, seconds: int) -> int:
-        """Let time pass with everything that falls due, webhooks included; return the new time."""
+        """Advance the time and do everything due, webhooks included; return the new time."""
         return int(self._post("advance", seconds=seconds)["now"])
 
     def advance_to(self, timestamp: int) -> int:
@@ -86,22 +86,22 @@ class _Time(_Connection):
         return int(self._post("advance", to=timestamp)["now"])
 
     def settle(self, timeout: float = 30) -> int:
-        """Return once no webhook is due, with the number of those that wait for later or are held."""
+        """Wait until no webhook is due; return the number of later or held ones."""
         return int(self._post("settle", timeout=timeout)["waiting"])
 
     def reset(self) -> None:
-        """Remove everything but the webhook endpoint; the time is the real one again."""
+        """Remove everything but the webhook endpoint, and reset to the real time."""
         self._post("reset")
 
     def clear_faults(self) -> None:
-        """Disturb neither webhooks nor requests any more; held webhooks stay held."""
+        """Remove all faults of webhooks and requests; held webhooks stay held."""
         self._post("deliveries/clear_faults")
         self._post("requests/clear_faults")
 
 
 class _Webhooks(_Connection):
     def set_webhook_endpoint(self, url: str | None, secret: str) -> None:
-        """Send every event to a URL, signed with the secret, or with None nowhere."""
+        """Set the endpoint of all events and its secret; None disables it."""
         self._post("endpoint", url=url, secret=secret)
 
     def deliveries(self, state: str = "pending") -> list[Json]:
@@ -109,11 +109,11 @@ class _Webhooks(_Connection):
         return list(self._request("GET", f"deliveries?state={state}")["deliveries"])
 
     def duplicate(self, times: int = 1, **webhooks: Unpack[Webhooks]) -> None:
-        """Send webhooks `times` times more."""
+        """Send webhooks `times` additional times."""
         self._post("deliveries/duplicate", times=times, **webhooks)
 
     def drop(self, *, reported_as: str = "failed", **webhooks: Unpack[Webhooks]) -> None:
-        """Lose webhooks; Stripe believes them `failed` or `delivered`."""
+        """Drop webhooks; the double records them as `failed` or `delivered`."""
         self._post("deliveries/drop", reported_as=reported_as, **webhooks)
 
     def delay(self, seconds: int, **webhooks: Unpack[Webhooks]) -> None:
@@ -125,16 +125,16 @@ class _Webhooks(_Connection):
         Corrupt webhooks.
 
         `how`: a random `signature`, one changed bit of the `body`, another `secret`, an `old` or a
-        `future` time, a `missing` signature; or, well signed, `livemode` true or another `api_version`.
+        `future` time, a `missing` signature; or, correctly signed, `livemode` true or another `api_version`.
         """
         self._post("deliveries/corrupt", how=how, **webhooks)
 
     def hold(self, *, types: Sequence[str] | None = None) -> None:
-        """Keep webhooks back until `release`."""
+        """Hold webhooks until `release`."""
         self._post("deliveries/hold", types=types)
 
     def release(self, order: Order = "original", *, seed: int | None = None) -> int:
-        """Send what is held: original, reversed, shuffled, or in an order of event ids; return how many."""
+        """Send the held webhooks: original, reversed, shuffled, or by event ids; return their number."""
         return int(self._post("deliveries/release", order=order, seed=seed)["released"])
 
     def replay(
@@ -145,18 +145,18 @@ class _Webhooks(_Connection):
         order: Order = "original",
         seed: int | None = None,
     ) -> int:
-        """Send past events once more; return how many."""
+        """Send past events again; return their number."""
         body = {"types": types, "events": events, "order": order, "seed": seed}
         return int(self._post("deliveries/replay", **body)["replayed"])
 
     def reissue(self, event: str) -> str:
-        """Emit the same event again under a new id, which is returned."""
+        """Emit the same event under a new id; return the id."""
         return str(self._post("events/reissue", event=event)["event"])
 
 
 class _Requests(_Connection):
     def requests(self, method: str | None = None, path: str = "/") -> list[LoggedRequest]:
-        """Return the logged requests whose path begins like this, oldest first."""
+        """Return the logged requests with this prefix of the path, oldest first."""
         entries = [LoggedRequest(**entry) for entry in self._request("GET", "requests")["requests"]]
         return [entry for entry in entries if method in (None, entry.method) and entry.path.startswith(path)]
 
@@ -165,15 +165,15 @@ class _Requests(_Connection):
         self._request("DELETE", "requests")
 
     def fail(self, status: int, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
-        """Answer requests 409, 429 or 500 and do nothing; `saved`: their keys keep answering it."""
+        """Answer requests with 409, 429 or 500 and do nothing; `saved`: save the error under the idempotency key."""
         self._post("requests/fail", status=status, saved=saved, **requests)
 
     def error_after_commit(self, *, saved: bool = False, **requests: Unpack[Requests]) -> None:
-        """Do the work of requests and answer 500; `saved`: their keys keep answering it."""
+        """Commit requests and answer 500; `saved`: save the error under the idempotency key."""
         self._post("requests/error_after_commit", saved=saved, **requests)
 
     def timeout_after_commit(self, seconds: float = 0, **requests: Unpack[Requests]) -> None:
-        """Do the work of requests and, after these seconds, drop the connection."""
+        """Commit requests and, after these seconds, drop the connection."""
         self._post("requests/timeout_after_commit", seconds=seconds, **requests)
 
     def slow(self, seconds: float, **requests: Unpack[Requests]) -> None:
@@ -187,11 +187,11 @@ class _Dashboard(_Connection):
         return self._post("intents/authenticate", intent=intent, succeeds=succeeds)
 
     def change_card(self, payment_method: str, *, decline_code: str | None) -> Json:
-        """Decline the card's charges from now on, or accept them (None)."""
+        """Decline the card's later charges, or accept them (None)."""
         return self._post("cards", payment_method=payment_method, decline_code=decline_code)
 
     def set_status(self, subscription: str, status: str) -> Json:
-        """Have a subscription `trialing` up to the end of its period, or `paused`."""
+        """Set a subscription to `trialing` until the end of its period, or to `paused`."""
         return self._post("subscriptions/set_status", subscription=subscription, status=status)
 
     def pay_out_of_band(self, invoice: str) -> Json:
@@ -215,11 +215,11 @@ class _Dashboard(_Connection):
         return self._post("disputes/withdraw", dispute=dispute)
 
     def reinstate_funds(self, dispute: str) -> Json:
-        """Return the disputed amount."""
+        """Reinstate the disputed amount."""
         return self._post("disputes/reinstate", dispute=dispute)
 
     def close_dispute(self, dispute: str, *, won: bool, reinstate: bool = True) -> Json:
-        """Decide a dispute; a won one returns the amount unless `reinstate` is false."""
+        """Close a dispute; a won one reinstates the amount unless `reinstate` is false."""
         return self._post("disputes/close", dispute=dispute, won=won, reinstate=reinstate)
 
     def refund(self, payment_intent: str, amount: int | None = None) -> Json:
@@ -227,17 +227,17 @@ class _Dashboard(_Connection):
         return self._post("refunds/create", payment_intent=payment_intent, amount=amount)
 
     def fail_refund(self, refund: str) -> Json:
-        """Let a refund fail after all."""
+        """Fail a refund after its success."""
         return self._post("refunds/fail", refund=refund)
 
     def after_retries(self, outcome: str) -> None:
-        """Set what happens to a subscription after the last retry: cancel, unpaid or leave."""
+        """Set the effect of the last failed retry on a subscription: cancel, unpaid or leave."""
         self._post("settings", after_retries=outcome)
 
     def off_session(self, outcome: str) -> None:
-        """Set whether the bank asks for a confirmation (action) or declines for want of one (decline)."""
+        """Set the response to an off-session charge that needs 3-D Secure: `action` or `decline`."""
         self._post("settings", off_session=outcome)
 
 
 class ControlClient(_Time, _Webhooks, _Requests, _Dashboard):
-    """Controls one running double, given its URL and secret key."""
+    """Controls one running double."""

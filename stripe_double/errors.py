@@ -13,7 +13,7 @@ _SERVER_ERRORS = {
 
 
 class StripeError(Exception):
-    """A request that is answered with Stripe's error body."""
+    """An error with Stripe's error body."""
 
     def __init__(self, status: int, type: str, message: str, **members: Any) -> None:
         super().__init__(message)
@@ -26,7 +26,7 @@ class StripeError(Exception):
 
 
 class InvalidRequest(StripeError):
-    """The request is wrong, or cannot be done in the resource's present state."""
+    """The request is invalid, or not possible in the resource's current state."""
 
     def __init__(
         self, message: str, *, code: str | None = None, param: str | None = None, status: int = 400
@@ -35,11 +35,11 @@ class InvalidRequest(StripeError):
 
 
 class InvalidParameters(InvalidRequest):
-    """The parameters do not have the shape of the operation, which therefore never began."""
+    """The parameters are invalid, so the operation has not started."""
 
 
 class ResourceMissing(InvalidRequest):
-    """The request names a resource that does not exist."""
+    """The named resource does not exist."""
 
     def __init__(self, noun: str, identifier: str, *, param: str = "id", status: int = 404) -> None:
         message = f"No such {noun}: '{identifier}'"
@@ -47,7 +47,7 @@ class ResourceMissing(InvalidRequest):
 
 
 class CardError(StripeError):
-    """The card was declined or needs authentication; nothing was done."""
+    """The card was declined or needs authentication; all changes are rolled back."""
 
     def __init__(self, error: Resource) -> None:
         members = {name: value for name, value in error.items() if name not in ("type", "message")}
@@ -55,7 +55,7 @@ class CardError(StripeError):
 
 
 class RecordedCardError(CardError, CommittingError):
-    """Like `CardError`, but the failed attempt stays on record."""
+    """Like `CardError`, but the failed attempt stays recorded."""
 
 
 class IdempotencyError(StripeError):
@@ -66,6 +66,6 @@ class IdempotencyError(StripeError):
 
 
 def server_error(status: int) -> StripeError:
-    """Return the error of Stripe's that has this status: 409, 429 or 500."""
+    """Return Stripe's error with this status: 409, 429 or 500."""
     kind, message, code = _SERVER_ERRORS.get(status, _SERVER_ERRORS[500])
     return StripeError(status, kind, message, code=code)

@@ -8,7 +8,7 @@ from stripe_double.store import Resource, difference, new_id, public
 
 
 def emit(account: Account, type: str, resource: Resource, previous: Resource | None = None) -> None:
-    """Record an event about the resource as it is now; it is delivered once the transaction has ended well."""
+    """Record an event with the resource's current state; deliver it after the transaction commits."""
     data: Resource = {"object": public(resource)}
     if previous is not None:
         data["previous_attributes"] = previous
@@ -31,7 +31,7 @@ def emit(account: Account, type: str, resource: Resource, previous: Resource | N
 
 @contextmanager
 def emit_changes(account: Account, type: str, resource: Resource) -> Iterator[None]:
-    """Record an event if the block changed anything of the resource that is shown."""
+    """Record an event if the block has changed a visible member of the resource."""
     before = public(resource)
     yield
     previous = difference(before, public(resource))
@@ -46,7 +46,7 @@ def record_event(account: Account, event: Resource) -> None:
 
 
 def queue_delivery(account: Account, event: Resource) -> None:
-    """Send the event to the endpoint, if there is one, as soon as the present transaction has ended."""
+    """Send the event to the endpoint, if any, after the current transaction."""
     if account.store.get("_endpoint", "endpoint") is None:
         return
     account.add(
@@ -68,18 +68,18 @@ def queue_delivery(account: Account, event: Resource) -> None:
 
 
 def set_endpoint(account: Account, url: str | None, secret: str) -> None:
-    """Send every event to the URL, signed with the secret, or with None nowhere."""
+    """Set the endpoint of all events and its secret; None disables it."""
     account.store.remove("_endpoint", "endpoint")
     if url is not None:
         account.add({"object": "_endpoint", "id": "endpoint", "url": url, "secret": secret})
 
 
 def undelivered(account: Account) -> list[Resource]:
-    """Return the deliveries that no endpoint has accepted: those still tried and those given up."""
+    """Return the deliveries that no endpoint has accepted: pending and given up."""
     return account.store.all("_delivery") + account.store.all("_given_up")
 
 
 def with_pending_webhooks(account: Account, event: Resource) -> Resource:
-    """Return the event with the number of endpoints that have not accepted it yet."""
+    """Return the event with its number of pending webhooks."""
     pending = sum(delivery["event"] == event["id"] for delivery in undelivered(account))
     return {**event, "pending_webhooks": pending}

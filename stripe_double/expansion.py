@@ -1,4 +1,4 @@
-"""Resources as they are shown: what `expand` asks for filled in, the inner members left out."""
+"""Rendering of resources: `expand` is applied and internal members are removed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,7 +7,7 @@ from stripe_double.account import Account
 from stripe_double.errors import InvalidRequest
 from stripe_double.store import Resource, list_object, public
 
-# The kind of resource whose id a field holds.
+# The kind of resource by the name of a field with its id.
 _REFERENCES = {
     "customer": "customer",
     "default_payment_method": "payment_method",
@@ -33,7 +33,7 @@ _ENDED = ("canceled", "incomplete_expired")
 
 
 def render(account: Account, resource: Resource, expand: list[str]) -> Resource:
-    """Return what is shown of the resource or list."""
+    """Return the rendered resource or list."""
     shown: Resource = public(resource)
     for path in expand:
         names = path.split(".")
@@ -72,7 +72,7 @@ def _not_expandable(path: str) -> InvalidRequest:
 
 
 def _payment_of(account: Account, invoice: Resource) -> Resource | None:
-    """Return the one payment of an invoice that is shown."""
+    """Return the visible payment of an invoice."""
     stored = account.store.get("invoice", invoice["id"]) or {}
     return account.store.get("invoice_payment", stored.get("_payment", ""))
 
@@ -102,7 +102,7 @@ def _refunds(account: Account, charge: Resource) -> Resource:
     return list_object(refunds, f"/v1/charges/{charge['id']}/refunds")
 
 
-# Members that are shown only where they are asked for.
+# Members that are rendered only if expanded.
 _INCLUDABLE: dict[tuple[str, str], Callable[[Account, Resource], Any]] = {
     ("invoice", "payments"): _payments,
     ("invoice", "confirmation_secret"): _confirmation_secret,

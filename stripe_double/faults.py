@@ -1,4 +1,4 @@
-"""Fault injection for the API's clients: responses that fail, are lost or come late."""
+"""Fault injection for API requests: failing, lost or late responses."""
 
 import threading
 from dataclasses import dataclass
@@ -19,32 +19,32 @@ class Fault:
     path: str | None = None
     status: int = 500
     seconds: float = 0
-    saved: bool = False  # the idempotency key keeps answering the error
+    saved: bool = False  # whether the idempotency key saves the error
 
     def matches(self, request: Request) -> bool:
-        """Return whether the fault is for this request; `path` is the beginning of its path."""
+        """Return whether the fault matches this request; `path` is a prefix."""
         return self.method in (None, request.method) and request.path.startswith(self.path or "/v1/")
 
 
 class Faults:
-    """The faults that are still to come; a restart forgets them."""
+    """The pending faults, in memory only."""
 
     def __init__(self) -> None:
         self._faults: list[Fault] = []
         self._lock = threading.Lock()
 
     def add(self, fault: Fault) -> None:
-        """Inject the fault into the matching requests to come."""
+        """Inject the fault into later matching requests."""
         with self._lock:
             self._faults.append(fault)
 
     def clear(self) -> None:
-        """Inject no fault any more."""
+        """Remove all faults."""
         with self._lock:
             self._faults.clear()
 
     def use(self, kind: FaultKind, request: Request) -> Fault | None:
-        """Return the fault of this kind for the request and count its use."""
+        """Return the fault of this kind for the request, and count its use."""
         with self._lock:
             for fault in self._faults:
                 if fault.kind == kind and fault.matches(request):

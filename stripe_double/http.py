@@ -17,7 +17,7 @@ Form = dict[str, Any]
 
 @dataclass(frozen=True)
 class Request:
-    """What a client sent; header names are in lower case."""
+    """A request; header names are in lower case."""
 
     method: str
     path: str
@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Response:
-    """A body as JSON or text; or, with `drop_connection`, no answer at all."""
+    """A body as JSON or text; or, with `drop_connection`, no response."""
 
     status: int
     body: Any
@@ -63,7 +63,7 @@ def error_response(error: StripeError) -> Response:
 
 
 def parse_form(text: str) -> Form:
-    """Return the nested values of `a[b][0]=c`; lists become objects with digits as names."""
+    """Return the nested values of `a[b][0]=c`; lists become objects with indexes as names."""
     form: Form = {}
     for name, value in parse_qsl(text, keep_blank_values=True):
         match = _FIELD_NAME.match(name)
@@ -92,14 +92,14 @@ class _Handler(BaseHTTPRequestHandler):
     application: Application
 
     def do_any(self) -> None:
-        """Answer the request, or drop the connection where the response says so."""
+        """Send the response, or drop the connection."""
         url = urlsplit(self.path)
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, url.path, url.query, headers, body)
         try:
             response = type(self).application(request)
-        except Exception:  # noqa: BLE001 (a bug of the double is answered as 500 and logged)
+        except Exception:  # noqa: BLE001 (logged and answered with 500)
             traceback.print_exc()
             response = error_response(server_error(500))
         if response.drop_connection:
@@ -110,7 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_DELETE = do_any  # noqa: N815 (names of the standard library)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep the log for errors."""
+        """Log only errors."""
 
     def _send(self, response: Response) -> None:
         is_text = isinstance(response.body, str)

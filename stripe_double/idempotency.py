@@ -1,4 +1,4 @@
-"""Idempotency keys: the first response to each is given again for a day."""
+"""Idempotency keys: the first response is repeated for a day."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ _MAX_LENGTH = 255
 
 
 class IdempotentResponses:
-    """The saved responses by key; a key whose request still runs is refused."""
+    """The saved responses by key; a key with a running request is rejected."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
@@ -25,7 +25,7 @@ class IdempotentResponses:
 
     @contextmanager
     def running(self, key: str | None) -> Iterator[None]:
-        """Refuse other requests with the key during the block."""
+        """Reject other requests with the key during the block."""
         if key is None:
             yield
             return
@@ -39,7 +39,7 @@ class IdempotentResponses:
                 self._running.discard(key)
 
     def find(self, request: Request) -> Response | None:
-        """Return the first response to the request's key; refuse a key that was used for another request."""
+        """Return the saved response of the request's key; reject a key of a different request."""
         saved = self._account.store.get(_KIND, request.idempotency_key or "")
         if saved is None or saved["created"] <= self._account.now - _KEPT_SECONDS:
             return None
@@ -58,7 +58,7 @@ class IdempotentResponses:
         return Response(saved["status"], saved["body"], headers)
 
     def save(self, request: Request, response: Response, request_id: str) -> None:
-        """Give this response from now on; call it in the transaction that does the work."""
+        """Save this response; call it in the transaction of the operation."""
         key = request.idempotency_key
         if key is None:
             return

@@ -1,4 +1,4 @@
-"""The pages that Stripe hosts, for a browser: an invoice, the customer portal, and Checkout that captures a card."""
+"""Hosted pages: an invoice, the customer portal, and Checkout in setup mode."""
 
 from collections.abc import Callable
 from html import escape
@@ -24,13 +24,13 @@ padding:0 1rem}}button,select{{font:inherit;padding:.4rem}}[role=alert]{{color:#
 
 
 class HostedPages:
-    """Answers under `/_pages`; everybody who knows the address of a page may use it, as at Stripe."""
+    """Serves `/_pages`; knowing the URL of a page is enough, as at Stripe."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
 
     def handle(self, request: Request) -> Response:
-        """Show the page that the path names, or do what its form asks for."""
+        """Show the page of the path, or process its form."""
         kind, _, identifier = request.path.removeprefix(PREFIX).partition("/")
         page = _PAGES.get(kind)
         if page is None:
@@ -48,7 +48,7 @@ class HostedPages:
 
 
 def _invoice(account: Account, secret: str, form: Resource) -> Response:
-    """An invoice, which can be paid while it is open; `pdf` is the same for reading alone."""
+    """An invoice with a payment form while it is open; `pdf` is without the form."""
     identifier, _, kind = secret.partition(".")
     invoice = next((row for row in account.store.all("invoice") if row.get("_secret") == identifier), None)
     if invoice is None:
@@ -65,7 +65,7 @@ def _invoice(account: Account, secret: str, form: Resource) -> Response:
 
 
 def _checkout(account: Account, secret: str, form: Resource) -> Response:
-    """Checkout in setup mode: the card is captured, and the browser sent back."""
+    """Checkout in setup mode: capture a card and redirect back."""
     identifier, _, step = secret.partition("/")
     session = account.store.get("checkout.session", identifier)
     if session is None or session["expires_at"] < account.now:
@@ -92,7 +92,7 @@ def _checkout(account: Account, secret: str, form: Resource) -> Response:
 
 
 def _portal(account: Account, secret: str, form: Resource) -> Response:
-    """The customer portal: cards, the subscription's end, and the invoices."""
+    """The customer portal: cards, cancellation and invoices."""
     session = account.store.get("billing_portal.session", secret)
     if session is None:
         return _page(404, "Not found", "")
@@ -156,7 +156,7 @@ def _card_form(label: str, more: str = "") -> str:
 
 
 def _onwards(intent: Resource, return_url: str) -> Response:
-    """Send the browser to the challenge that the intent waits for, or where it came from."""
+    """Redirect to the intent's challenge, or back."""
     action = intent["next_action"]
     return _see(action["redirect_to_url"]["url"] if action else return_url)
 

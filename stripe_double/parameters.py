@@ -1,4 +1,4 @@
-"""The types of parameters; a value of another shape is refused by the name of its parameter."""
+"""The types of parameters; errors name the parameter."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Parameter(ABC):
 
 @dataclass
 class String(Parameter):
-    """A text; an empty one unsets the field (None) where that is allowed."""
+    """A text; an empty one unsets the field (None) if that is allowed."""
 
     max_length: int = 5000
     can_unset: bool = False
@@ -87,7 +87,7 @@ class Enum(Parameter):
 
 @dataclass
 class Metadata(Parameter):
-    """Short texts by key; an empty text removes its key, an empty value (None) removes all."""
+    """Metadata: an empty text removes its key, an empty value (None) removes all."""
 
     def read(self, value: Any, param: str) -> dict[str, str] | None:
         if value == "":
@@ -120,7 +120,7 @@ class Array(Parameter):
 
 @dataclass
 class Hash(Parameter):
-    """An object with these fields and no other."""
+    """An object with exactly these fields."""
 
     fields: dict[str, Parameter]
     required: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ class Parameters:
     fields: dict[str, Parameter] = field(default_factory=dict)
 
     def read(self, form: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters by name; those that were not sent are absent."""
+        """Return the parameters in the request by name."""
         return Hash({**self.fields, "expand": Array(String())}, self.required).read(form, "")
 
 

@@ -1,4 +1,4 @@
-"""Routes of the API, those that nearly every resource has, and pages of lists."""
+"""Routes of the API, routes common to most resources, and pagination."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -31,7 +31,7 @@ class Route:
     allows_publishable_key: bool = False
 
     def match(self, method: str, path: str) -> tuple[str, ...] | None:
-        """Return the ids in the path; None when this is a request to another route."""
+        """Return the ids in the path; None if the request does not match."""
         if method != self.method:
             return None
         match = re.fullmatch(re.sub(r"\{\w+\}", r"([^/]+)", self.path), path)
@@ -60,9 +60,9 @@ def list_route(
     path: str, kind: str, *, filters: dict[str, Filter] | None = None, **fields: Parameter
 ) -> Route:
     """
-    Return `GET path`: pages of the kind, filtered by the fields that are sent.
+    Return `GET path`: pages of the kind, filtered by the given fields.
 
-    A field filters by the member of its name, or as `filters` says.
+    A field filters by the member of its name, or by its function in `filters`.
     """
 
     def list_all(account: Account, params: dict[str, Any]) -> Resource:
@@ -80,7 +80,7 @@ def _member_equals(name: str) -> Filter:
 
 
 def paginate(resources: Iterable[Resource], params: dict[str, Any], url: str) -> Resource:
-    """Return the page, newest first, that `limit`, `starting_after`, `ending_before` and `created` ask for."""
+    """Return the page for `limit`, `starting_after`, `ending_before` and `created`, newest first."""
     newest_first = [
         resource
         for resource in reversed(list(resources))

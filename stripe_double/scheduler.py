@@ -1,4 +1,4 @@
-"""Time: what falls due by itself, done in the order in which it is due."""
+"""The scheduler: due work, done in order of time."""
 
 import os
 import threading
@@ -22,7 +22,7 @@ _IDLE_SECONDS = 0.2
 
 @dataclass(frozen=True, order=True)
 class Timer:
-    """When a resource is due; of two due at the same second the one set first goes first."""
+    """When a resource is due; equal times keep the order in which they were set."""
 
     due_at: int
     sequence: int
@@ -43,7 +43,7 @@ class Timers:
         account.store.on_change(self._update)
 
     def first(self) -> Timer | None:
-        """Return the timer that is due first."""
+        """Return the earliest timer."""
         return min(self._timers.values(), default=None)
 
     def _update(self, kind: str, identifier: str, resource: Resource | None) -> None:
@@ -57,7 +57,7 @@ class Timers:
 
 
 class Scheduler:
-    """Runs what is due: by itself as real time passes, or up to a moment on request."""
+    """Runs due work in real time, or up to a given time on request."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
@@ -66,11 +66,11 @@ class Scheduler:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Run with real time from now on, as long as the process lives."""
+        """Run with real time in a thread until the process ends."""
         threading.Thread(target=self._run_forever, name="scheduler", daemon=True).start()
 
     def advance_to(self, timestamp: int) -> None:
-        """Run everything that is due up to the timestamp, webhooks included, and go on from there."""
+        """Run everything due up to the timestamp, webhooks included, and continue from there."""
         with self._lock:
             self._run(timestamp)
             self._account.clock.move_to(max(timestamp, self._account.now))
@@ -90,9 +90,9 @@ class Scheduler:
                 self._account.wakeup.clear()
                 self.run_due()
                 self._advance_test_clocks()
-        except Exception:  # noqa: BLE001 (whatever it is, time stands still)
+        except Exception:  # noqa: BLE001 (ends the process)
             traceback.print_exc()
-            os._exit(1)  # a double whose time stands still would mislead; its end is noticed
+            os._exit(1)  # a double with a frozen scheduler would mislead; its supervisor notices the exit
 
     def _advance_test_clocks(self) -> None:
         target = test_clocks.target_of(self._account)
@@ -108,7 +108,7 @@ class Scheduler:
                 timer = self._timers.first()
                 if timer is None or timer.due_at > until:
                     return
-                self._account.clock.freeze_at(max(timer.due_at, start))  # what is late happens now
+                self._account.clock.freeze_at(max(timer.due_at, start))  # overdue work runs now
                 resource = self._account.store.get(timer.kind, timer.id)
                 if resource is not None and timer.kind in _HANDLERS:
                     _HANDLERS[timer.kind](self._account, resource)

@@ -1,4 +1,4 @@
-"""The account's resources: in memory for reading, in SQLite so that a restart continues."""
+"""The account's resources, in memory and, for restarts, in SQLite."""
 
 import copy
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 # A resource is a JSON object with `object` (its kind) and `id`. Members and kinds that start
-# with `_` belong to the double and are never shown.
+# with `_` are internal and never rendered.
 Resource = dict[str, Any]
 _ALPHABET = string.ascii_letters + string.digits
 _TABLE = """
@@ -25,12 +25,12 @@ ChangeListener = Callable[[str, str, Resource | None], None]
 
 
 def new_id(prefix: str, length: int = 24) -> str:
-    """Return an id that nothing else has."""
+    """Return a unique id."""
     return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(length))}"
 
 
 def public(value: Any) -> Any:
-    """Return a copy of the value without the members that are never shown."""
+    """Return a copy of the value without internal members."""
     if isinstance(value, dict):
         return {key: public(item) for key, item in value.items() if not key.startswith("_")}
     if isinstance(value, list):
@@ -39,7 +39,7 @@ def public(value: Any) -> Any:
 
 
 def difference(before: Resource, after: Resource) -> Resource:
-    """Return the former values of the members that changed, nested as in the resource."""
+    """Return the previous values of changed members, nested as in the resource."""
     changed: Resource = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key), after.get(key)
@@ -55,7 +55,7 @@ def list_object(resources: list[Resource], url: str) -> Resource:
 
 
 def apply_fields(resource: Resource, params: dict[str, Any], names: Collection[str]) -> None:
-    """Set the named members that were sent; `metadata` is merged, an empty value removes its key."""
+    """Set the named members in the request; `metadata` is merged, an empty value removes its key."""
     for name in names:
         if name in params and name != "metadata":
             resource[name] = params[name]
@@ -65,15 +65,15 @@ def apply_fields(resource: Resource, params: dict[str, Any], names: Collection[s
 
 
 class CommittingError(Exception):
-    """An error that leaves a transaction without undoing what was done in it."""
+    """An error that leaves a transaction but commits it."""
 
 
 class Store:
     """
     Resources by kind and id, in the order in which they were created.
 
-    A resource is changed in place: `get` it inside a `transaction`, which writes
-    every change when it ends well and undoes all of them when it does not.
+    A resource is changed in place: `get` it inside a `transaction`, which commits all changes, or rolls them back
+    after an error.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,7 +81,9 @@ class Store:
         self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         self._database.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF; {_TABLE};")
         self._resources: dict[str, dict[str, Resource]] = {}
-        self._originals: dict[tuple[str, str], str | None] = {}  # what this transaction got, as JSON
+        self._originals: dict[
+            tuple[str, str], str | None
+        ] = {}  # the resources read in this transaction, as JSON
         self._depth = 0
         self._writer = 0
         self._listeners: list[ChangeListener] = []
@@ -91,7 +93,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Hold the lock; keep all changes of the block or none. A nested one joins the outer one."""
+        """Hold the lock; commit all changes of the block or none. A nested one joins the outer one."""
         with self.lock:
             self._depth += 1
             self._writer = threading.get_ident()
@@ -109,7 +111,7 @@ class Store:
                 self._depth -= 1
 
     def on_change(self, listener: ChangeListener) -> None:
-        """Call the listener after each committed change; with None for what was removed."""
+        """Call the listener after each committed change; with None for a removed resource."""
         self._listeners.append(listener)
 
     def add(self, resource: Resource) -> Resource:
@@ -120,7 +122,7 @@ class Store:
         return resource
 
     def get(self, kind: str, identifier: str) -> Resource | None:
-        """Return the resource to be read or changed; None where there is none."""
+        """Return the resource, for reading or changing, or None."""
         resource = self._resources.get(kind, {}).get(identifier)
         writing = self._depth > 0 and self._writer == threading.get_ident()
         if resource is not None and writing and (kind, identifier) not in self._originals:
@@ -128,7 +130,7 @@ class Store:
         return resource
 
     def all(self, kind: str) -> list[Resource]:
-        """Return every resource of the kind, oldest first, to be read only."""
+        """Return every resource of the kind, oldest first, for reading only."""
         return list(self._resources.get(kind, {}).values())
 
     def remove(self, kind: str, identifier: str) -> None:
@@ -137,7 +139,7 @@ class Store:
             del self._resources[kind][identifier]
 
     def clear(self) -> None:
-        """Remove everything, at once and for good."""
+        """Remove everything permanently."""
         removed, self._resources, self._originals = self._resources, {}, {}
         self._database.execute("DELETE FROM resources")
         for kind, resources in removed.items():

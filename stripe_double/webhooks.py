@@ -1,4 +1,4 @@
-"""Webhooks: signed, sent at least once, tried again for three days, and disturbed on request."""
+"""Webhooks: signed, sent at least once, retried for three days, with fault injection."""
 
 import hashlib
 import hmac
@@ -28,21 +28,21 @@ FaultAction = Literal["corrupt", "delay", "drop", "duplicate", "hold"]
 
 @dataclass(frozen=True)
 class SignedBody:
-    """What one POST to an endpoint carries."""
+    """The content of a POST to an endpoint."""
 
     body: bytes
     signature: str | None
 
 
 def sign(body: bytes, secret: str, timestamp: int | None = None) -> SignedBody:
-    """Return the body signed as Stripe signs, with the real time unless another is given."""
+    """Return the body with Stripe's signature, by default with the real time."""
     timestamp = int(time.time()) if timestamp is None else timestamp
     digest = hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
     return SignedBody(body, f"t={timestamp},v1={digest}")
 
 
 def corrupt(body: bytes, secret: str, how: str) -> SignedBody:
-    """Return what no endpoint may accept."""
+    """Return a corrupted post."""
     now = int(time.time())
     if how == "old":
         return sign(body, secret, now - _OUTSIDE_TOLERANCE)
@@ -67,13 +67,13 @@ def _flip_one_bit(body: bytes) -> bytes:
 def add_delivery_fault(
     account: Account, action: FaultAction, *, types: list[str] | None, count: int | None, **options: Any
 ) -> Resource:
-    """Disturb the next `count` deliveries of these event types; None means all of them."""
+    """Inject a fault into the next `count` deliveries of these event types; None means all."""
     fault = {"object": "_delivery_fault", "id": new_id("fault"), "action": action, "types": types}
     return account.add({**fault, "remaining": count, **options})
 
 
 def clear_delivery_faults(account: Account, action: FaultAction | None = None) -> None:
-    """Disturb no delivery any more, or not in this way."""
+    """Remove all faults of deliveries, or those of one kind."""
     for fault in account.store.all("_delivery_fault"):
         if action in (None, fault["action"]):
             account.store.remove("_delivery_fault", fault["id"])
@@ -96,7 +96,7 @@ def _use_fault(account: Account, action: FaultAction, event_type: str) -> Resour
 class _Attempt:
     url: str
     posts: list[SignedBody]
-    assumed_status: int = 0  # the response that is recorded where nothing is sent
+    assumed_status: int = 0  # the recorded response of a dropped webhook
 
 
 class WebhookSender:
@@ -188,7 +188,7 @@ def _move(account: Account, delivery: Resource, kind: str) -> None:
 
 
 def _release_draft_invoice(account: Account, delivery: Resource) -> None:
-    """Note that nothing waits for this delivery: a draft is finalized an hour after its `invoice.created`."""
+    """Finalize the draft an hour after this delivery, if it is its `invoice.created`."""
     if delivery["event_type"] != "invoice.created":
         return
     invoice = account.store.get("invoice", delivery["resource"])

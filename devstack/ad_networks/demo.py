@@ -1,5 +1,5 @@
 """
-The ad networks of the demo: all enabled, with secrets and tokens of this start, and AdMob's verifier keys over HTTP.
+The demo's ad networks: all enabled, with new secrets and tokens at each start, and AdMob's verifier keys over HTTP.
 
 `enable_networks` runs in a process with the service's settings.
 """
@@ -20,7 +20,7 @@ from devstack.ad_networks.signing import AD_UNIT, KEY_ID, new_key_pair
 
 @dataclass(frozen=True)
 class VerifierKeys:
-    """Where the list is read, and the private key in PEM that AdMob signs with."""
+    """The URL of the list, and the private key in PEM that AdMob signs with."""
 
     url: str
     private_key: str = field(repr=False)
@@ -28,7 +28,7 @@ class VerifierKeys:
 
 @contextmanager
 def serve_verifier_keys(host: str = "127.0.0.1") -> Iterator[VerifierKeys]:
-    """Serve the list of a new key on a free port for the length of the block."""
+    """Serve the list with a new key on a free port during the block."""
     private, public = new_key_pair()
     content = json.dumps({"keys": [{"keyId": int(KEY_ID), "pem": public}]}).encode()
 
@@ -66,7 +66,7 @@ _RATES = {
     "visit-link": "5",
     "push-report": "4",
 }
-# Required of a network whose signature leaves the amount out, and of one that signs for every publisher.
+# Required for a network whose signature does not cover the amount or is not specific to the publisher.
 _LIMITS: dict[str, dict[str, Any]] = {
     "cpx-research": {
         "allowed_addresses": ["127.0.0.1", "::1"],
@@ -82,8 +82,8 @@ def enable_networks(*, now: datetime) -> dict[str, dict[str, Any]]:
     """
     Enable all networks, fetch AdMob's verifier keys, and return token, secret, rate, kind and hold hours by slug.
 
-    Only the first call enables a network; what staff change later stays. Every call
-    issues new tokens and secrets, and the secrets of the call before stay live.
+    Only the first call enables a network; later changes of staff stay. Every call issues new tokens and secrets; the
+    previous secrets stay valid.
     """
     from earnings.networks import ADAPTERS
     from earnings.services import networks

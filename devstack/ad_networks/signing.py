@@ -1,8 +1,8 @@
 """
-One postback signed as each network signs it, written from the networks' documentation and not from our adapters.
+Signs postbacks as each network does, written from the networks' documentation and not from our adapters.
 
-`secret` is what the network and we share; for AdMob it is the PEM of a P-256 private key
-whose public half the service has as verifier key `KEY_ID`.
+`secret` is the shared secret; for AdMob it is the PEM of a P-256 private key whose public key the service has as
+verifier key `KEY_ID`.
 """
 
 import base64
@@ -25,13 +25,13 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 KEY_ID = "3335741209"
-# The ad unit that shows the videos of AdMob.
+# AdMob's rewarded ad unit.
 AD_UNIT = "2747237135"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reward:
-    """What a network reports: a user earned an amount, or lost it again."""
+    """The content of a postback: a user earned an amount, or it was reversed."""
 
     external_id: str
     user: str
@@ -42,7 +42,7 @@ class Reward:
 
 @dataclass(frozen=True, kw_only=True)
 class SignedPostback:
-    """What is sent: the query, headers, and for visit links the last part of the path."""
+    """A signed request: the query, headers, and for visit links the last segment of the path."""
 
     query: str = ""
     headers: dict[str, str] = field(default_factory=dict)
@@ -116,7 +116,7 @@ def _ayet(reward: Reward, url: str, secret: str) -> SignedPostback:
 
 def _bitlabs(reward: Reward, url: str, secret: str) -> SignedPostback:
     kind = "RECONCILIATION" if reward.is_reversal else "COMPLETE"
-    # Stateful callbacks are off, which leaves the state empty.
+    # Without stateful callbacks the state is empty.
     query = (
         f"uid={reward.user}&tx={reward.external_id}&val={_signed(reward)}&raw=0.25&type={kind}&state=&ref="
     )
@@ -162,12 +162,12 @@ SIGNERS: dict[str, Callable[[Reward, str, str], SignedPostback]] = {
     "theoremreach": _theoremreach,
     "visit-link": _visit,
 }
-# These report no reversals.
+# These networks send no reversals.
 WITHOUT_REVERSALS = frozenset({"admob", "visit-link"})
 
 
 def sign(slug: str, reward: Reward, *, url: str, secret: str) -> SignedPostback:
-    """Return the postback; `url` is the whole address before the query, which some networks sign."""
+    """Return the postback; `url` is the address before the query, which some networks sign."""
     return SIGNERS[slug](reward, url, secret)
 
 

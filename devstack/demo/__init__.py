@@ -1,6 +1,6 @@
 """
-Demo data: generated users with weeks of history, so that staff have something to look at.
+Demo data: generated users with weeks of history, for the admin's pages.
 
-The services of the product write every row, with the time passed in. Where a service uses the
-clock of the database instead, `devstack.demo.clock` moves the rows back afterwards.
+The product's services write every row, with the time passed in. Where a service uses PostgreSQL's clock,
+`devstack.demo.clock` moves the rows back afterwards.
 """

@@ -1,8 +1,8 @@
 """
-Moves rows back in time, for demo data alone.
+Moves rows back in time, only for demo data.
 
-Some columns are filled from the clock of the database, which nobody can pass in. So the rows
-that a service has just written are updated here, past the triggers that keep them from being changed.
+Some columns are filled from PostgreSQL's clock. The rows that a service has just written are updated here, with the
+triggers disabled that forbid updates.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from credits.models import CreditAccount, CreditEntry, CreditHold
 from rewards.models import CashbackEntry, ExperienceEntry, Modifier
 from users.models import User
 
-# The first column tells when a row was written; the others are moved with it.
+# The first column is the row's creation time; the others are moved by the same interval.
 _COLUMNS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (User, ("date_joined",)),
     (CreditAccount, ("created_at",)),
@@ -36,7 +36,7 @@ _COLUMNS: tuple[tuple[Any, tuple[str, ...]], ...] = (
 
 @contextmanager
 def written_at(moment: datetime) -> Iterator[None]:
-    """Let the rows that the block writes look as if they had been written at that moment."""
+    """Backdate the rows that the block writes to this time."""
     started = timezone.now()
     yield
     with transaction.atomic(), connection.cursor() as cursor:

@@ -1,8 +1,7 @@
 """
-A few of the generated people pay by card, at the Stripe double of the stack.
+Some generated users pay by card, at the Stripe double of the stack.
 
-Run as a process of its own beside the running service, whose worker processes the
-webhook events. It may be repeated.
+Runs as a separate process beside the running service, whose worker processes the webhook events. It may be repeated.
 """
 
 import random
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from users.models import User
 
 _VISA, _BROKE = "pm_card_visa", "pm_card_chargeCustomerFail"
-# How each of them pays: card, currency, and what happens afterwards.
+# Card, currency and later events of each payer.
 _STORIES = (
     (_VISA, "usd", "stays"),
     ("pm_card_mastercard", "eur", "stays"),
@@ -93,7 +92,7 @@ def _live_on(user: "User", provider: StripeAccount, story: str) -> None:
 
 
 def _store_failing_event() -> None:
-    """Leave one event that cannot be processed, as its name says: Stripe has no such invoice."""
+    """Send one event that cannot be processed, because its invoice does not exist."""
     from django.utils import timezone
 
     from payments.services import events

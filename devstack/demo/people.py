@@ -1,4 +1,4 @@
-"""Generated users: they earn, check in, relay calls and are looked after by staff, over some weeks."""
+"""Generated users, who earn, check in, relay calls and get adjustments by staff over some weeks."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -32,7 +32,7 @@ from users.services.profiles import user_of_profile
 _DAYS, _STEPS, _ACTIVE = 30, 24, 2
 _RELAYING_STEPS = (12, 18, 22)
 _CALLER_CREDITS, _LARGE_ADJUSTMENTS = 20_000, 3
-# AdMob signs with a key that only the stack's server of verifier keys has.
+# AdMob's private key is not available here.
 _SLUGS = (
     "levelplay", "tapjoy", "adgem", "ayet-studios", "bitlabs", "cpx-research", "theoremreach", "visit-link",
 )  # fmt: skip
@@ -55,7 +55,7 @@ class Person:
     user: User = field(init=False)
 
     def join(self, staff: User, key: str) -> None:
-        """Create the user; who is to relay calls gets credits."""
+        """Create the user; callers get credits."""
         self.user = user_of_profile(profile_address=self.profile_address)
         if self.caller is not None:
             reason = "Demo: credits to relay calls with."
@@ -64,7 +64,7 @@ class Person:
 
 @dataclass
 class Demo:
-    """What happens to the people of a seed. `opened` has the secret and the token of each ad network."""
+    """The history of a seed's users. `opened` has the secret and token of each ad network."""
 
     rng: random.Random
     people: list[Person]
@@ -73,7 +73,7 @@ class Demo:
     _slugs: Iterator[str] = field(default_factory=lambda: cycle(_SLUGS))
 
     def run(self, *, until: datetime) -> None:
-        """Let everything happen in steps, from weeks ago until now."""
+        """Create the history in steps, from weeks ago until now."""
         length = timedelta(days=_DAYS) / _STEPS
         for step in range(_STEPS):
             at = until - length * (_STEPS - step) + length * self.rng.random()
@@ -103,7 +103,7 @@ class Demo:
             relay_calls(callers, overspender=overspender, channel=2 * step, now=at)
 
     def _earn(self, person: Person, at: datetime) -> None:
-        """Send a postback of an ad network: now and then a reversal, or one above the cap."""
+        """Send a postback of an ad network: sometimes a reversal, or one above the cap."""
         if person.last_postback is not None and self.rng.random() < 0.25:
             self._reverse(person, at)
         else:
@@ -170,7 +170,7 @@ class Demo:
         entries.adjust(user=person.user, credits=amount, key=key, actor=self.staff, reason=reason)
 
     def _request_large_adjustments(self) -> None:
-        """Leave requests of a colleague that need the approval of a second person."""
+        """Create requests that wait for the approval of a second person."""
         colleague = User.objects.create_user("colleague", is_staff=True)
         colleague.groups.add(Group.objects.get(name="support"))
         for place, person in enumerate(self.people[:_LARGE_ADJUSTMENTS], 1):
@@ -179,7 +179,7 @@ class Demo:
                 credits=place * 10 * settings.APPROVAL_LIMITS["credits"]["actor"],
                 key=f"demo:large:{person.profile_address}",
                 actor=colleague,
-                reason="Demo: an offer worth this much was never credited.",
+                reason="Demo: an offer was never credited.",
             )
 
     def _identifier(self) -> str:
@@ -198,7 +198,7 @@ def generate_people(
     opened: dict[str, dict[str, Any]],
     now: datetime,
 ) -> bool:
-    """Generate the people of a seed, once per database; `callers` are those of them who relay calls."""
+    """Generate the users of a seed, once per database; `callers` are those who relay calls."""
     rng = random.Random(seed)  # noqa: S311 - nothing here is secret
     generated = [Person(address) for address in addresses_of(seed, people - len(callers))]
     everybody = [*(Person(caller.profile_address, caller) for caller in callers), *generated]
@@ -209,6 +209,6 @@ def generate_people(
 
 
 def addresses_of(seed: str, people: int) -> list[str]:
-    """Return the profile addresses of the people of a seed who relay no calls."""
+    """Return the profile addresses of a seed's users who relay no calls."""
     rng = random.Random(f"addresses {seed}")  # noqa: S311 - nothing here is secret
     return [str(to_checksum_address(rng.randbytes(20))) for _ in range(people)]

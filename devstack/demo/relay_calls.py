@@ -1,4 +1,4 @@
-"""Relay calls of demo users: accepted, sent, mined and settled by the services; a few revert on the chain."""
+"""Relay calls of demo users, accepted, sent, mined and settled by the services; some revert."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from relay.services.sending import broadcasting
 from relay.services.settling import tracking
 from users.models import User
 
-_OVERSPENT_WEI = 6 * ETHER // 10  # of the one that a profile is made with
+_OVERSPENT_WEI = 6 * ETHER // 10  # of a profile's first controller
 
 
 @dataclass(frozen=True)
 class Caller:
-    """A profile on the chain, and the key of the controller that signs for it."""
+    """A profile on the chain, and its controller's key."""
 
     profile_address: str
     key_manager_address: str
@@ -48,8 +48,8 @@ def relay_calls(callers: Mapping[User, Caller], *, overspender: int, channel: in
     """
     Relay two calls of each caller, in two channels from `channel` on, and wait for their settlement.
 
-    The caller at the place `overspender` sends most of the profile's LYX away, twice: neither call fails
-    before the other is mined, so both are accepted and the second one reverts on the chain.
+    The caller with the index `overspender` sends most of the profile's LYX away, twice: neither call fails in the
+    preflight before the other is mined, so both are accepted and the second one reverts.
     """
     for place, (user, caller) in enumerate(callers.items()):
         for number in (channel, channel + 1):

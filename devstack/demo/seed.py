@@ -1,8 +1,7 @@
 """
 Tables and demo data: trusted implementations, relayers, users with credits, staff, ad networks.
 
-Run as a process of its own with the service's settings in the environment; it may be
-repeated on the same database.
+Runs as a separate process with the service's settings in its environment; it may be repeated.
 """
 
 import base64
@@ -26,8 +25,8 @@ def seed(plan: dict[str, Any]) -> None:
     """
     Write what `plan` names: `implementations`, `profiles` and `staff`.
 
-    With a file `seeded`, all ad networks are opened, each role gets a login, and the file describes both.
-    With a `population`, its `people` follow from its `seed`; those who relay calls are its `callers`.
+    With a file `seeded`, all ad networks are enabled, each role gets a login, and both are written to the file.
+    With a `population`, its `seed` determines its `people`; `callers` of them relay calls.
     """
     from relay.services.fleet import relayers
 
@@ -91,7 +90,7 @@ def _employ_by_role(staff: dict[str, str], secret: str) -> dict[str, dict[str, s
     """
     Give every role a login that is named after it, and return all of them.
 
-    They share the password of `staff`, because to hash one takes a third of a second.
+    They share the password of `staff`, because each hash takes a third of a second.
     """
     from django.contrib.auth.models import Group
 

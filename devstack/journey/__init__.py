@@ -1,7 +1,6 @@
 """
-The wallet journey: what a wallet does on its first day, over HTTP alone.
+The wallet journey: a wallet's first day, over HTTP.
 
-Every figure that the service answers is held against the chain's own answer over
-JSON-RPC and against the payment provider's own records; the first difference ends
-the journey with a message that names it.
+The journey compares every figure in the service's responses with the chain, over JSON-RPC, and with the payment
+provider's records. It stops at the first difference with a message.
 """

@@ -1,4 +1,4 @@
-"""The daily check-in: the drop is in its range, takes effect once, and published seeds fit their commitments."""
+"""The daily check-in: its drop is in range and takes effect once; published seeds match their commitments."""
 
 import hashlib
 import secrets
@@ -13,7 +13,7 @@ from devstack.journey.earnings import Earner
 from devstack.wallet import Wallet
 
 Drop = dict[str, Any]
-# How the drop table names the range of a type.
+# The fields of the drop table, by type.
 _RANGES = {
     "BONUS_PUSH_ADS_CREDITS": "BonusCreditsPushAds",
     "BONUS_VIDEO_ADS_CREDITS": "BonusCreditsVideoAd",

@@ -1,4 +1,4 @@
-"""Checks of the journey, and the amounts and months that it chooses."""
+"""Checks of the journey, and its amounts and months."""
 
 import secrets
 import time
@@ -22,7 +22,7 @@ def expect(what: str, actual: object, expected: object) -> None:
 
 
 def until(what: str, read: Callable[[], object], expected: object, *, patience: float) -> None:
-    """Read until the expected value is there; raise `Mismatch` after `patience` seconds."""
+    """Poll until the value is as expected; raise `Mismatch` after `patience` seconds."""
     deadline = time.monotonic() + patience
     while (actual := read()) != expected:
         if time.monotonic() > deadline:
@@ -47,10 +47,10 @@ def some_amount(*, other_than: int = 0) -> int:
 
 
 def months_before(moment: int, months: int) -> int:
-    """Return the latest moment to which so many months can be added without passing `moment`."""
+    """Return the latest time to which this many months can be added without passing `moment`."""
     return int(add_months(datetime.fromtimestamp(moment, UTC), -months).timestamp())
 
 
 def text_of(moment: int) -> str:
-    """Return a time as people write it."""
+    """Return a time as text."""
     return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d %H:%M:%S}"

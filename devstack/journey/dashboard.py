@@ -1,4 +1,4 @@
-"""The wallet's dashboard: what it shows, what an earning must be worth by it, and that its histories add up."""
+"""The wallet's dashboard: its figures, the expected credits of an earning, and its histories."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Dashboard:
 
     @property
     def is_at_the_top(self) -> bool:
-        """Whether no permanent badge follows."""
+        """Whether the top permanent badge is reached."""
         return bool(self.badge["exp_upper_bound"] == _TOP)
 
     @property
@@ -63,7 +63,7 @@ class Dashboard:
         return earnings[0] if earnings else None
 
     def bonus(self, kind: str) -> Fraction:
-        """Return what badges and active modifiers add: to earnings of a kind, or of a cost as credits back."""
+        """Return the bonus of badges and active modifiers on earnings of a kind, or on credits back."""
         field, modifier_type = _BONUSES[kind]
         names = ["permanentBadge"] + ["subscriberBadge"] * self.shown["userInfo"]["isSubscriber"]
         badges = sum((exact(self.shown[name][field]) for name in names), Fraction(0))
@@ -75,12 +75,12 @@ class Dashboard:
         return floor(amount * rate * (1 + self.bonus(kind)))
 
     def growth(self, base: int) -> int:
-        """Return the permanent experience that `base` grows to."""
+        """Return the permanent experience for `base` with all bonuses."""
         return floor(base * exact(self.badge["exp_growth_rate"]))
 
 
 def exact(number: float | str) -> Fraction:
-    """Return a JSON number as the decimal that was written."""
+    """Return a JSON number as an exact decimal."""
     return Fraction(str(number))
 
 
@@ -122,7 +122,7 @@ def _check_rows(wallet: Wallet, earnings: list[JsonObject], calls: list[JsonObje
 
 
 def _walk_back(balance: int, earnings: list[JsonObject], calls: list[JsonObject]) -> int:
-    """Follow both histories back; each row must end with the balance that the next one began with."""
+    """Follow both histories back; each row must end with the next one's initial balance."""
     rest = [list(earnings), [call for call in calls if call["real_cost"]]]
     while any(rest) and not (_is_cut_off(earnings, rest[0]) or _is_cut_off(calls, rest[1])):
         matching = [rows for rows in rest if rows and rows[0]["credits_after"] == balance]

@@ -1,7 +1,7 @@
 """
 Earnings of the journey: signed postbacks of every ad network, repeated, forged, reversed, and imported as a report.
 
-After each of them the dashboard must show exactly what it is worth.
+After each of them the dashboard must show exactly its credits.
 """
 
 import math
@@ -22,7 +22,7 @@ from devstack.journey.dashboard import Dashboard, Manage
 from devstack.wallet import Wallet
 
 _HTTP = urllib3.PoolManager(retries=False, timeout=30)
-# The bodies that these networks document; the others read the status alone.
+# The response bodies that these networks document; the others read only the status.
 _EXPECTED_BODIES = {"levelplay": "{event}:OK", "theoremreach": "1"}
 _REPORT, _FORGED, _REVERSED, _LEVELLED = "push-report", "tapjoy", "ayet-studios", "adgem"
 _FORGERY_STATUS = 403
@@ -30,7 +30,7 @@ _FORGERY_STATUS = 403
 
 @dataclass(frozen=True)
 class PostbackResponse:
-    """How a postback was answered."""
+    """The response to a postback."""
 
     status: int
     body: str
@@ -41,7 +41,7 @@ class PostbackResponse:
 
 @dataclass(frozen=True)
 class Network:
-    """One network: where it sends, what it signs with, and what its unit is worth."""
+    """One network: its URL, its secret and its rate."""
 
     slug: str
     address: str
@@ -51,7 +51,7 @@ class Network:
     hold_hours: int
 
     def post(self, postback: Reward) -> PostbackResponse:
-        """Send a signed postback; the answer must be the one that the network documents."""
+        """Send a signed postback; the response must be the one that the network documents."""
         answer = self.send(self.signed(postback))
         expect(f"the status that {self.slug} is answered", answer.status, 200)
         expected = _EXPECTED_BODIES.get(self.slug, answer.body).replace("{event}", postback.external_id)
@@ -59,18 +59,18 @@ class Network:
         return answer
 
     def signed(self, postback: Reward) -> SignedPostback:
-        """Return the postback as it is sent."""
+        """Return the signed postback."""
         return sign(self.slug, postback, url=self.address, secret=self.secret)
 
     def send(self, sent: SignedPostback) -> PostbackResponse:
-        """Send a request and return its answer, which may be a refusal."""
+        """Send a request and return its response, which may be an error."""
         url = f"{self.address}/{sent.path_token}" if sent.path_token else self.address
         response = _HTTP.request("GET", f"{url}?{sent.query}" if sent.query else url, headers=sent.headers)
         return PostbackResponse(response.status, response.data.decode())
 
 
 def networks_of(stack: dict[str, Any]) -> dict[str, Network]:
-    """Return the networks that a stack's description names, by slug."""
+    """Return the networks in a stack's description, by slug."""
     return {
         slug: Network(
             slug=slug,
@@ -128,7 +128,7 @@ class Earner:
         echo(f"    {amount} × {float(network.rate):g}{raised} = {worth} credits, {outcome}")
 
     def check_earning(self, network: Network, amount: int) -> int:
-        """Check that the dashboard shows an earning, unless it is held; return its credits."""
+        """Check that the dashboard shows an earning unless it is held; return its credits."""
         before = self.dashboard
         worth = before.worth(amount=amount, rate=network.rate, kind=network.kind)
         if network.hold_hours:
@@ -139,14 +139,14 @@ class Earner:
         return worth
 
     def reverse(self, slug: str) -> None:
-        """Send the reversal of a network's last postback, and check that exactly its worth is taken back."""
+        """Send the reversal of a network's last postback, and check that exactly its credits are taken back."""
         answer = self.networks[slug].post(replace(self.postbacks[slug], is_reversal=True))
         worth, experience = self.worth[slug]
         self.check_entry("EARNING_REVERSAL", -worth, experience=-experience)
         echo(f"  ✓ {slug} reverses it and is answered {answer}: {-worth} credits, {-experience} experience")
 
     def check_entry(self, source: str, credits: int, *, experience: int) -> None:
-        """Read the dashboard again: there must be one more entry."""
+        """Read the dashboard again; it must have one more entry."""
         before, self.dashboard = self.dashboard, Dashboard.of(self.wallet)
         expected = {
             "related_user": self.wallet.profile_address,
@@ -160,7 +160,7 @@ class Earner:
         expect("permanentExp", self.dashboard.experience, before.experience + experience)
 
     def check_unchanged(self, what: str) -> None:
-        """Read the dashboard again: it must be the same."""
+        """Read the dashboard again; it must be unchanged."""
         expect(f"the dashboard after {what}", Dashboard.of(self.wallet).shown, self.dashboard.shown)
 
 
@@ -175,7 +175,7 @@ def earn_everywhere(earner: Earner, manage: Manage) -> None:
 
 
 def level_up(earner: Earner) -> None:
-    """Earn what the next permanent badge needs, and check its bonus on the next earning."""
+    """Earn enough for the next permanent badge, and check its bonus on the next earning."""
     before = earner.dashboard
     if before.is_at_the_top:
         echo(f"  ✓ the top badge is reached: {before.experience} experience")
@@ -191,7 +191,7 @@ def level_up(earner: Earner) -> None:
 
 
 def _raised(earner: Earner) -> list[str]:
-    """Return a network of each other kind that a modifier raises now."""
+    """Return one network of each other kind with an active modifier."""
     active = {modifier["modifier_type"] for modifier in earner.dashboard.shown["modifiers"]}
     open_networks = [it for it in earner.networks.values() if it.slug in SIGNERS and not it.hold_hours]
     by_kind = {network.kind: network for network in open_networks}
@@ -210,7 +210,7 @@ def _repeat_postbacks(earner: Earner) -> None:
 
 
 def _send_forged_postback(earner: Earner) -> None:
-    """Send a postback of which one byte was changed on the way."""
+    """Send a postback with one byte changed after signing."""
     network = earner.networks[_FORGED]
     postback = replace(earner.postbacks[_FORGED], external_id=secrets.token_hex(12))
     sent = network.signed(postback)

@@ -1,4 +1,4 @@
-"""Relay calls of the journey: posted, waited for, and compared with what the chain says."""
+"""Relay calls of the journey: sent, waited for, and compared with the chain."""
 
 import math
 import secrets
@@ -35,12 +35,12 @@ class ChainRecord:
 
     @property
     def cost_wei(self) -> int:
-        """What the relayer paid."""
+        """The relayer's cost in wei."""
         return self.gas_used * self.gas_price
 
 
 def read_record(rpc: Rpc, transaction_hash: str) -> ChainRecord:
-    """Return the record of a mined transaction; `LookupError` where the chain has none."""
+    """Return the record of a mined transaction; raise `LookupError` if the chain has none."""
     methods = ("eth_getTransactionByHash", "eth_getTransactionReceipt")
     transaction, receipt = rpc.batch([(method, transaction_hash) for method in methods])
     if receipt is None:
@@ -57,14 +57,14 @@ def read_record(rpc: Rpc, transaction_hash: str) -> ChainRecord:
 
 
 def call_view(rpc: Rpc, answer_type: str, contract: str, signature: str, *arguments: Any) -> Any:
-    """Return the answer of a contract's view function on the latest block."""
+    """Return the result of a contract's view function at the latest block."""
     data = "0x" + calldata(signature, *arguments).hex()
     raw = bytes.fromhex(rpc.call("eth_call", {"to": contract, "data": data}, "latest")[2:])
     return decode([answer_type], raw)[0]
 
 
 def balance(rpc: Rpc, address: str) -> int:
-    """Return the balance in wei on the latest block."""
+    """Return the balance in wei at the latest block."""
     return int(rpc.call("eth_getBalance", address, "latest"), 16)
 
 
@@ -76,7 +76,7 @@ def _payload(data: bytes) -> bytes:
 
 
 def write_data(wallet: Wallet) -> int:
-    """Write some data into the profile, check that it is there; return the credits used."""
+    """Write data to the profile and check it; return the credits used."""
     key, value = secrets.token_bytes(32), secrets.token_bytes(40)
     used = _relay(wallet, "setData", calldata("setData(bytes32,bytes)", key, value))
     data = call_view(wallet.rpc, "bytes", wallet.profile_address, "getData(bytes32)", key)
@@ -85,7 +85,7 @@ def write_data(wallet: Wallet) -> int:
 
 
 def send_money(wallet: Wallet) -> int:
-    """Send a little money to a new address, check that it is there; return the credits used."""
+    """Send some LYX to a new address and check its balance; return the credits used."""
     recipient, wei = to_checksum_address(secrets.token_bytes(20)), secrets.randbelow(10**12) + 1
     payload = calldata("execute(uint256,address,uint256,bytes)", 0, recipient, wei, b"")
     used = _relay(wallet, f"transfer of {wei} wei to {recipient}", payload)
@@ -94,7 +94,7 @@ def send_money(wallet: Wallet) -> int:
 
 
 def _relay(wallet: Wallet, name: str, payload: bytes) -> int:
-    """Execute one call, wait for its end, compare it with the chain; return the credits it used."""
+    """Execute one call, wait for its settlement, compare it with the chain; return the credits used."""
     call = wallet.relay.prepare(wallet.profile_address, payload)
     transaction = call.send()
     transaction_hash = transaction.hash
@@ -123,7 +123,7 @@ def _compare(wallet: Wallet, status: TransactionStatus, record: ChainRecord, pay
 
 
 def check_wrong_signature(wallet: Wallet) -> None:
-    """Post a call that another key signed; it must be refused."""
+    """Send a call signed by another key; the service must reject it."""
     other = replace(wallet, controller_key="0x" + secrets.token_hex(32))
     body = other.signed(calldata("setData(bytes32,bytes)", secrets.token_bytes(32), b"never"))
     try:

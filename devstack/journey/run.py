@@ -1,4 +1,4 @@
-"""The journey as a whole, from the sign-in to the last check of the dashboard."""
+"""The whole journey, from sign-in to the last check of the dashboard."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ _FAILURES = (Mismatch, RelayProblem, RpcFailed, StripeRefused, ControlError, Loo
 
 
 def run_journey(stack_file: Path) -> int:
-    """Make the journey on the stack that the file describes; return 0 if every check passes."""
+    """Run the journey on the stack described by the file; return 0 if every check passes."""
     stack = read_json(stack_file)
     wallet = Wallet.of(stack["profiles"][0], stack["base_url"], Rpc(stack["rpc_url"]))
     provider = StripeAccount(stack["stripe_url"], stack["stripe_secret_key"])
@@ -55,7 +55,7 @@ def _earn_credits(wallet: Wallet, stack: dict[str, Any], manage: Manage) -> None
 
 
 def _manager(data: Path) -> Manage:
-    """Return what runs a management command of the stack and returns its output."""
+    """Return a function that runs a management command and returns its output."""
 
     def manage(*arguments: str) -> str:
         command = [sys.executable, "-m", "devstack", "--data", str(data), "manage", *arguments]

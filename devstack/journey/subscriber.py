@@ -1,4 +1,4 @@
-"""A wallet that subscribes, with checks of each step against the payment provider's own records."""
+"""A wallet that subscribes; each step is compared with the payment provider's records."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _CARD = "pm_card_visa"
 
 @dataclass
 class Subscriber:
-    """A wallet and the credits that its quota must show after all steps so far, within `patience` seconds."""
+    """A wallet, and the credits that its quota must show after all steps so far, within `patience` seconds."""
 
     wallet: Wallet
     provider: StripeAccount
@@ -27,7 +27,7 @@ class Subscriber:
     subscription: str = ""
 
     def create_customer(self) -> None:
-        """Have a customer created, or get the one there is."""
+        """Get or create the customer."""
         link = self.wallet.create_customer()
         expect("walletAddress", link["walletAddress"], self.wallet.profile_address)
         record = self.provider.customer(link["paymentsCustomerId"])
@@ -35,7 +35,7 @@ class Subscriber:
         echo(f"  ✓ customer {record['id']} belongs to {link['walletAddress']}")
 
     def subscribe(self, amount: int) -> None:
-        """Begin a subscription; a card is captured when the service asks for one."""
+        """Create a subscription; capture a card if the service requires one."""
         try:
             answer = self.wallet.upsert_subscription(amount)
         except RelayProblem as refusal:
@@ -50,7 +50,7 @@ class Subscriber:
         echo(f"  ✓ subscribed: {record['id']} at {answer['subscriptionAmount']} a month")
 
     def change(self, amount: int) -> None:
-        """Change the amount from the next period on; this also withdraws a cancellation."""
+        """Change the amount from the next period; this also undoes a cancellation."""
         invoices = self.provider.invoices(self.subscription)
         answer = self.wallet.upsert_subscription(amount)
         expect("the changed subscription", answer["subscriptionId"], self.subscription)
@@ -60,7 +60,7 @@ class Subscriber:
         echo(f"  ✓ changed to {answer['subscriptionAmount']} from the next period on, nothing charged now")
 
     def cancel(self, *, immediately: bool) -> None:
-        """End the subscription, at once or with its period."""
+        """Cancel the subscription, at once or at the end of its period."""
         answer = self.wallet.cancel_subscription(immediately=immediately)
         record = self.provider.subscription(self.subscription)
         expected = {
@@ -77,7 +77,7 @@ class Subscriber:
         """
         Wait for the payout of the `number`th invoice and return its credits.
 
-        `counts` says whether the month is running by the clock of the service.
+        `counts` is whether the period is current by the service's clock.
         """
         worth, period = amount * CREDITS_PER_MAJOR_UNIT // 100, self.period
         self.credits += worth
@@ -91,13 +91,13 @@ class Subscriber:
         return worth
 
     def spend(self, call: Callable[[Wallet], int]) -> None:
-        """Pay a relay call with credits, of which badges and modifiers give a part back."""
+        """Deduct the cost of a relay call and check its cashback."""
         due = exact(self.wallet.account()["cashbackRemainder"])
         cost = call(self.wallet)
         self.credits += self._credits_back(cost, due) - cost
 
     def check_quota(self, *, total: int, reset: int) -> None:
-        """Wait until the service answers this quota."""
+        """Wait until the service's quota has these values."""
         keys = ("quota", "totalQuota", "resetDate")
 
         def read() -> tuple[int, ...]:
@@ -110,12 +110,12 @@ class Subscriber:
 
     @property
     def period(self) -> Period:
-        """The running period at the provider."""
+        """The current period at the provider."""
         item = self.provider.subscription(self.subscription)["items"]["data"][0]
         return Period(item["current_period_start"], item["current_period_end"])
 
     def _credits_back(self, cost: int, due: Fraction) -> int:
-        """Check the credits back of a call on the dashboard; the experience that it gave counts already."""
+        """Check the cashback of a call on the dashboard; its experience is already included."""
         dashboard = Dashboard.of(self.wallet)
         fraction = min(Fraction(1), dashboard.bonus("CREDITS_BACK"))
         returned = floor(due + cost * fraction)

@@ -1,10 +1,9 @@
 """
-The subscriptions of the journey: one that began two months ago, and one that begins today.
+The subscriptions of the journey: one that started two months ago, and one that starts today.
 
-The service uses the real clock, and the provider one that can be moved. So the first
-journey of a stack moves the provider's clock two months back before anything has
-happened there, subscribes, and advances it until both clocks agree. Once that is done,
-the clock is never moved back again.
+The service uses the real clock; the provider's can be moved. The first journey of a stack moves the provider's clock
+two months back before it has any events, subscribes, and advances it until both clocks agree. After that the clock is
+never moved back.
 """
 
 import time
@@ -19,7 +18,7 @@ from devstack.wallet import Wallet
 from stripe_double.client import ControlError
 
 _MONTHS = 2
-# Stripe leaves a renewal's invoice open to changes for an hour before it collects it.
+# Stripe keeps a renewal's invoice as a draft for an hour.
 _UNTIL_COLLECTED = 3_600 + 60
 _NEAR_MIDNIGHT = 120
 _WORTH_WAITING_SECONDS = 2
@@ -28,13 +27,13 @@ _STEADY_READS = 10
 
 def set_clock_back(provider: StripeAccount, *, lead: int) -> bool:
     """
-    Move the provider's clock back so far that two months from there end in `lead` seconds.
+    Move the provider's clock back to a time from which two months end in `lead` seconds.
 
-    Returns False if something has happened at the provider already. If the first month
-    is too short for today's day of the month, they end up to two days ago.
+    Return False if the provider already has events. If the first month is too short for today's day of the month, the
+    two months end up to two days ago.
     """
     moment = months_before(int(time.time()) + lead, _MONTHS)
-    # Two months from the next day might end a day later than computed here.
+    # Two months counted from the next day could end a day later.
     moment -= _NEAR_MIDNIGHT if moment % 86_400 > 86_400 - _NEAR_MIDNIGHT else 0
     try:
         provider.controls.set_clock(moment)
@@ -45,7 +44,7 @@ def set_clock_back(provider: StripeAccount, *, lead: int) -> bool:
 
 
 def subscribe_two_months_ago(subscriber: Subscriber, spend: Callable[[Wallet], int]) -> None:
-    """Subscribe, get the payout, spend, change the amount, renew, cancel with the period, and wait for its end."""
+    """Subscribe, get the payout, spend, change the amount, renew, cancel at period end, and wait for it."""
     provider, first_amount = subscriber.provider, some_amount()
     subscriber.create_customer()
     subscriber.subscribe(first_amount)
@@ -81,7 +80,7 @@ def _check_end(subscriber: Subscriber, worth: int) -> None:
 
 
 def catch_up(subscriber: Subscriber) -> None:
-    """Advance the provider's clock to the real time, and end what an interrupted journey left running."""
+    """Advance the provider's clock to the real time, and cancel the subscription of an interrupted journey."""
     lagged = _follow_real_time(subscriber.provider)
     try:
         subscriber.wallet.cancel_subscription(immediately=True)
@@ -115,7 +114,7 @@ def _steady_credits(wallet: Wallet) -> int:
 
 
 def subscribe_today(subscriber: Subscriber, spend: Callable[[Wallet], int]) -> None:
-    """Subscribe, get the payout, spend, cancel with the period, change the amount instead, and cancel at once."""
+    """Subscribe, get the payout, spend, cancel at period end, undo that by a new amount, and cancel at once."""
     amount = some_amount()
     subscriber.create_customer()
     subscriber.subscribe(amount)

@@ -16,7 +16,7 @@ _BLOCKS_WITH_STATE = 512
 
 
 class Anvil(Server):
-    """One node of chain 4201, without any account whose key is known."""
+    """One node of chain 4201, without anvil's public test accounts."""
 
     name: ClassVar[str] = "anvil"
 
@@ -32,8 +32,8 @@ class Anvil(Server):
         """
         `block_time` in seconds; None mines every transaction at once.
 
-        Without `saves_meanwhile` a node that is killed forgets its blocks: to save them makes it stand still, for 0.4 s
-        after some thousands of transactions.
+        Without `saves_meanwhile`, a killed node loses its blocks. Saving them pauses the node, for 0.4 s after some
+        thousands of transactions.
         """
         super().__init__(directory, log_directory)
         self._host, self._saves_meanwhile = host, saves_meanwhile
@@ -41,7 +41,7 @@ class Anvil(Server):
         self._port = free_port()
 
     def prepare(self) -> None:
-        """Install the node; set a state file aside that a cut-off save left unreadable."""
+        """Install the node; move a truncated state file aside."""
         super().prepare()
         install_toolchain()
         if self._state.exists() and not _is_json(self._state):
@@ -50,8 +50,8 @@ class Anvil(Server):
     def command(self) -> list[str]:
         """Return the foreground server; it saves its state when it stops.
 
-        It remembers the states of the last 512 blocks. By default it would keep all of them, in files outside of
-        `directory` that outlive a kill: gigabytes in a run of the tests.
+        It keeps the states of the last 512 blocks. By default it would keep all, in files outside of `directory` that
+        remain after a kill: gigabytes in a run of the tests.
         """
         place = ["--host", self._host, "--port", str(self._port)]
         chain = ["--chain-id", str(CHAIN_ID), "--gas-limit", str(GAS_LIMIT), "--accounts", "0"]
@@ -69,7 +69,7 @@ class Anvil(Server):
             return False
 
     def mine_a_past(self) -> None:
-        """Mine some empty blocks: of a chain that it loaded, the node knows the state at the newest block alone."""
+        """Mine some empty blocks, because after a restart the node has only the newest block's state."""
         Rpc(self.url).call("anvil_mine", hex(_BLOCKS_TO_LOOK_BACK))
 
     @property

@@ -1,4 +1,4 @@
-"""What a PostgreSQL is restored from: a base backup, and the write-ahead log that it archives as it goes."""
+"""A base backup and WAL archive, to restore a PostgreSQL from."""
 
 import shutil
 import subprocess
@@ -16,12 +16,12 @@ _ARCHIVED = "SELECT last_archived_wal >= %s FROM pg_stat_archiver"
 
 @dataclass(frozen=True)
 class Archive:
-    """A folder of segments of the write-ahead log, beside one base backup."""
+    """A folder of WAL segments, and one base backup."""
 
     directory: Path
 
     def settings(self, *, at_least_every_seconds: int) -> list[str]:
-        """Return the settings with which a server archives here, also when little is written."""
+        """Return the settings with which a server archives here, however little is written."""
         segment = f"{self._segments}/%f"
         return [
             "archive_mode=on",
@@ -30,16 +30,16 @@ class Archive:
         ]
 
     def prepare(self) -> None:
-        """Make the folders, for the account of the server."""
+        """Create the folders for the server's account."""
         self._segments.mkdir(parents=True)
 
     def back_up(self, postgres: Postgres) -> None:
-        """Copy the running server's data; it goes on serving."""
+        """Copy the running server's data; it keeps serving."""
         where = ["-h", str(postgres.socket_directory), "-U", "postgres", "-D", str(self._base)]
         _run(str(BINARIES / "pg_basebackup"), *where, "--checkpoint=fast", "--no-sync")
 
     def close_segment(self, postgres: Postgres) -> None:
-        """Return once everything committed until now is archived."""
+        """Wait until all commits so far are archived."""
         with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
             segment = connection.execute("SELECT pg_walfile_name(pg_switch_wal())").fetchone()
             wait_until(
@@ -49,9 +49,9 @@ class Archive:
 
     def restore(self, postgres: Postgres, *, until: str | None = None) -> None:
         """
-        Put the base backup in the place of a stopped server's data, start it, and replay the archive.
+        Replace a stopped server's data by the base backup, start it, and replay the archive.
 
-        It ends with the last archived segment, or at a moment, such as '2026-11-23 10:00:00+00'.
+        Replay ends with the last archived segment, or at a time such as '2026-11-23 10:00:00+00'.
         """
         shutil.rmtree(postgres.cluster)
         subprocess.run(["cp", "-a", str(self._base), str(postgres.cluster)], check=True)

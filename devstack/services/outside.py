@@ -1,4 +1,4 @@
-"""What a stack has around the service, whether its servers run on one host or on many."""
+"""The servers around the service, on one host or on many."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from devstack.world.world import World
 
 
 class Outside(Protocol):
-    """Addresses of servers, and the contracts on the chain: what the service is configured with."""
+    """Addresses of servers, and contracts on the chain, for the service's settings."""
 
     @property
     def database_url(self) -> str:
@@ -20,11 +20,11 @@ class Outside(Protocol):
 
     @property
     def direct_database_url(self) -> str:
-        """The same, past a pooler."""
+        """The same, bypassing the pooler."""
 
     @property
     def pools_transactions(self) -> bool:
-        """Whether a pooler of transactions stands in front of PostgreSQL."""
+        """Whether PgBouncer pools transactions in front of PostgreSQL."""
 
     @property
     def redis_url(self) -> str:
@@ -51,4 +51,4 @@ class Outside(Protocol):
         """The contracts on the chain."""
 
     def empty_database(self) -> None:
-        """Have a database with all tables and no rows."""
+        """Recreate the database with all tables and no rows."""

@@ -1,7 +1,7 @@
 """
-PgBouncer in front of PostgreSQL, pooling transactions: to try that the service needs no session.
+PgBouncer in front of PostgreSQL in transaction mode, to test that the service depends on no session state.
 
-The program is Debian's: one that is installed, or its packages, fetched by `apt-get` and unpacked beside the data.
+The program is an installed one, or Debian's packages, downloaded by `apt-get` and unpacked into the data folder.
 """
 
 import os
@@ -38,12 +38,12 @@ default_pool_size = 40
 
 
 def is_wanted() -> bool:
-    """Return whether the environment asks for it, as `make test PGBOUNCER=1` does."""
+    """Return whether the environment enables it, as `make test PGBOUNCER=1` does."""
     return os.environ.get("PGBOUNCER", "") not in {"", "0"}
 
 
 class PgBouncer(Server):
-    """A pooler of transactions whose socket is named like that of PostgreSQL, in another folder."""
+    """PgBouncer in transaction mode; its socket has PostgreSQL's name in another folder."""
 
     name: ClassVar[str] = "pgbouncer"
 
@@ -52,7 +52,7 @@ class PgBouncer(Server):
         self._postgres = postgres
 
     def prepare(self) -> None:
-        """Write its settings, and whom it lets in; fetch the program first, if need be."""
+        """Write its settings and users; download the program if needed."""
         super().prepare()
         self._program = pgbouncer_program()
         self.environment = {**os.environ, "LD_LIBRARY_PATH": libraries(DATA / "pgbouncer")}
@@ -68,11 +68,11 @@ class PgBouncer(Server):
         return [str(self._program), str(self.directory / "pgbouncer.ini")]
 
     def launch(self) -> list[str]:
-        """Return the command for an account that is not root's."""
+        """Return the command, run as an account other than root."""
         return unprivileged(super().launch())
 
     def answers(self) -> bool:
-        """Return whether it passes a statement on."""
+        """Return whether it forwards a statement."""
         try:
             psycopg.connect(self.url("postgres"), connect_timeout=2).close()
         except psycopg.OperationalError:
@@ -80,11 +80,11 @@ class PgBouncer(Server):
         return True
 
     def url(self, database: str, *, role: str = APPLICATION_ROLE) -> str:
-        """Return the URL of a database behind it."""
+        """Return the URL of a database through it."""
         return f"postgresql://{role}@/{database}?host={quote(str(self.directory), safe='')}"
 
 
 def pgbouncer_program() -> Path:
-    """Return the installed program, or one that is fetched."""
+    """Return the installed program, or a downloaded one."""
     installed = shutil.which("pgbouncer")
     return Path(installed) if installed else unpacked("pgbouncer", *_PACKAGES) / _PROGRAM

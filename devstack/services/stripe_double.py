@@ -13,12 +13,12 @@ from stripe_double.client import ControlClient
 
 
 class StripeDouble(Server):
-    """One Stripe account; its keys are random, made with its data folder and kept there."""
+    """One Stripe account; its random keys are kept in its data folder."""
 
     name: ClassVar[str] = "stripe"
 
     def __init__(self, directory: Path, log_directory: Path, *, host: str = "127.0.0.1") -> None:
-        """Its events go nowhere until `controls.set_webhook_endpoint` names an address."""
+        """It sends no events before `controls.set_webhook_endpoint`."""
         super().__init__(directory, log_directory, {**os.environ, "PYTHONPATH": str(PROJECT)})
         self._host = host
         self._port = free_port()
@@ -35,7 +35,7 @@ class StripeDouble(Server):
 
     @property
     def url(self) -> str:
-        """The base address to give to Stripe's SDK."""
+        """The base URL for Stripe's SDK."""
         return f"http://{self._host}:{self._port}"
 
     @property
@@ -45,12 +45,12 @@ class StripeDouble(Server):
 
     @property
     def publishable_key(self) -> str:
-        """The key that a browser may have."""
+        """The publishable key."""
         return publishable_key(self.secret_key)
 
     @property
     def webhook_secret(self) -> str:
-        """What signs the events that it sends."""
+        """The webhook secret."""
         return self._keys["webhook_secret"]
 
     @property

@@ -1,4 +1,4 @@
-"""A database with all tables, made once per set of migrations; every stack and every test run begins with a copy."""
+"""A database with all tables, made once per set of migrations; every stack and test run starts with a copy."""
 
 import fcntl
 import hashlib
@@ -29,22 +29,22 @@ _SOURCES = (
 
 
 def copy_template(cluster: Path) -> None:
-    """Make a cluster that has the database `TEMPLATE`."""
+    """Create a cluster with the database `TEMPLATE`."""
     with _locked():
         subprocess.run(["cp", "-a", str(_template()), str(cluster)], check=True)
 
 
 def make_template() -> None:
-    """Make what `copy_template` copies, unless it is there."""
+    """Create the cluster that `copy_template` copies, unless it exists."""
     with _locked():
         _template()
 
 
 def template_key() -> str:
     """
-    Return what the template depends on, as a hash: migrations, SQL functions, grants, and packages.
+    Return a hash of the template's inputs: migrations, SQL functions, grants, packages, and models.
 
-    The models are part of it, because the SQL functions are rendered with names and lists of theirs.
+    The SQL functions are rendered with the models' constants.
     """
     digest = hashlib.sha256()
     for path in sorted({path for pattern in _SOURCES for path in PROJECT.glob(pattern)}):
@@ -70,7 +70,7 @@ def _migrate(folder: Path) -> None:
     with Postgres(folder, folder / "log", durable=False).running() as server:
         server.ensure_application_role()
         server.ensure_database(TEMPLATE)
-        # Tables depend on no secret, so the settings of the tests do.
+        # Tables depend on no secret, so the tests' settings suffice.
         settings = {
             "DJANGO_SETTINGS_MODULE": "tests.settings",
             "DATABASE_URL": server.url(TEMPLATE),

@@ -1,1 +1,1 @@
-"""What stands on the chain: the LUKSO implementations, profiles, and contracts for the tests."""
+"""Contracts on the chain: the LUKSO implementations, profiles, and test contracts."""

@@ -8,7 +8,7 @@ from eth_utils.crypto import keccak
 
 
 def selector(signature: str) -> bytes:
-    """Return the four bytes that name a function such as `initialize(address)`."""
+    """Return the selector of a function such as `initialize(address)`."""
     return bytes(keccak(text=signature)[:4])
 
 
@@ -19,5 +19,5 @@ def calldata(signature: str, *arguments: Any) -> bytes:
 
 
 def pairs(entries: Sequence[tuple[bytes, bytes]]) -> tuple[list[bytes], list[bytes]]:
-    """Return data keys and data values as the two lists that `setDataBatch` takes."""
+    """Return data keys and data values as the two lists of `setDataBatch`."""
     return [key for key, _ in entries], [value for _, value in entries]

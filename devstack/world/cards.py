@@ -1,4 +1,4 @@
-"""Names and pictures that demo profiles show of themselves (LSP-3), whole in the data value, so nothing is served."""
+"""Names and pictures of demo profiles (LSP-3), embedded in the data value, so no server is needed."""
 
 import json
 import struct
@@ -12,7 +12,7 @@ _SIDE = 96
 
 
 def card(name: str, color: tuple[int, int, int]) -> bytes:
-    """Return the data value of a profile of that name, whose picture is a disc of that color."""
+    """Return the data value of a profile with this name, and a disc of this color as picture."""
     picture = _disc(color)
     image = {
         "width": _SIDE,
@@ -21,7 +21,7 @@ def card(name: str, color: tuple[int, int, int]) -> bytes:
         "verification": {"method": "keccak256(bytes)", "data": "0x" + keccak(picture).hex()},
     }
     document = json.dumps({"LSP3Profile": {"name": name, "profileImage": [image]}}).encode()
-    # LSP-2: no identifier, keccak256(bytes), 32 bytes of it, then the address.
+    # LSP-2: zero identifier, keccak256(bytes), its 32 bytes, then the URL.
     head = bytes(2) + keccak(text="keccak256(bytes)")[:4] + (32).to_bytes(2, "big")
     return bytes(head + keccak(document) + _data_url("application/json", document).encode())
 
@@ -31,7 +31,7 @@ def _data_url(kind: str, content: bytes) -> str:
 
 
 def _disc(color: tuple[int, int, int]) -> bytes:
-    """Return a PNG of a palette of two: white, and a disc."""
+    """Return a PNG with two colors: a disc on white."""
     middle, rows = (_SIDE - 1) / 2, []
     for y in range(_SIDE):
         row = [(x - middle) ** 2 + (y - middle) ** 2 < (_SIDE * 0.45) ** 2 for x in range(_SIDE)]

@@ -1,7 +1,5 @@
 """
-Sending transactions to the dev chain and insisting that they succeed.
-
-The contracts that stand once on a LUKSO chain and that every profile points to.
+Sends transactions to the dev chain, and deploys the contracts that exist once on a LUKSO chain.
 """
 
 from collections.abc import Sequence
@@ -19,7 +17,7 @@ Receipt = dict[str, Any]
 
 
 class TransactionReverted(RuntimeError):
-    """A transaction of the deployer failed, or is not mined however often it is sent."""
+    """A transaction of the deployer failed, or was not mined after several attempts."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +30,14 @@ class Call:
     gas: int = 6_000_000
 
 
-# A block that also holds transactions of others may be full; the rest comes in the next one.
+# A block may be full with other transactions; the rest is mined in the next one.
 _MOST_BLOCKS = 10
-# Mining each one as it comes, the node sometimes keeps one of a batch waiting for another that it has mined already.
+# With automine, anvil sometimes keeps a transaction queued behind another one that it has already mined.
 _MOST_TRIES = 3
 
 
 class Deployer:
-    """An account of its own random key that always has money."""
+    """An account with a random key and unlimited LYX."""
 
     def __init__(self, rpc: Rpc, private_key: str) -> None:
         self.rpc = rpc
@@ -53,10 +51,10 @@ class Deployer:
 
     def send(self, calls: Sequence[Call]) -> list[Receipt]:
         """
-        Mine the calls in order, at once and whatever the block time is; return their receipts.
+        Mine the calls in order, independent of the block time; return their receipts.
 
-        A block is mined on demand, so transactions of others that wait in the pool are mined too. What the node holds
-        back, it is made to forget, and gets once more.
+        Blocks are mined on demand, so other pending transactions are mined too. Transactions that stay queued are
+        dropped from the pool and sent again.
         """
         receipts: list[Receipt] = []
         for _ in range(_MOST_TRIES):
@@ -69,10 +67,10 @@ class Deployer:
         )
 
     def _mined(self, calls: Sequence[Call]) -> list[Receipt]:
-        """Send the calls and return the receipts of those that were mined; none of the others can be mined later."""
+        """Send the calls and return the receipts of the mined ones; the others are dropped."""
         self.fund(1_000_000 * ETHER, self.address)
         number = int(self.rpc.call("eth_getTransactionCount", self.address, "latest"), 16)
-        # Of the next block: after `evm_revert` anvil goes on from the base fee of blocks that never were.
+        # Of the pending block, because after `evm_revert` anvil keeps the base fee of the reverted blocks.
         base_fee = self.rpc.call("eth_feeHistory", "0x1", "latest", [])["baseFeePerGas"][-1]
         fee = 4 * int(base_fee, 16) + 10**9
         raws = [self._sign(call, number + index, fee) for index, call in enumerate(calls)]
@@ -83,7 +81,7 @@ class Deployer:
             receipts = self.rpc.batch([("eth_getTransactionReceipt", item) for item in hashes])
             if None not in receipts:
                 break
-        # Account nonces have no gaps, so all after the first that is not mined are not mined either.
+        # Account nonces have no gaps, so no transaction after an unmined one is mined.
         mined = [receipt for receipt in receipts if receipt is not None]
         if len(mined) < len(calls):
             self.rpc.call("anvil_removePoolTransactions", self.address)
@@ -93,7 +91,7 @@ class Deployer:
         return mined
 
     def deploy(self, *codes: bytes) -> list[str]:
-        """Deploy each creation code in one block; return the addresses."""
+        """Deploy these creation codes in one block; return the addresses."""
         receipts = self.send([Call(data=code) for code in codes])
         return [to_checksum_address(receipt["contractAddress"]) for receipt in receipts]
 

@@ -14,7 +14,7 @@ def address_of(private_key: str) -> str:
 
 
 def sign_digest(private_key: str, digest: bytes) -> bytes:
-    """Return the 65 bytes of an Ethereum signature of a digest."""
+    """Return the 65-byte Ethereum signature of a digest."""
     signature = _key(private_key).sign_recoverable(digest, hasher=None)
     return signature[:64] + bytes([27 + signature[64]])
 

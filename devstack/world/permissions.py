@@ -1,4 +1,4 @@
-"""LSP-6: what a controller of a profile may do, and the data keys that say so."""
+"""LSP-6: the permissions of controllers, and their data keys."""
 
 from collections.abc import Iterable
 from enum import IntFlag
@@ -42,7 +42,7 @@ class Permission(IntFlag):
 
 
 ALL_PERMISSIONS = Permission(0x7F3F7F)
-"""Everything that LUKSO's tools call "all": no REENTRANCY and no delegate calls."""
+"""All permissions except REENTRANCY and delegate calls, like "all" in LUKSO's tools."""
 
 
 def permission_entries(
@@ -51,7 +51,7 @@ def permission_entries(
     """
     Return the data keys and values that make these addresses a profile's controllers.
 
-    Each controller is `(address, permissions, allowed calls)`; empty allowed calls set nothing.
+    Each controller is `(address, permissions, allowed calls)`; empty allowed calls are not set.
     """
     entries: list[tuple[bytes, bytes]] = []
     for index, (address, permissions, calls) in enumerate(controllers):

@@ -24,7 +24,7 @@ _BATCH = 50
 
 @dataclass(frozen=True)
 class ControllerPlan:
-    """A controller to be made, with a fresh key unless one is given."""
+    """A planned controller, with a new key unless one is given."""
 
     permissions: Permission = ALL_PERMISSIONS
     allowed_calls: bytes = b""
@@ -33,7 +33,7 @@ class ControllerPlan:
 
 @dataclass(frozen=True)
 class ProfilePlan:
-    """A profile to be made: its controllers, the LYX (in wei) that it holds, and what it shows of itself (LSP-3)."""
+    """A planned profile: its controllers, its LYX (in wei), and its LSP-3 data."""
 
     controllers: Sequence[ControllerPlan] = field(default_factory=lambda: (ControllerPlan(),))
     balance_wei: int = ETHER
@@ -42,7 +42,7 @@ class ProfilePlan:
 
 @dataclass(frozen=True)
 class Controller:
-    """A key that acts for a profile."""
+    """A controller of a profile, with its key."""
 
     address: str
     private_key: str
@@ -51,7 +51,7 @@ class Controller:
 
 @dataclass(frozen=True)
 class Profile:
-    """A Universal Profile, the key manager that owns it, and its controllers."""
+    """A Universal Profile, its key manager and its controllers."""
 
     profile_address: str
     key_manager_address: str
@@ -66,7 +66,7 @@ class Profile:
 def create_profiles(
     deployer: Deployer, implementations: Implementations, plans: Sequence[ProfilePlan]
 ) -> list[Profile]:
-    """Make the profiles in few blocks; return them in the order of the plans."""
+    """Deploy the profiles in few blocks; return them in the order of the plans."""
     receipts: list[Receipt] = []
     for start in range(0, len(plans), _BATCH):
         calls = [_creation(implementations, plan) for plan in plans[start : start + _BATCH]]

@@ -1,7 +1,7 @@
 """
 Test contracts: a target that fails on demand, a false profile, and LUKSO code that a gateway must not trust.
 
-The first two are written as EVM bytecode, since no compiler is part of the stack.
+The first two are written in EVM bytecode, because the stack has no compiler.
 """
 
 import secrets
@@ -31,7 +31,7 @@ _FLAKY = (
     "6000 55 00"  #      24 PUSH1 0  SSTORE  STOP                        flag = not flag
     "5b 6000 6000 fd"  # 28 JUMPDEST  PUSH1 0  PUSH1 0  REVERT
 )
-# It names itself as its own target and owner and says yes to every signature and permission.
+# Its target and owner are itself, and it accepts every signature and permission.
 _IMPOSTOR = (
     "6000 35 60e0 1c"  #    00 PUSH1 0  CALLDATALOAD  PUSH1 e0  SHR      the selector
     "80 63 d4b83992 14"  #  06 DUP1  PUSH4 target()  EQ
@@ -60,14 +60,14 @@ _IMPOSTOR = (
 
 @dataclass(frozen=True)
 class Flaky:
-    """A target that takes any call and any value; once flipped it reverts until flipped again."""
+    """A target that accepts any call and value; after a flip it reverts until the next flip."""
 
     address: str
     deployer: Deployer
 
     @property
     def flip_call(self) -> Call:
-        """The transaction that flips it; anyone may send its like."""
+        """The transaction that flips it, from any account."""
         return Call(self.address, FLIP, gas=100_000)
 
     def flip(self) -> None:
@@ -76,7 +76,7 @@ class Flaky:
 
     @property
     def successes(self) -> int:
-        """How often a call to it has succeeded."""
+        """The number of successful calls."""
         return int(self.deployer.rpc.call("eth_getStorageAt", self.address, "0x1", "latest"), 16)
 
 

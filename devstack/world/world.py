@@ -1,4 +1,4 @@
-"""The contracts of the dev chain, found again after a restart."""
+"""The contracts of the dev chain, kept across restarts."""
 
 import secrets
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ from devstack.world.test_contracts import (
 
 @dataclass(frozen=True)
 class World:
-    """The contracts of the chain, and the account that deploys more."""
+    """The contracts of the chain, and the deployer of more."""
 
     deployer: Deployer
     implementations: Implementations
 
     @property
     def identity(self) -> str:
-        """The deployer's address, which is random: another one means that the chain was started anew."""
+        """The deployer's random address, which identifies the chain."""
         return self.deployer.address
 
     def create_profiles(self, *plans: ProfilePlan) -> list[Profile]:
-        """Make profiles with the given controllers, in few blocks; return them in the same order."""
+        """Deploy profiles with the given controllers in few blocks; return them in the same order."""
         return create_profiles(self.deployer, self.implementations, plans)
 
     def fund(self, wei: int, *addresses: str) -> None:
@@ -40,7 +40,7 @@ class World:
         self.deployer.fund(wei, *addresses)
 
     def deploy_flaky(self) -> Flaky:
-        """Deploy a target that fails while it is flipped."""
+        """Deploy a target that reverts while it is flipped."""
         return deploy_flaky(self.deployer)
 
     def deploy_impostor(self) -> str:
@@ -58,9 +58,9 @@ class World:
 
 def load_world(rpc: Rpc, path: Path) -> World:
     """
-    Return the contracts that are saved in `path`, or deploy them on a chain that lacks them.
+    Return the contracts saved in `path`; deploy them if the chain lacks them.
 
-    The deployer's key is random, so no other chain has code at the saved addresses.
+    The deployer's key is random, so other chains have no code at the saved addresses.
     """
     saved = read_json(path)
     if saved and _exist(rpc, saved["implementations"].values()):

@@ -1,1 +1,1 @@
-"""Stripe Billing: customers, subscriptions and invoices, and what it does with them by itself."""
+"""Stripe Billing: customers, subscriptions, invoices, and their scheduled changes."""

@@ -1,4 +1,4 @@
-"""Collecting open invoices, with retries, and what the outcome means for their subscriptions."""
+"""Collecting open invoices, with retries, and the effect on their subscriptions."""
 
 from stripe_double.account import Account
 from stripe_double.billing.invoicing import void_invoice
@@ -27,8 +27,8 @@ def collect_invoice(
     """
     Try to collect an open invoice; return the status of its payment intent afterwards.
 
-    An invoice with nothing due is paid at once. Without any card the attempt fails as a declined
-    one does. Only the first attempt and `scheduled` ones count for the schedule of retries.
+    An invoice with nothing due is paid at once. Without a card the attempt fails like a declined one. Only the first
+    attempt and `scheduled` ones count for the retry schedule.
     """
     intent = payment_intent_of(account, invoice)
     counted = count_attempt(invoice, scheduled=scheduled)
@@ -43,7 +43,7 @@ def collect_invoice(
 
 
 def count_attempt(invoice: Resource, *, scheduled: bool = False) -> bool:
-    """Record an attempt to pay; say whether it counts for the schedule of retries."""
+    """Record a payment attempt; return whether it counts for the retry schedule."""
     counted = scheduled or not invoice["attempted"]
     invoice["attempted"] = True
     invoice["attempt_count"] += counted
@@ -51,7 +51,7 @@ def count_attempt(invoice: Resource, *, scheduled: bool = False) -> bool:
 
 
 def apply_payment_status(account: Account, invoice: Resource, status: str, *, counted: bool = False) -> None:
-    """Update the invoice and its subscription after the payment intent has reached this status."""
+    """Update the invoice and its subscription for this status of the payment intent."""
     if status == "succeeded":
         mark_payment_paid(account, invoice, invoice["amount_due"])
         invoice["amount_paid"] = invoice["amount_due"]
@@ -77,7 +77,7 @@ def mark_paid(account: Account, invoice: Resource, *, off_stripe: int = 0) -> No
 
 
 def payment_method_for(account: Account, invoice: Resource) -> str | None:
-    """Return the card that pays: the invoice's own, else the subscription's, else the customer's."""
+    """Return the card to charge: the invoice's own, else the subscription's, else the customer's."""
     customer = invoice["customer"]
     own = _if_attached(account, invoice["default_payment_method"], customer)
     return own or default_payment_method(account, customer, subscription_of(account, invoice))
@@ -97,7 +97,7 @@ def subscription_of(account: Account, invoice: Resource) -> Resource | None:
 
 
 def void_and_update_subscription(account: Account, invoice: Resource) -> None:
-    """Void the invoice: this ends a subscription that never was active, and makes another one active again."""
+    """Void the invoice: this ends an incomplete subscription, and makes a past-due one active again."""
     void_invoice(account, invoice)
     subscription = _live_subscription_of(account, invoice)
     if subscription is None or subscription["latest_invoice"] != invoice["id"]:
@@ -116,7 +116,7 @@ def cancel_subscription(
     ended_at: int | None = None,
     details: Resource | None = None,
 ) -> None:
-    """End the subscription; its drafts and open invoices are no longer collected automatically."""
+    """End the subscription and stop the automatic collection of its drafts and open invoices."""
     subscription = account.store.get("subscription", identifier)
     if subscription is None or subscription["status"] in ENDED_STATUSES:
         return
@@ -129,7 +129,7 @@ def cancel_subscription(
 
 
 def expire_subscription(account: Account, identifier: str) -> None:
-    """End a subscription whose first invoice was never paid; that invoice is voided."""
+    """End a subscription whose first invoice was never paid, and void that invoice."""
     subscription = account.store.get("subscription", identifier)
     if subscription is None or subscription["status"] != "incomplete":
         return
@@ -139,7 +139,7 @@ def expire_subscription(account: Account, identifier: str) -> None:
 
 
 def stop_collecting(account: Account, invoice: Resource) -> None:
-    """Neither finalize nor collect the invoice automatically any more."""
+    """Stop finalizing and collecting the invoice automatically."""
     with emit_changes(account, "invoice.updated", invoice):
         invoice.update(auto_advance=False, next_payment_attempt=None, automatically_finalizes_at=None)
 

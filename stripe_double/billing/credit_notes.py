@@ -1,4 +1,4 @@
-"""Credit notes, which the control API issues."""
+"""Credit notes, issued by the control API."""
 
 from stripe_double.account import Account
 from stripe_double.billing.collection import mark_paid
@@ -16,10 +16,10 @@ _TOTALS = ("amount", "subtotal", "subtotal_excluding_tax", "total", "total_exclu
 
 def create_credit_note(account: Account, invoice: Resource, amount: int | None) -> Resource:
     """
-    Issue a credit note over the amount, or over all that is left of the invoice.
+    Issue a credit note over the amount, or over the rest of the invoice.
 
-    It lowers the amount due of an open invoice, which is paid where nothing is left; of a
-    paid invoice it goes to the customer's balance.
+    It lowers the amount due of an open invoice, which is paid if nothing is left; for a paid invoice it is added to the
+    customer's balance.
     """
     is_open = invoice["status"] == "open"
     credited = invoice["post_payment_credit_notes_amount"]

@@ -33,7 +33,7 @@ _NULL = (
 
 
 def create(account: Account, params: dict[str, Any]) -> Resource:
-    """Create a customer, with a card if one is named."""
+    """Create a customer, with a card if one is given."""
     customer = account.add(_new_customer(account.now))
     _apply(account, customer, params)
     if "test_clock" in params:
@@ -55,7 +55,7 @@ def update(account: Account, params: dict[str, Any], identifier: str) -> Resourc
 
 
 def list_all(account: Account, params: dict[str, Any]) -> Resource:
-    """Return a page of customers without the deleted ones, and those of test clocks only where one is named."""
+    """Return a page of customers, without deleted ones; customers of test clocks only with `test_clock`."""
     customers = [
         customer
         for customer in account.store.all("customer")
@@ -67,7 +67,7 @@ def list_all(account: Account, params: dict[str, Any]) -> Resource:
 
 
 def delete(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
-    """Delete a customer for good; its subscriptions end at once."""
+    """Delete a customer permanently; its subscriptions end at once."""
     customer = find_existing(account, identifier)
     for subscription in account.store.all("subscription"):
         if subscription["customer"] == identifier:

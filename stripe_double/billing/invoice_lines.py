@@ -9,17 +9,17 @@ Period = tuple[int, int]
 
 
 def period_of(item: Resource) -> Period:
-    """Return the present period of a subscription item."""
+    """Return the current period of a subscription item."""
     return item["current_period_start"], item["current_period_end"]
 
 
 def period_lines(account: Account, subscription: Resource) -> list[Resource]:
-    """Return the lines that bill every item of a subscription for its present period."""
+    """Return the lines that bill every item of a subscription for its current period."""
     return [_period_line(account, subscription, item) for item in subscription["items"]["data"]]
 
 
 def proration_lines(now: int, subscription: Resource, before: list[Resource]) -> list[Resource]:
-    """Return the lines that credit the rest of the period as it was, and charge it as it is."""
+    """Return proration lines: a credit at the old price and a charge at the new one for the rest of the period."""
     old = {item["id"]: item for item in before}
     new = {item["id"]: item for item in subscription["items"]["data"]}
     changed = [
@@ -33,7 +33,7 @@ def proration_lines(now: int, subscription: Resource, before: list[Resource]) ->
 
 
 def invoice_item_line(account: Account, amount: int, currency: str) -> Resource:
-    """Return the line of an item that was sold outside of subscriptions."""
+    """Return the line of an item outside of subscriptions."""
     parent = {"invoice_item": new_id("ii"), "proration": False, "proration_details": {"credited_items": None}}
     return {
         **_new_line(amount, currency, "Invoice item", (account.now, account.now)),

@@ -1,4 +1,4 @@
-"""The life of an invoice: created as a draft, finalized, voided."""
+"""The states of an invoice: draft, finalized, void."""
 
 from stripe_double.account import Account, find_param
 from stripe_double.billing.invoice_lines import Period
@@ -71,7 +71,7 @@ def create_invoice(
 
 
 def finalization_due_at(account: Account, invoice: Resource) -> int | None:
-    """Return when a draft is finalized: an hour after its webhook was delivered, at the latest after 72 hours."""
+    """Return when to finalize a draft: an hour after its webhook was delivered, at the latest after 72 hours."""
     if invoice["status"] != "draft" or not invoice["auto_advance"]:
         return None
     for delivery in undelivered(account):
@@ -81,7 +81,7 @@ def finalization_due_at(account: Account, invoice: Resource) -> int | None:
 
 
 def finalize_invoice(account: Account, invoice: Resource) -> None:
-    """Finalize a draft: it gets its number, applies the customer's balance, and can be paid."""
+    """Finalize a draft: assign its number, apply the customer's balance, and make it payable."""
     if invoice["status"] != "draft":
         message = "This invoice is already finalized, you can't re-finalize a non-draft invoice."
         raise InvalidRequest(message)
@@ -105,7 +105,7 @@ def finalize_invoice(account: Account, invoice: Resource) -> None:
 
 
 def void_invoice(account: Account, invoice: Resource) -> None:
-    """Void an invoice, which is owed no longer."""
+    """Void an invoice."""
     if invoice["status"] not in ("open", "uncollectible"):
         message = f"You can only pass in open invoices. This invoice isn't open: it is {invoice['status']}."
         raise InvalidRequest(message)
@@ -120,7 +120,7 @@ def _apply_balance(invoice: Resource, customer: Resource) -> None:
     invoice["starting_balance"] = customer["balance"]
     below_minimum = 0 < owed < MINIMUM_CHARGES[invoice["currency"]]
     due = 0 if below_minimum else max(0, owed)
-    # What is below the minimum charge stays owed; what exceeds the total stays the customer's credit.
+    # A rest below the minimum charge stays owed; a credit above the total stays on the balance.
     customer["balance"] = invoice["ending_balance"] = owed - due
     invoice["amount_due"] = invoice["amount_remaining"] = due
 

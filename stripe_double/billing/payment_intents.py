@@ -1,4 +1,4 @@
-"""Payment intents and invoice payments: always those of an invoice."""
+"""Payment intents and invoice payments, only of invoices."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _PAYMENTS_PATH = "/v1/invoice_payments"
 
 
 def retrieve(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Return a payment intent; a client secret that is sent must be its own."""
+    """Return a payment intent; a client secret in the request must match."""
     intent = find(account, "payment_intent", identifier, noun="payment_intent")
     if params.get("client_secret", intent["client_secret"]) != intent["client_secret"]:
         raise InvalidRequest(

@@ -1,4 +1,4 @@
-"""How an invoice is paid: its invoice payment, and the payment intent behind that."""
+"""The payment of an invoice: its invoice payment and payment intent."""
 
 from stripe_double.account import Account
 from stripe_double.events import emit
@@ -17,7 +17,7 @@ _NULL = (
 
 
 def create_payment(account: Account, invoice: Resource) -> None:
-    """Create the payment of an invoice, which waits for a payment method."""
+    """Create the payment of an invoice, which requires a payment method."""
     intent = account.add(_new_payment_intent(account, invoice))
     emit(account, "payment_intent.created", intent)
     payment = account.add(
@@ -45,13 +45,13 @@ def invoice_of(account: Account, intent: Resource) -> Resource | None:
 
 
 def payment_intent_of(account: Account, invoice: Resource) -> Resource | None:
-    """Return the intent that collects the invoice; None where nothing is to be collected."""
+    """Return the intent that collects the invoice; None if nothing is due."""
     payment = _payment_of(account, invoice)
     return payment and account.store.get("payment_intent", payment["payment"]["payment_intent"])
 
 
 def change_amount(account: Account, invoice: Resource, amount: int) -> None:
-    """Collect this amount instead."""
+    """Change the amount to collect."""
     payment, intent = _payment_of(account, invoice), payment_intent_of(account, invoice)
     if payment is not None and intent is not None:
         payment["amount_requested"] = intent["amount"] = amount
@@ -67,7 +67,7 @@ def mark_payment_paid(account: Account, invoice: Resource, amount: int) -> None:
 
 
 def cancel_payment(account: Account, invoice: Resource, reason: str) -> None:
-    """Cancel the payment of the invoice and its intent; what has ended stays as it is."""
+    """Cancel the payment of the invoice and its intent, unless they have ended."""
     payment, intent = _payment_of(account, invoice), payment_intent_of(account, invoice)
     if payment is not None and payment["status"] == "open":
         payment["status"] = "canceled"
@@ -82,7 +82,7 @@ def cancel_payment(account: Account, invoice: Resource, reason: str) -> None:
 def attempt_payment(
     account: Account, intent: Resource, method: Resource, *, off_session: bool, return_url: str | None = None
 ) -> str:
-    """Try to collect with the card; return the intent's status after it."""
+    """Charge the card; return the intent's status afterwards."""
     intent["payment_method"] = method["id"]
     if requires_authentication(method, off_session=off_session):
         if off_session and account.setting("off_session", "action") == "decline":
@@ -95,7 +95,7 @@ def attempt_payment(
 
 
 def complete_challenge(account: Account, intent: Resource, *, succeeds: bool) -> str:
-    """Go on after the 3-D Secure challenge; return the intent's status after it."""
+    """Continue after the 3-D Secure challenge; return the intent's status afterwards."""
     intent["next_action"] = None
     method = account.store.get("payment_method", intent["payment_method"])
     if succeeds and method is not None:

@@ -1,4 +1,4 @@
-"""The periods of a subscription, and its renewal at the end of each."""
+"""The periods of a subscription and their renewals."""
 
 import calendar
 from datetime import UTC, datetime, timedelta
@@ -19,7 +19,7 @@ def period_start(anchor: int, interval: str, interval_count: int, number: int) -
     """
     Return when period `number` begins; periods are numbered from 0 at the anchor.
 
-    Each is counted from the anchor, so that a short month does not shorten the months after it.
+    Each is counted from the anchor, so a short month does not change the day of later ones.
     """
     start = datetime.fromtimestamp(anchor, UTC)
     if interval in _DAYS:
@@ -28,14 +28,14 @@ def period_start(anchor: int, interval: str, interval_count: int, number: int) -
 
 
 def renews_at(subscription: Resource) -> int | None:
-    """Return when the present period ends; None for a subscription that is not renewed."""
+    """Return when the current period ends; None for a subscription that is not renewed."""
     if subscription["status"] not in _RENEWED_STATUSES:
         return None
     return int(subscription["items"]["data"][0]["current_period_end"])
 
 
 def renew(account: Account, subscription: Resource) -> None:
-    """Begin the next period and invoice it; or end a subscription that is canceled at period end."""
+    """Start and invoice the next period, or end a subscription that is canceled at period end."""
     period = period_of(subscription["items"]["data"][0])
     if subscription["cancel_at"] is not None:
         reason = "cancellation_requested"
@@ -58,7 +58,7 @@ def renew(account: Account, subscription: Resource) -> None:
 
 
 def reset_anchor(account: Account, subscription: Resource) -> None:
-    """Begin a new period now, and count all later ones from here."""
+    """Start a new period now and move the anchor here."""
     subscription.update(billing_cycle_anchor=account.now, _period=-1)
     _begin_next_period(subscription)
 
@@ -76,7 +76,7 @@ def _begin_next_period(subscription: Resource) -> None:
 
 
 def add_months(start: datetime, months: int) -> datetime:
-    """Return the same day so many months later, or the last one of a month that is shorter."""
+    """Return the same day this many months later, or the last day of a shorter month."""
     years, month = divmod(start.month - 1 + months, 12)
     year = start.year + years
     last_day = calendar.monthrange(year, month + 1)[1]

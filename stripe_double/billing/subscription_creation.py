@@ -24,7 +24,7 @@ _NULL = (
 
 
 def create_subscription(account: Account, customer: Resource, params: dict[str, Any]) -> Resource:
-    """Create the subscription with its first invoice, and collect it as `payment_behavior` says."""
+    """Create the subscription with its first invoice, and collect it according to `payment_behavior`."""
     subscription = _new_subscription(account, customer["id"], params)
     subscription["test_clock"] = customer["test_clock"]
     _require_one_currency(account, customer, subscription["currency"])

@@ -12,7 +12,7 @@ from stripe_double.store import Resource, apply_fields, new_id
 def new_item(
     account: Account, subscription: str, params: dict[str, Any], period: Period, param: str
 ) -> Resource:
-    """Return an item with the price that the parameters name or describe."""
+    """Return an item with the given `price` or `price_data`."""
     price = _price(account, params, param)
     if price is None:
         missing = f"{param}[price]"
@@ -62,7 +62,7 @@ def updated_items(account: Account, subscription: Resource, entries: list[dict[s
 
 
 def require_compatible(items: list[Resource], currency: str, recurring: Resource) -> None:
-    """Refuse items that cannot be billed together."""
+    """Reject items that cannot be billed together."""
     if not items:
         raise InvalidRequest("A subscription must have at least one active plan.", param="items")
     for number, item in enumerate(items):

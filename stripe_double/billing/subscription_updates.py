@@ -1,4 +1,4 @@
-"""Updates of a subscription, prorated and invoiced where they change what it costs."""
+"""Updates of a subscription, with prorations and invoices if its price changes."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _ALLOWED = {
 
 
 def update_subscription(account: Account, subscription: Resource, params: dict[str, Any]) -> None:
-    """Change what the subscription's status allows; anything else is refused."""
+    """Apply the update if the subscription's status allows it."""
     allowed = _ALLOWED.get(subscription["status"])
     if allowed is not None and params.keys() - allowed - {"expand"}:
         names = " and ".join(sorted(allowed))
@@ -47,12 +47,12 @@ def update_subscription(account: Account, subscription: Resource, params: dict[s
 
 
 def _cancel_at(account: Account, subscription: Resource, params: dict[str, Any]) -> None:
-    """Set or remove the date of the end, as Stripe's portal does. The double knows ends of periods alone."""
+    """Set or unset `cancel_at`, as Stripe's portal does; only the end of the period is supported."""
     if "cancel_at_period_end" in params:
         raise InvalidRequest("You may only specify one of these parameters: cancel_at, cancel_at_period_end.")
     cancel_at = params["cancel_at"]
     if cancel_at not in (None, subscription["items"]["data"][0]["current_period_end"]):
-        raise InvalidRequest("This double ends a subscription with its running period.", param="cancel_at")
+        raise InvalidRequest("This double supports only the end of the current period.", param="cancel_at")
     _cancel_at_period_end(account, subscription, cancel=cancel_at is not None)
     subscription["cancel_at_period_end"] = False
 

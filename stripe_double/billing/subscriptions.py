@@ -68,7 +68,7 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
 
 
 def list_all(account: Account, params: dict[str, Any]) -> Resource:
-    """Return a page of subscriptions; canceled ones only when the status asks for them."""
+    """Return a page of subscriptions; canceled ones only if `status` includes them."""
     subscriptions = [
         subscription
         for subscription in account.store.all("subscription")

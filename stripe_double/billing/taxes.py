@@ -1,4 +1,4 @@
-"""Automatic tax: one rate for every place, on the lines of an invoice and on the invoice."""
+"""Automatic tax: one rate for every location, on invoices and their lines."""
 
 from stripe_double.errors import InvalidRequest
 from stripe_double.store import Resource
@@ -8,7 +8,7 @@ _TAX_RATE = "txr_1DoubleStandardRate"
 
 
 def require_location(customer: Resource) -> None:
-    """Refuse a customer who may live anywhere."""
+    """Reject a customer without a location."""
     if not (customer["address"] or {}).get("country"):
         raise InvalidRequest(
             "The customer's location isn't recognized. Set a valid customer address in order to automatically "
@@ -18,7 +18,7 @@ def require_location(customer: Resource) -> None:
 
 
 def add_taxes(invoice: Resource, items: list[Resource]) -> None:
-    """Tax the lines by the behaviour of their prices; what is not decided there comes on top."""
+    """Tax the lines by the `tax_behavior` of their prices; by default exclusive."""
     behaviours = {item["id"]: item["price"]["tax_behavior"] for item in items}
     totals = {"inclusive": 0, "exclusive": 0}
     for line in invoice["lines"]["data"]:

@@ -1,8 +1,8 @@
 """
-Test clocks: the time of some customers. The double has one time for everybody.
+Test clocks. The double has one time for all customers.
 
-So a clock shows that time, whatever it was created for; to advance one is to let time pass for the account, by itself
-and after the answer, as at Stripe.
+A clock shows the account's time, whatever `frozen_time` it was created with. Advancing a clock advances the account's
+time, asynchronously as at Stripe.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ from stripe_double.store import Resource, new_id
 KIND = "test_helpers.test_clock"
 _PATH = "/v1/test_helpers/test_clocks"
 _MONTH = 30 * 86_400
-# What Stripe allows at once: two intervals of the shortest subscription.
+# Stripe's limit: two intervals of the shortest subscription.
 _LONGEST_SECONDS = 2 * 366 * 86_400
 
 
@@ -42,19 +42,19 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
 
 
 def retrieve(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
-    """Return a clock as it is now."""
+    """Return a clock with the current time."""
     return _shown(account, find(account, KIND, identifier, "test clock"))
 
 
 def advance(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Let time pass up to `frozen_time`; the clock is `ready` again once everything on the way is done."""
+    """Advance to `frozen_time`; the clock is `ready` again once everything due is done."""
     clock = find(account, KIND, identifier, "test clock")
     target = params["frozen_time"]
     if clock["status"] != "ready":
         raise InvalidRequest("Test clock advancement underway - cannot perform modifications", status=429)
     if not account.now - 1 <= target <= account.now + _LONGEST_SECONDS:
         raise InvalidRequest(
-            "The frozen time must be later than the clock's, and not too far.", param="frozen_time"
+            "The frozen time must be after the clock's, and within the limit.", param="frozen_time"
         )
     clock.update(status="advancing", status_details={"advancing": {"target_frozen_time": target}})
     account.wakeup.set()
@@ -73,7 +73,7 @@ def delete(account: Account, _params: dict[str, Any], identifier: str) -> Resour
 
 
 def target_of(account: Account) -> int | None:
-    """Return up to when the clocks that advance let time pass; None where none does."""
+    """Return the target time of advancing clocks; None if there are none."""
     targets = [
         clock["status_details"]["advancing"]["target_frozen_time"]
         for clock in account.store.all(KIND)
@@ -83,7 +83,7 @@ def target_of(account: Account) -> int | None:
 
 
 def arrive(account: Account) -> None:
-    """Have every clock that was advanced ready again."""
+    """Mark every advancing clock as ready."""
     for row in account.store.all(KIND):
         clock = account.store.get(KIND, row["id"]) or row
         if clock["status"] == "advancing":

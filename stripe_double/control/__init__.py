@@ -1,1 +1,1 @@
-"""The control API under `/_control`: time, faults, and what happens outside of the API."""
+"""The control API under `/_control`: time, faults, and events outside of Stripe's API."""

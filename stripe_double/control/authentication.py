@@ -20,12 +20,12 @@ _FORM = """<form method="post"><button name="outcome" value="complete">Complete<
 
 
 def find_intent(account: Account, identifier: str) -> Resource | None:
-    """Return the setup or payment intent; None where there is none."""
+    """Return the setup or payment intent, or None."""
     return account.store.get(_KINDS.get(identifier.split("_")[0], ""), identifier)
 
 
 def authenticate(account: Account, intent: Resource, *, succeeds: bool) -> None:
-    """Go on with the intent after its challenge."""
+    """Continue the intent after its challenge."""
     if intent["status"] != "requires_action":
         raise InvalidRequest(f"This intent requires no authentication: it is {intent['status']}.")
     if intent["object"] == "setup_intent":
@@ -38,13 +38,13 @@ def authenticate(account: Account, intent: Resource, *, succeeds: bool) -> None:
 
 
 class AuthenticationPage:
-    """The page that `next_action` sends the browser to; the client secret opens it."""
+    """The page of a challenge, which `next_action` links to; its URL contains the client secret."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
 
     def handle(self, request: Request) -> Response:
-        """Show the challenge, take its outcome, and send the browser to the return URL."""
+        """Show the challenge, read its outcome, and redirect to the return URL."""
         with self._account.transaction():
             intent = find_intent(self._account, request.path.removeprefix(PREFIX))
             if intent is None or intent["client_secret"] != request.query_params.get("client_secret"):

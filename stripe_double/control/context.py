@@ -1,4 +1,4 @@
-"""What a control works on, and how it reads its JSON body."""
+"""The context of controls, and reading of their JSON bodies."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from stripe_double.store import Resource
 
 @dataclass(frozen=True)
 class Context:
-    """Everything that a control may change."""
+    """The state that a control may change."""
 
     account: Account
     scheduler: Scheduler
@@ -28,7 +28,7 @@ Controls = dict[tuple[str, str], Control]
 
 
 def find_in_body(context: Context, kind: str, body: Body) -> Resource:
-    """Return the resource that the body names by its kind."""
+    """Return the resource of this kind named in the body."""
     identifier = required(body, kind)
     resource = context.account.store.get(kind, identifier)
     if resource is None:
@@ -37,7 +37,7 @@ def find_in_body(context: Context, kind: str, body: Body) -> Resource:
 
 
 def required(body: Body, name: str) -> Any:
-    """Return a value that the body must have."""
+    """Return a required value of the body."""
     if name not in body:
         raise InvalidParameters(f"Missing: {name}", code="parameter_missing", param=name)
     return body[name]

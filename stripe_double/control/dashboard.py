@@ -1,4 +1,4 @@
-"""Controls of what happens outside of the API: at the dashboard, at banks, and with cards."""
+"""Controls of events outside of Stripe's API: at the dashboard, at banks, and with cards."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def authenticate_intent(context: Context, body: Body) -> Any:
 
 
 def change_card(context: Context, body: Body) -> Any:
-    """Decline the card's charges with `decline_code` from now on; None accepts them."""
+    """Decline the card's later charges with `decline_code`; None accepts them."""
     method = find_in_body(context, "payment_method", body)
     method["_card"]["changes"]["charge_decline"] = required(body, "decline_code")
     return public(method)
@@ -37,8 +37,8 @@ def change_settings(context: Context, body: Body) -> Any:
     """
     Change the account's settings.
 
-    `after_retries` is cancel, unpaid or leave; `off_session` is action or decline: what becomes of a payment
-    without its card holder that wants a confirmation.
+    `after_retries` is cancel, unpaid or leave; `off_session`, for off-session charges that need 3-D Secure, is action
+    or decline.
     """
     for name, value in body.items():
         if value not in _SETTINGS.get(name, ()):
@@ -48,11 +48,11 @@ def change_settings(context: Context, body: Body) -> Any:
 
 
 def set_status(context: Context, body: Body) -> Any:
-    """Give a subscription a trial up to the end of its period, or pause it, as staff do by hand."""
+    """Set a subscription to `trialing` until the end of its period, or to `paused`."""
     subscription = find_in_body(context, "subscription", body)
     status = required(body, "status")
     if status not in ("trialing", "paused"):
-        raise InvalidRequest("Only trialing and paused are set by hand.")
+        raise InvalidRequest("Only trialing and paused can be set.")
     with emit_changes(context.account, "customer.subscription.updated", subscription):
         end = subscription["items"]["data"][0]["current_period_end"]
         subscription["status"] = status
@@ -86,7 +86,7 @@ def invoice_item(context: Context, body: Body) -> Any:
 
 
 def credit_invoice(context: Context, body: Body) -> Any:
-    """Issue a credit note for an invoice, over all that is left unless an amount is given."""
+    """Issue a credit note for an invoice, by default over the rest."""
     invoice = find_in_body(context, "invoice", body)
     return public(create_credit_note(context.account, invoice, body.get("amount")))
 
@@ -109,14 +109,14 @@ def withdraw_funds(context: Context, body: Body) -> Any:
 
 
 def reinstate_funds(context: Context, body: Body) -> Any:
-    """Return the disputed amount."""
+    """Reinstate the disputed amount."""
     dispute = find_in_body(context, "dispute", body)
     disputes.reinstate_funds(context.account, dispute)
     return public(dispute)
 
 
 def close_dispute(context: Context, body: Body) -> Any:
-    """Decide a dispute: `won` or lost; a won one returns the amount unless `reinstate` is false."""
+    """Close a dispute as `won` or lost; a won one reinstates the amount unless `reinstate` is false."""
     dispute = find_in_body(context, "dispute", body)
     won, reinstate = bool(required(body, "won")), body.get("reinstate", True)
     disputes.close_dispute(context.account, dispute, won=won, reinstate=reinstate)
@@ -130,7 +130,7 @@ def create_refund(context: Context, body: Body) -> Any:
 
 
 def fail_refund(context: Context, body: Body) -> Any:
-    """Let a refund fail after all."""
+    """Fail a refund after its success."""
     refund = find_in_body(context, "refund", body)
     reason = body.get("reason", "lost_or_stolen_card")
     refunds.fail_refund(context.account, refund, reason=reason)

@@ -1,4 +1,4 @@
-"""Controls of webhooks and requests: seeing, disturbing and repeating them."""
+"""Controls of webhooks and requests: read, fault, replay."""
 
 import random
 from typing import Any
@@ -20,29 +20,29 @@ def list_deliveries(context: Context, body: Body) -> Any:
 
 
 def set_webhook_endpoint(context: Context, body: Body) -> Any:
-    """Send every event to a URL, signed with a secret, or with no URL nowhere."""
+    """Set the endpoint of all events and its secret; without a URL, disable it."""
     with context.account.transaction():
         set_endpoint(context.account, body.get("url"), required(body, "secret"))
     return {}
 
 
 def duplicate(context: Context, body: Body) -> Any:
-    """Send the next webhooks several times over."""
+    """Send the next webhooks several times."""
     return _add_delivery_fault(context, body, "duplicate", times=int(body.get("times", 1)))
 
 
 def drop(context: Context, body: Body) -> Any:
-    """Lose the next webhooks; Stripe believes them `failed` or, as `reported_as` says, `delivered`."""
+    """Drop the next webhooks and record them as `reported_as`: `failed` or `delivered`."""
     return _add_delivery_fault(context, body, "drop", reported_as=body.get("reported_as", "failed"))
 
 
 def delay(context: Context, body: Body) -> Any:
-    """Send the next webhooks this many seconds later."""
+    """Delay the next webhooks by this many seconds."""
     return _add_delivery_fault(context, body, "delay", seconds=int(required(body, "seconds")))
 
 
 def corrupt(context: Context, body: Body) -> Any:
-    """Corrupt the signature of the next webhooks, or what it covers."""
+    """Corrupt the signature or the signed content of the next webhooks."""
     how = body.get("how", "signature")
     if how not in CORRUPTIONS:
         raise InvalidParameters(f"how must be one of {', '.join(CORRUPTIONS)}", param="how")
@@ -50,12 +50,12 @@ def corrupt(context: Context, body: Body) -> Any:
 
 
 def hold(context: Context, body: Body) -> Any:
-    """Keep webhooks back until they are released."""
+    """Hold webhooks until they are released."""
     return _add_delivery_fault(context, {"count": None, **body}, "hold")
 
 
 def release(context: Context, body: Body) -> Any:
-    """Send what is held: in its order, `reversed`, `shuffled`, or in an order of event ids."""
+    """Send the held webhooks: in order, `reversed`, `shuffled`, or by event ids."""
     account = context.account
     with account.transaction():
         clear_delivery_faults(account, "hold")
@@ -68,14 +68,14 @@ def release(context: Context, body: Body) -> Any:
 
 
 def clear_webhook_faults(context: Context, _body: Body) -> Any:
-    """Disturb no webhook any more; what is held stays held."""
+    """Remove all faults of webhooks; held ones stay held."""
     with context.account.transaction():
         clear_delivery_faults(context.account)
     return {}
 
 
 def replay(context: Context, body: Body) -> Any:
-    """Send past events once more, all of them or only some types or ids."""
+    """Send past events again, optionally only some types or ids."""
     account = context.account
     types, ids = body.get("types"), body.get("events")
     with account.transaction():
@@ -91,7 +91,7 @@ def replay(context: Context, body: Body) -> Any:
 
 
 def reissue(context: Context, body: Body) -> Any:
-    """Emit the same event again under a new id."""
+    """Emit the same event under a new id."""
     with context.account.transaction():
         event = find_in_body(context, "event", body)
         copy = {**event, "id": new_id("evt"), "created": context.account.now}
@@ -112,7 +112,7 @@ def clear_requests(context: Context, _body: Body) -> Any:
 
 
 def clear_request_faults(context: Context, _body: Body) -> Any:
-    """Inject no fault into requests any more."""
+    """Remove all faults of requests."""
     context.faults.clear()
     return {}
 

@@ -1,4 +1,4 @@
-"""Requests to the control API, and its controls of time."""
+"""The control API's server, and its controls of time."""
 
 import json
 import secrets
@@ -16,7 +16,7 @@ _SETTLE_SECONDS = 30.0
 
 
 class ControlServer:
-    """Answers requests under `/_control`, JSON in and out, for the holder of the secret key."""
+    """Answers JSON requests under `/_control` that carry the secret key."""
 
     def __init__(self, context: Context, secret_key: str) -> None:
         self._context = context
@@ -46,29 +46,29 @@ class ControlServer:
 
 
 def get_clock(context: Context, _body: Body) -> Any:
-    """Return the account's present second."""
+    """Return the account's current second."""
     return {"now": context.account.now}
 
 
 def set_clock(context: Context, body: Body) -> Any:
-    """Set the time of an account without any event, backwards too."""
+    """Set the time of an account without events, also backwards."""
     if context.account.store.all("event"):
-        raise InvalidRequest("Time goes back only before anything has happened; reset first.")
+        raise InvalidRequest("The time can be moved back only before the first event; reset first.")
     context.account.clock.move_to(int(body["to"]))
     return {"now": context.account.now}
 
 
 def advance(context: Context, body: Body) -> Any:
-    """Let time pass; return when everything that fell due is done and every due webhook was tried."""
+    """Advance the time; return after everything due is done and every due webhook was tried."""
     target = int(body["to"]) if "to" in body else context.account.now + int(body["seconds"])
     if target < context.account.now:
-        raise InvalidRequest(f"Time does not go back: {target} is before {context.account.now}.")
+        raise InvalidRequest(f"The time cannot be moved back: {target} is before {context.account.now}.")
     context.scheduler.advance_to(target)
     return {"now": context.account.now}
 
 
 def settle(context: Context, body: Body) -> Any:
-    """Return once no webhook is due; how many wait for later or are held is in the response."""
+    """Wait until no webhook is due; return the number of later or held ones."""
     deadline = time.monotonic() + float(body.get("timeout", _SETTLE_SECONDS))
     store = context.account.store
     while any(
@@ -82,7 +82,7 @@ def settle(context: Context, body: Body) -> Any:
 
 
 def reset(context: Context, _body: Body) -> Any:
-    """Remove everything but the webhook endpoint, the clock's offset too."""
+    """Remove everything but the webhook endpoint, and reset the clock."""
     store = context.account.store
     with store.transaction():
         endpoints = store.all("_endpoint")

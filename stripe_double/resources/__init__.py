@@ -1,1 +1,1 @@
-"""The resources that know nothing of subscriptions and invoices: their behaviour and their routes."""
+"""The resources that do not depend on Billing, with their routes."""

@@ -1,4 +1,4 @@
-"""Stripe's test cards: what the bank behind each of them answers."""
+"""Stripe's test cards and the responses of their banks."""
 
 from dataclasses import dataclass, replace
 
@@ -8,7 +8,7 @@ from stripe_double.store import Resource
 
 @dataclass(frozen=True)
 class Card:
-    """One test card; the declines are Stripe's decline codes."""
+    """One test card, with Stripe's decline codes."""
 
     last4: str = "4242"
     brand: str = "visa"
@@ -68,7 +68,7 @@ _CODES_AND_MESSAGES = {
 
 
 def card_of(payment_method: Resource) -> Card:
-    """Return the card behind a payment method, as its bank behaves now."""
+    """Return the card of a payment method, with the current behaviour of its bank."""
     card = payment_method["_card"]
     return replace(CARDS[card["name"]], **card["changes"])
 
@@ -82,7 +82,7 @@ def requires_authentication(payment_method: Resource, *, off_session: bool) -> b
 
 
 def next_action(account: Account, intent: Resource, return_url: str | None) -> Resource:
-    """Return where the browser goes: to the challenge and back, or wherever Stripe's SDK leads it."""
+    """Return the `next_action`: a redirect to the challenge, or Stripe's SDK."""
     if return_url is None:
         return {"type": "use_stripe_sdk", "use_stripe_sdk": {"type": "three_d_secure_redirect"}}
     url = f"{account.url}/_authenticate/{intent['id']}?client_secret={intent['client_secret']}"
@@ -90,7 +90,7 @@ def next_action(account: Account, intent: Resource, return_url: str | None) -> R
 
 
 def decline_error(decline_code: str) -> Resource:
-    """Return Stripe's error for a decline of the bank's."""
+    """Return Stripe's error for a decline code."""
     code, message = _CODES_AND_MESSAGES.get(decline_code, ("card_declined", "Your card was declined."))
     error = {"code": code, "decline_code": decline_code, "message": message, "type": "card_error"}
     return error | ({"param": "cvc"} if code == "incorrect_cvc" else {})

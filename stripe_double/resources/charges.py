@@ -1,4 +1,4 @@
-"""Charges, and what they move on the account's balance."""
+"""Charges and their balance transactions."""
 
 from stripe_double.account import Account
 from stripe_double.events import emit
@@ -18,7 +18,7 @@ _NULL = (
 
 
 def record_charge(account: Account, intent: Resource, method: Resource, decline_code: str | None) -> Resource:
-    """Record that the bank paid, or that it declined."""
+    """Record a successful or declined charge."""
     charge = account.add(_new_charge(account, intent, method))
     if decline_code:
         error = decline_error(decline_code)
@@ -49,7 +49,7 @@ def record_balance_transaction(
     fee: int = 0,
     category: str | None = None,
 ) -> Resource:
-    """Record money that came to the account's balance, or left it where the amount is negative."""
+    """Record a balance transaction; a negative amount leaves the balance."""
     fee_detail = {
         "amount": fee,
         "application": None,

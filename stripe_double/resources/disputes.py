@@ -1,4 +1,4 @@
-"""Disputes: a bank takes a payment back, and may return it."""
+"""Disputes of charges by the card holder's bank."""
 
 from stripe_double.account import Account
 from stripe_double.errors import InvalidRequest
@@ -26,7 +26,7 @@ _EVIDENCE = (
 def open_dispute(
     account: Account, charge: Resource, *, reason: str, amount: int | None = None, withdraw: bool = True
 ) -> Resource:
-    """Open a dispute of a paid charge; the funds are withdrawn at once unless `withdraw` is false."""
+    """Open a dispute of a paid charge; withdraw the funds at once unless `withdraw` is false."""
     if charge["status"] != "succeeded" or charge["disputed"]:
         raise InvalidRequest("This charge cannot be disputed.", param="charge")
     amount = amount or charge["amount"] - charge["amount_refunded"]
@@ -40,7 +40,7 @@ def open_dispute(
 
 
 def withdraw_funds(account: Account, dispute: Resource) -> None:
-    """Take the disputed amount from the balance."""
+    """Withdraw the disputed amount from the balance."""
     if net_amount(dispute) < 0:
         raise InvalidRequest("The funds of this dispute are withdrawn already.")
     _record_balance_transaction(account, dispute, -dispute["amount"], _FEE)
@@ -48,7 +48,7 @@ def withdraw_funds(account: Account, dispute: Resource) -> None:
 
 
 def reinstate_funds(account: Account, dispute: Resource) -> None:
-    """Return the disputed amount to the balance."""
+    """Reinstate the disputed amount on the balance."""
     if net_amount(dispute) >= 0:
         raise InvalidRequest("The funds of this dispute are not withdrawn.")
     _record_balance_transaction(account, dispute, dispute["amount"], -_FEE)
@@ -56,7 +56,7 @@ def reinstate_funds(account: Account, dispute: Resource) -> None:
 
 
 def close_dispute(account: Account, dispute: Resource, *, won: bool, reinstate: bool = True) -> None:
-    """Close the dispute; a won one returns what was withdrawn unless `reinstate` is false."""
+    """Close the dispute; a won one reinstates withdrawn funds unless `reinstate` is false."""
     _require_open(dispute)
     dispute["status"] = "won" if won else "lost"
     emit(account, "charge.dispute.closed", dispute)
@@ -65,7 +65,7 @@ def close_dispute(account: Account, dispute: Resource, *, won: bool, reinstate: 
 
 
 def net_amount(dispute: Resource) -> int:
-    """Return what the dispute has moved so far, without fees; negative while the funds are withdrawn."""
+    """Return the dispute's sum of balance transactions without fees; negative while funds are withdrawn."""
     return sum(transaction["amount"] for transaction in dispute["balance_transactions"])
 
 

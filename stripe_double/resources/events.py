@@ -1,4 +1,4 @@
-"""Events of the last thirty days, to be read."""
+"""Events of the last thirty days (read-only)."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _KEPT_SECONDS = 30 * 86_400
 
 
 def retrieve(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
-    """Return an event with the number of endpoints that have not accepted it yet."""
+    """Return an event with its number of pending webhooks."""
     event = find(account, "event", identifier)
     if event["created"] < account.now - _KEPT_SECONDS:
         raise ResourceMissing("event", identifier)
@@ -22,7 +22,7 @@ def retrieve(account: Account, _params: dict[str, Any], identifier: str) -> Reso
 
 
 def list_all(account: Account, params: dict[str, Any]) -> Resource:
-    """Return a page of events, also by type and by whether every endpoint accepted them."""
+    """Return a page of events, optionally by type and delivery success."""
     if "type" in params and "types" in params:
         message = "You may only specify one of these parameters: type, types."
         raise InvalidRequest(message, param="types")

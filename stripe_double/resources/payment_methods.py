@@ -1,4 +1,4 @@
-"""Payment methods: cards only, made from Stripe's test cards."""
+"""Payment methods: only cards, created from Stripe's test cards."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _NOUN = "PaymentMethod"
 
 
 def find_or_create_card(account: Account, identifier: str) -> Resource:
-    """Return the payment method; the name of a test card makes a new one of it."""
+    """Return the payment method; for the name of a test card, create one."""
     if identifier in CARDS:
         return account.add(_new_payment_method(identifier, account.now))
     return find_param(account, "payment_method", identifier, "payment_method", _NOUN)
@@ -43,7 +43,7 @@ def attach(account: Account, params: dict[str, Any], identifier: str) -> Resourc
 
 
 def detach(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
-    """Detach a card from its customer for good."""
+    """Detach a card from its customer permanently."""
     method = _find(account, identifier)
     if method["customer"] is None:
         message = "The payment method you provided is not attached to a customer so detachment is impossible."
@@ -71,7 +71,7 @@ def retrieve(account: Account, _params: dict[str, Any], identifier: str) -> Reso
 
 
 def list_all(account: Account, params: dict[str, Any]) -> Resource:
-    """Return a page of the cards of one customer, or of those attached to none."""
+    """Return a page of one customer's cards, or of unattached cards."""
     return _list(account, params, params.get("customer"), _PATH)
 
 

@@ -1,4 +1,4 @@
-"""Prices: licensed, per unit, one time or recurring; and the currencies they may have."""
+"""Prices (licensed, per unit, one-time or recurring) and their currencies."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ PRICE_DATA = Hash({**_AMOUNT, "recurring": _RECURRING}, required=("currency", "p
 
 
 def create_price(account: Account, data: dict[str, Any], *, active: bool, param: str = "") -> Resource:
-    """Create a price from the parameters in `param`, such as `items[0][price_data]`."""
+    """Create a price from the parameters under `param`, such as `items[0][price_data]`."""
 
     def name(field: str) -> str:
         return f"{param}[{field}]" if param else field
@@ -73,7 +73,7 @@ def create_price(account: Account, data: dict[str, Any], *, active: bool, param:
 
 
 def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Change a price; `active` false archives it: what is sold at it goes on."""
+    """Change a price; `active` false archives it, and existing subscriptions keep it."""
     price = find(account, "price", identifier)
     with emit_changes(account, "price.updated", price):
         apply_fields(price, params, _FIELDS)
@@ -81,7 +81,7 @@ def update(account: Account, params: dict[str, Any], identifier: str) -> Resourc
 
 
 def parse_currency(code: str, param: str) -> str:
-    """Return the currency in lower case; one that no card is charged in is refused."""
+    """Return the currency in lower case; reject an unsupported one."""
     currency = code.lower()
     if currency not in MINIMUM_CHARGES:
         supported = ", ".join(MINIMUM_CHARGES)

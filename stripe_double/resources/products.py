@@ -26,7 +26,7 @@ _NULL = (
 
 
 def create(account: Account, params: dict[str, Any]) -> Resource:
-    """Create a product, under an id of the caller's choice if one is given."""
+    """Create a product, optionally with a given id."""
     identifier = params.get("id") or new_id("prod", 14)
     if account.store.get("product", identifier):
         message = f"Product already exists with ID: {identifier}"
@@ -51,7 +51,7 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
 
 
 def update(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Change a product; `active` false archives it, and nothing new is sold of it."""
+    """Change a product; `active` false archives it for new subscriptions."""
     product = find(account, "product", identifier)
     with emit_changes(account, "product.updated", product):
         apply_fields(product, params, _FIELDS)

@@ -1,4 +1,4 @@
-"""Refunds: money given back, at once, later, or in the end not."""
+"""Refunds: succeeded, pending or failed."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def create_refund(
     reason: str | None = None,
     metadata: dict[str, str] | None = None,
 ) -> Resource:
-    """Refund the amount, or all that is left of the charge."""
+    """Refund the amount, or the rest of the charge."""
     unrefunded = charge["amount"] - charge["amount_refunded"]
     _require_refundable(account, charge, amount, unrefunded)
     method = account.store.get("payment_method", charge["payment_method"])
@@ -53,7 +53,7 @@ def create_refund(
 
 
 def settle_refund(account: Account, refund: Resource) -> None:
-    """Let a refund that waits for the bank arrive, or fail where it cannot."""
+    """Complete a pending refund: it succeeds or fails, depending on the card."""
     if refund["status"] == "succeeded":
         fail_refund(account, refund, reason="expired_or_canceled_card")
         return
@@ -62,7 +62,7 @@ def settle_refund(account: Account, refund: Resource) -> None:
 
 
 def fail_refund(account: Account, refund: Resource, *, reason: str) -> None:
-    """Return the money of a refund to the account: the bank could not give it back."""
+    """Fail a refund and return its money to the account."""
     if refund["status"] not in ("pending", "succeeded"):
         raise InvalidRequest("This refund cannot fail any more.", param="refund")
     charge = account.store.get("charge", refund["charge"]) or {}

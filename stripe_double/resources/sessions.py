@@ -1,4 +1,4 @@
-"""Sessions of the pages that Stripe hosts: the customer portal, and Checkout that captures a card."""
+"""Sessions of hosted pages: the customer portal, and Checkout in setup mode."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _CONFIGURATIONS_PATH = "/v1/billing_portal/configurations"
 
 
 def create_checkout(account: Account, params: dict[str, Any]) -> Resource:
-    """Create a page that captures a card for later payments."""
+    """Create a Checkout session that captures a card for later payments."""
     customer = find_param(account, "customer", params["customer"], "customer")["id"]
     intent = setup_intents.create(account, {"customer": customer, "payment_method_types": ["card"]})
     identifier = new_id("cs_test", 40)
@@ -44,7 +44,7 @@ def create_checkout(account: Account, params: dict[str, Any]) -> Resource:
 
 
 def create_portal(account: Account, params: dict[str, Any]) -> Resource:
-    """Create a visit of a customer to the portal."""
+    """Create a portal session of a customer."""
     customer = find_param(account, "customer", params["customer"], "customer")["id"]
     identifier = new_id("bps", 40)
     return account.add(
@@ -65,7 +65,7 @@ def create_portal(account: Account, params: dict[str, Any]) -> Resource:
 
 
 def list_configurations(account: Account, params: dict[str, Any]) -> Resource:
-    """Return the one configuration of the portal, made on first sight."""
+    """Return the portal's only configuration; create it on first use."""
     _configuration(account)
     return dict(_LIST_CONFIGURATIONS.handler(account, params))
 

@@ -1,4 +1,4 @@
-"""Setup intents: a card is set up for later payments."""
+"""Setup intents, which set up a card for later payments."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
 
 
 def retrieve(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Return a setup intent; a client secret that is sent must be its own."""
+    """Return a setup intent; a client secret in the request must match."""
     intent = find(account, "setup_intent", identifier, noun="setupintent")
     if params.get("client_secret", intent["client_secret"]) != intent["client_secret"]:
         raise InvalidRequest(
@@ -40,7 +40,7 @@ def retrieve(account: Account, params: dict[str, Any], identifier: str) -> Resou
 
 
 def confirm(account: Account, params: dict[str, Any], identifier: str) -> Resource:
-    """Set the card up, as the browser does; one that needs authentication waits for its challenge."""
+    """Set up the card, as a browser does; some cards require a 3-D Secure challenge."""
     intent = retrieve(account, params, identifier)
     if intent["status"] not in _OPEN:
         message = f"You cannot confirm this SetupIntent because it has already {intent['status']}."
@@ -55,7 +55,7 @@ def confirm(account: Account, params: dict[str, Any], identifier: str) -> Resour
 
 
 def complete_challenge(account: Account, intent: Resource, *, succeeds: bool) -> None:
-    """Go on after the 3-D Secure challenge."""
+    """Continue after the 3-D Secure challenge."""
     method = account.store.get("payment_method", intent["payment_method"]) or {}
     if succeeds:
         _succeed(account, intent, method)

@@ -1,4 +1,4 @@
-"""The settings of automatic tax: it is always switched on."""
+"""The settings of automatic tax, which is always enabled."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The webhook endpoint, to be read; the control API sets it."""
+"""The webhook endpoint (read-only); the control API sets it."""
 
 from typing import Any
 

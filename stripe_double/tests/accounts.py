@@ -1,4 +1,4 @@
-"""Stripe accounts as the SDK sees them: the double's, and one at Stripe where a test key is given."""
+"""Stripe accounts for the contract tests: the double's, and one at Stripe if a test key is given."""
 
 import json
 import secrets
@@ -18,7 +18,7 @@ _RETURN_URL = "https://wallet.example/back"
 
 
 class CheckingClient(stripe.RequestsClient):
-    """The SDK's own HTTP client; it also checks every response against Stripe's OpenAPI description."""
+    """The SDK's HTTP client, which also checks every response against Stripe's OpenAPI description."""
 
     def __init__(self, openapi: OpenApi) -> None:
         super().__init__(timeout=120)
@@ -44,15 +44,15 @@ class StripeAccount(ABC):
 
     @abstractmethod
     def create_customer(self, **params: Any) -> stripe.Customer:
-        """Create a customer whose time can pass."""
+        """Create a customer whose time can be advanced."""
 
     @abstractmethod
     def pass_time(self, customer: stripe.Customer, seconds: int) -> None:
-        """Let time pass for the customer with all that falls due on the way."""
+        """Advance the customer's time and do everything due."""
 
     @abstractmethod
     def now(self, customer: stripe.Customer) -> int:
-        """Return the customer's present second."""
+        """Return the customer's current second."""
 
     def create_product(self) -> stripe.Product:
         """Create a product with a name of its own."""
@@ -104,7 +104,7 @@ class StripeAccount(ABC):
         return str(invoice.payments.data[0].payment.payment_intent)
 
     def event_types(self, prefix: str) -> list[str]:
-        """Return the types of the last events that begin like this, oldest first."""
+        """Return the types of the last events with this prefix, oldest first."""
         events = self.v1.events.list({"limit": 100}).data
         return [event.type for event in reversed(events) if event.type.startswith(prefix)]
 

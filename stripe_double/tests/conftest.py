@@ -1,4 +1,4 @@
-"""One double for the package, without any resource at the start of each test."""
+"""One double for the package, reset before each test."""
 
 import os
 import secrets
@@ -11,14 +11,14 @@ from stripe_double.tests.accounts import DoubleAccount
 from stripe_double.tests.process import DoubleProcess
 from stripe_double.tests.webhook_receiver import WebhookReceiver, receive_webhooks
 
-# Names the key of a test account at Stripe; with it the contract is held against Stripe itself, too.
+# The key of a test account at Stripe; with it the contract tests also run against Stripe.
 STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
-# Names another address than Stripe's to hold the contract against with that key.
+# Another base URL instead of Stripe's, for that key.
 STRIPE_TEST_BASE = "STRIPE_TEST_API_BASE"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Report against which Stripes the contract was held."""
+    """Report whether the contract tests ran against Stripe."""
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
     if any("stripe_double/tests/contract/" in getattr(report, "nodeid", "") for report in reports):
         alone = f"the double alone; {STRIPE_TEST_KEY} is not set"
@@ -70,7 +70,7 @@ def account(double: DoubleProcess) -> DoubleAccount:
 
 @pytest.fixture
 def amount() -> int:
-    """Return an amount that no test can know beforehand."""
+    """Return a random amount."""
     return 500 + secrets.randbelow(20_000)
 
 

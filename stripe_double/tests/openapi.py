@@ -23,11 +23,11 @@ Schema = dict[str, Any]
 
 
 class SchemaMismatch(AssertionError):
-    """Stripe could not give this response."""
+    """The response does not match Stripe's schema."""
 
 
 class OpenApi:
-    """Checks responses; strictly, they may not even have a member that Stripe does not have."""
+    """Checks responses; in strict mode members unknown to Stripe fail."""
 
     def __init__(self, *, strict: bool) -> None:
         self._strict = strict
@@ -75,7 +75,7 @@ class OpenApi:
             member = ".".join(map(str, first.instance_path))
             raise SchemaMismatch(f"{place}: {member}: {first.message[:300]}")
 
-    @functools.lru_cache  # noqa: B019 (two instances live as long as the run)
+    @functools.lru_cache  # noqa: B019 (only two instances exist)
     def _validator(self, schema: str) -> Draft202012Validator:
         return Draft202012Validator({**json.loads(schema), "$defs": self._definitions})
 
@@ -102,7 +102,7 @@ class OpenApi:
         return {"anyOf": [plain, {"type": "null"}]} if schema.get("nullable") and plain else plain
 
     def _inner(self, schema: Schema) -> Schema | bool:
-        """Return the schema of a member; strictly, one that the reduced file leaves without a type must be empty."""
+        """Return the schema of a member; in strict mode one without a type in the reduced file must be empty."""
         if self._strict and not schema.keys() - {"nullable"}:
             return {"type": "null"} if schema else False
         return self._plain(schema)
@@ -110,7 +110,7 @@ class OpenApi:
 
 @functools.cache
 def response_checks(*, strict: bool) -> OpenApi:
-    """Return the checks of responses; there are two for the whole run."""
+    """Return the checker of responses, strict or not."""
     return OpenApi(strict=strict)
 
 

@@ -45,7 +45,7 @@ class DoubleProcess:
                 self._process.wait(_STOP_SECONDS)
 
     def kill(self) -> None:
-        """End the process without warning, as a power failure would."""
+        """Kill the process, as a power failure would."""
         if self._process is not None:
             self._process.kill()
 

@@ -1,4 +1,4 @@
-"""What staff and banks do outside of the API: disputes, refunds, credit notes, declined cards."""
+"""Actions of staff and banks: disputes, refunds, credit notes, declined cards."""
 
 import secrets
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Faults of API responses, and what stays true with them."""
+"""Faults of API responses."""
 
 import secrets
 from concurrent.futures import ThreadPoolExecutor
@@ -99,7 +99,7 @@ def test_two_requests_with_one_key_at_once_are_a_conflict(
         with ThreadPoolExecutor(2) as threads:
             return sorted(threads.map(create, keys[-1:] * 2)) == [200, 409]
 
-    # On a busy machine the second may come after the first was answered.
+    # On a busy machine the second request may arrive after the response to the first.
     assert any(conflict() for _ in range(20))
     assert len(account.v1.customers.list().data) == len(keys)
 

@@ -1,4 +1,4 @@
-"""The checks against Stripe's OpenAPI description, and what the double has beside it."""
+"""The checks against Stripe's OpenAPI description, and the double's exceptions."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ _DESCRIBED = [route for route in OPERATIONS if f"{route.method} {route.path}" no
 
 @pytest.fixture
 def customer(account: DoubleAccount) -> dict[str, Any]:
-    """Return a customer as it came over the wire."""
+    """Return a customer's raw response."""
     customer: dict[str, Any] = account.create_customer().to_dict()
     return customer
 

@@ -1,4 +1,4 @@
-"""The pages that the double hosts, used as a browser uses them; and cards that banks decline off session."""
+"""Hosted pages, used like a browser; and cards that banks decline off session."""
 
 import re
 from typing import Any
@@ -24,7 +24,7 @@ def _get(url: str) -> str:
 
 
 def _submit(url: str, **fields: str) -> tuple[int, str]:
-    """Submit a form and confirm what the bank asks; return the status, and where the browser goes or the page."""
+    """Submit a form and confirm the challenge; return the status, and the redirect or the page."""
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     response = urllib3.request("POST", url, body=urlencode(fields), headers=headers, redirect=False)
     place = response.headers.get("Location", "")

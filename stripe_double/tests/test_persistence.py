@@ -1,4 +1,4 @@
-"""What is stored: transactions, and an account that goes on after a restart."""
+"""Persistence: transactions, and an account after a restart."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def change_everything(store: Store, ending: Exception | None = None) -> None:
-    """Change one resource, remove another and add a third; then raise what is to be raised."""
+    """Change one resource, remove another and add a third; then raise the error, if any."""
     changed = store.get("resource", "1")
     assert changed is not None
     changed["name"] = "new 1"

@@ -1,4 +1,4 @@
-"""Random things happen to a customer; afterwards every cent is accounted for."""
+"""Random operations on a customer; afterwards every cent is accounted for."""
 
 import random
 from collections.abc import Callable
@@ -22,14 +22,14 @@ _STEPS = 40
 
 
 class RandomHistory:
-    """A customer to whom things happen at random; what Stripe refuses is skipped."""
+    """Random operations on a customer; operations that Stripe rejects are skipped."""
 
     def __init__(self, account: DoubleAccount, controls: ControlClient, generator: random.Random) -> None:
         self.account, self.controls, self.random = account, controls, generator
         self.customer = account.create_paying_customer()
 
     def run(self, steps: int) -> None:
-        """Let this many things happen."""
+        """Run this many operations."""
         actions: list[Callable[[], Any]] = [
             self.subscribe, self.change_amount, self.change_card, self.cancel, self.pass_days, self.pass_days,
             self.refund, self.dispute, self.credit, self.pay, self.set_balance, self.authenticate, self.create_invoice,

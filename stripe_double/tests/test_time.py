@@ -1,4 +1,4 @@
-"""Time: months of billing in an instant, in order, without drift."""
+"""Time: months of billing at once, in order, without drift."""
 
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ from stripe_double.tests.webhook_receiver import WebhookReceiver
 
 
 def timestamp(text: str) -> int:
-    """Return the second that an ISO time names."""
+    """Return the unix time of an ISO time."""
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
 
 

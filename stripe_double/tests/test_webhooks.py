@@ -1,4 +1,4 @@
-"""Webhooks: signed, sent at least once, retried, and disturbed on request."""
+"""Webhooks: signed, sent at least once, retried, with fault injection."""
 
 import pytest
 import stripe

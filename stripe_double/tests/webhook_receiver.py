@@ -27,7 +27,7 @@ class Post:
 
 
 class WebhookReceiver:
-    """Collects webhooks and responds 200 to well-signed ones, unless `status_for` decides otherwise."""
+    """Collects webhooks; responds with 200 if the signature is valid, unless `status_for` is set."""
 
     def __init__(self, secret: str) -> None:
         self.secret = secret
@@ -37,7 +37,7 @@ class WebhookReceiver:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The events of the well-signed posts, in the order of their arrival."""
+        """The events of posts with valid signatures, in order of arrival."""
         return [post.event for post in self.posts if post.accepted]
 
     @property
@@ -46,12 +46,12 @@ class WebhookReceiver:
         return [event["type"] for event in self.events]
 
     def clear(self) -> None:
-        """Forget what came, and respond as at first."""
+        """Clear the received posts and reset the responses."""
         self.posts.clear()
         self.status_for = lambda post: 200 if post.accepted else 400
 
     def receive(self, body: bytes, signature: str | None) -> int:
-        """Keep a post and return the status of the response."""
+        """Record a post and return the status of the response."""
         post = Post(body, signature, self._accepts(body, signature))
         self.posts.append(post)
         return self.status_for(post)

@@ -39,7 +39,7 @@ def sign(private_key: str, digest: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Controller:
-    """A key that acts for a profile."""
+    """A controller of a profile, with its key."""
 
     permissions: int = ALL_PERMISSIONS
     private_key: str = field(default_factory=random_key, repr=False)
@@ -58,7 +58,7 @@ class Controller:
 
 @dataclass(frozen=True)
 class Profile:
-    """A Universal Profile, the key manager that owns it, and its controllers."""
+    """A Universal Profile, its key manager and its controllers."""
 
     profile_address: str
     key_manager_address: str

@@ -44,7 +44,7 @@ class StripeAccount(Protocol):
         """Refund a payment, whole or in part."""
 
     def fail_refund(self, refund: str) -> None:
-        """Let a refund fail after all."""
+        """Fail a refund after its success."""
 
     def dispute(self, payment_intent: str, amount: int | None = None, *, withdraw: bool = True) -> str:
         """Dispute a payment; by default the money is withdrawn."""

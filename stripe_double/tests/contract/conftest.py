@@ -1,4 +1,4 @@
-"""The accounts that the contract holds for: the double's, and one at Stripe where a test key is given."""
+"""The accounts of the contract tests: the double's, and one at Stripe if a test key is given."""
 
 import os
 
@@ -15,7 +15,7 @@ _ACCOUNTS = os.environ.get("STRIPE_CONTRACT_ACCOUNTS", " ".join(_BOTH)).split()
 
 @pytest.fixture(params=_ACCOUNTS)
 def account(request: pytest.FixtureRequest) -> StripeAccount:
-    """Return each account that the contract holds for."""
+    """Return each account of the contract tests."""
     if request.param == "stripe":
         return RealAccount(os.environ[STRIPE_TEST_KEY], os.environ.get(STRIPE_TEST_BASE))
     return DoubleAccount(request.getfixturevalue("double"))

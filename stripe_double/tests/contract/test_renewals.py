@@ -1,4 +1,4 @@
-"""Renewals: drafted, collected an hour later, raised, retried, given up."""
+"""Renewals: drafted, collected an hour later, changed, retried, given up."""
 
 import pytest
 import stripe
@@ -7,7 +7,7 @@ from stripe_double.tests.accounts import DAY, HOUR, StripeAccount
 
 
 def renew(account: StripeAccount, customer: stripe.Customer, subscription: stripe.Subscription) -> None:
-    """Let time pass until a few minutes after the present period."""
+    """Advance to a few minutes after the current period."""
     end = account.v1.subscriptions.retrieve(subscription.id)["items"].data[0].current_period_end
     account.pass_time(customer, end - account.now(customer) + 300)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generate clients from docs/openapi.yaml with the usual generators, and make calls of a running stack with them.
+# Generate clients from docs/openapi.yaml with common generators, and call a running stack with them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD bin=$PWD/.venv/bin

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Build both packages into var/packages, install each into an empty folder, and use it there as its reader does.
+# Build both packages into var/packages, install each into an empty folder, and use it there like its users.
 # With STACK=var/stack.json of a running stack, the example wallets relay a call.
 set -euo pipefail
 cd "$(dirname "$0")/.."

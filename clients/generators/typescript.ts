@@ -1,4 +1,4 @@
-/** One call of each kind by a client that openapi-fetch makes from the types of openapi-typescript. */
+/** One call of each kind by openapi-fetch, with the types of openapi-typescript. */
 import { readFileSync } from "node:fs";
 import { privateKeyToAccount } from "viem/accounts";
 import createClient from "openapi-fetch";

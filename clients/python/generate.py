@@ -21,7 +21,7 @@ Schema = dict[str, Any]
 
 
 def main() -> int:
-    """Write the file, or compare it."""
+    """Write the file, or compare it with `--check`."""
     text = _formatted(schema_of(DOCUMENT.read_text(encoding="utf-8")))
     if "--check" not in sys.argv:
         SCHEMA.write_text(text, encoding="utf-8")
@@ -38,7 +38,7 @@ def schema_of(document: str) -> str:
         _typed_dict(name, schema) if "properties" in schema else f"{name}: TypeAlias = {_annotation(schema)}"
         for name, schema in schemas.items()
     ]
-    code = f"# Every code that a documented refusal can have.\nProblemCode: TypeAlias = {_literal(codes)}"
+    code = f"# Every documented problem code.\nProblemCode: TypeAlias = {_literal(codes)}"
     return "\n\n".join([HEAD, code, *types])
 
 
@@ -47,7 +47,7 @@ def _typed_dict(name: str, schema: Schema) -> str:
     members = []
     for member, kind in schema["properties"].items():
         annotation = _annotation(kind)
-        if "$ref" in str(kind):  # its class may come further down
+        if "$ref" in str(kind):  # quoted, because the class may be defined later
             annotation = f'"{annotation}"'
         members.append(f"{member}: {annotation if member in required else f'NotRequired[{annotation}]'}")
     body = "\n".join([*_docstring(schema.get("description", "")), *members])

@@ -2966,7 +2966,7 @@
     }
   };
   var FakeExtension = class {
-    /** Every request so far, to look at in a test. */
+    /** All requests so far, for tests. */
     requests = [];
     relayers = [];
     options;
@@ -3009,7 +3009,7 @@
       this.listeners.get(event)?.delete(listener);
       return this;
     }
-    /** Puts the extension into a page: as `window.lukso`, and announced by EIP-6963 whenever a page asks. */
+    /** Installs the extension in a page: as `window.lukso`, and announced through EIP-6963 on request. */
     install(page) {
       const icon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E";
       const name = this.options.name ?? "Universal Profiles";
@@ -3031,14 +3031,14 @@
       }
       return this.accounts;
     }
-    /** The controller signs for the profile, as a personal message with either method. */
+    /** Signs a personal message for the profile, with either method. */
     async sign(method, params, message, account) {
       this.demandAccount(account);
       this.ask(method, params);
       const content = text(message);
       return this.options.signer.signMessage(/^0x([0-9a-f]{2})*$/i.test(content) ? bytes(content) : content);
     }
-    /** Signs a relay call and hands it to the newest relayer, as LSP-15 has it. */
+    /** Signs a relay call and sends it to the newest relayer (LSP-15). */
     async sendTransaction(params) {
       const { from, to, value = "0x0", data = "0x" } = params[0] ?? {};
       if (to === void 0) throw new ProviderRpcError(INVALID_PARAMS, "A transaction needs a receiver.");
@@ -3065,7 +3065,7 @@
       }
       return null;
     }
-    /** Keeps a relayer; one that is there already is refused as if the user had declined. */
+    /** Adds a relayer; rejects an existing one as if the user had declined. */
     addRelayer(params) {
       const { name, apiUrl, chainIds } = params[0] ?? {};
       if (!name || !apiUrl || !chainIds?.length) {

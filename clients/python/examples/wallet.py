@@ -1,9 +1,9 @@
 """
-A wallet in thirty lines: sign a profile in, send 1 wei to its controller, and wait until that is final.
+A wallet in thirty lines: sign in, send 1 wei from the profile to its controller, and wait for a final status.
 
     python wallet.py stack.json
 
-`stack.json` is what `make run` writes to var/stack.json. For another service, write a file with the same members:
+`make run` writes `stack.json` to var/stack.json. For another service, write a file with the same members:
 base_url, rpc_url, and profiles, a list whose first item has profile_address and controller_private_key.
 """
 

@@ -1,9 +1,9 @@
 /**
- * The stand-in for the Universal Profile extension with a plain test key, in one script that tests put into a page.
+ * The fake Universal Profile extension with a plain test key, as one script for pages under test.
  *
  *     const extension = installExtension({ profiles: ["0x…"], privateKey: "0x…", node: { request: … } });
  *
- * A page whose policy forbids requests to a node needs a `node` that is forwarded by the test.
+ * If the page's policy forbids requests to a node, the test must forward those of `node`.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { bytes, hex, join, keccak256 } from "../src/lsp25.ts";

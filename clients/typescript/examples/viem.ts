@@ -1,10 +1,10 @@
 /**
- * A wallet in thirty lines with viem: sign a profile in, send 1 wei to its controller, and wait until that is final.
+ * A wallet in thirty lines with viem: sign in, send 1 wei from the profile to its controller, wait for a final status.
  *
  *     npm install credit-relay-client-1.0.0.tgz viem && npm pkg set type=module
  *     node viem.ts stack.json     (Node 22.18 or newer)
  *
- * `stack.json` is what `make run` writes to var/stack.json. For another service, write a file with the same members.
+ * `make run` writes `stack.json` to var/stack.json. For another service, write a file with the same members.
  */
 import { readFileSync } from "node:fs";
 import { connect, viemSigner } from "credit-relay-client";

@@ -1,4 +1,4 @@
-/** Bundles what browsers load, each into one file; with --check, fails if that would change a file. */
+/** Bundles the browser scripts; with --check, fails if a file would change. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";

@@ -9,7 +9,7 @@ const types = await openapiTS(document, { rootTypes: true, rootTypesNoSchemaPref
 const codes = [...new Set(readFileSync(document, "utf8").match(/(?<=\bcode: )[a-z0-9-]+$/gm))].sort();
 const text = `/** Types of the API, generated from docs/openapi.yaml. */
 
-/** Every code that a documented refusal can have. */
+/** Every documented problem code. */
 export type ProblemCode =
 ${codes.map((code) => `  | "${code}"`).join("\n")};
 

@@ -1,13 +1,13 @@
-/** What a wallet has to read from the chain: whose key manager, which nonce, which chain. */
+/** Reads from the chain: key manager, nonce and chain id. */
 import { addressWord, join, selector, word } from "./lsp25.ts";
 import type { Hex } from "./lsp25.ts";
 import { text } from "./signers.ts";
 import type { Eip1193Provider } from "./signers.ts";
 
-/** A node: its URL, or anything that forwards requests to it, such as a public client of viem. */
+/** A node: its URL, or an object that sends requests to it, such as a public client of viem. */
 export type Node = string | Eip1193Provider;
 
-/** The view functions of profiles and key managers, answered by a node. */
+/** View functions of profiles and key managers, called through a node. */
 export class ChainReader {
   private readonly provider: Eip1193Provider;
 

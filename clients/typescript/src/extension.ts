@@ -1,8 +1,8 @@
-/** The Universal Profile browser extension: find it in a page, and add the service to it as a relayer. */
+/** Finds the Universal Profile browser extension in a page, and adds the service to it as a relayer. */
 import type { Eip1193Provider } from "./signers.ts";
 import { text } from "./signers.ts";
 
-/** A wallet as EIP-6963 announces it. */
+/** A wallet announced through EIP-6963. */
 export interface AnnouncedWallet {
   info: { uuid: string; name: string; icon: string; rdns: string };
   provider: Eip1193Provider;
@@ -12,14 +12,14 @@ export interface AnnouncedWallet {
 export const EXTENSION_RDNS = "cloud.universalprofile";
 const ANNOUNCEMENT_MS = 200;
 
-/** The extension's provider, by EIP-6963 or as `window.lukso`; undefined in a browser that has none. */
+/** The extension's provider, by EIP-6963 or as `window.lukso`; undefined without the extension. */
 export async function findExtension(waitMs = ANNOUNCEMENT_MS): Promise<Eip1193Provider | undefined> {
   const wallets = await announcedWallets(waitMs);
   const extension = wallets.find(({ info }) => info.rdns === EXTENSION_RDNS);
   return extension?.provider ?? (globalThis as { lukso?: Eip1193Provider }).lukso;
 }
 
-/** Every wallet that the browser has. */
+/** All wallets of the browser. */
 export async function announcedWallets(waitMs = ANNOUNCEMENT_MS): Promise<AnnouncedWallet[]> {
   const wallets: AnnouncedWallet[] = [];
   const hear = (event: Event) => wallets.push((event as CustomEvent<AnnouncedWallet>).detail);
@@ -31,9 +31,9 @@ export async function announcedWallets(waitMs = ANNOUNCEMENT_MS): Promise<Announ
 }
 
 /**
- * Asks the extension to relay by a service, and returns the profiles that its user has chosen for that.
+ * Adds a service to the extension as a relayer, and returns the profiles that its user has chosen for it.
  *
- * The extension refuses with code 4001 where its user declines and where it has this relayer already.
+ * The extension throws code 4001 if its user declines, and if it already has this relayer.
  */
 export async function addRelayer(
   provider: Eip1193Provider,

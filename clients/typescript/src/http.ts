@@ -1,20 +1,20 @@
-/** One request to the service, the errors it can end with, and when it is made again. */
+/** Requests to the service, their errors and retries. */
 import type { Problem, ProblemCode } from "./schema.ts";
 
 /**
- * The service refused a request. Branch on `code`; a newer service may send codes that this type does not name yet.
+ * The service rejected a request. Branch on `code`; a newer service may send codes that this type does not include.
  *
- * `members` has what some codes add, such as `expectedNonce` or `clientSecret`.
+ * `members` has the additional members of some codes, such as `expectedNonce` or `clientSecret`.
  */
 export class RelayProblem extends Error {
   override readonly name = "RelayProblem";
   readonly code: ProblemCode;
   readonly status: number;
   readonly detail: string;
-  /** What to tell support. */
+  /** The request id, for support. */
   readonly requestId: string | null;
   readonly members: Readonly<Record<string, unknown>>;
-  /** Seconds to wait before the next attempt; undefined if there is nothing to wait for. */
+  /** Seconds until the next attempt; undefined if a retry is pointless. */
   readonly retryAfter: number | undefined;
 
   constructor(problem: Problem & Record<string, unknown>, retryAfter?: number) {
@@ -29,14 +29,14 @@ export class RelayProblem extends Error {
   }
 }
 
-/** No answer of the service arrived: the network failed, or something between here and there answered instead. */
+/** No response of the service: the network failed, or a proxy answered instead. */
 export class ServiceUnreachable extends Error {
   override readonly name = "ServiceUnreachable";
 }
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
 
-/** The parts of a request beside its method and path. */
+/** Further parts of a request. */
 export interface RequestParts {
   body?: unknown;
   query?: Query | undefined;
@@ -47,7 +47,7 @@ const TIMEOUT_MS = 40_000;
 const WAIT_STATUSES = new Set([429, 503]);
 const FIRST_PAUSE_SECONDS = 0.5;
 
-/** The service behind one address. */
+/** The service at one URL. */
 export class Http {
   readonly url: string;
   readonly patienceSeconds: number;
@@ -84,10 +84,10 @@ export class Http {
   }
 
   /**
-   * Makes an attempt again while the service is busy or out of reach, until `seconds` would be over.
+   * Retries an attempt while the service is busy or unreachable, for at most `seconds`.
    *
-   * An attempt must be one that may be made twice. Each call of the service is, if it is made as in this package: the
-   * same signed relay call is one transaction with one hash, a subscription is made once, and a check-in has a key.
+   * The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction, a
+   * subscription is created once, and a check-in has an idempotency key.
    */
   async patiently<T>(attempt: () => Promise<T>, seconds = this.patienceSeconds): Promise<T> {
     const deadline = Date.now() + 1000 * seconds;
@@ -107,7 +107,7 @@ export function sleep(seconds: number): Promise<void> {
   return new Promise((resume) => setTimeout(resume, 1000 * seconds));
 }
 
-/** What Retry-After says, which is never nothing, and never a date here. */
+/** The seconds of Retry-After; this service never sends a date. */
 function secondsOf(response: Response): number {
   const seconds = Number(response.headers.get("retry-after"));
   return seconds > 0 ? seconds : 1;

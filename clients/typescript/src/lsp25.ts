@@ -1,9 +1,9 @@
-/** What is signed: the payload of a call, its LSP-25 hash, and the message that asks for the quota. */
+/** What controllers sign: the payload of a call, its LSP-25 hash, and the message of a quota request. */
 import { keccak_256 } from "@noble/hashes/sha3.js";
 
 export type Hex = `0x${string}`;
 
-/** Something that a profile does: a transfer, a call of a contract, or both. */
+/** An action of a profile: a transfer, a contract call, or both. */
 export interface Call {
   to: string;
   /** In wei. */
@@ -12,14 +12,14 @@ export interface Call {
   data?: string;
 }
 
-/** What a relay call consists of. */
+/** The signed fields of a relay call. */
 export interface RelayCall {
   chainId: bigint;
   keyManager: string;
-  /** The whole number that the key manager's `getNonce` returns: channel << 128 | sequence. */
+  /** The integer returned by the key manager's `getNonce`: channel << 128 | sequence. */
   nonce: bigint;
   payload: string;
-  /** start << 128 | end, in unix seconds; 0 for always. */
+  /** start << 128 | end, in unix seconds; 0 for no limit. */
   validityTimestamps?: bigint;
 }
 
@@ -27,15 +27,15 @@ const LSP25_VERSION = 25n;
 const OPERATION_CALL = 0n;
 const OFFSET_OF_BYTES = 128n;
 
-/** The 32 bytes that a controller signs, without any further prefix. */
+/** The 32 bytes that a controller signs, without a further prefix. */
 export function relayCallHash(call: RelayCall): Hex {
   const { chainId, keyManager, nonce, payload, validityTimestamps = 0n } = call;
-  // The last word is the value that the relayer sends along; a service that relays sends none.
+  // The last word is the value that the relayer sends with the call: always 0 here.
   const words = [LSP25_VERSION, chainId, nonce, validityTimestamps, 0n].map(word);
   return keccak256(join(["0x1900", address(keyManager), ...words, payload]));
 }
 
-/** The payload that makes a profile do one thing, or several at once. */
+/** The payload for one action of a profile, or for several in a batch. */
 export function encodeCalls(calls: Call | readonly Call[]): Hex {
   const list = calls instanceof Array ? calls : [calls];
   const [only] = list;
@@ -63,7 +63,7 @@ function encodeExecuteBatch(calls: readonly Call[]): Hex {
   return join([selector("executeBatch(uint256[],address[],uint256[],bytes[])"), ...head, ...members]);
 }
 
-/** The 32 bytes that `personal_sign` takes to ask for the quota. */
+/** The 32 bytes to sign with `personal_sign` for a quota request. */
 export function quotaMessage(profile: string, timestamp: number): Uint8Array {
   return bytes(keccak256(join([address(profile), word(BigInt(timestamp))])));
 }
@@ -73,13 +73,13 @@ export function selector(signature: string): Hex {
   return hex(keccak_256(new TextEncoder().encode(signature)).slice(0, 4));
 }
 
-/** A number as a word of 32 bytes. */
+/** A number as a 32-byte word. */
 export function word(value: bigint): Hex {
   if (value < 0n || value >> 256n) throw new RangeError(`${value} does not fit into 256 bits.`);
   return `0x${value.toString(16).padStart(64, "0")}`;
 }
 
-/** An address as a word of 32 bytes. */
+/** An address as a 32-byte word. */
 export function addressWord(value: string): Hex {
   return word(BigInt(address(value)));
 }
@@ -110,7 +110,7 @@ function checked(value: string): Hex {
   return value as Hex;
 }
 
-/** Bytes as the ABI has them: their length, and they themselves filled up to whole words. */
+/** ABI-encoded bytes: the length, and the bytes padded to whole words. */
 function tail(data: string): Hex {
   const digits = checked(data).slice(2);
   return join([word(BigInt(digits.length / 2)), `0x${digits.padEnd(Math.ceil(digits.length / 64) * 64, "0")}`]);

@@ -25,46 +25,46 @@ import type { Answer, Body, MethodOf, QueryOf } from "./typing.ts";
 interface CommonOptions {
   /** Address of the service. */
   url: string;
-  /** What the service calls itself in sign-in messages; the host of `url` by default. */
+  /** The service's domain in sign-in messages; by default the host of `url`. */
   domain?: string;
-  /** Where tokens are kept; in memory by default. */
+  /** The storage of tokens; by default memory. */
   storage?: TokenStorage;
-  /** How long requests are repeated while the service is busy or out of reach; 60 by default. */
+  /** How long to retry requests while the service is busy or unreachable; by default 60. */
   patienceSeconds?: number;
   fetch?: typeof fetch;
 }
 
-/** A wallet that signs and relays itself, such as the Universal Profile extension. */
+/** A wallet that signs and relays by itself, such as the Universal Profile extension. */
 export interface ProviderOptions extends CommonOptions {
   provider: Eip1193Provider;
-  /** Whether the wallet may ask its user to connect; without that, profiles are those that are connected already. */
+  /** Whether the wallet may ask its user to connect; otherwise only connected profiles are used. */
   ask?: boolean;
 }
 
-/** A key that is at hand. */
+/** A local key. */
 export interface SignerOptions extends CommonOptions {
   signer: Signer;
-  /** A node of the chain. With one, the service is not believed which key manager a profile has. */
+  /** A node of the chain, to verify the key manager and chain in the service's responses. */
   node?: Node;
 }
 
 export interface SendOptions {
-  /** Calls of one channel run in order, those of several do not wait for each other; 0 by default. */
+  /** Calls of one channel run in order, channels are independent; by default 0. */
   channel?: bigint;
-  /** How long the signed call may be executed; an hour by default. */
+  /** The validity of the signed call; by default an hour. */
   validSeconds?: number;
 }
 
 export interface PrepareOptions extends SendOptions {
   /**
-   * Whether to ask for a quote, as is done by default: the call then costs no more than that if it is sent within a
-   * minute. Do without one to show a price while somebody still types, because each reserves a part of what the service
-   * may lose for the profile. A wallet behind a provider hands its calls in without one.
+   * Whether to request a quote (the default): the call then costs at most that if it is sent within a minute. To show a
+   * price while the user is typing, do not request one, because each quote reserves a part of the service's loss limit
+   * for the profile. A wallet behind a provider submits calls without a quote.
    */
   quote?: boolean;
 }
 
-/** What was prepared is out of date, and the call was not accepted. */
+/** The service rejected the call because the prepared nonce or quote is outdated. */
 const OUTDATED: ReadonlySet<string> = new Set([
   ...["relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"],
   ...["quote-expired", "quote-used", "quote-outdated", "quote-not-found", "quote-for-other-call"],
@@ -74,7 +74,7 @@ const WAIT_SECONDS = 20;
 const PAUSE_SECONDS = 0.5;
 const HOUR_SECONDS = 3600;
 
-/** Connects a wallet to a service. Signing in is done with the first request that needs it. */
+/** Connects a wallet to a service. The first request that needs a session signs in. */
 export async function connect(options: ProviderOptions | SignerOptions): Promise<Relay> {
   const { url, domain = new URL(url).host, storage = new MemoryStorage(), patienceSeconds = 60 } = options;
   const fetcher = (options.fetch ?? fetch).bind(globalThis);
@@ -86,7 +86,7 @@ export async function connect(options: ProviderOptions | SignerOptions): Promise
   return new Relay({ http, domain, storage }, route);
 }
 
-/** The service, for the profiles of one wallet. */
+/** A service, for the profiles of one wallet. */
 export class Relay {
   /** The profiles that the provider has connected; empty with a signer, which may sign for several. */
   readonly profiles: readonly string[];
@@ -116,14 +116,14 @@ export class Relay {
     await this.session(profile).close();
   }
 
-  /** Asks what a call would cost and whether it would be refused, before anybody signs it. */
+  /** Returns the cost of a call, and why the service would reject it, before the wallet signs it. */
   async prepare(profile: string, work: Work, options: PrepareOptions = {}): Promise<PreparedCall> {
     const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
     const quote = this.route.controller !== undefined && (options.quote ?? true);
     const session = this.session(profile);
     const payload = "payload" in work ? work.payload : encodeCalls(work);
     const validityTimestamps = BigInt(Math.floor(Date.now() / 1000) + validSeconds);
-    // Numbers go as text: above 2^53 a JSON number loses digits.
+    // Numbers as text, because JSON numbers above 2^53 lose digits.
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
     const body = { transaction: { abi: payload }, ...numbers, quote, ...(controller && { controller }) };
@@ -132,19 +132,19 @@ export class Relay {
   }
 
   /**
-   * Prepares a call, signs it and hands it in; the service has accepted it when this returns, and it is not mined yet.
+   * Prepares, signs and submits a call. When this returns, the service has accepted it, but it is not mined yet.
    *
-   * Calls of one channel run in order, those of several channels do not wait for each other.
+   * Calls of one channel run in order; channels are independent.
    */
   send(profile: string, work: Work, options: SendOptions = {}): Promise<SentTransaction> {
     const attempt = async (): Promise<SentTransaction> => (await this.prepare(profile, work, options)).send();
-    // One after the other, so that no two calls are prepared with the same nonce.
+    // One at a time, so that no two calls are prepared with the same nonce.
     return this.inTurn(`${profile.toLowerCase()} ${options.channel ?? 0n}`, async () => {
       try {
         return await attempt();
       } catch (error) {
         if (!(error instanceof RelayProblem && OUTDATED.has(error.code))) throw error;
-        // Another program has taken the nonce, or gas costs more now: once more, with the newest of both.
+        // Another program has used the nonce, or gas costs more now: prepare once more.
         return attempt();
       }
     });
@@ -155,11 +155,11 @@ export class Relay {
     return new SentTransaction(hash, this.session(profile));
   }
 
-  /** What can be spent; the wallet signs the time for this. */
+  /** The available credits; the wallet signs a timestamp. */
   async quota(profile: string): Promise<Quota> {
     const session = this.session(profile);
     await session.open();
-    // Each attempt has a time of its own, because one is good for 5 seconds.
+    // Each attempt signs a new timestamp, because one is valid for 5 seconds.
     return this.service.http.patiently(async () => {
       const timestamp = Math.floor(Date.now() / 1000);
       const signature = await this.route.signMessage(profile, quotaMessage(profile, timestamp));
@@ -172,7 +172,7 @@ export class Relay {
     return this.request(profile, "get", "/api/user/dashboardInfo");
   }
 
-  /** Everything that changed the balance except relay calls, newest first. */
+  /** All ledger entries except relay charges, newest first. */
   earnings(profile: string): AsyncGenerator<DatedEarning> {
     return this.pages<DatedEarning>(profile, "/api/user/earnings");
   }
@@ -182,12 +182,12 @@ export class Relay {
     return this.pages<DatedTransaction>(profile, "/api/user/transactions");
   }
 
-  /** Checks in; the same `key` is the same draw, however often it is sent. */
+  /** Checks in; a retry with the same `key` returns the same draw. */
   checkIn(profile: string, key: string = crypto.randomUUID()): Promise<CheckInResult> {
     return this.request(profile, "post", "/api/user/executeCheckIn", { headers: { "idempotency-key": key } });
   }
 
-  /** Makes any request of the API in the name of a profile; body, query and answer have their documented types. */
+  /** Makes any request of the API as a profile; body, query and response have their documented types. */
   async request<Path extends keyof paths, Method extends MethodOf<Path>>(
     profile: string,
     method: Method,
@@ -201,7 +201,7 @@ export class Relay {
     for (let path: string | null = first; path !== null; ) {
       const page = (await this.session(profile).request("get", path)) as { next: string | null; results: Row[] };
       yield* page.results;
-      // The token goes to no other place than this service.
+      // The token is sent only to this service.
       const next: URL | null = page.next === null ? null : new URL(page.next);
       path = next && next.pathname + next.search;
     }
@@ -224,7 +224,7 @@ export class Relay {
   }
 }
 
-/** A call with the nonce it will have, what it would cost, and why it would be refused now, if it would. */
+/** A call with its nonce, its cost, and the reasons for which the service would reject it now. */
 export class PreparedCall {
   /** The service's answer. */
   readonly prepared: Prepared;
@@ -237,27 +237,27 @@ export class PreparedCall {
     this.route = route;
   }
 
-  /** Credits that it costs at the current price; null where it cannot be executed. */
+  /** Its cost in credits at the current gas price; null if it cannot be executed. */
   get expectedCost(): number | null {
     return this.prepared.expectedCost;
   }
 
-  /** Credits that are held for it until it is settled. */
+  /** The credits held until it is settled. */
   get highestCost(): number | null {
     return this.prepared.highestCost;
   }
 
-  /** A promise that it costs at most so many credits if it is sent in time. */
+  /** A quote: the maximum cost in credits if it is sent in time. */
   get quote(): Quote | null {
     return this.prepared.quote;
   }
 
-  /** Why the service would not relay it now. */
+  /** Why the service would reject it now. */
   get refusals(): RelayProblem[] {
     return this.prepared.refusals.map((refusal) => new RelayProblem({ ...refusal }));
   }
 
-  /** Signs it and hands it in; a call that would be refused is not signed. */
+  /** Signs and submits it; one that would be rejected is not signed. */
   async send(): Promise<SentTransaction> {
     const [refusal] = this.refusals;
     if (refusal) throw refusal;
@@ -279,11 +279,11 @@ export class SentTransaction {
     return this.statusWithin(0);
   }
 
-  /** Waits until the call is final, which it is as `Success`, but also as `Failed`, `Expired` or `Cancelled`. */
+  /** Waits for a final status: `Success`, `Failed`, `Expired` or `Cancelled`. */
   async wait(seconds = 180): Promise<TransactionStatus> {
     const deadline = Date.now() + 1000 * seconds;
     for (let began = Date.now(); began < deadline; began = Date.now()) {
-      // The service answers when the status changes, so that this is no poll.
+      // Long polling: the service answers when the status changes.
       const status = await this.statusWithin(Math.min(WAIT_SECONDS, Math.ceil((deadline - began) / 1000)));
       if (!OPEN_STATUSES.has(status.status)) return status;
       await sleep(Math.max(0, PAUSE_SECONDS - (Date.now() - began) / 1000));

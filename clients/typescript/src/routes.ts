@@ -1,4 +1,4 @@
-/** The two ways of a relay call to the service: signed with a key here, or by the wallet behind a provider. */
+/** Two ways to submit a relay call: with a local key, or through the wallet behind a provider. */
 import type { ChainReader } from "./chain.ts";
 import { relayCallHash } from "./lsp25.ts";
 import type { Call } from "./lsp25.ts";
@@ -7,13 +7,13 @@ import type { Session } from "./session.ts";
 import { personalSign, text } from "./signers.ts";
 import type { Eip1193Provider, Signer } from "./signers.ts";
 
-/** What a profile is to do: one call, several under one signature, or an encoded call of the profile itself. */
+/** One call, several under one signature, or an encoded call of the profile itself. */
 export type Work = Call | readonly Call[] | { payload: string };
 
-/** How messages and relay calls are signed, and how the latter are handed in. */
+/** How to sign messages and relay calls, and to submit calls. */
 export interface Route {
   readonly profiles: readonly string[];
-  /** Who signs; undefined where that is the wallet's affair. */
+  /** The signing controller; undefined if the wallet chooses it. */
   readonly controller: string | undefined;
   signMessage(profile: string, message: string | Uint8Array): Promise<string>;
   send(draft: Draft): Promise<string>;
@@ -28,7 +28,7 @@ export interface Draft {
   prepared: Prepared;
 }
 
-/** Signs with a key, and hands the signed call in. */
+/** Signs with a local key and submits the signed call. */
 export class SignerRoute implements Route {
   readonly profiles = [];
   readonly controller: string;
@@ -49,7 +49,7 @@ export class SignerRoute implements Route {
     const { keyManagerAddress, transaction } = prepared;
     const chainId = BigInt(prepared.chainId);
     await this.check(session.profile, keyManagerAddress, chainId);
-    // The hash is made here, of the call that is meant: what the service calls its hash may be anything.
+    // The client computes the hash itself, because a service could answer the hash of another call.
     const nonce = BigInt(transaction.nonce);
     const call = { chainId, keyManager: keyManagerAddress, nonce, payload, validityTimestamps };
     const signature = await this.signer.signHash(relayCallHash(call));
@@ -69,7 +69,7 @@ export class SignerRoute implements Route {
   }
 }
 
-/** Leaves signing and handing in to the wallet behind a provider: it relays by the service that its user has chosen. */
+/** The wallet behind a provider signs and submits, through the relayer that its user has chosen. */
 export class ProviderRoute implements Route {
   readonly profiles: readonly string[];
   readonly controller = undefined;
@@ -90,7 +90,7 @@ export class ProviderRoute implements Route {
   }
 
   async send({ session: { profile }, work, payload }: Draft): Promise<string> {
-    // What a profile is to do with itself, such as setData or executeBatch, goes as a transaction to itself.
+    // A call of the profile itself, such as setData or executeBatch, is sent as a transaction to itself.
     const { to, value = 0n, data = "0x" } = "to" in work ? work : { to: profile, data: payload };
     const transaction = { from: profile, to, value: `0x${value.toString(16)}`, data };
     return text(await this.provider.request({ method: "eth_sendTransaction", params: [transaction] }));

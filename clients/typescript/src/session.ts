@@ -1,16 +1,16 @@
-/** One profile that is signed in: its tokens, and requests in its name. */
+/** The session of one profile: its tokens, and authenticated requests. */
 import { RelayProblem } from "./http.ts";
 import type { Http, RequestParts } from "./http.ts";
 import type { NonceResponse, TokenPairResponse } from "./schema.ts";
 
-/** Where tokens are kept; `localStorage` and `sessionStorage` will do. */
+/** The storage of tokens, such as `localStorage` or `sessionStorage`. */
 export interface TokenStorage {
   getItem(key: string): string | null;
   setItem(key: string, value: string): void;
   removeItem(key: string): void;
 }
 
-/** A service, what it calls itself in sign-in messages, and where tokens for it are kept. */
+/** A service, its domain in sign-in messages, and the storage of its tokens. */
 export interface Service {
   readonly http: Http;
   readonly domain: string;
@@ -24,7 +24,7 @@ interface Tokens {
 }
 
 const RENEW_SECONDS_BEFORE_END = 30;
-// An answer that was lost can be asked for again for 10 seconds; later the same token ends the session.
+// For 10 seconds a refresh may be retried with the same token; later its reuse ends the session.
 const REFRESH_PATIENCE_SECONDS = 8;
 const RENEWABLE = new Set(["access-token-expired", "not-authenticated", "session-ended", "controller-revoked"]);
 
@@ -44,17 +44,17 @@ export class Session {
     this.sign = sign;
   }
 
-  /** Whether there are tokens, maybe of an earlier visit; whether they are still good is known after a request. */
+  /** Whether there are tokens, maybe of an earlier visit, which may have expired. */
   get exists(): boolean {
     return this.tokens !== undefined;
   }
 
-  /** Signs in unless that was done before. */
+  /** Signs in unless there are tokens. */
   async open(): Promise<void> {
     if (!this.tokens) await this.renew();
   }
 
-  /** Ends the session at the service and forgets the tokens. */
+  /** Ends the session at the service and deletes the tokens. */
   async close(): Promise<void> {
     if (!this.tokens) return;
     try {
@@ -64,7 +64,7 @@ export class Session {
     }
   }
 
-  /** Makes a request in the name of the profile; an expired token is renewed, and the request repeated. */
+  /** Makes a request as the profile; renews an expired token and retries. */
   async request(method: string, path: string, parts: RequestParts = {}, patienceSeconds?: number): Promise<unknown> {
     const attempt = async (tokens: Tokens): Promise<unknown> => {
       const headers = { ...parts.headers, authorization: `Bearer ${tokens.access}` };
@@ -85,10 +85,10 @@ export class Session {
     return isFresh ? tokens : this.renew();
   }
 
-  /** New tokens, for all who wait for them at once; `refused` are those that the service did not take. */
+  /** Renews the tokens once for all waiting callers; `refused` are those that the service rejected. */
   private renew(refused?: Tokens): Promise<Tokens> {
     const tokens = this.tokens;
-    // Another tab, or another request, may have renewed them meanwhile.
+    // Another tab or request may have renewed them in the meantime.
     if (refused && tokens && tokens.access !== refused.access) return Promise.resolve(tokens);
     this.renewal ??= this.newTokens(tokens).finally(() => (this.renewal = undefined));
     return this.renewal;
@@ -108,11 +108,11 @@ export class Session {
   }
 
   private signIn(): Promise<Tokens> {
-    // Each attempt begins with a nonce of its own, because one is good for one attempt, whatever its answer was.
+    // Each attempt requests a new nonce, because a nonce is valid for one attempt.
     return this.http.patiently(async () => {
       const body = { address: this.profile };
       const { nonce, message } = (await this.http.once("post", "/api/auth/nonce", { body })) as NonceResponse;
-      // A service that passes on the message of another one would sign in there in the name of the profile.
+      // A malicious service could forward another service's message, to sign in there as the profile.
       const isOurs = message.startsWith(`${this.domain} wants you to sign in with your Ethereum account:\n`);
       if (!isOurs) throw new Error(`The sign-in message of ${this.http.url} is not for ${this.domain}.`);
       const proof = { nonce, signature: await this.sign(message) };
@@ -136,7 +136,7 @@ export class Session {
   }
 }
 
-/** Keeps tokens for as long as the program runs. */
+/** Stores tokens in memory. */
 export class MemoryStorage implements TokenStorage {
   private readonly values = new Map<string, string>();
 

@@ -1,31 +1,31 @@
-/** Keys that sign for a profile: of viem, of ethers, or your own. The types say what is used; neither library is loaded. */
+/** Signers: of viem, of ethers, or your own. Their types are structural; neither library is loaded. */
 import type { Hex } from "./lsp25.ts";
 import { hex } from "./lsp25.ts";
 
-/** A controller of a profile: a key that the profile has given LSP-6 permissions. */
+/** A controller of a profile: a key with LSP-6 permissions. */
 export interface Signer {
   readonly address: string;
-  /** Signs as `personal_sign` does: sign-in and quota. */
+  /** Signs like `personal_sign`, for sign-in and quota. */
   signMessage(message: string | Uint8Array): Promise<string>;
-  /** Signs 32 bytes as they are: relay calls. */
+  /** Signs 32 bytes without a prefix, for relay calls. */
   signHash(hash: Hex): Promise<string>;
 }
 
-/** What is used of an account of viem, such as `privateKeyToAccount` returns. */
+/** The used part of a viem account, such as the result of `privateKeyToAccount`. */
 export interface ViemAccount {
   readonly address: string;
   signMessage(parameters: { message: string | { raw: Uint8Array } }): Promise<string>;
   sign?: ((parameters: { hash: Hex }) => Promise<string>) | undefined;
 }
 
-/** What is used of a `Wallet` of ethers 6. */
+/** The used part of a `Wallet` of ethers 6. */
 export interface EthersWallet {
   readonly address: string;
   signMessage(message: string | Uint8Array): Promise<string>;
   readonly signingKey: { sign(digest: string): { readonly serialized: string } };
 }
 
-/** Signs with an account of viem that has its key at hand. */
+/** Signs with a local account of viem. */
 export function viemSigner(account: ViemAccount): Signer {
   const { address, sign } = account;
   if (!sign) throw new TypeError("This account of viem cannot sign a hash; use one made from a key.");
@@ -46,12 +46,12 @@ export function ethersSigner(wallet: EthersWallet): Signer {
   };
 }
 
-/** What EIP-1193 demands of a provider. */
+/** An EIP-1193 provider. */
 export interface Eip1193Provider {
   request(request: { method: string; params?: readonly unknown[] | object }): Promise<unknown>;
 }
 
-/** Lets the wallet behind a provider sign a message for one of its accounts. */
+/** Signs a message with one account of the wallet behind a provider. */
 export async function personalSign(
   provider: Eip1193Provider,
   profile: string,
@@ -61,7 +61,7 @@ export async function personalSign(
   return text(await provider.request({ method: "personal_sign", params: [hex(raw), profile] }));
 }
 
-/** A string that a provider or node must have answered. */
+/** Returns the answer if it is a string. */
 export function text(answer: unknown): string {
   if (typeof answer !== "string") throw new TypeError(`Expected a string, not ${JSON.stringify(answer)}.`);
   return answer;

@@ -1,8 +1,8 @@
 /**
- * A stand-in for the Universal Profile browser extension in tests.
+ * A fake of the Universal Profile browser extension for tests.
  *
- * It answers what a page needs to sign in, to add a relayer and to relay, in the shapes that the extension documents,
- * with a key at hand instead of windows that ask. Its user agrees to everything unless told otherwise.
+ * It supports the extension's documented methods for sign-in, adding a relayer and relaying, and signs with a local key
+ * without dialogs. By default its user approves everything.
  */
 import { ChainReader } from "./chain.ts";
 import type { Node } from "./chain.ts";
@@ -15,13 +15,13 @@ import type { Eip1193Provider, Signer } from "./signers.ts";
 export interface ExtensionOptions {
   /** The profiles of the extension's user; the first one is connected. */
   profiles: readonly string[];
-  /** A controller of all of them. */
+  /** The key of a controller of all profiles. */
   signer: Signer;
-  /** A node of the chain that the extension is on. */
+  /** A node of the extension's chain. */
   node: Node;
-  /** What pages call it. */
+  /** Its name for pages. */
   name?: string;
-  /** Whether the user agrees to a request; always by default. */
+  /** Whether the user approves a request; by default always. */
   approves?: (request: { method: string; params: readonly unknown[] }) => boolean;
   fetch?: typeof fetch;
 }
@@ -41,7 +41,7 @@ const INVALID_PARAMS = -32602;
 const UNRECOGNIZED_CHAIN = 4902;
 const HOUR_SECONDS = 3600;
 
-/** An error as EIP-1193 has it. */
+/** An EIP-1193 error. */
 export class ProviderRpcError extends Error {
   readonly code: number;
 
@@ -52,7 +52,7 @@ export class ProviderRpcError extends Error {
 }
 
 export class FakeExtension implements Eip1193Provider {
-  /** Every request so far, to look at in a test. */
+  /** All requests so far, for tests. */
   readonly requests: { method: string; params: readonly unknown[] }[] = [];
   relayers: Relayer[] = [];
   private readonly options: ExtensionOptions;
@@ -100,7 +100,7 @@ export class FakeExtension implements Eip1193Provider {
     return this;
   }
 
-  /** Puts the extension into a page: as `window.lukso`, and announced by EIP-6963 whenever a page asks. */
+  /** Installs the extension in a page: as `window.lukso`, and announced through EIP-6963 on request. */
   install(page: Window & { lukso?: Eip1193Provider }): void {
     const icon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E";
     const name = this.options.name ?? "Universal Profiles";
@@ -125,7 +125,7 @@ export class FakeExtension implements Eip1193Provider {
     return this.accounts;
   }
 
-  /** The controller signs for the profile, as a personal message with either method. */
+  /** Signs a personal message for the profile, with either method. */
   private async sign(method: string, params: readonly unknown[], message: unknown, account: unknown): Promise<string> {
     this.demandAccount(account);
     this.ask(method, params);
@@ -133,7 +133,7 @@ export class FakeExtension implements Eip1193Provider {
     return this.options.signer.signMessage(/^0x([0-9a-f]{2})*$/i.test(content) ? bytes(content) : content);
   }
 
-  /** Signs a relay call and hands it to the newest relayer, as LSP-15 has it. */
+  /** Signs a relay call and sends it to the newest relayer (LSP-15). */
   private async sendTransaction(params: readonly unknown[]): Promise<string> {
     const { from, to, value = "0x0", data = "0x" } = (params[0] ?? {}) as Record<string, string | undefined>;
     if (to === undefined) throw new ProviderRpcError(INVALID_PARAMS, "A transaction needs a receiver.");
@@ -162,7 +162,7 @@ export class FakeExtension implements Eip1193Provider {
     return null;
   }
 
-  /** Keeps a relayer; one that is there already is refused as if the user had declined. */
+  /** Adds a relayer; rejects an existing one as if the user had declined. */
   private addRelayer(params: readonly unknown[]): readonly string[] {
     const { name, apiUrl, chainIds } = (params[0] ?? {}) as Partial<Relayer>;
     if (!name || !apiUrl || !chainIds?.length) {

@@ -42,7 +42,7 @@ test("several calls, and calls of the profile itself, go as a transaction to its
   assert.deepEqual(payloads, [encodeCalls(calls), "0x7f23690c"]);
 });
 
-test("what the user declines ends with 4001, and so does a relayer that is there already", async () => {
+test("a declined request and an existing relayer end with 4001", async () => {
   const provider = extensionOf(new FakeService());
   await addRelayer(provider, RELAYER);
 
@@ -52,7 +52,7 @@ test("what the user declines ends with 4001, and so does a relayer that is there
   assert.deepEqual((await connect({ url: URL, provider: declining, ask: false })).profiles, []);
 });
 
-test("it refuses as EIP-1193 says", async () => {
+test("errors have the codes of EIP-1193", async () => {
   const provider = extensionOf(new FakeService());
   const refusals = [
     [{ method: "personal_sign", params: ["0x00", PROFILE] }, 4100],
@@ -64,7 +64,7 @@ test("it refuses as EIP-1193 says", async () => {
   assert.equal(await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId: "0x2a" }] }), null);
 });
 
-test("a page finds it as EIP-6963 and as window.lukso say", async () => {
+test("a page finds it through EIP-6963 and window.lukso", async () => {
   const page = new EventTarget();
   Object.assign(globalThis, { window: page });
   const provider = extensionOf(new FakeService());

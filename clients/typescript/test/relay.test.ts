@@ -15,7 +15,7 @@ function nonces(service: FakeService): unknown[] {
   return service.sent(EXECUTE).map(({ transaction }) => (transaction as { nonce: string }).nonce);
 }
 
-test("a call is signed, handed in and followed", async () => {
+test("a call is signed, submitted and followed", async () => {
   const service = new FakeService();
   const relay = await relayOf(service);
 
@@ -31,7 +31,7 @@ test("a call is signed, handed in and followed", async () => {
   assert.ok(left > 3500 && left <= 3600);
 });
 
-test("while the service is busy or away, exactly the same call is sent again", async () => {
+test("while the service is busy or unreachable, exactly the same call is retried", async () => {
   const away = () => {
     throw new TypeError("fetch failed");
   };
@@ -46,7 +46,7 @@ test("while the service is busy or away, exactly the same call is sent again", a
   assert.deepEqual(bodies[1], bodies[2]);
 });
 
-test("patience ends, and other refusals are not repeated", async () => {
+test("retries end after a timeout, and other errors are not retried", async () => {
   const busy = () => problem(503, "busy");
   const service = new FakeService().next(EXECUTE, () => problem(402, "insufficient-credits", { available: 3 }), busy);
   const impatient = await relayOf(service, { patienceSeconds: -1 });
@@ -61,7 +61,7 @@ test("patience ends, and other refusals are not repeated", async () => {
   assert.equal(service.sent(EXECUTE).length, 3);
 });
 
-test("calls of a channel are prepared one after the other", async () => {
+test("calls of a channel are prepared one at a time", async () => {
   const service = new FakeService();
   const relay = await relayOf(service);
 
@@ -70,7 +70,7 @@ test("calls of a channel are prepared one after the other", async () => {
   assert.deepEqual(nonces(service), ["4", "5", "6"]);
 });
 
-test("a call whose nonce was taken or whose quote has expired meanwhile is prepared again, once", async () => {
+test("a call with a used nonce or an expired quote is prepared again, once", async () => {
   const service = new FakeService().next(EXECUTE, () => problem(409, "quote-expired"));
 
   await (await relayOf(service)).send(PROFILE, CALL);
@@ -81,7 +81,7 @@ test("a call whose nonce was taken or whose quote has expired meanwhile is prepa
   await assert.rejects((await relayOf(service.next(EXECUTE, ...both))).send(PROFILE, CALL), { code: "relay-nonce-gap" });
 });
 
-test("costs and refusals are known before anything is signed", async () => {
+test("cost and reasons for rejection are known before anything is signed", async () => {
   const [, refusal] = problem(402, "insufficient-credits");
   const refusing = () => [200, { expectedCost: 7, highestCost: 9, refusals: [refusal] }] as never;
   const service = new FakeService().next("/api/relay/prepare", refusing);
@@ -92,7 +92,7 @@ test("costs and refusals are known before anything is signed", async () => {
   assert.deepEqual(service.sent(EXECUTE), []);
 });
 
-test("nothing is signed for another key manager or chain than the node names", async () => {
+test("nothing is signed for a key manager or chain other than the node's", async () => {
   for (const [keyManagerAddress, chainId] of [[PROFILE, 42], [KEY_MANAGER, 4201]] as const) {
     const answer = { keyManagerAddress, chainId, transaction: { nonce: 0 }, refusals: [] };
     const service = new FakeService().next("/api/relay/prepare", () => [200, answer]);
@@ -101,7 +101,7 @@ test("nothing is signed for another key manager or chain than the node names", a
   }
 });
 
-test("a sign-in is tried again with a nonce of its own", async () => {
+test("a sign-in is retried with a new nonce", async () => {
   const service = new FakeService().next("/api/auth/verify", () => problem(503, "chain-unavailable"));
 
   await (await relayOf(service)).signIn(PROFILE);
@@ -118,7 +118,7 @@ test("the message of another service is not signed", async () => {
   await assert.rejects(relay.signIn(PROFILE), /not for elsewhere.example/);
 });
 
-test("an expired token is renewed once for all who need it", async () => {
+test("an expired token is renewed once for all waiting requests", async () => {
   const expired = () => problem(401, "access-token-expired");
   const service = new FakeService().next("/api/user/dashboardInfo", expired, expired);
   const relay = await relayOf(service);
@@ -143,7 +143,7 @@ test("after the end of a session the profile signs in again", async () => {
   assert.equal(service.sent("/api/auth/verify").length, 2);
 });
 
-test("the quota is asked for with the time of now, also when asking again", async () => {
+test("a quota request and its retry sign the current time", async () => {
   const service = new FakeService().next("/api/relay/quota", () => [...problem(503, "busy").slice(0, 2), { "retry-after": "1" }] as never);
 
   assert.equal((await (await relayOf(service)).quota(PROFILE)).quota, 5);
@@ -152,7 +152,7 @@ test("the quota is asked for with the time of now, also when asking again", asyn
   assert.ok(Number(second?.["timestamp"]) > Number(first?.["timestamp"]));
 });
 
-test("histories are read page by page, from this service alone", async () => {
+test("histories are read page by page, from this service only", async () => {
   const page = (results: unknown[], next: string | null) => () => [200, { results, next, previous: null }] as never;
   const next = "https://elsewhere.example/api/user/transactions?cursor=x%3D";
   const service = new FakeService().next("/api/user/transactions", page([1, 2], next), page([3], null));
@@ -172,7 +172,7 @@ function storageOf(values: Map<string, string>): TokenStorage {
   };
 }
 
-test("tokens that another tab has renewed meanwhile are used", async () => {
+test("tokens renewed by another tab are used", async () => {
   const values = new Map<string, string>();
   const refusing = () => {
     for (const key of values.keys()) values.set(key, JSON.stringify({ access: "theirs", refresh: "", expiresAt: 1e10 }));
@@ -186,7 +186,7 @@ test("tokens that another tab has renewed meanwhile are used", async () => {
   assert.equal(service.sent("/api/auth/refresh").length, 0);
 });
 
-test("tokens that are kept outlive the program, and signing out forgets them", async () => {
+test("stored tokens outlive the program, and signing out deletes them", async () => {
   const storage = storageOf(new Map());
   const service = new FakeService();
   await (await relayOf(service, { storage })).signIn(PROFILE);

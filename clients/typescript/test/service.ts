@@ -1,4 +1,4 @@
-/** A service of a few lines: what the client sends is recorded, and a test says how some of it is answered. */
+/** A fake service that records requests; tests set some of its responses. */
 import { encodeCalls } from "../src/index.ts";
 import type { Eip1193Provider, Signer } from "../src/index.ts";
 
@@ -20,7 +20,7 @@ export class FakeService {
   private readonly replies = new Map<string, Reply[]>();
   private tokens = 0;
 
-  /** Answers the next requests of a path with these, one each, and as usual after that. */
+  /** Sets the responses to the next requests of a path; later ones get the default. */
   next(path: string, ...replies: Reply[]): this {
     this.replies.set(path, replies);
     return this;
@@ -74,7 +74,7 @@ export function fakeNode(nonce = 4n): Eip1193Provider {
   };
 }
 
-/** Signs by naming what was signed. */
+/** A fake signer whose signature names the signed value. */
 export const signer: Signer = {
   address: "0x19E7E376E7C213B7E7e7e46cc70A5dD086DAff2A",
   signMessage: async (message) => `signed ${typeof message === "string" ? message.split("\n").at(-1) : message.length}`,

@@ -67,7 +67,7 @@ test("calls are encoded as viem and ethers encode them", () => {
   assert.equal(encodeCalls(calls), new Interface(ABI).encodeFunctionData("executeBatch", columns));
 });
 
-test("what is no address, no hex and no 256-bit number is refused", () => {
+test("invalid addresses, hex and 256-bit numbers are rejected", () => {
   const to = vectors.profile;
   assert.throws(() => encodeCalls({ to: "alice.lyx" }), /is not an address/);
   assert.throws(() => encodeCalls({ to, data: "0x123" }), /is not hex/);

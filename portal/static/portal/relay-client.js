@@ -481,10 +481,10 @@ var RelayProblem = class extends Error {
   code;
   status;
   detail;
-  /** What to tell support. */
+  /** The request id, for support. */
   requestId;
   members;
-  /** Seconds to wait before the next attempt; undefined if there is nothing to wait for. */
+  /** Seconds until the next attempt; undefined if a retry is pointless. */
   retryAfter;
   constructor(problem, retryAfter) {
     super(`${problem.code}: ${problem.detail}`);
@@ -536,10 +536,10 @@ var Http = class {
     throw new RelayProblem(answer, WAIT_STATUSES.has(response.status) ? secondsOf(response) : void 0);
   }
   /**
-   * Makes an attempt again while the service is busy or out of reach, until `seconds` would be over.
+   * Retries an attempt while the service is busy or unreachable, for at most `seconds`.
    *
-   * An attempt must be one that may be made twice. Each call of the service is, if it is made as in this package: the
-   * same signed relay call is one transaction with one hash, a subscription is made once, and a check-in has a key.
+   * The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction, a
+   * subscription is created once, and a check-in has an idempotency key.
    */
   async patiently(attempt, seconds = this.patienceSeconds) {
     const deadline = Date.now() + 1e3 * seconds;
@@ -640,15 +640,15 @@ var Session = class {
     this.domain = service.domain;
     this.sign = sign;
   }
-  /** Whether there are tokens, maybe of an earlier visit; whether they are still good is known after a request. */
+  /** Whether there are tokens, maybe of an earlier visit, which may have expired. */
   get exists() {
     return this.tokens !== void 0;
   }
-  /** Signs in unless that was done before. */
+  /** Signs in unless there are tokens. */
   async open() {
     if (!this.tokens) await this.renew();
   }
-  /** Ends the session at the service and forgets the tokens. */
+  /** Ends the session at the service and deletes the tokens. */
   async close() {
     if (!this.tokens) return;
     try {
@@ -657,7 +657,7 @@ var Session = class {
       this.storage.removeItem(this.key);
     }
   }
-  /** Makes a request in the name of the profile; an expired token is renewed, and the request repeated. */
+  /** Makes a request as the profile; renews an expired token and retries. */
   async request(method, path, parts = {}, patienceSeconds) {
     const attempt = async (tokens2) => {
       const headers = { ...parts.headers, authorization: `Bearer ${tokens2.access}` };
@@ -676,7 +676,7 @@ var Session = class {
     const isFresh = tokens && tokens.expiresAt - Date.now() / 1e3 > RENEW_SECONDS_BEFORE_END;
     return isFresh ? tokens : this.renew();
   }
-  /** New tokens, for all who wait for them at once; `refused` are those that the service did not take. */
+  /** Renews the tokens once for all waiting callers; `refused` are those that the service rejected. */
   renew(refused) {
     const tokens = this.tokens;
     if (refused && tokens && tokens.access !== refused.access) return Promise.resolve(tokens);
@@ -772,7 +772,7 @@ var Relay = class {
   async signOut(profile) {
     await this.session(profile).close();
   }
-  /** Asks what a call would cost and whether it would be refused, before anybody signs it. */
+  /** Returns the cost of a call, and why the service would reject it, before the wallet signs it. */
   async prepare(profile, work, options = {}) {
     const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
     const quote = this.route.controller !== void 0 && (options.quote ?? true);
@@ -786,9 +786,9 @@ var Relay = class {
     return new PreparedCall({ session, work, payload, validityTimestamps, prepared }, this.route);
   }
   /**
-   * Prepares a call, signs it and hands it in; the service has accepted it when this returns, and it is not mined yet.
+   * Prepares, signs and submits a call. When this returns, the service has accepted it, but it is not mined yet.
    *
-   * Calls of one channel run in order, those of several channels do not wait for each other.
+   * Calls of one channel run in order; channels are independent.
    */
   send(profile, work, options = {}) {
     const attempt = async () => (await this.prepare(profile, work, options)).send();
@@ -805,7 +805,7 @@ var Relay = class {
   transaction(profile, hash) {
     return new SentTransaction(hash, this.session(profile));
   }
-  /** What can be spent; the wallet signs the time for this. */
+  /** The available credits; the wallet signs a timestamp. */
   async quota(profile) {
     const session = this.session(profile);
     await session.open();
@@ -819,7 +819,7 @@ var Relay = class {
   dashboard(profile) {
     return this.request(profile, "get", "/api/user/dashboardInfo");
   }
-  /** Everything that changed the balance except relay calls, newest first. */
+  /** All ledger entries except relay charges, newest first. */
   earnings(profile) {
     return this.pages(profile, "/api/user/earnings");
   }
@@ -827,11 +827,11 @@ var Relay = class {
   transactions(profile) {
     return this.pages(profile, "/api/user/transactions");
   }
-  /** Checks in; the same `key` is the same draw, however often it is sent. */
+  /** Checks in; a retry with the same `key` returns the same draw. */
   checkIn(profile, key = crypto.randomUUID()) {
     return this.request(profile, "post", "/api/user/executeCheckIn", { headers: { "idempotency-key": key } });
   }
-  /** Makes any request of the API in the name of a profile; body, query and answer have their documented types. */
+  /** Makes any request of the API as a profile; body, query and response have their documented types. */
   async request(profile, method, path, parts = {}) {
     return await this.session(profile).request(method, path, parts);
   }
@@ -868,23 +868,23 @@ var PreparedCall = class {
     this.draft = draft;
     this.route = route;
   }
-  /** Credits that it costs at the current price; null where it cannot be executed. */
+  /** Its cost in credits at the current gas price; null if it cannot be executed. */
   get expectedCost() {
     return this.prepared.expectedCost;
   }
-  /** Credits that are held for it until it is settled. */
+  /** The credits held until it is settled. */
   get highestCost() {
     return this.prepared.highestCost;
   }
-  /** A promise that it costs at most so many credits if it is sent in time. */
+  /** A quote: the maximum cost in credits if it is sent in time. */
   get quote() {
     return this.prepared.quote;
   }
-  /** Why the service would not relay it now. */
+  /** Why the service would reject it now. */
   get refusals() {
     return this.prepared.refusals.map((refusal) => new RelayProblem({ ...refusal }));
   }
-  /** Signs it and hands it in; a call that would be refused is not signed. */
+  /** Signs and submits it; one that would be rejected is not signed. */
   async send() {
     const [refusal] = this.refusals;
     if (refusal) throw refusal;
@@ -901,7 +901,7 @@ var SentTransaction = class {
   status() {
     return this.statusWithin(0);
   }
-  /** Waits until the call is final, which it is as `Success`, but also as `Failed`, `Expired` or `Cancelled`. */
+  /** Waits for a final status: `Success`, `Failed`, `Expired` or `Cancelled`. */
   async wait(seconds = 180) {
     const deadline = Date.now() + 1e3 * seconds;
     for (let began = Date.now(); began < deadline; began = Date.now()) {

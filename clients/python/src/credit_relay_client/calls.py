@@ -1,4 +1,4 @@
-"""What is signed: the payload of a call, its LSP-25 hash, and the message that asks for the quota."""
+"""What controllers sign: the payload of a call, its LSP-25 hash, and the message of a quota request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _EXECUTE_BATCH = keccak(text="executeBatch(uint256[],address[],uint256[],bytes[]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Something that a profile does: a transfer of `value` wei, a call of a contract with `data`, or both."""
+    """An action of a profile: a transfer of `value` wei, a contract call with `data`, or both."""
 
     to: str
     value: int = 0
@@ -27,10 +27,10 @@ class Call:
 @dataclass(frozen=True, slots=True)
 class RelayCall:
     """
-    What a relay call consists of.
+    The signed fields of a relay call.
 
-    `nonce` is the whole number that the key manager's `getNonce` returns, `validity_timestamps` is start << 128 | end
-    in unix seconds, and 0 for always.
+    `nonce` is the integer returned by the key manager's `getNonce`. `validity_timestamps` is start << 128 | end in unix
+    seconds, or 0 for no limit.
     """
 
     chain_id: int
@@ -41,15 +41,15 @@ class RelayCall:
 
     @property
     def hash(self) -> bytes:
-        """The 32 bytes that a controller signs, without any further prefix."""
-        # The last word is the value that the relayer sends along; a service that relays sends none.
+        """The 32 bytes that a controller signs, without a further prefix."""
+        # The last word is the value that the relayer sends with the call: always 0 here.
         numbers = (_LSP25_VERSION, self.chain_id, self.nonce, self.validity_timestamps, 0)
         words = b"".join(number.to_bytes(32, "big") for number in numbers)
         return keccak(b"\x19\x00" + _raw(self.key_manager) + words + self.payload)
 
 
 def encode_calls(calls: Call | Sequence[Call]) -> bytes:
-    """Return the payload that makes a profile do one thing, or several at once."""
+    """Return the payload for one action of a profile, or for several in a batch."""
     if isinstance(calls, Call):
         calls = [calls]
     if len(calls) == 1:
@@ -66,17 +66,17 @@ def encode_calls(calls: Call | Sequence[Call]) -> bytes:
 
 
 def quota_message(profile: str, timestamp: int) -> bytes:
-    """Return the 32 bytes that `personal_sign` takes to ask for the quota."""
+    """Return the 32 bytes to sign with `personal_sign` for a quota request."""
     return keccak(_raw(profile) + timestamp.to_bytes(32, "big"))
 
 
 def personal_sign(account: LocalAccount, message: bytes) -> str:
-    """Sign a message as wallets do: sign-in and quota."""
+    """Sign a message like `personal_sign`, for sign-in and quota."""
     return account.sign_message(encode_defunct(primitive=message)).signature.to_0x_hex()
 
 
 def sign_hash(account: LocalAccount, digest: bytes) -> str:
-    """Sign 32 bytes as they are: a relay call, whose hash is made here."""
+    """Sign 32 bytes without a prefix: the hash of a relay call."""
     return account.unsafe_sign_hash(Hash32(digest)).signature.to_0x_hex()
 
 

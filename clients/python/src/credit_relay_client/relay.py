@@ -1,4 +1,4 @@
-"""A wallet's side of the service: sign in, relay a call, follow it, and read what there is to read."""
+"""The client of a wallet: sign in, relay calls, follow them, and read the account."""
 
 import math
 import secrets
@@ -32,11 +32,11 @@ from credit_relay_client.schema import (
 from credit_relay_client.service import Node, RelayProblem, Service
 from credit_relay_client.session import Session
 
-# What a profile is to do: one call, several under one signature, or an encoded call of the profile itself.
+# One call, several under one signature, or an encoded call of the profile itself.
 Work = Call | Sequence[Call] | bytes
 
 _OPEN_STATUSES = {"Pending", "Submitted"}
-# What was prepared is out of date, and the call was not accepted.
+# The service rejected the call because the prepared nonce or quote is outdated.
 _OUTDATED = {
     *("relay-nonce-gap", "relay-nonce-taken", "relay-nonce-used"),
     *("quote-expired", "quote-used", "quote-outdated", "quote-not-found", "quote-for-other-call"),
@@ -55,13 +55,13 @@ def connect(
     patience_seconds: float = 60,
 ) -> "Relay":
     """
-    Connect a controller's key to a service. Signing in is done with the first request that needs it.
+    Connect a controller's key to a service. The first request that needs a session signs in.
 
     Args:
-        node: A node of the chain. With one, the service is not believed which key manager a profile has.
-        domain: What the service calls itself in sign-in messages; by default the host of the URL.
-        tokens: Where tokens are kept; by default in memory.
-        patience_seconds: How long requests are repeated while the service is busy or out of reach.
+        node: A node of the chain, to verify the key manager and chain in the service's responses.
+        domain: The service's domain in sign-in messages; by default the host of the URL.
+        tokens: The storage of tokens; by default memory.
+        patience_seconds: How long to retry requests while the service is busy or unreachable.
     """
     checked_by = Node(node) if isinstance(node, str) else node
     service = Service(url, patience_seconds)
@@ -71,7 +71,7 @@ def connect(
 
 
 class Relay:
-    """The service, for the profiles that one controller signs for."""
+    """A service, for the profiles of one controller."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class Relay:
         self._channels: dict[tuple[str, int], threading.Lock] = defaultdict(threading.Lock)
 
     def session(self, profile: str) -> Session:
-        """Return the profile's session, by which any request of the API can be made."""
+        """Return the profile's session, for any request of the API."""
         if profile.lower() not in self._sessions:
             sign = lambda message: personal_sign(self.signer, message.encode())  # noqa: E731
             session = Session(profile, self.service, self._domain, sign, self._tokens)
@@ -115,13 +115,12 @@ class Relay:
         quote: bool = True,
     ) -> "PreparedCall":
         """
-        Ask what a call would cost and whether it would be refused, before anybody signs it.
+        Return the cost of a call, and why the service would reject it, before the controller signs it.
 
-        Calls of one channel run in order, those of several channels do not wait for each other. A signed call can be
-        executed for `valid_seconds`.
+        Calls of one channel run in order; channels are independent. A signed call is valid for `valid_seconds`.
 
-        With a `quote` the call costs no more than that if it is sent within a minute. Do without one to show a price
-        while somebody still types, because each reserves a part of what the service may lose for the profile.
+        With a `quote` the call costs at most that if it is sent within a minute. To show a price while the user is
+        typing, do not request one, because each quote reserves a part of the service's loss limit for the profile.
         """
         payload = work if isinstance(work, bytes) else encode_calls(work)
         validity = int(time.time()) + valid_seconds
@@ -149,23 +148,23 @@ class Relay:
         self, profile: str, work: Work, *, channel: int = 0, valid_seconds: int = _HOUR_SECONDS
     ) -> "SentTransaction":
         """
-        Prepare a call, sign it and hand it in; the service has accepted it when this returns, and it is not mined yet.
+        Prepare, sign and submit a call. When this returns, the service has accepted it, but it is not mined yet.
 
         Raises:
-            RelayProblem: the service refuses the call.
+            RelayProblem: the service rejects the call.
         """
 
         def attempt() -> SentTransaction:
             return self.prepare(profile, work, channel=channel, valid_seconds=valid_seconds).send()
 
-        # One after the other, so that no two calls are prepared with the same nonce.
+        # One at a time, so that no two calls are prepared with the same nonce.
         with self._channels[profile.lower(), channel]:
             try:
                 return attempt()
             except RelayProblem as problem:
                 if problem.code not in _OUTDATED:
                     raise
-            # Another program has taken the nonce, or gas costs more now: once more, with the newest of both.
+            # Another program has used the nonce, or gas costs more now: prepare once more.
             return attempt()
 
     def transaction(self, profile: str, transaction_hash: str) -> "SentTransaction":
@@ -173,10 +172,10 @@ class Relay:
         return SentTransaction(transaction_hash, self.session(profile))
 
     def quota(self, profile: str) -> Quota:
-        """Return what can be spent."""
+        """Return the available credits."""
 
         def attempt() -> Quota:
-            # Each attempt has a time of its own, because one is good for 5 seconds.
+            # Each attempt signs a new timestamp, because one is valid for 5 seconds.
             now = int(time.time())
             signature = personal_sign(self.signer, quota_message(profile, now))
             body = {"address": profile, "timestamp": now, "signature": signature}
@@ -184,17 +183,17 @@ class Relay:
             return quota
 
         session = self.session(profile)
-        # First, because signing in may take longer than that.
+        # Sign in first, because that may take longer than 5 seconds.
         session.open()
         return self.service.patiently(attempt)
 
     def dashboard(self, profile: str) -> Dashboard:
-        """Return what a wallet shows on one page."""
+        """Return the dashboard."""
         dashboard: Dashboard = self.session(profile).request("GET", "/api/user/dashboardInfo")
         return dashboard
 
     def earnings(self, profile: str) -> Iterator[DatedEarning]:
-        """Yield everything that changed the balance except relay calls, newest first."""
+        """Yield all ledger entries except relay charges, newest first."""
         return self._pages(profile, "/api/user/earnings")
 
     def transactions(self, profile: str) -> Iterator[DatedTransaction]:
@@ -202,7 +201,7 @@ class Relay:
         return self._pages(profile, "/api/user/transactions")
 
     def check_in(self, profile: str, key: str | None = None) -> CheckInResult:
-        """Check in; the same key is the same draw, however often it is sent."""
+        """Check in; a retry with the same key returns the same draw."""
         headers = {"Idempotency-Key": key or secrets.token_hex(16)}
         path = "/api/user/executeCheckIn"
         result: CheckInResult = self.session(profile).request("POST", path, {}, headers=headers)
@@ -212,14 +211,14 @@ class Relay:
         while path:
             page = self.session(profile).request("GET", path)
             yield from page["results"]
-            # The token goes to no other place than this service.
+            # The token is sent only to this service.
             following = urlsplit(page["next"] or "")
             path = f"{following.path}?{following.query}" if page["next"] else ""
 
 
 @dataclass(frozen=True)
 class PreparedCall:
-    """A call with the nonce it will have, what it would cost, and why it would be refused now, if it would."""
+    """A call with its nonce, its cost, and the reasons for which the service would reject it now."""
 
     call: RelayCall
     prepared: Prepared
@@ -227,13 +226,13 @@ class PreparedCall:
     signer: LocalAccount
 
     def send(self) -> "SentTransaction":
-        """Sign the call and hand it in; a call that would be refused is not signed."""
+        """Sign and submit the call; one that would be rejected is not signed."""
         for refusal in self.prepared["refusals"]:
             raise RelayProblem(refusal)
         transaction = {
             "abi": "0x" + self.call.payload.hex(),
             "signature": sign_hash(self.signer, self.call.hash),
-            # Numbers go as text: above 2^53 a JSON number loses digits in many programs.
+            # Numbers as text, because many programs lose digits of JSON numbers above 2^53.
             "nonce": str(self.call.nonce),
             "validityTimestamps": str(self.call.validity_timestamps),
         }
@@ -256,10 +255,10 @@ class SentTransaction:
         return self._status(wait=0)
 
     def wait(self, seconds: float = 180) -> TransactionStatus:
-        """Wait until it is final, which it is as `Success`, but also as `Failed`, `Expired` or `Cancelled`."""
+        """Wait for a final status: `Success`, `Failed`, `Expired` or `Cancelled`."""
         deadline = time.monotonic() + seconds
         while (began_at := time.monotonic()) < deadline:
-            # The service answers when the status changes, so that this is no poll.
+            # Long polling: the service answers when the status changes.
             status = self._status(wait=min(_WAIT_SECONDS, math.ceil(deadline - began_at)))
             if status["status"] not in _OPEN_STATUSES:
                 return status
@@ -274,7 +273,7 @@ class SentTransaction:
 
 
 def _check(prepared: Prepared, *, key_manager: str, chain_id: int) -> None:
-    """Refuse to sign for another key manager or chain than the node's."""
+    """Raise ValueError unless key manager and chain are the node's."""
     if (prepared["keyManagerAddress"].lower(), prepared["chainId"]) != (key_manager.lower(), chain_id):
         raise ValueError(
             "The service prepared the call for another key manager or chain than the node names."

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
-# Every code that a documented refusal can have.
+# Every documented problem code.
 ProblemCode: TypeAlias = Literal[
     "access-token-algorithm-refused",
     "access-token-audience-refused",
@@ -165,8 +165,8 @@ class Badge(TypedDict):
 
 class CallRequest(TypedDict):
     """
-    What the profile is to do: an encoded call of its own (`abi`), or a call to another
-    address (`to`).
+    The call that the profile should execute: encoded (`abi`), or a call to another address
+    (`to`).
     """
 
     abi: NotRequired[str | None]
@@ -562,7 +562,10 @@ class QuotaRequestRequest(TypedDict):
 
 
 class Quote(TypedDict):
-    """What the call costs at most, if it is sent with the header `Relay-Quote` in time."""
+    """
+    The highest cost of the call, if it is sent with the header `Relay-Quote` before the quote
+    expires.
+    """
 
     id: str
     cost: int

@@ -1,4 +1,4 @@
-"""One request to the service, the errors it can end with, and when it is made again."""
+"""Requests to the service, their errors and retries."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -19,10 +19,10 @@ _PROBLEM_MEMBERS = Problem.__required_keys__
 
 class RelayProblem(RuntimeError):
     """
-    The service refused a request. Branch on `code`; a newer service may send codes that its type does not name yet.
+    The service rejected a request. Branch on `code`; a newer service may send codes that its type does not include.
 
-    `members` has what some codes add, such as `expectedNonce` or `clientSecret`; `retry_after` are the seconds to wait
-    before the next attempt, None if there is nothing to wait for; tell support the `request_id`.
+    `members` has the additional members of some codes, such as `expectedNonce` or `clientSecret`. `retry_after` is the
+    time in seconds until the next attempt; None if a retry is pointless. Give the `request_id` to support.
     """
 
     def __init__(self, problem: Mapping[str, Any], *, retry_after: float | None = None) -> None:
@@ -36,12 +36,12 @@ class RelayProblem(RuntimeError):
 
 
 class ServiceUnreachable(ConnectionError):
-    """No answer of the service arrived: the network failed, or something between here and there answered instead."""
+    """No response of the service: the network failed, or a proxy answered instead."""
 
 
 @dataclass(frozen=True)
 class Service:
-    """The service behind one address."""
+    """The service at one URL."""
 
     url: str
     patience_seconds: float = 60
@@ -58,11 +58,11 @@ class Service:
         headers: Mapping[str, str] | None = None,
     ) -> Any:
         """
-        Make a request once; return what was answered.
+        Make one attempt and return the response's body.
 
         Raises:
-            RelayProblem: the service refused it.
-            ServiceUnreachable: no answer of the service arrived.
+            RelayProblem: the service rejected it.
+            ServiceUnreachable: no response of the service.
         """
         url = self.url.rstrip("/") + path
         try:
@@ -78,11 +78,10 @@ class Service:
 
     def patiently(self, attempt: Callable[[], _Result], *, seconds: float | None = None) -> _Result:
         """
-        Make an attempt again while the service is busy or out of reach, until `seconds` would be over.
+        Retry an attempt while the service is busy or unreachable, for at most `seconds`.
 
-        An attempt must be one that may be made twice. Each call of the service is, if it is made as in this package:
-        the same signed relay call is one transaction with one hash, a subscription is made once, and a check-in has a
-        key.
+        The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction,
+        a subscription is created once, and a check-in has an idempotency key.
         """
         deadline = time.monotonic() + (self.patience_seconds if seconds is None else seconds)
         pause = _FIRST_PAUSE_SECONDS
@@ -111,7 +110,7 @@ def _retry_after(response: urllib3.BaseHTTPResponse) -> float | None:
 
 
 class Node:
-    """A node of the chain, asked over JSON-RPC."""
+    """A node of the chain (JSON-RPC)."""
 
     def __init__(self, url: str) -> None:
         self.url = url

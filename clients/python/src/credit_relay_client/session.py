@@ -1,4 +1,4 @@
-"""One profile that is signed in: its tokens, and requests in its name."""
+"""The session of one profile: its tokens, and authenticated requests."""
 
 import json
 import threading
@@ -11,13 +11,13 @@ from credit_relay_client.schema import NonceResponse, TokenPairResponse
 from credit_relay_client.service import RelayProblem, Service
 
 _RENEW_SECONDS_BEFORE_END = 30
-# An answer that was lost can be asked for again for 10 seconds; later the same token ends the session.
+# For 10 seconds a refresh may be retried with the same token; later its reuse ends the session.
 _REFRESH_PATIENCE_SECONDS = 8
 _RENEWABLE = {"access-token-expired", "not-authenticated", "session-ended", "controller-revoked"}
 
 
 class Tokens(NamedTuple):
-    """What a session is carried on with; `expires_at` is the end of the access token, in unix seconds."""
+    """The tokens of a session; `expires_at` is the expiry of the access token in unix seconds."""
 
     access: str
     refresh: str
@@ -27,9 +27,9 @@ class Tokens(NamedTuple):
 @dataclass
 class Session:
     """
-    A profile at a service; it signs in with the first request.
+    A profile's session at a service; its first request signs in.
 
-    `domain` is what the service calls itself in sign-in messages, `sign` signs them, and `storage` keeps the tokens.
+    `domain` is the service's domain in sign-in messages, `sign` signs them, and `storage` stores the tokens.
     """
 
     profile: str
@@ -41,15 +41,15 @@ class Session:
 
     @property
     def exists(self) -> bool:
-        """Whether there are tokens; whether they are still good is known after a request."""
+        """Whether there are tokens, which may have expired."""
         return self.tokens is not None
 
     def open(self) -> None:
-        """Sign in unless that was done before."""
+        """Sign in unless there are tokens."""
         self._fresh_tokens()
 
     def close(self) -> None:
-        """End the session at the service and forget the tokens."""
+        """End the session at the service and delete the tokens."""
         if self.exists:
             try:
                 self.request("POST", "/api/auth/logout", {})
@@ -65,7 +65,7 @@ class Session:
         headers: Mapping[str, str] | None = None,
         patience_seconds: float | None = None,
     ) -> Any:
-        """Make a request in the name of the profile; an expired token is renewed, and the request repeated."""
+        """Make a request as the profile; renew an expired token and retry."""
 
         def attempt(tokens: Tokens) -> Any:
             authorized = {**(headers or {}), "Authorization": f"Bearer {tokens.access}"}
@@ -82,7 +82,7 @@ class Session:
         return attempt(self._fresh_tokens(refused=tokens))
 
     def _fresh_tokens(self, *, refused: Tokens | None = None) -> Tokens:
-        """Return tokens other than those that were refused; one thread renews them for all."""
+        """Return tokens other than the rejected ones; one thread renews them for all."""
         with self._lock:
             tokens = self.tokens
             if tokens is None:
@@ -102,15 +102,15 @@ class Session:
         except RelayProblem as problem:
             if problem.status != 401:
                 raise
-        # Another thread may have signed out meanwhile.
+        # Another thread may have signed out in the meantime.
         self.storage.pop(self._key, None)
         return self._sign_in()
 
     def _sign_in(self) -> Tokens:
         def attempt() -> TokenPairResponse:
-            # Each attempt begins with a nonce of its own, because one is good for one attempt, whatever its answer was.
+            # Each attempt requests a new nonce, because a nonce is valid for one attempt.
             challenge: NonceResponse = self.service.once("POST", "/api/auth/nonce", {"address": self.profile})
-            # A service that passes on the message of another one would sign in there in the name of the profile.
+            # A malicious service could forward another service's message, to sign in there as the profile.
             head = f"{self.domain} wants you to sign in with your Ethereum account:\n"
             if not challenge["message"].startswith(head):
                 raise ValueError(f"The sign-in message of {self.service.url} is not for {self.domain}.")
@@ -127,7 +127,7 @@ class Session:
 
     @property
     def tokens(self) -> Tokens | None:
-        """The newest tokens; None before the first sign-in."""
+        """The current tokens; None before the first sign-in."""
         kept = self.storage.get(self._key)
         return None if kept is None else Tokens(*json.loads(kept))
 

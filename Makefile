@@ -7,9 +7,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PREPARED := $(VENV)/.prepared
 NPM := $(BIN)/python -m devstack npm
-# A stack is several processes that import the same modules: compile each once, also where the shell says not to.
+# The processes of a stack import the same modules: compile each once, also if the shell disables bytecode.
 export PYTHONDONTWRITEBYTECODE :=
-# Static checks read settings and models, never a server; the test settings carry an environment for that.
+# Static checks need settings but no server; the test settings provide an environment.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
 .PHONY: help run test lint format bench schema lock manage chart packages release clean
@@ -31,12 +31,12 @@ $(PREPARED): $(INSTALLED)
 	@$(BIN)/python -m devstack prepare
 	@touch $@
 
-run: $(PREPARED) ## Start everything, run the wallet journey, keep serving (ONCE=1, PORT=, LOAD=1, PGBOUNCER=1, SIGNER=1 or pkcs11 or kms)
+run: $(PREPARED) ## Start everything, run the wallet journey and keep serving (ONCE=1, PORT=, LOAD=1, PGBOUNCER=1, SIGNER=1 or pkcs11 or kms)
 	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(LOAD),--load) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME)) $(if $(SIGNER),--signer $(filter-out 1,$(SIGNER)))
 
-# Each of the workers has its own servers. The journeys stay on one of them and mostly wait, so three suit two processors.
+# Each worker starts its own servers. The journeys run on one worker and mostly wait, so three suit two cores.
 WORKERS ?= 3
-test: $(PREPARED) ## Run every test on embedded services (ARGS= for pytest, WORKERS= at once, PGBOUNCER=1 behind PgBouncer)
+test: $(PREPARED) ## Run all tests on embedded services (ARGS= for pytest, WORKERS= processes, PGBOUNCER=1 through PgBouncer)
 	@$(BIN)/python -m pytest -n $(WORKERS) --no-loadscope-reorder $(ARGS)
 
 lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, container files
@@ -55,14 +55,14 @@ lint: $(INSTALLED) ## Style, types, import contract, migrations, API schema, con
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec compose.yaml deploy/compose.archive.yaml
 
-chart: $(INSTALLED) ## Render deploy/chart with Helm for each file of values, validate, and keep it in deploy/rendered
+chart: $(INSTALLED) ## Render deploy/chart with Helm for each values file, validate it, and save it in deploy/rendered
 	@$(BIN)/python -m devstack chart
 
-schema: $(INSTALLED) ## Write docs/openapi.yaml, and what the Python client takes from it
+schema: $(INSTALLED) ## Write docs/openapi.yaml and the Python client's types
 	$(CHECK) spectacular --validate --fail-on-warn --file docs/openapi.yaml
 	$(BIN)/python clients/python/generate.py
 
-packages: $(INSTALLED) ## Build the client packages and try them in empty folders (STACK= a running stack's file, to relay)
+packages: $(INSTALLED) ## Build the client packages and try them in empty folders (STACK= a running stack's file, to relay a call)
 	@clients/try-packages.sh
 
 format: $(INSTALLED) ## Format the code
@@ -76,7 +76,7 @@ manage: $(INSTALLED) ## Run a management command against the running stack (CMD=
 	@$(BIN)/python -m devstack manage $(CMD)
 
 RELEASE := var/release/bin
-release: ## Write the bill of materials of the locked packages, and look for known vulnerabilities of them (needs pypi.org)
+release: ## Write the bill of materials of the locked packages and check them for known vulnerabilities (needs pypi.org)
 	@$(PYTHON) -m venv var/release
 	@$(RELEASE)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/release.txt
 	@cat requirements/base.txt > var/release/base.txt
@@ -88,7 +88,7 @@ release: ## Write the bill of materials of the locked packages, and look for kno
 	@# A package that cannot be looked up is a failure.
 	$(RELEASE)/pip-audit --strict --disable-pip --require-hashes -r var/release/watching.txt
 
-lock: $(INSTALLED) ## Resolve requirements/*.in to hashed *.txt without any address
+lock: $(INSTALLED) ## Resolve requirements/*.in to hashed *.txt without index URLs
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/lock.txt
 	$(BIN)/uv pip compile $(LOCK) requirements/lock.in -o requirements/lock.txt
 	cat $(LOCKS) > var/all.txt
@@ -103,5 +103,5 @@ LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-in
 	--custom-compile-command "make lock"
 WITHOUT = $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' $(patsubst %,requirements/%.txt,$(1)))
 
-clean: ## Forget the data of the dev stack
+clean: ## Delete the data of the dev stack
 	rm -rf var

@@ -283,7 +283,7 @@ END $$;
 --   insufficient   the account affords less: `number` is what a hold could take
 --   no-account     the user has no credit account yet
 --   nonce-taken    an active call has this relay nonce
---   nonce-gap      `number` is the relay nonce before this one that has no living call here
+--   nonce-gap      `number` is an earlier relay nonce without a pending call
 --   channel-full   too many calls of the channel wait before this one
 --   share-used     the user holds `number` account nonces already: as many as one may while others want some too, or
 --                  while calls of the last hour or day have ended without effect

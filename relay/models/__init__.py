@@ -1,5 +1,5 @@
 """
-The rows of the relay: relay transactions, attempts, relayers, and what the worker keeps.
+The rows of the relay: relay transactions, attempts, relayers, and the worker's state.
 
 Every row names its chain, so that the rows of a second chain never collide with these.
 """
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 
-# The number that PostgreSQL raises with each fail-over, and with each restore up to a moment.
+# PostgreSQL's timeline id, which increases with each fail-over and point-in-time restore.
 TIMELINE = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint"
 
 

@@ -1,7 +1,7 @@
 """
 Attempts: transactions signed for a relay call on an account nonce; their bytes are stored before they are sent.
 
-Where somebody else signs, an `UnsignedCall` comes first.
+With a remote signer, an `UnsignedCall` comes first.
 """
 
 import re
@@ -14,16 +14,16 @@ from django.db.models import Q
 from gateway.common.fields import AddressField, HashField, Uint256Field
 from relay.models.calls import ChainIdField, RelayTransaction, current_chain_id
 
-# What a hash begins with, and also how it ends where a list shortens it: 0x12ab34…5678
+# The beginning of a hash, or a shortened hash as in lists: 0x12ab34…5678
 HASH_PART = re.compile(r"(?P<begin>0x[0-9a-f]{6,64})(?:(?:…|\.{2,3})(?P<end>[0-9a-f]+))?", re.IGNORECASE)
 
 
 class AttemptStatus(models.TextChoices):
-    """How far an attempt's bytes have come."""
+    """The state of an attempt's bytes."""
 
     SIGNED = "signed"
     SENT = "sent"
-    # A newer attempt on the same account nonce took over: after this one was sent, or before.
+    # A newer attempt on the same account nonce replaced this one after it was sent, or before.
     REPLACED = "replaced"
     WITHDRAWN = "withdrawn"
     MINED = "mined"
@@ -38,9 +38,9 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
     def with_hash_like(self, part: str) -> Self:
         """
-        Keep those whose hash is such a `HASH_PART`, on the chain that this process serves; none for any other text.
+        Keep attempts whose hash matches a `HASH_PART`, on this process's chain; none for any other text.
 
-        A range of whole hashes, which the unique index serves whatever its collation.
+        The filter is a range of whole hashes, which the unique index serves in any collation.
         """
         match = HASH_PART.fullmatch(part.lower())
         if match is None:
@@ -63,10 +63,10 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
 class Attempt(models.Model):
     """
-    One signed transaction. Several may share an account nonce; the chain takes one of them.
+    One signed transaction. Several may share an account nonce; the chain executes one of them.
 
-    A `CALL` carries the relay call. A `CANCELLATION` is a self-transfer without value
-    that uses up the account nonce of a call that cannot be executed any more.
+    A `CALL` executes the relay call. A `CANCELLATION` is a self-transfer without value
+    that uses up the account nonce of a call that can no longer be executed.
     """
 
     class Kind(models.TextChoices):
@@ -76,7 +76,7 @@ class Attempt(models.Model):
         CANCELLATION = "cancellation"
 
     Status: TypeAlias = AttemptStatus
-    # These take nothing from the relayer's balance any more.
+    # These no longer reserve the relayer's balance.
     COSTLESS = (AttemptStatus.WITHDRAWN, AttemptStatus.MINED)
 
     chain_id = ChainIdField()
@@ -109,7 +109,7 @@ class Attempt(models.Model):
         permissions = [("export_attempt", "Can take the list of attempts away")]
         constraints = [
             models.UniqueConstraint(fields=["chain_id", "transaction_hash"], name="attempt_transaction_hash"),
-            # A relayer is of one chain, and so are its account nonces.
+            # A relayer belongs to one chain, and so do its account nonces.
             models.UniqueConstraint(fields=["relayer", "account_nonce", "sequence"], name="attempt_slot"),
             models.CheckConstraint(
                 condition=Q(block_number__isnull=True, succeeded__isnull=True, gas_used__isnull=True)
@@ -118,9 +118,9 @@ class Attempt(models.Model):
             ),
         ]
         indexes = [
-            # Rows come in the order of time: a few pages contain what was signed in a week.
+            # Rows are in time order, so a week is a few pages.
             BrinIndex(fields=["created_at"], name="attempt_by_time", autosummarize=True),
-            # What waits for its first broadcast, however much is in flight.
+            # Attempts that wait for their first broadcast, independent of the number in flight.
             models.Index(
                 fields=["chain_id", "relayer", "account_nonce"],
                 condition=Q(status=AttemptStatus.SIGNED),
@@ -136,16 +136,16 @@ class Attempt(models.Model):
 
     @property
     def worst_cost_wei(self) -> int:
-        """The most that this attempt can take from the relayer's balance, in wei."""
+        """The highest cost of this attempt for the relayer, in wei."""
         return self.gas_limit * self.max_fee_per_gas_wei
 
 
 class UnsignedCall(models.Model):
     """
-    A relay call between the two transactions of accepting it; the second replaces this row by the call's own.
+    A relay call between the two transactions of accepting it; the second replaces this row by the call's row.
 
-    Its hash was answered to nobody. It is signed with what `call` says and nothing else, so that everybody who asks for
-    the signature again gets the same one; or it is given up, and its account nonce used up otherwise.
+    Its hash has not been returned to a caller. It is signed exactly as stored in `call`, so every request for its
+    signature gets the same bytes; or it is withdrawn, and its account nonce is used up otherwise.
     """
 
     chain_id = ChainIdField()

@@ -1,4 +1,4 @@
-"""Relay transactions: relay calls that were accepted, with their outcome, and how a reorganisation undid it."""
+"""Relay transactions: accepted relay calls with their outcomes, and outcomes reversed by reorganisations."""
 
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -46,20 +46,19 @@ class RelayStatus(models.TextChoices):
 
 
 _IN_PROGRESS = (RelayStatus.PENDING, RelayStatus.SUBMITTED)
-# By us, or by somebody else.
+# By us, or by another sender.
 _EXECUTED = (RelayStatus.SUCCESS, RelayStatus.EXECUTED_EXTERNALLY)
 _ACTIVE = (*_IN_PROGRESS, *_EXECUTED)
-# Every final status but success, in the order that the indexes name.
+# Every final status except success, in the order of the indexes.
 _UNSUCCESSFUL = (
     RelayStatus.FAILED,
     RelayStatus.EXPIRED,
     RelayStatus.CANCELLED,
     RelayStatus.EXECUTED_EXTERNALLY,
 )
-# The only failure code of a cancelled call that is the caller's doing, and so counts against the limits.
+# The only failure code of a cancelled call that the caller caused, so it counts against the limits.
 PREDECESSOR_FAILED = "predecessor-failed"
-# Whether a call, named `ended`, that ended without effect did so by its caller's doing, and not by staff's, a node's
-# or a relayer's.
+# Whether the caller, and not staff, a node or a relayer, caused the end of a call (alias `ended`) without effect.
 CALLERS_DOING = (
     f"(ended.status <> '{RelayStatus.CANCELLED.value}' OR ended.failure_code = '{PREDECESSOR_FAILED}')"
 )
@@ -106,7 +105,7 @@ class RelayTransaction(models.Model):
     UNSUCCESSFUL = _UNSUCCESSFUL
 
     chain_id = ChainIdField()
-    # The indexes below begin with the user; by relayer, only attempts are ever looked up.
+    # The indexes below begin with the user; only attempts are looked up by relayer.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.PROTECT, related_name="relay_transactions", db_index=False
     )
@@ -126,16 +125,16 @@ class RelayTransaction(models.Model):
     # A reorganisation reopened it after a newer call had taken its relay nonce.
     is_superseded = models.BooleanField(db_default=False)
     hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="relay_transaction")
-    # The hash that was answered; once the call has landed, the hash of the attempt that carried it.
+    # The returned hash; once the call is mined, the hash of the attempt that executed it.
     transaction_hash = HashField()
     gas_limit = models.BigIntegerField()
     expected_cost = models.BigIntegerField()
     real_cost = models.BigIntegerField(default=0)
-    # What it may cost at most, where it was handed in with a quote.
+    # The highest cost, for a call submitted with a quote.
     quoted_cost = models.BigIntegerField(null=True)
     credits_before = models.BigIntegerField()
     status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
-    # What the status will be once the chain has confirmed it; empty while that is open, and once it is final.
+    # The status after confirmation, where it is already determined; empty otherwise, and once the call is final.
     terminal_status = models.CharField(max_length=20, choices=Status, blank=True, default="")
     failure_code = models.CharField(max_length=64, blank=True, default="")
     failure_detail = models.TextField(blank=True, default="")
@@ -169,16 +168,16 @@ class RelayTransaction(models.Model):
             ),
         ]
         indexes = [
-            # Rows come in the order of time: a few pages contain the last day.
+            # Rows are in time order, so the last day is a few pages.
             BrinIndex(fields=["created_at"], name="relaytransaction_by_time", autosummarize=True),
             models.Index(fields=["user", "-id"], name="relaytransaction_of_user"),
-            # What the limit on unsuccessful calls counts; most calls are never added to this index.
+            # Calls counted by the limit on calls without effect; most calls are not in this index.
             models.Index(
                 fields=["user", "-settled_at"],
                 condition=Q(status__in=_UNSUCCESSFUL),
                 name="relaytransaction_of_limits",
             ),
-            # What staff look for. Most calls succeed, and a list of those is found without an index.
+            # Statuses that staff filter by. Most calls succeed, so a list of those needs no index.
             models.Index(
                 fields=["status", "-id"],
                 condition=Q(status__in=_UNSUCCESSFUL),
@@ -191,7 +190,7 @@ class RelayTransaction(models.Model):
                 fields=["chain_id", "key_manager_address", "controller_address", "channel", "relay_nonce"],
                 name="relaytransaction_of_channel",
             ),
-            # Also what lists all that is in progress.
+            # Also lists all calls in progress.
             models.Index(
                 fields=["chain_id", "key_manager_address", "controller_address", "channel"],
                 condition=Q(status__in=_IN_PROGRESS),
@@ -204,12 +203,12 @@ class RelayTransaction(models.Model):
 
     @property
     def is_in_progress(self) -> bool:
-        """Whether the chain has not yet proved how it ended."""
+        """Whether the outcome is not confirmed yet."""
         return self.status in self.IN_PROGRESS
 
     @property
     def calldata(self) -> bytes:
-        """What a relayer sends to the key manager to execute the call."""
+        """The calldata that a relayer sends to the key manager."""
         return encode_execute_relay_call(
             signature=bytes(self.signature),
             nonce=self.relay_nonce,
@@ -224,7 +223,7 @@ class RelayTransaction(models.Model):
 
 
 class ReversedSettlement(models.Model):
-    """A settlement that was undone because its block disappeared: how the call had ended, and where."""
+    """A settlement reversed because its block disappeared: the call's earlier outcome and its block."""
 
     relay_transaction = models.ForeignKey(
         RelayTransaction, models.PROTECT, related_name="reversed_settlements"

@@ -1,4 +1,4 @@
-"""Relayers, and what keeps them going: self-transfers that fill gaps, and the treasury with its top-ups."""
+"""Relayers, self-transfers that fill their gaps, and the treasury with its top-ups."""
 
 from typing import TypeAlias
 
@@ -11,16 +11,16 @@ from relay.models.calls import ChainIdField
 
 class Relayer(models.Model):
     """
-    One sending account and the next account nonce it will use.
+    One sending account and its next account nonce.
 
-    Account nonces are taken under this row's lock and are never given back: each
-    one is used up on chain, by the call it was taken for or by a self-transfer.
+    Account nonces are taken under this row's lock and never returned: each one is used
+    up on chain, by its call or by a self-transfer.
     """
 
     chain_id = ChainIdField()
     address = AddressField()
     next_account_nonce = models.BigIntegerField()
-    # The account's transaction count at the newest block the tracker saw.
+    # The account's transaction count at the newest tracked block.
     mined_account_nonce = models.BigIntegerField()
     balance_wei = Uint256Field(default=0)
     is_active = models.BooleanField(default=True, help_text="An inactive relayer takes no new calls.")
@@ -29,7 +29,7 @@ class Relayer(models.Model):
     )
     retired_at = models.DateTimeField(null=True, help_text="A retired relayer is neither funded nor tracked.")
     synced_at = models.DateTimeField(null=True)
-    # PostgreSQL's when the nodes' pools were last asked; null before the first block after its registration.
+    # PostgreSQL's timeline at the last comparison with the nodes' pools; null before the first one.
     timeline = models.BigIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -57,7 +57,7 @@ class Relayer(models.Model):
 
     @property
     def state(self) -> str:
-        """How it takes part, in a word: it is `draining` while paused with calls in flight."""
+        """The relayer's state in one word; `draining` while it is paused with calls in flight."""
         if self.retired_at is not None:
             return "retired"
         if self.quarantined_at is not None:
@@ -68,7 +68,7 @@ class Relayer(models.Model):
 
 
 class GapFiller(models.Model):
-    """A self-transfer on an account nonce that belongs to no call any more and would hold up the relayer."""
+    """A self-transfer on an account nonce without a call, which would block the relayer."""
 
     relayer = models.ForeignKey(Relayer, models.PROTECT, related_name="gap_fillers")
     account_nonce = models.BigIntegerField()
@@ -106,10 +106,10 @@ class Treasury(models.Model):
 
 
 class TopUpStatus(models.TextChoices):
-    """How far a top-up has come."""
+    """The state of a top-up."""
 
     SENT = "sent"
-    # Another transfer on the same account nonce, with higher fees, took over.
+    # Another transfer on the same account nonce, with higher fees, replaced it.
     REPLACED = "replaced"
     MINED = "mined"
     # The account nonce was used by a transaction that is not ours.
@@ -120,8 +120,8 @@ class TopUp(models.Model):
     """
     One transfer from the treasury to a relayer, stored before it is sent.
 
-    Its account nonce is the chain's, and only one is on the way at a time: whatever happens
-    between storing and sending, the same amount is never sent twice.
+    Its account nonce is the chain's, and only one transfer is in flight at a time, so a crash
+    between storing and sending cannot send an amount twice.
     """
 
     Status: TypeAlias = TopUpStatus

@@ -1,4 +1,4 @@
-"""What the relay worker keeps: how its loops go, how far the chain is final, what was quoted, and what was lost."""
+"""The relay worker's state: runs of its loops, the final block, quotes, and losses."""
 
 import uuid
 
@@ -47,9 +47,9 @@ class FinalBlock(models.Model):
 
 class Quote(models.Model):
     """
-    A promise that one relay call costs its user no more than `credits`, if it is handed in before `expires_at`.
+    A promise that one relay call costs its user at most `credits`, if it is submitted before `expires_at`.
 
-    What the service may lose by it is reserved under `loss_key` until a call uses it, and then under that call's hold.
+    The service's possible loss is reserved under `loss_key` until a call uses the quote, then under that call's hold.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -70,15 +70,15 @@ class Quote(models.Model):
 
     @property
     def loss_key(self) -> str:
-        """Under which the loss is reserved while nobody has used the quote; `relay/functions.sql` writes it too."""
+        """The key of the loss reservation until a call uses the quote; `relay/functions.sql` writes it too."""
         return f"quote:{self.pk}"
 
 
 class Loss(models.Model):
     """
-    Gas that the service may lose, or has lost, because no user pays for it.
+    Gas that the service pays or may have to pay, because no user does.
 
-    Reserved in the transaction that signs what may cost it, at the most it can cost, and corrected once that is known.
+    Reserved at its highest possible cost in the transaction that signs, and corrected to the actual cost.
     """
 
     class Kind(models.TextChoices):
@@ -91,7 +91,7 @@ class Loss(models.Model):
         QUOTE = "quote", "price that was promised"
 
     chain_id = ChainIdField()
-    # Of a call the key of its hold.
+    # For a call, the key of its hold.
     key = models.CharField(max_length=255, help_text="Names the cause; the same key is counted once.")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="losses", null=True)
     kind = models.CharField(max_length=16, choices=Kind)

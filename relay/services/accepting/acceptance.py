@@ -3,8 +3,8 @@ Accept relay calls that the chain would execute now: hold their credits, take ac
 
 `relay_take_slots` and `relay_insert_calls` do it for many calls in one transaction; `relay/functions.sql` has their
 rules. Inside the transaction nothing leaves the process: hold, account nonce, signed bytes and rows commit together
-or not at all, so an answered hash is a hash that will be broadcast. With a signer elsewhere, each function has a
-transaction of its own, and the calls wait for their signatures in between (`relay.services.accepting.unsigned`).
+or not at all, so a returned hash will be broadcast. With a remote signer, each function has a transaction of
+its own, and the calls wait for their signatures in between (`relay.services.accepting.unsigned`).
 """
 
 import json
@@ -48,28 +48,28 @@ from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTr
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a request: the owner of a profile, with a session whose end has yet to be ruled out, or without."""
+    """The owner of a profile who makes a request, with a session that is not verified yet, or without a session."""
 
     user_id: int
     profile_address: str
     session_id: UUID | None = None
-    # Without a token the signature of the call is its only authorisation.
+    # Without a token, the call's signature is the only authorisation.
     is_signed_in: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """A relay call as it was handed in."""
+    """A relay call as submitted."""
 
     caller: Caller
     call: RelayCall
     identity: Identity
     now: datetime
-    # Of the quote that was sent along, whosever it is.
+    # The id of the submitted quote, which may be another user's.
     quote_id: UUID | None = None
-    # Of the HTTP request, for the log and for support.
+    # The id of the HTTP request, for the log and for support.
     request_id: str = ""
-    # Where somebody traces calls.
+    # Set where tracing is on.
     trace: tracing.Request | None = None
 
 
@@ -84,13 +84,13 @@ class ApprovedCall:
 
     @property
     def hold_key(self) -> str:
-        """Names the try of this call, so that of many equal requests only one is charged."""
+        """The key of this generation of the call, so that equal requests are charged once."""
         identity = self.request.identity
         return f"relay:{identity.digest}:{identity.controller}:{self.rows.generation}"
 
     @property
     def channel(self) -> tuple[str, str, int]:
-        """The queue that the key manager keeps for this call."""
+        """The call's nonce channel at the key manager."""
         return self.query.key_manager, self.query.controller, self.query.channel
 
     @property
@@ -103,29 +103,29 @@ class ApprovedCall:
 
     @property
     def hold_credits(self) -> int:
-        """What is held: the most that the call can cost its user, which a quote bounds."""
+        """The hold: the call's highest cost for its user, bounded by the quote."""
         worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=settings.CREDIT_WEI)
         return worst if self.quoted_cost is None else min(worst, self.quoted_cost)
 
     @property
     def quoted_cost(self) -> int | None:
-        """The credits of the quote that it was handed in with, if it was."""
+        """The credits of the submitted quote, if any."""
         return None if self.rows.quote is None else self.rows.quote.credits
 
     @property
     def debt_limit(self) -> int:
-        """How many credits the user may owe for it. Unvetted code decides itself how much gas it burns."""
+        """The user's debt limit in credits. It is 0 for untrusted code, which controls its own gas use."""
         return self.rows.debt_limit if self.approval.is_trusted else 0
 
     @property
     def risk_wei(self) -> int:
-        """The most that the service loses if unvetted code makes the call impossible before it is sent."""
+        """The service's highest loss if untrusted code invalidates the call before its broadcast."""
         return 0 if self.approval.is_trusted else SELF_TRANSFER_GAS * get_chain().fees.cap_wei
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
-    """What `relay_take_slots` answered for one call; `relay/functions.sql` says what each outcome means."""
+    """The result of `relay_take_slots` for one call; `relay/functions.sql` describes the outcomes."""
 
     place: int
     outcome: str
@@ -140,7 +140,7 @@ class _Slot:
 
 
 class _WaitsForSignature(Exception):
-    """An equal call was taken before, and has no hash yet."""
+    """An equal call was accepted before, and has no hash yet."""
 
     def __init__(self, hold_id: int) -> None:
         super().__init__("the call waits for its signature")
@@ -153,12 +153,12 @@ class _AccountMissing(Exception):
 
 def accept_together(batch: Sequence[ApprovedCall], signer: Signer) -> list[str | ApprovedCall | Exception]:
     """
-    Accept calls in one transaction; return for each its hash, why it was refused, or the call itself.
+    Accept calls in one transaction; return for each its hash, its error, or the call itself.
 
-    Of several calls of one channel only the first is tried: the next one comes again, when it sees that one.
+    Only the first call of a channel is accepted; the others are returned for the next batch, which sees the first.
 
     Raises:
-        IntegrityError, _AccountMissing: of several calls, one needs what only a call alone is given.
+        IntegrityError, _AccountMissing: one of several calls must be accepted alone.
     """
     first_of = {approved.channel: place for place, approved in reversed(list(enumerate(batch)))}
     places = sorted(first_of.values())
@@ -191,7 +191,7 @@ def _accept(batch: Sequence[ApprovedCall], signer: Signer) -> list[str | Excepti
     except IntegrityError as error:
         if len(batch) > 1 or db.violated_constraint(error) not in _NONCE_TAKEN:
             raise
-        # An active call through another account has this nonce, or one that waits for its signature.
+        # The nonce is used by an active call of another account, or by a call that waits for its signature.
         return [RelayNonceTaken(nonce=batch[0].request.call.relay_nonce)]
     if signer.is_remote:
         outcomes |= _finish(calls, outcomes)
@@ -202,7 +202,7 @@ _NONCE_TAKEN = {"relaytransaction_active_nonce", "unsignedcall_relay_nonce"}
 
 
 def refusal_of(approved: ApprovedCall) -> DomainError | None:
-    """Return why the call would not be accepted now, or None; what finding out takes is rolled back."""
+    """Return the error with which the call would be refused now, or None; all writes are rolled back."""
     policy = _policy([approved], get_signer())
     with transaction.atomic(durable=True):
         (slot,) = take_slots([approved], policy)
@@ -218,7 +218,7 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
 def _take(
     batch: Sequence[ApprovedCall], policy: dict[str, Any]
 ) -> tuple[dict[int, _Slot], dict[int, str | Exception]]:
-    """Take a slot for each call; return the slots that were taken, and what became of the others, by place."""
+    """Take a slot for each call; return the slots taken, and the outcomes of the other calls, by place."""
     taken: dict[int, _Slot] = {}
     outcomes: dict[int, str | Exception] = {}
     for slot in take_slots(batch, policy):
@@ -235,7 +235,7 @@ def _take(
 def _sign_and_store(
     batch: Sequence[ApprovedCall], taken: dict[int, _Slot], signer: Signer
 ) -> dict[int, str | Exception]:
-    """Sign with a key of this process, and store, in the transaction that took the slots."""
+    """Sign with a local key and store, in the transaction that took the slots."""
     rows = {}
     for place, slot in taken.items():
         row = _row_of(batch[place], slot)
@@ -247,7 +247,7 @@ def _sign_and_store(
 
 
 def _finish(calls: dict[int, Unsigned], outcomes: dict[int, str | Exception]) -> dict[int, str | Exception]:
-    """Have the calls signed elsewhere and stored, also those that an equal request has taken before."""
+    """Sign remotely and store the calls, including those that an equal request took before."""
     finished = dict(zip(calls, unsigned.complete(list(calls.values())), strict=True)) if calls else {}
     for place, outcome in outcomes.items():
         if isinstance(outcome, _WaitsForSignature):
@@ -284,12 +284,12 @@ def take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_S
 
 def _policy(batch: Sequence[ApprovedCall], signer: Signer) -> dict[str, Any]:
     """
-    Return the limits by which slots are given to these calls.
+    Return the limits for taking slots.
 
-    A remote signer may be asked, so this comes before a transaction.
+    This may call a remote signer, so it runs before the transaction.
 
     Raises:
-        SignerUnavailable: it does not answer, so that nothing should be taken.
+        SignerUnavailable: the remote signer does not answer.
     """
     if signer.is_remote:
         signer.require_answers()
@@ -372,34 +372,34 @@ def _hash_or_refusal(approved: ApprovedCall, slot: _Slot) -> str | Exception:
             return RelayNonceTaken(nonce=call.relay_nonce)
         case "nonce-gap":
             return RelayNonceGap(
-                f"Nonce {number} of channel {call.channel} has no living call here.",
+                f"No pending call uses nonce {number} of channel {call.channel}.",
                 expectedNonce=str(number),
             )
         case "channel-full":
             return ChannelBusy(
-                f"{settings.RELAY_MAX_FOLLOWERS} calls of channel {call.channel} wait already.",
+                f"{settings.RELAY_MAX_FOLLOWERS} calls of channel {call.channel} are already waiting.",
                 retry_after=get_chain().block_seconds,
                 maximumFollowers=settings.RELAY_MAX_FOLLOWERS,
             )
         case "share-used":
             return RelayShareUsed(
-                f"{number} calls of the profile wait to be mined.",
+                f"{number} calls of the profile are in flight.",
                 retry_after=seconds_until_next_block(),
                 maximum=number,
             )
         case "channel-busy":
             return RelayersBusy(
-                "The relayer of this channel is full. Repeat the call.",
+                "The relayer of this channel is full. Retry the call.",
                 retry_after=seconds_until_next_block(),
             )
         case "relayers-busy":
             return RelayersBusy(
-                "Every relayer is full. Repeat the call.", retry_after=seconds_until_next_block()
+                "Every relayer is full. Retry the call.", retry_after=seconds_until_next_block()
             )
         case "quote-used":
-            return QuoteUsed("A call was accepted with this quote before. Prepare the call again.")
+            return QuoteUsed("A call was already accepted with this quote. Prepare the call again.")
         case "loss-limit":
-            return RelayPaused("Calls of unvetted code are not accepted for now. Repeat later.")
+            return RelayPaused("Calls of untrusted code are not accepted at the moment. Retry later.")
     return RuntimeError(f"relay_take_slots answered {slot.outcome}")
 
 
@@ -409,5 +409,5 @@ def _hash_of_repeat(approved: ApprovedCall, slot: _Slot) -> str | Exception:
     if slot.transaction_hash is None:
         if get_signer().is_remote:
             return _WaitsForSignature(int(slot.hold_id or 0))
-        return RuntimeError("a hold of the relay has no relay transaction")
+        return RuntimeError("a relay hold has no relay transaction")
     return slot.transaction_hash

@@ -92,7 +92,7 @@ def check(terms: QuotedTerms | None, *, identity: Identity, now: datetime) -> No
     if terms.digest != identity.digest:
         raise QuoteForOtherCall("The quote is for another call than the signed one.", hash=terms.digest)
     if terms.is_used:
-        raise QuoteUsed("A call was accepted with this quote before. Prepare the call again.")
+        raise QuoteUsed("A call was already accepted with this quote. Prepare the call again.")
     if terms.expires_at <= now:
         raise QuoteExpired(
             "The quote has expired. Prepare the call again.", expiredAt=int(terms.expires_at.timestamp())

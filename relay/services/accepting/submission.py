@@ -1,10 +1,10 @@
 """
 Accept a relay call: hold its credits, sign it, store it, and only then answer.
 
-Calls that threads bring at the same moment are taken together; one call is a batch of one. One statement reads what
-the rows say, and one trip to the node reads the chain and executes the very transactions that would be signed. What
-passes is accepted in one transaction (`relay.services.accepting.acceptance`). A call that needs another node read
-returns to its own thread, so that its neighbours need not wait, and joins the next batch.
+Concurrent calls of a process's threads form a batch; one call is a batch of one. One statement reads their rows, and
+one node round trip reads the chain and executes exactly the transactions that would be signed. Approved calls are
+accepted in one transaction (`relay.services.accepting.acceptance`). A call that needs another node read returns to its
+own thread, so that the others need not wait, and joins the next batch.
 """
 
 import time
@@ -36,7 +36,7 @@ from relay.services.accepting.acceptance import ApprovedCall, Caller, CallReques
 from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from users.queries import require_active_state
 
-# How a request ends: `refused` is the caller's doing, `unavailable` that of what the service depends on.
+# The outcome of a request: `refused` because of the caller, `unavailable` because of a dependency.
 Outcome = Literal["accepted", "refused", "unavailable", "failed"]
 
 
@@ -45,8 +45,8 @@ def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | 
     Relay the call for the caller's profile and return the transaction's hash.
 
     A repeat of a call that is in progress or executed returns the same hash. A call that
-    ended as `Failed`, `Cancelled` or `Expired` is tried anew; for callers without a token
-    only as often as `limits.check_failures` allows. With a quote the call costs no more than that.
+    ended as `Failed`, `Cancelled` or `Expired` is tried again; for callers without a token
+    only as often as `limits.check_failures` allows. With a quote, the call costs at most the quote.
 
     Raises:
         NotAuthenticated: the session or the account has ended.
@@ -76,7 +76,7 @@ def _execute(caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | No
                 outcome = _ask_again(outcome)
             outcome = relay_batched(outcome)
     except DomainError:
-        # An equal request may have been accepted meanwhile, and have taken this one's nonce or credits.
+        # A concurrent equal request may have been accepted, with this one's nonce or credits.
         accepted = queries.active_transaction(user_id=caller.user_id, identity=identity)
         if accepted is None:
             raise
@@ -101,7 +101,7 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, Identity]:
 
 @dataclass(frozen=True, slots=True)
 class ReadCall:
-    """A request, and what the rows and the chain say of it."""
+    """A request, with its rows and the state of the chain."""
 
     request: CallRequest
     rows: CallRows
@@ -109,18 +109,18 @@ class ReadCall:
     state: RelayState
 
 
-# What has become of a call so far: its hash, what has to come again, or its refusal.
+# The progress of a call: its hash, an item for the next batch, or its error.
 _Stage = str | ReadCall | ApprovedCall | Exception
 
 
 def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> list[_Stage]:
     """
-    Take each call as far as it gets: to its hash or its refusal, or to where it has to come again.
+    Advance each call: to its hash, to its error, or to an item for the next batch.
 
     A `ReadCall` comes again once the node was asked about it, and an approved call once an earlier one of its
     channel is stored, which it must see.
     """
-    # Those that come again go first.
+    # Returning items go first.
     outcomes: dict[int, _Stage] = {
         place: item for place, item in enumerate(items) if isinstance(item, ApprovedCall)
     }
@@ -154,7 +154,7 @@ relay_batched: Batcher[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall
 
 
 def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
-    """Read what the rows say of each request, and the chain for those that the rows neither answer nor refuse."""
+    """Read the rows of each request, and the chain for those that the rows neither answer nor refuse."""
     keys = [
         CallKey(one.identity, one.caller.user_id, one.caller.session_id, one.now, one.quote_id)
         for one in requests
@@ -181,7 +181,7 @@ def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
 
 
 def _check_rows(request: CallRequest, rows: CallRows) -> str | None:
-    """Return the hash of an equal call that was accepted before; refuse what the rows alone refuse."""
+    """Return the hash of an equal call that was accepted before; raise if the rows refuse the call."""
     require_active_state(rows.session_state)
     if rows.transaction_hash is not None:
         return rows.transaction_hash
@@ -214,7 +214,7 @@ def _query_of(request: CallRequest, rows: CallRows, signer: Signer) -> RelayQuer
 
 
 def _approve_or_refuse(call: ReadCall) -> ReadCall | ApprovedCall | Exception:
-    """Return the approved call, or why it is refused; where the node has to be asked again, what was read."""
+    """Return the approved call or its error; the unchanged `call` where the node must be read again."""
     if (trace := call.request.trace) is not None:
         trace.passed("rows and chain")
     try:

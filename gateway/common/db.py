@@ -6,7 +6,6 @@ ledger, postbacks and the gauges of `/metrics` use raw SQL. Unlike the ORM's, it
 driver prepares a repeated statement, and PostgreSQL plans it once per connection.
 """
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -21,7 +20,6 @@ from django.db import (
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 
-logger = logging.getLogger(__name__)
 _Row = TypeVar("_Row", bound=Model)
 
 

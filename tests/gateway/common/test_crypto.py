@@ -48,5 +48,5 @@ def test_another_key_another_purpose_or_a_changed_text_unseals_nothing(change: s
 
 def test_a_process_without_a_key_says_so() -> None:
     for work in (seal, unseal):
-        with pytest.raises(ImproperlyConfigured, match="no key"):
+        with pytest.raises(ImproperlyConfigured, match="no encryption key"):
             work(secrets.token_hex(), keys=[], purpose="test")

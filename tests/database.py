@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import Model
 from django.test import TransactionTestCase
 
 from devstack.services.postgres import APPLICATION_ROLE
@@ -90,6 +91,11 @@ def connect_as(role: str) -> None:
     """Have every connection that is opened from now on log in as that role."""
     connection.close()
     connection.settings_dict["USER"] = role
+
+
+def rows_of(*models: type[Model]) -> dict[str, list[Any]]:
+    """Return all rows of these models, to compare before and after."""
+    return {model.__name__: list(model._default_manager.order_by("pk").values()) for model in models}
 
 
 @contextmanager

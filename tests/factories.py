@@ -3,9 +3,11 @@
 import secrets
 from typing import Any
 
+from factory import LazyFunction
 from factory.django import DjangoModelFactory
 
 from gateway.common.fields import checksum
+from relay.models import Relayer
 from users.models import User
 
 
@@ -25,3 +27,14 @@ class UserFactory(DjangoModelFactory[User]):
         kwargs.setdefault("profile_address", random_address())
         kwargs.setdefault("username", kwargs["profile_address"] or f"staff-{secrets.token_hex(6)}")
         return kwargs
+
+
+class RelayerFactory(DjangoModelFactory[Relayer]):
+    """A relayer that has sent nothing."""
+
+    class Meta:
+        model = Relayer
+
+    address = LazyFunction(random_address)
+    next_account_nonce = 0
+    mined_account_nonce = 0

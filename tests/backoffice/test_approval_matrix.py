@@ -38,7 +38,7 @@ from rewards.models import Badge, Modifier, ModifierType
 from rewards.services import modifiers
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.earnings.ad_networks import set_up
-from tests.factories import UserFactory, random_address
+from tests.factories import RelayerFactory, UserFactory, random_address
 from tests.gateway.admin.sample_rows import make
 from tests.staff import approve, browser_of, confirm, confirmed, member, messages_of
 from users.models import TrustedImplementation, User
@@ -226,10 +226,7 @@ def _refund() -> Scene:
 
 
 def _returning_relayer() -> Scene:
-    row = Relayer.objects.create(
-        address=random_address(), next_account_nonce=0, mined_account_nonce=0, is_active=False,
-        retired_at=timezone.now(),
-    )  # fmt: skip
+    row = RelayerFactory.create(is_active=False, retired_at=timezone.now())
     back = Relayer.objects.filter(pk=row.pk, retired_at=None)
     return Scene(
         lambda actor, _: relayers.request_return(

@@ -7,6 +7,7 @@ from django.db.models import Model
 from credits.models import Allowance, CreditAccount, CreditEntry
 from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
 from rewards.models import Progress
+from tests.database import rows_of
 
 _TABLES: tuple[type[Model], ...] = (
     Customer,
@@ -29,7 +30,7 @@ _INCIDENTAL = {
 
 def all_rows() -> dict[str, list[Any]]:
     """Return all rows by table."""
-    return {table.__name__: list(table._default_manager.order_by("pk").values()) for table in _TABLES}
+    return rows_of(*_TABLES)
 
 
 def final_rows() -> dict[str, list[Any]]:

@@ -3,10 +3,9 @@
 import secrets
 
 from credits.services import entries
-from gateway.common.fields import checksum
-from relay.models import Relayer
 from tests.credits.rows import query
 from tests.database import tamper
+from tests.factories import RelayerFactory
 from users.models import User
 
 _ENTRIES = """
@@ -67,9 +66,7 @@ def earned(user: User, count: int) -> None:
 def relayed(user: User, count: int) -> None:
     """Settle `count` relay transactions of one credit each."""
     entries.open_account(user_id=user.pk)
-    relayer = Relayer.objects.create(
-        address=checksum("0x" + secrets.token_hex(20)), next_account_nonce=0, mined_account_nonce=0
-    )
+    relayer = RelayerFactory.create()
     _execute(
         _TRANSACTIONS,
         chain=relayer.chain_id,

@@ -7,6 +7,7 @@ from django.db.models import Model
 from credits.models import CreditAccount, CreditEntry, CreditHold
 from relay.models import Attempt, Loss, Quote, Relayer, RelayTransaction
 from rewards.models import Progress
+from tests.database import rows_of
 
 _TABLES: tuple[type[Model], ...] = (
     RelayTransaction,
@@ -23,4 +24,4 @@ _TABLES: tuple[type[Model], ...] = (
 
 def everything() -> dict[str, list[Any]]:
     """Return all rows by table."""
-    return {table.__name__: list(table._default_manager.order_by("pk").values()) for table in _TABLES}
+    return rows_of(*_TABLES)

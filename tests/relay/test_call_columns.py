@@ -7,10 +7,10 @@ import pytest
 from django.db.models import NOT_PROVIDED, Model
 from django.utils import timezone
 
-from relay.models import Attempt, Relayer, RelayTransaction
+from relay.models import Attempt, RelayTransaction
 from relay.services.accepting.unsigned import as_hex, insert_calls
 from tests.credits.holding import place_hold
-from tests.factories import UserFactory, random_address
+from tests.factories import RelayerFactory, UserFactory, random_address
 
 pytestmark = pytest.mark.django_db
 
@@ -18,9 +18,7 @@ pytestmark = pytest.mark.django_db
 def _call() -> dict[str, Any]:
     """Return what a process sends that knows none of the columns with a default."""
     user = UserFactory.create()
-    relayer = Relayer.objects.create(
-        address=random_address(), next_account_nonce=1, mined_account_nonce=0, synced_at=timezone.now()
-    )
+    relayer = RelayerFactory.create(next_account_nonce=1, synced_at=timezone.now())
     hold = place_hold(user=user, credits=1, key=secrets.token_hex(8), debt_limit=1).hold
     return {
         "chain_id": 4201,

@@ -16,7 +16,7 @@ from gateway.admin.actions import Decision, ReasonedAction
 from gateway.common.errors import ServiceUnavailable
 from gateway.staff.audit import details_of, sentence_of
 from relay.models import Relayer, RelayTransaction
-from tests.factories import random_address
+from tests.factories import RelayerFactory
 from tests.staff import browser_of, confirm, everything, member, messages_of
 from users.models import User
 
@@ -28,7 +28,7 @@ KILLED = SystemExit("the process is told to end")
 
 @pytest.fixture
 def row() -> Relayer:
-    return Relayer.objects.create(address=random_address(), next_account_nonce=0, mined_account_nonce=0)
+    return RelayerFactory.create()
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_what_becomes_of_a_row_is_on_record_where_it_is_done_and_nowhere_else(
 def test_a_page_decides_about_each_row_once_and_the_next_page_decides_again(
     client: Client, offer: Offer, row: Relayer, reaches_out: bool
 ) -> None:
-    other = Relayer.objects.create(address=random_address(), next_account_nonce=0, mined_account_nonce=0)
+    other = RelayerFactory.create()
     offer(steps := Steps(), reaches_out=reaches_out)
     token = uuid.uuid4()
     for chosen in (row, other):

@@ -18,7 +18,7 @@ from gateway.admin.actions import Decision
 from gateway.staff.audit import details_of
 from gateway.staff.models import Pause
 from relay.models import Relayer
-from tests.factories import random_address
+from tests.factories import RelayerFactory
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of
 
 pytestmark = pytest.mark.django_db
@@ -26,10 +26,7 @@ LIST = "admin:relay_relayer_changelist"
 
 
 def relayers(count: int) -> list[Relayer]:
-    return [
-        Relayer.objects.create(address=random_address(), next_account_nonce=0, mined_account_nonce=0)
-        for _ in range(count)
-    ]
+    return [RelayerFactory.create() for _ in range(count)]
 
 
 def staff_actions_of(model: type[Relayer]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from relay.models import (
     Attempt,
     FinalBlock,
     GapFiller,
-    Relayer,
     RelayTransaction,
     ReversedSettlement,
     TopUp,
@@ -29,7 +28,7 @@ from relay.models import (
 )
 from tests.credits.holding import place_hold
 from tests.earnings.ad_networks import set_up
-from tests.factories import UserFactory, random_address
+from tests.factories import RelayerFactory, UserFactory, random_address
 from tests.fakes.chain import FakeChain
 from tests.gateway.metrics.conftest import Scrape
 from tests.portal.history_rows import relayed
@@ -183,16 +182,10 @@ def test_a_replaced_call_waits_since_it_was_first_sent(scrape: Scrape) -> None:
 def test_a_relayer_tells_what_it_holds_and_has_in_flight(scrape: Scrape) -> None:
     read = timezone.now()
     balance, flight = random.randint(1, 10**18), random.randint(1, 16)
-    one = Relayer.objects.create(
-        address=random_address(),
-        next_account_nonce=100 + flight,
-        mined_account_nonce=100,
-        balance_wei=balance,
-        synced_at=read,
+    one = RelayerFactory.create(
+        next_account_nonce=100 + flight, mined_account_nonce=100, balance_wei=balance, synced_at=read
     )
-    two = Relayer.objects.create(
-        address=random_address(), next_account_nonce=5, mined_account_nonce=7, is_active=False
-    )
+    two = RelayerFactory.create(next_account_nonce=5, mined_account_nonce=7, is_active=False)
     gauges = scrape()
     assert gauges["relayer_balance_wei", one.address] == float(balance)
     assert gauges["relayer_read_timestamp_seconds", one.address] == pytest.approx(read.timestamp(), abs=1e-3)
@@ -384,7 +377,7 @@ def test_the_treasury_tells_what_it_holds_and_pays_and_since_when_a_transfer_wai
     now, held, paid = timezone.now(), secrets.randbelow(10**18), secrets.randbelow(10**17)
     treasury = random_address()
     Treasury.objects.create(address=treasury, balance_wei=held, synced_at=now)
-    relayer = Relayer.objects.create(address=random_address(), next_account_nonce=0, mined_account_nonce=0)
+    relayer = RelayerFactory.create()
     assert scrape()["treasury_top_up_age_seconds",] == 0
     for nonce, sequence, status, minutes in ((0, 0, "mined", 10), (1, 0, "replaced", 20), (1, 1, "sent", 5)):
         TopUp.objects.create(

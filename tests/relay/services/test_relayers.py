@@ -18,7 +18,7 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.sending import replacement
-from tests.factories import random_address
+from tests.factories import RelayerFactory, random_address
 from tests.relay.callers import execute
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX, Refused
@@ -89,9 +89,7 @@ def test_without_an_able_relayer_nothing_is_held(
 
 
 def test_a_row_without_a_key_takes_no_call(relayers: list[Relayer], accept: Accept) -> None:
-    retired = Relayer.objects.create(
-        address=random_address(), next_account_nonce=0, mined_account_nonce=0, balance_wei=LYX
-    )
+    retired = RelayerFactory.create(balance_wei=LYX)
     for _ in range(2 * len(relayers)):
         accept(channel=any_channel())
     assert retired.attempts.count() == 0

@@ -136,7 +136,7 @@ class AccountResponse(TypedDict):
 
 
 class AdNetwork(TypedDict):
-    """An ad network that rewards users here."""
+    """An enabled ad network."""
 
     network: str
     kind: "KindEnum"
@@ -200,7 +200,7 @@ class CheckInResult(TypedDict):
 
 
 class Commitment(TypedDict):
-    """A promise: the SHA-256 of the day's seed in hex."""
+    """A commitment: the SHA-256 of the day's seed in hex."""
 
     day: str
     commitment: str
@@ -239,7 +239,7 @@ class Dashboard(TypedDict):
 
 
 class DatedEarning(TypedDict):
-    """An entry of the ledger other than a relay charge; what was taken back is negative."""
+    """An entry of the ledger other than a relay charge; reversals are negative."""
 
     related_user: str
     credit_source: "CreditSourceEnum"
@@ -250,7 +250,7 @@ class DatedEarning(TypedDict):
 
 
 class DatedTransaction(TypedDict):
-    """A relay transaction; until it is settled the balances are expected ones."""
+    """A relay transaction; until it is settled, the balances are expected ones."""
 
     transaction_hash: str
     related_user: str
@@ -284,7 +284,7 @@ class Draw(TypedDict):
 
 
 class Drop(TypedDict):
-    """Something that dropped, or could have."""
+    """A drop, awarded or possible."""
 
     type: "TypeEnum"
     value: float
@@ -292,7 +292,7 @@ class Drop(TypedDict):
 
 
 class DropRanges(TypedDict):
-    """What may drop for the user now; 0 where a type cannot."""
+    """The possible values of each type for the user now; 0 where a type cannot drop."""
 
     maxBonusCreditsPushAds: float
     minBonusCreditsPushAds: float
@@ -311,7 +311,7 @@ class DropRanges(TypedDict):
 
 
 class Earning(TypedDict):
-    """An entry of the ledger other than a relay charge; what was taken back is negative."""
+    """An entry of the ledger other than a relay charge; reversals are negative."""
 
     related_user: str
     credit_source: "CreditSourceEnum"
@@ -329,7 +329,7 @@ class ExecuteRequest(TypedDict):
 
 
 class Fairness(TypedDict):
-    """What lets anyone compute the user's draws again."""
+    """The data to recompute the user's draws."""
 
     profileAddress: str
     today: "Commitment"
@@ -378,7 +378,7 @@ class Invoices(TypedDict):
 
 
 class Item(TypedDict):
-    """An item of a drop table. Values are decimal text, because they are compared to the digit."""
+    """An item of a drop table. Values are decimal text, so that they compare exactly."""
 
     type: "TypeEnum"
     weight: int
@@ -405,7 +405,7 @@ KindEnum: TypeAlias = Literal["PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 
 
 class LogoutRequestRequest(TypedDict):
-    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
 
     refresh: NotRequired[str | None]
 
@@ -451,7 +451,7 @@ NextStepEnum: TypeAlias = Literal["nothing", "subscribe", "capture-card", "confi
 
 
 class NonceRequestRequest(TypedDict):
-    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
 
     address: str
 
@@ -585,13 +585,13 @@ class ReceiptEmailRequest(TypedDict):
 
 
 class RefreshRequestRequest(TypedDict):
-    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
 
     refresh: str
 
 
 class RevealedSeed(TypedDict):
-    """A promise that was kept: the seed in hex."""
+    """A revealed seed in hex."""
 
     day: str
     commitment: str
@@ -673,7 +673,7 @@ SubscriptionStatusEnum: TypeAlias = Literal[
 
 
 class Table(TypedDict):
-    """A drop table that draws were made from."""
+    """A drop table that was used for draws."""
 
     id: int
     version: int
@@ -688,7 +688,7 @@ class TokenPairResponse(TypedDict):
 
 
 class Transaction(TypedDict):
-    """A relay transaction; until it is settled the balances are expected ones."""
+    """A relay transaction; until it is settled, the balances are expected ones."""
 
     transaction_hash: str
     related_user: str
@@ -769,7 +769,7 @@ class UserInfo(TypedDict):
 
 
 class VerifyRequestRequest(TypedDict):
-    """The shape of a request's body, or of an object in it; says in JSON's words what is none."""
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
 
     nonce: str
     signature: str

@@ -50,7 +50,9 @@ def test_the_page_shows_each_row_with_its_effect_and_asks_why(client: Client) ->
     Relayer.objects.filter(pk=second.pk).update(is_active=False)
     before = everything()
     page = html.unescape(choose(client, first, second).content.decode())
-    assert f"{first.address}</strong><br>It takes no new calls. Its 0 account nonces in flight go on." in page
+    assert (
+        f"{first.address}</strong><br>It takes no new calls. Its 0 transactions in flight continue." in page
+    )
     assert f'Unchanged: <span class="anywhere">{second.address}</span>. It does not apply.' in page
     assert '<textarea name="reason"' in page
     assert page.count('<form method="post"') == 1

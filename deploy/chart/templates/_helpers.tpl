@@ -17,7 +17,7 @@ app.kubernetes.io/component: {{ .component }}
 {{ has .component (list "web" "admin" "worker-relay") }}
 {{- end -}}
 
-{{/* The environment of a process of the service: plain settings, the two connections, the signer, and its secrets. */}}
+{{/* The environment of a process: settings, URLs of database and Redis, the signer, and its secrets. */}}
 {{- define "gateway.environment" -}}
 {{- $component := .component -}}
 {{- $values := .root.Values -}}
@@ -29,7 +29,7 @@ app.kubernetes.io/component: {{ .component }}
 - { name: {{ $name }}, value: {{ $text | quote }} }
 {{- end }}
 - { name: ALIVE_FILE, value: /tmp/alive }
-{{- /* Without a name, web serves the admin as well. */}}
+{{- /* Without an admin host, web also serves the admin. */}}
 {{- if or (ne $component "web") $values.admin.enabled }}
 - { name: GATEWAY_PROCESS, value: {{ $component }} }
 {{- end }}
@@ -123,10 +123,10 @@ spec:
       startupProbe: { httpGet: { path: /healthz, port: http }, periodSeconds: 2, failureThreshold: 60 }
       livenessProbe: { httpGet: { path: /healthz, port: http }, timeoutSeconds: 3, failureThreshold: 6 }
       readinessProbe: { httpGet: { path: /readyz, port: http }, periodSeconds: 3, timeoutSeconds: 3, failureThreshold: 2 }
-      # Until no request is sent here any more.
+      # Waits until endpoints no longer route requests here.
       lifecycle: { preStop: { exec: { command: [sleep, "10"] } } }
       {{- else if ne .component "migrate" }}
-      # It renews the file while it works.
+      # The process touches the file while it works.
       livenessProbe:
         exec: { command: [sh, -c, "find /tmp/alive -mmin -1 | grep -q ."] }
         initialDelaySeconds: 60
@@ -146,7 +146,7 @@ spec:
     {{- end }}
 {{- end -}}
 
-{{/* A Deployment around that pod; without replicas, where something else sets them. */}}
+{{/* A Deployment of that pod; without replicas if an autoscaler sets them. */}}
 {{- define "gateway.deployment" -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -159,7 +159,7 @@ spec:
   replicas: {{ .replicas }}
   {{- end }}
   revisionHistoryLimit: 5
-  # A new process is ready before an old one is asked to end.
+  # A new pod is ready before an old one is stopped.
   strategy: { type: RollingUpdate, rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } }
   selector:
     matchLabels:

@@ -165,7 +165,7 @@ def test_hello_world_is_served_by_the_products_own_command(interface: str) -> No
     "command", [["python", "-m", "serve"], ["granian", "--interface", "x", "--port", "1", "a:b"]]
 )
 def test_no_hello_world_is_made_of_an_unknown_command(command: list[str]) -> None:
-    with pytest.raises(RuntimeError, match="No hello-world"):
+    with pytest.raises(RuntimeError, match="Cannot derive a hello-world"):
         hello_command(command, port=81)
 
 

@@ -98,7 +98,7 @@ def test_refused_postbacks_are_counted_whatever_they_were_refused_for(staff: Cli
     assert first.refused_because == second.refused_because == Refusal.ABOVE_A_CAP
     Postback.objects.filter(pk=second.pk).update(refused_because=Refusal.FORFEITED)
     shown = card("Refused postbacks")
-    assert (shown.value, shown.detail) == ("2", "in 24 hours; each row says why")
+    assert (shown.value, shown.detail) == ("2", "in 24 hours; see each row's reason")
     assert {row.pk for row in staff.get(shown.link).context["cl"].result_list} == {first.pk, second.pk}
 
 

@@ -246,7 +246,7 @@ def test_what_nothing_is_called_shows_what_may_be_searched(staff: Client) -> Non
     page = staff.get("/admin/search/", {"q": term}).content.decode()
     assert "No results for" in page
     assert term not in page
-    assert "An id of Stripe&#x27;s" in page
+    assert "A Stripe id: cus_" in page
 
 
 def test_only_kinds_that_may_be_viewed_are_found(client: Client) -> None:

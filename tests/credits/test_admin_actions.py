@@ -240,7 +240,7 @@ def test_a_held_earning_is_decided_by_finance(user: User, action: str) -> None:
     message = prove("earnings_postback", action, held, roles=FINANCE)
 
     assert message.endswith(
-        {"release_early": "40 credits are posted.", "forfeit": "will never be given."}[action]
+        {"release_early": "40 credits were posted.", "forfeit": "will not be posted."}[action]
     )
     held.refresh_from_db()
     assert held.state == {"release_early": "AVAILABLE", "forfeit": "REFUSED"}[action]

@@ -84,8 +84,8 @@ def test_a_changed_secret_keeps_the_one_before_it_until_it_is_retired(staff: Cli
     ("slug", "proof"),
     [
         ("bitlabs", "https://developer.bitlabs.ai/docs/securing-callbacks-through-hashing"),
-        ("levelplay", "Unproven"),
-        ("visit-link", "None is needed"),
+        ("levelplay", "Unverified"),
+        ("visit-link", "Not needed"),
     ],
 )
 def test_a_networks_page_says_what_proves_its_adapter(staff: Client, slug: str, proof: str) -> None:
@@ -106,7 +106,7 @@ def test_another_rate_is_saved_after_its_effect_was_shown(staff: Client) -> None
     assert not LogEntry.objects.exists()
     assert "1.00 of the network's unit is worth 3 instead of 1 credits, without bonuses." in page
     assert "Credits before, at 1</th>" in page
-    assert "Then, at 3.5</th>" in page
+    assert "Credits after, at 3.5</th>" in page
     for numbers in (("100.00", "100", "350"), ("1,000.00", "1,000", "3,500"), ("3", "600", "0", "3")):
         assert "".join(f'<td class="number">{number}</td>' for number in numbers) in page
 

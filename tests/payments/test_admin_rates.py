@@ -97,7 +97,7 @@ def test_its_effect_is_shown_before_it_is_added(finance: Client, rates: dict[str
     assert list(PayoutRate.objects.values()) == before
     assert not LogEntry.objects.exists()
     assert (
-        f"10.00 USD becomes {10 * rate:,} instead of {10 * rates['usd']:,} credits "
+        f"10.00 USD pays out {10 * rate:,} instead of {10 * rates['usd']:,} credits "
         f"from {begins:%Y-%m-%d %H:%M} UTC."
     ) in page
     assert f"3 live subscriptions in USD, which cost {sum(usd) / 100:,.2f} USD a month in total." in page
@@ -121,7 +121,7 @@ def test_the_effect_is_compared_with_the_rate_in_force_then_and_ends_at_the_next
     assert _add(finance, sooner, rate=777) == 302
     assert _add(finance, later, rate=888) == 302
     page = _ask(finance, now + timedelta(days=5), rate=999)
-    assert "becomes 9,990 instead of 7,770 credits" in page
+    assert "pays out 9,990 instead of 7,770 credits" in page
     assert f"until {later:%Y-%m-%d %H:%M} UTC, when another rate begins." in page
     assert "0 live subscriptions in USD, which cost 0.00 USD" in page
 
@@ -130,7 +130,7 @@ def test_the_first_rate_of_a_currency_says_that_payments_wait_for_it(finance: Cl
     PayoutRate.objects.filter(currency="usd").delete()
     _subscribe("usd", 1_000)
     page = _ask(finance, timezone.now() - timedelta(days=40), rate=500)
-    assert "10.00 USD becomes 5,000 credits from" in page
+    assert "10.00 USD pays out 5,000 credits from" in page
     assert "No rate is in force before that date; payments wait for one." in page
     assert "1 live subscription in USD, which costs 10.00 USD" in page
     assert page.count('<td class="number">none</td>') == 3

@@ -56,7 +56,7 @@ def test_a_fault_of_ours_tells_what_to_look_at(client: Client, monkeypatch: pyte
 def test_a_form_that_is_too_old_was_not_done() -> None:
     browser = Client(enforce_csrf_checks=True)
     assert_page(
-        browser.post("/admin/login/", {"username": "x"}), 403, "This form is too old", "Nothing was done"
+        browser.post("/admin/login/", {"username": "x"}), 403, "This form has expired", "Nothing was done"
     )
 
 

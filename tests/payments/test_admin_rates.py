@@ -105,7 +105,7 @@ def test_its_effect_is_shown_before_it_is_added(finance: Client, rates: dict[str
         sum(payout_credits(collected_minor=amount, credits_per_major_unit=each) for amount in usd)
         for each in (rates["usd"], rate)
     )
-    assert f'all of them</td><td class="number">{was:,}</td><td class="number">{will:,}</td>' in page
+    assert f'all subscriptions</td><td class="number">{was:,}</td><td class="number">{will:,}</td>' in page
     assert '0.01 USD</td><td class="number">1</td><td class="number">2</td>' in page
     response = confirmed(finance, reverse(ADD), _form(begins, rate=rate))
     assert "waits for a second person (operations or superuser)" in messages_of(response)

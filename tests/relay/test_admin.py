@@ -185,7 +185,7 @@ def test_an_unmined_call_is_broadcast_again(accept: Accept, node: FaultyClient, 
     chain.drop_pool()
     sent = len(node.sent)
     message = prove("relay_relaytransaction", "broadcast_again", row, roles=OPERATIONS)
-    assert "The node took it." in message
+    assert "The node accepted it." in message
     assert bytes(row.attempts.get().raw) == node.sent[-1]
     assert len(node.sent) == sent + 1
 
@@ -216,7 +216,7 @@ def test_a_call_that_was_never_sent_is_cancelled_and_costs_its_user_nothing(
     row = accept()
     before = balance_of(row.user)
     message = prove("relay_relaytransaction", "cancel_unsent", row, roles=OPERATIONS)
-    assert "once that is confirmed, the hold is released" in message
+    assert "Once it is confirmed, the hold is released" in message
     # Until then the hold stays: an account nonce is not given back.
     assert balance_of(row.user) == before
     assert settle() == 1

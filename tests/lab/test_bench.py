@@ -172,7 +172,7 @@ def test_no_hello_world_is_made_of_an_unknown_command(command: list[str]) -> Non
 def test_dashboards_come_last_and_unknown_scenarios_are_refused() -> None:
     names = [scenario.name for scenario in scenarios_of(["dashboard-1000", "many-8", "quota"])]
     assert names == ["many-8", "quota", "dashboard-1000"]
-    with pytest.raises(RuntimeError, match="There is no scenario few"):
+    with pytest.raises(RuntimeError, match="Unknown scenario few"):
         scenarios_of(["few-8"])
 
 

@@ -100,7 +100,7 @@ def test_a_server_that_nobody_starts_again_is_a_failure(monkeypatch: pytest.Monk
     monkeypatch.setattr(stack, "START_SECONDS", 0.1)
     services = mock.Mock(servers=[ended])
 
-    with pytest.raises(ServerFailed, match="redis was not started again"):
+    with pytest.raises(ServerFailed, match="redis was not restarted"):
         stack.Stack(services, nothing, nothing, nothing, {}).wait_for("redis")
 
 

@@ -3,7 +3,7 @@
 import secrets
 from typing import Any
 
-from factory import LazyFunction
+from factory.declarations import LazyFunction
 from factory.django import DjangoModelFactory
 
 from gateway.common.fields import checksum
@@ -35,6 +35,6 @@ class RelayerFactory(DjangoModelFactory[Relayer]):
     class Meta:
         model = Relayer
 
-    address = LazyFunction(random_address)
+    address = LazyFunction(random_address)  # type: ignore[no-untyped-call]
     next_account_nonce = 0
     mined_account_nonce = 0

@@ -58,7 +58,7 @@ class BareEnvironment:
         path = os.pathsep.join([str(self.folder / "tools"), str(_PROJECT)])
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PIP_NO_INDEX": "1", **variables}
         environment |= {"PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": str(self.folder / "wheels")}
-        command = [self.python, "-m", "devstack.install", str(lock)]
+        command = [str(self.python), "-m", "devstack.install", str(lock)]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 

@@ -59,7 +59,7 @@ def test_the_service_accepts_every_quota_form_of_the_vectors_and_no_further_one(
 def test_the_service_reports_each_wrong_hash_of_the_vectors_by_its_code() -> None:
     call = lsp25.RelayCall(VECTORS["key_manager"], bytes.fromhex(VECTORS["payload"][2:]), b"", relay_nonce=0)
     codes = {
-        "0x" + wrong.digest.hex(): wrong.code
+        "0x" + wrong.digest.hex(): wrong.mistake.code
         for wrong in lsp25.wrong_hashes(chain_id=42, call=call, profile=VECTORS["profile"])
     }
 

@@ -136,7 +136,7 @@ def test_a_signing_mistake_says_what_to_change(
     wrong = wrong_hashes(chain_id=services.chain_id, call=call, profile=profile.profile_address)[0]
     signature = sign_digest(profile.controller.private_key, wrong.digest)
     answer = wallet.post(EXECUTE, execute_body(call, signature="0x" + signature.hex()))
-    assert_problem(answer, 400, wrong.code)
+    assert_problem(answer, 400, wrong.mistake.code)
     assert answer.body["detail"] == wrong.detail
 
 

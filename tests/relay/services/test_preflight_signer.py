@@ -37,7 +37,8 @@ def call_with_every_part(
 
 
 MISTAKES = [
-    wrong.mistake.code for wrong in wrong_hashes(chain_id=4201, call=call_with_every_part(), profile=random_address())
+    wrong.mistake.code
+    for wrong in wrong_hashes(chain_id=4201, call=call_with_every_part(), profile=random_address())
 ]
 
 

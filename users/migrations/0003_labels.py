@@ -4,6 +4,9 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+    # Only labels and help texts change, for which PostgreSQL executes nothing.
+    reviewed = {"AlterField": "no SQL"}
+
     dependencies = [
         ("users", "0002_starting_data"),
     ]

@@ -7,6 +7,9 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+    # Only labels and help texts change, for which PostgreSQL executes nothing.
+    reviewed = {"AlterField": "no SQL", "AlterConstraint": "no SQL"}
+
     dependencies = [
         ("contenttypes", "0002_remove_content_type_name"),
         ("gateway_admin", "0001_initial"),

@@ -46,7 +46,7 @@ def test_a_host_that_is_not_ours_is_refused_as_a_problem(monkeypatch: pytest.Mon
     assert refused.headers["Content-Type"] == "application/problem+json"
     assert refused.json()["code"] == "invalid-request"
     assert "elsewhere" not in refused.content.decode()
-    assert "the header Host" in refused.json()["detail"]
+    assert "The Host header" in refused.json()["detail"]
 
 
 def test_no_task_goes_to_the_worker_of_relay_calls() -> None:

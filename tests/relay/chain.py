@@ -222,7 +222,7 @@ class FaultyClient(JsonRpcChainClient):
         batch = node.batch
 
         def counted(calls: Sequence[Call], **options: Any) -> list[Any]:
-            self.requests += calls[0][0] != "eth_sendRawTransaction"
+            self.requests += bool(calls) and calls[0][0] != "eth_sendRawTransaction"
             return batch(calls, **options)
 
         vars(node)["batch"] = counted

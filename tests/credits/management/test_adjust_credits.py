@@ -42,8 +42,8 @@ def test_each_run_adjusts_anew_unless_it_is_given_a_key(user: User, funds: int, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["0", "--reason", "typo"], "either way"),
-        (["9007199254740992", "--reason", "typo"], "either way"),
+        (["0", "--reason", "typo"], "up or down"),
+        (["9007199254740992", "--reason", "typo"], "up or down"),
         (["5", "--reason", " "], "Give a reason"),
         (["10000001", "--reason", "ok"], "At most 10,000,000 credits at a time"),
         (["5", "--reason", "ok", "--actor", "nobody"], "nobody"),

@@ -48,14 +48,14 @@ def test_it_says_how_many_differences_it_does_not_print(user: User, monkeypatch:
     with pytest.raises(CommandError, match="3 differences"):
         call_command("reconcile_credits", stdout=out)
     assert out.getvalue().count("balance is the sum of the entries") == 1
-    assert "and 2 more, which are in the log alone.\n" in out.getvalue()
+    assert "and 2 more, which are in the log only.\n" in out.getvalue()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_it_does_not_wait_for_another_reconciliation(user: User) -> None:
     with try_lease("reconciliation.ledger") as acquired:
         assert acquired
-        with pytest.raises(CommandError, match="under way") as failure:
+        with pytest.raises(CommandError, match="in progress") as failure:
             at_once([lambda: call_command("reconcile_credits")])
     assert failure.value.returncode == 2
     assert not ReconciliationRun.objects.exists()

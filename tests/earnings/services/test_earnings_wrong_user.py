@@ -65,7 +65,7 @@ def test_a_reversal_of_the_wrong_user_takes_nothing_back_and_is_logged(
     assert CreditEntry.objects.count() == entries
     assert Postback.objects.get(kind="CREDIT").state in {_STATE.AVAILABLE, _STATE.HELD}
     assert _rows(other_user) == [("REVERSAL", _STATE.REFUSED, "ANOTHERS_CREDIT")]
-    assert [record.getMessage() for record in caplog.records if "another user's" in record.getMessage()]
+    assert [record.getMessage() for record in caplog.records if "names another user" in record.getMessage()]
 
 
 def test_the_same_credit_for_a_second_user_is_a_repeat_and_pays_nobody(network: Network) -> None:

@@ -248,6 +248,6 @@ class TestReachingOut:
             second = messages_of(send(browser_of(member("operations")), row, token))
         answered.set()
         thread.join()
-        assert "under way" in second
+        assert "in progress" in second
         assert "It is done." in messages[0]
         assert log() == ["act begun", "act"]

@@ -90,5 +90,5 @@ def test_the_command_does_not_wait_for_another_run(payer: Payer) -> None:
     with try_lease("reconciliation.stripe") as acquired:
         assert acquired
         ((printed, code),) = at_once([_run])  # type: ignore[misc]
-    assert (printed, code) == ("Another reconciliation is under way.", 2)
+    assert (printed, code) == ("Another reconciliation is in progress.", 2)
     assert not ReconciliationRun.objects.exists()

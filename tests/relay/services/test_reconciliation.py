@@ -182,7 +182,7 @@ def test_of_two_runs_at_once_one_is_made(services: object) -> None:
     with try_lease("reconciliation.chain") as acquired:
         assert acquired
         assert at_once([lambda: reconciliation.reconcile(now=timezone.now())]) == [None]
-        with pytest.raises(CommandError, match="under way"):
+        with pytest.raises(CommandError, match="in progress"):
             at_once([lambda: call_command("reconcile_relay", stdout=StringIO())])
     assert not ReconciliationRun.objects.exists()
 

@@ -110,4 +110,4 @@ def test_it_costs_nothing_while_it_is_off() -> None:
     assert not tracing.is_on()
     middleware = "gateway.web.middleware.requests_traced"
     assert middleware not in settings_with().MIDDLEWARE
-    assert settings_with(TRACING_OTLP_URL="http://collector:4318/v1/traces").MIDDLEWARE[0] == middleware
+    assert settings_with(TRACING_OTLP_URL="http://collector:4318/v1/traces").MIDDLEWARE[1] == middleware

@@ -102,11 +102,11 @@ def test_a_badge_that_begins_later(admin: AdminClient, badges: list[Badge]) -> N
 
     _save(page)
 
-    wearing = page.get_by_label("Who would have which badge").get_by_role("row")
+    wearing = page.get_by_label("Users per badge").get_by_role("row")
     expect(wearing).to_have_text(
-        ["BadgeFromToNowThen", "Bronze01,50024", "Silver1,5005,00031", "Gold5,000no end11"]
+        ["BadgeFromToBeforeAfter", "Bronze01,50024", "Silver1,5005,00031", "Gold5,000no end11"]
     )
-    moving = page.get_by_label("Who would change").get_by_role("row").last
+    moving = page.get_by_label("Changes", exact=True).get_by_role("row").last
     expect(moving).to_contain_text("2SilverBronze")
     admin.picture("badge-preview")
     _ask(page, "operations")

@@ -51,7 +51,7 @@ def test_a_page_shows_status_meaning_and_whether_a_repeat_helps(slash: str) -> N
 
     assert "401 Unauthorized" in page
     assert "Exchange the refresh token at <code>/api/auth/refresh</code>." in page
-    assert "is refused again" in page
+    assert "The same request fails again" in page
     assert "may succeed later" in Client().get("/problems/chain-unavailable").content.decode()
 
 

@@ -62,7 +62,7 @@ def test_a_call_may_be_signed_anew_where_its_first_account_nonce_was_used_up() -
         ([_call(0, "0x1"), _call(0, "0x2", content=b"two")], ["0x1"], "2 calls are signed on"),
         ([_call(0, "0x1"), _call(1, "0x2")], ["0x1", "0x2"], "is signed on"),
         ([_call(0, "0x1"), _call(1, "0x2", content=b"two")], ["0x1"], "is not on the chain"),
-        ([_call(0, "0x1")], ["0x7"], "which the journal does not know"),
+        ([_call(0, "0x1")], ["0x7"], "which is not in the journal"),
         ([_call(0, "0x1")], ["0x1", "0x2"], "is on the chain and not in the journal"),
     ],
 )

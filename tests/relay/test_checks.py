@@ -68,7 +68,7 @@ def test_the_check_reports_whether_the_process_signs(settings: Settings) -> None
     set_signer(None)
     assert role_message() == "This process signs, for 2 relayers."
     settings.RELAY_SIGNER, settings.RELAY_RELAYER_KEYS = "none", []
-    assert (role_message(), messages()) == ("This process signs nothing and holds no relayer key.", [])
+    assert (role_message(), messages()) == ("This process does not sign and holds no relayer key.", [])
 
 
 _BEAT = {**dict.fromkeys(withheld("beat"), ""), "GATEWAY_PROCESS": "beat"}

@@ -120,14 +120,14 @@ def test_progress_is_a_fraction_of_the_badges_range(
         ([(0, None)], []),
         ([(5, None), (0, 5)], []),
         ([], ["at least one"]),
-        ([(1, None)], ["A, begins at 1 and not at 0"]),
-        ([(0, 5)], ["top is missing: A ends at 5"]),
+        ([(1, None)], ["A, begins at 1 instead of 0"]),
+        ([(0, 5)], ["top badge is missing: A ends at 5"]),
         ([(0, 5), (7, None)], ["gap from 5 to 7, between A and B"]),
         ([(0, 9), (7, None)], ["A and B overlap at 7"]),
         ([(0, None), (7, None)], ["A and B overlap at 7"]),
         ([(0, 0), (0, None)], ["A and B overlap at 0"]),
         ([(0, 2**53 - 1), (2**53 - 1, None)], ["JSON"]),
-        ([(2, 3), (4, 8), (7, 9)], ["begins at 2", "gap from 3 to 4", "overlap at 7", "top is missing"]),
+        ([(2, 3), (4, 8), (7, 9)], ["begins at 2", "gap from 3 to 4", "overlap at 7", "top badge is missing"]),
     ],
 )
 def test_each_fault_of_the_levels_is_named(ranges: list[tuple[int, int | None]], faults: list[str]) -> None:

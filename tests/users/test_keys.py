@@ -56,7 +56,7 @@ def test_keys_of_openssl_and_keys_on_one_line_are_read(settings: Any) -> None:
     [
         ("", "no PEM private key"),
         ("secret", "no PEM private key"),
-        ("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", "cannot be read"),
+        ("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", "unreadable key"),
         (pem(rsa_key()), "P-256"),
         (pem(ec_key(ec.SECP384R1())), "P-256"),
         (pem(ec_key()) * 2, "twice"),

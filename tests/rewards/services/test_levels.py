@@ -125,16 +125,16 @@ def test_each_fault_is_named_and_nothing_changes(track: str) -> None:
     bottom, second = Badge.objects.filter(track=track)[:2]
     with pytest.raises(InvalidLevels, match=r"and .* overlap at \d+"):
         levels.save_badge(badge=new(track, second.exp_lower_bound))
-    with pytest.raises(InvalidLevels, match="begins at -3 and not at 0"):
+    with pytest.raises(InvalidLevels, match="begins at -3 instead of 0"):
         levels.save_badge(badge=new(track, -3))
     with pytest.raises(InvalidLevels, match="JSON"):
         levels.save_badge(badge=new(track, 2**53 - 1))
     with pytest.raises(
-        InvalidLevels, match=f"{second.name}, begins at {second.exp_lower_bound} and not at 0"
+        InvalidLevels, match=f"{second.name}, begins at {second.exp_lower_bound} instead of 0"
     ):
         levels.remove_badge(badge=bottom)
     bottom.exp_lower_bound = 1
-    with pytest.raises(InvalidLevels, match="begins at 1 and not at 0"):
+    with pytest.raises(InvalidLevels, match="begins at 1 instead of 0"):
         levels.save_badge(badge=bottom)
     assert list(Badge.objects.values()) == before
 

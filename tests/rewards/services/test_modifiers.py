@@ -98,7 +98,7 @@ def test_a_repeated_key_gives_once(user: User, key: str) -> None:
 
 @pytest.mark.parametrize(("value", "minutes"), [("0", 5), ("-0.1", 5), ("0.1", 0)])
 def test_a_modifier_that_adds_nothing_is_refused(user: User, value: str, minutes: int) -> None:
-    with pytest.raises(ValueError, match="adds something"):
+    with pytest.raises(ValueError, match="needs a positive value and duration"):
         modifiers.grant(
             user=user,
             modifier_type=ModifierType.BONUS_CREDITS_BACK,

@@ -127,7 +127,10 @@ def test_progress_is_a_fraction_of_the_badges_range(
         ([(0, None), (7, None)], ["A and B overlap at 7"]),
         ([(0, 0), (0, None)], ["A and B overlap at 0"]),
         ([(0, 2**53 - 1), (2**53 - 1, None)], ["JSON"]),
-        ([(2, 3), (4, 8), (7, 9)], ["begins at 2", "gap from 3 to 4", "overlap at 7", "top badge is missing"]),
+        (
+            [(2, 3), (4, 8), (7, 9)],
+            ["begins at 2", "gap from 3 to 4", "overlap at 7", "top badge is missing"],
+        ),
     ],
 )
 def test_each_fault_of_the_levels_is_named(ranges: list[tuple[int, int | None]], faults: list[str]) -> None:

@@ -13,7 +13,11 @@ class CheckinConfig(AppConfig):
     verbose_name = "check-in"
 
     def ready(self) -> None:
+        from checkin import queries  # needs the loaded models
+        from users.services import deletion
+
         register(seed_secrets_are_strong, "checkin")
+        deletion.register("checkin", deletion.AppDeletion(waits_for=queries.spent_attempts_of_today))
 
 
 def seed_secrets_are_strong(**_: Any) -> list[CheckMessage]:

@@ -87,6 +87,11 @@ def attempts_of(rewards: CurrentRewards) -> int:
     return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, rewards.benefits.check_in_attempts)
 
 
+def spent_attempts_of_today(user: User, now: datetime) -> str:
+    """Return that the user has checked in today, else an empty text: erased today, the profile could check in again."""
+    return "the day of a check-in is not over" if attempts_used(user=user, day=day_of(now)) else ""
+
+
 def tables_of(rewards: CurrentRewards) -> Tables:
     """Return the tables in force for the user's two badges."""
     by_track = tables_in_force([rewards.permanent_badge, rewards.subscriber_badge])

@@ -25,7 +25,7 @@ from gateway.common import errors
 from gateway.common.http import PRIVATE, client_ip
 from gateway.common.logging import request_id
 from gateway.common.problems import problem_responses
-from gateway.web.routers import ApiRouter
+from gateway.web.routers import WITHOUT_HEAD, ApiRouter, not_prefetched
 from gateway.web.serializers import rendered
 from gateway.web.throttling import user_rate
 from users.api.authentication import ProfileRequest
@@ -127,7 +127,8 @@ class PostbackViewSet(ViewSet):
     throttle_classes = (user_rate("POSTBACK_RATE"),)
 
     @extend_schema(operation_id="postback", **_DOCUMENTATION)
-    @action(detail=False, methods=["get"], url_path=_PATH)
+    @action(detail=False, methods=["get"], url_path=_PATH, http_method_names=WITHOUT_HEAD)
+    @not_prefetched
     def receive(self, request: Request, network: str, token: str) -> HttpResponse:
         return _receive(request, network, token)
 

@@ -13,5 +13,9 @@ class PaymentsConfig(AppConfig):
 
         deletion.register(
             "payments",
-            deletion.AppDeletion(end=ours.leave_stripe, waits_for=ours.what_is_left, erase=ours.erase),
+            deletion.AppDeletion(
+                end=ours.leave_stripe,
+                waits_for=lambda user, now: ours.what_is_left(user),
+                erase=ours.erase,
+            ),
         )

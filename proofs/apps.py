@@ -15,5 +15,8 @@ class ProofsConfig(AppConfig):
 
         deletion.register(
             "proofs",
-            deletion.AppDeletion(waits_for=erasure.what_is_open, erase=lambda user: erasure.erase(user=user)),
+            deletion.AppDeletion(
+                waits_for=lambda user, now: erasure.what_is_open(user),
+                erase=lambda user: erasure.erase(user=user),
+            ),
         )

@@ -17,7 +17,10 @@ class RelayConfig(AppConfig):
         from users.services import deletion
 
         deletion.register(
-            "relay", deletion.AppDeletion(waits_for=erasure.what_is_under_way, erase=erasure.erase)
+            "relay",
+            deletion.AppDeletion(
+                waits_for=lambda user, now: erasure.what_is_under_way(user), erase=erasure.erase
+            ),
         )
         if settings.RELAY_SIGNER == "local":
             get_signer()  # An unreadable key must fail the start, not the first call.

@@ -15,7 +15,7 @@ from checkin.services import checkins, seeds
 from gateway.common.errors import InvalidRequest
 from gateway.common.http import PRIVATE
 from gateway.web.parsers import expect_json_or_nothing
-from gateway.web.routers import ApiRouter
+from gateway.web.routers import WITHOUT_HEAD, ApiRouter, not_prefetched
 from gateway.web.throttling import user_rate
 from rewards.queries import current_rewards
 from users.api.authentication import ProfileRequest
@@ -31,10 +31,9 @@ _KEY_HEADER = OpenApiParameter(
 
 
 class CheckInViewSet(ViewSet):
-    """Check-ins of the signed-in profile. HEAD is refused, since Django would execute a GET for it."""
+    """Check-ins of the signed-in profile."""
 
     throttle_classes = (user_rate("CHECKIN_RATE"),)
-    http_method_names = ["get", "post", "options"]
 
     @extend_schema(
         operation_id="checkInDrops",
@@ -59,7 +58,8 @@ class CheckInViewSet(ViewSet):
         responses={200: serializers.CheckInResultSerializer, **schema.EXECUTE},
         examples=schema.EXECUTE_EXAMPLES,
     )
-    @action(detail=False, url_path="executeCheckIn")
+    @action(detail=False, url_path="executeCheckIn", http_method_names=WITHOUT_HEAD)
+    @not_prefetched
     def execute(self, request: ProfileRequest) -> Response:
         return _execute(request)
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from gateway.common.errors import InvalidRequest, RequestTooLarge
+from gateway.common.fields import SAFE_INTEGER_MAX
 
 if TYPE_CHECKING:
     # REST framework imports this module while it builds APIView, whose defaults name classes of this module.
@@ -29,6 +31,7 @@ class BoundedJSONParser(BaseParser):
 
     REST framework's own parser ignores Django's size cap, answers 500 to deep nesting, and accepts `NaN` and
     `Infinity`. A duplicate name in an object is refused, because a proxy may have used the other value (RFC 8259, 4).
+    `2550.0` is the same number as `2550` (RFC 8259, 6), so fields for whole numbers accept it.
 
     Raises:
         RequestTooLarge: the body is longer than the cap.
@@ -48,7 +51,11 @@ class BoundedJSONParser(BaseParser):
             raise InvalidRequest(f"The body has more than {_MAX_BRACKETS} objects and arrays.")
         try:
             return json.loads(
-                body.decode(), parse_int=_whole, parse_constant=_refuse_constant, object_pairs_hook=_members
+                body.decode(),
+                parse_int=_whole,
+                parse_float=_number,
+                parse_constant=_refuse_constant,
+                object_pairs_hook=_members,
             )
         except ValueError as error:
             raise InvalidRequest("The body is not valid JSON.") from error
@@ -77,6 +84,15 @@ def _whole(digits: str) -> int:
         return int(digits)
     except ValueError as error:
         raise InvalidRequest("A number in the body has too many digits.") from error
+
+
+def _number(text: str) -> int | float:
+    """Return a number written with a fraction or exponent; an `int` if it is a whole number that a double can hold."""
+    number = float(text)
+    if not -SAFE_INTEGER_MAX <= number <= SAFE_INTEGER_MAX or not number.is_integer():
+        return number
+    # A double drops the small fraction of a large number.
+    return int(number) if Decimal(text) == int(number) else number
 
 
 def _refuse_constant(name: str) -> None:

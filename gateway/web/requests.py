@@ -47,6 +47,11 @@ def environ_of(scope: "Scope") -> dict[str, Any]:
             environ[key] = value
         elif key is not None and key != "CONTENT_LENGTH":
             environ[key] += (";" if key == "HTTP_COOKIE" else ",") + value
+    # The server lists no value that is not ASCII. Such a header must not appear to be absent.
+    for name in scope.headers.keys():  # noqa: SIM118 - RSGI promises keys(), not iteration
+        key = _key_of(name)
+        if key is not None:
+            environ.setdefault(key, "")
     return environ
 
 

@@ -1,6 +1,17 @@
-"""The router of the API's viewsets."""
+"""The router of the API's viewsets, and what a GET with an effect needs."""
 
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from rest_framework.request import Request
 from rest_framework.routers import SimpleRouter
+
+from gateway.common.errors import InvalidRequest
+
+_Handler = TypeVar("_Handler", bound=Callable[..., Any])
+# The methods of an action whose GET has an effect.
+WITHOUT_HEAD = ["get", "post", "put", "patch", "delete", "options"]
 
 
 class ApiRouter(SimpleRouter):
@@ -15,9 +26,26 @@ class ApiRouter(SimpleRouter):
         @action(detail=False, methods=["post"], url_path="transactionStatus")
 
     Prefix and `url_path` are regular expressions with optional named groups. Use `@name.mapping.post` to document the
-    methods of an action separately.
+    methods of an action separately. Every GET also answers HEAD, except an action `WITHOUT_HEAD`.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.trailing_slash = "/?"
+
+
+def not_prefetched(handler: _Handler) -> _Handler:
+    """
+    Decorate a handler of GET with an effect: refuse a browser's prefetch, which may be for a page that nobody opens.
+
+    Also pass `http_method_names=WITHOUT_HEAD` to its `action`, because HEAD would execute the GET.
+    """
+
+    @functools.wraps(handler)
+    def checked(view: Any, request: Request, *args: Any, **kwargs: Any) -> Any:
+        # The value is a structured field, such as `prefetch;prerender`.
+        if "prefetch" in request.headers.get("Sec-Purpose", "").lower():
+            raise InvalidRequest("This request has an effect, so it cannot be prefetched.")
+        return handler(view, request, *args, **kwargs)
+
+    return cast("_Handler", checked)

@@ -173,7 +173,7 @@ class Uint256Field(serializers.Field[int, Any, "int | str", Any]):
 
     default_error_messages = {
         "invalid": "Send a whole number as JSON integer, decimal text or 0x-hex text.",
-        "float": "Send an integer without fraction or exponent; a float loses digits.",
+        "float": "Send an integer below 2^53, or text; a larger float or a fraction loses digits.",
         "range": "The number must be between 0 and 2^256 - 1.",
     }
 
@@ -203,7 +203,7 @@ def number(value: int) -> int | str:
 
 @extend_schema_field(OpenApiTypes.INT64)
 class StrictIntegerField(serializers.IntegerField):
-    """A JSON integer; text, floats and booleans are refused."""
+    """A JSON integer; text, fractions and booleans are refused."""
 
     def to_internal_value(self, data: Any) -> int:
         if not isinstance(data, int) or isinstance(data, bool):

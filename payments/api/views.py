@@ -21,7 +21,7 @@ from gateway.common.errors import DomainError
 from gateway.common.http import PRIVATE
 from gateway.common.problems import json_problem, only_methods
 from gateway.web.parsers import expect_json_or_nothing
-from gateway.web.routers import ApiRouter
+from gateway.web.routers import WITHOUT_HEAD, ApiRouter, not_prefetched
 from gateway.web.throttling import user_rate
 from payments.amounts import display_amount
 from payments.api import schema
@@ -51,8 +51,6 @@ _BOOLEANS = {"true": True, "false": False}
 
 class PaymentsViewSet(ViewSet):
     throttle_classes = (user_rate("BILLING_RATE"),)
-    # Without HEAD, which would create a setup intent that nobody reads.
-    http_method_names = ["get", "post", "delete", "options"]
 
     @extend_schema(
         operation_id="createCustomer",
@@ -80,7 +78,8 @@ class PaymentsViewSet(ViewSet):
         responses={200: SetupIntentSerializer, **schema.SETUP_INTENT},
         examples=schema.SETUP_INTENT_EXAMPLES,
     )
-    @action(detail=False, methods=["get"], url_path="getSetupIntent")
+    @action(detail=False, methods=["get"], url_path="getSetupIntent", http_method_names=WITHOUT_HEAD)
+    @not_prefetched
     def get_setup_intent(self, request: ProfileRequest) -> Response:
         secret = customers.setup_secret(user=request.user, now=timezone.now())
         return Response({"clientSecret": secret}, headers=PRIVATE)
@@ -203,7 +202,7 @@ class PaymentsViewSet(ViewSet):
     )
     @action(detail=False, methods=["get", "post"], url_path="receiptEmail")
     def receipt_email(self, request: ProfileRequest) -> Response:
-        if request.method == "GET":
+        if request.method != "POST":
             email = self_service.receipt_email(user=request.user, now=timezone.now())
             return Response({"email": email or None}, headers=PRIVATE)
         email = ReceiptEmailSerializer.read(request.data)["email"] or ""

@@ -22,8 +22,8 @@ from relay import queries
 from relay.api import schema
 from relay.api.serializers import (
     Lsp15ExecuteSerializer,
+    Lsp15QuotaSerializer,
     QuotaRequestSerializer,
-    QuotaSerializer,
     TransactionHashSerializer,
     relay_call,
 )
@@ -80,12 +80,12 @@ class Lsp15ViewSet(ViewSet):
         summary="Read the quota in gas (LSP-15)",
         auth=[],
         request=QuotaRequestSerializer,
-        responses={200: QuotaSerializer, **schema.LSP15_QUOTA},
+        responses={200: Lsp15QuotaSerializer, **schema.LSP15_QUOTA},
         examples=schema.LSP15_QUOTA_EXAMPLES,
     )
     @action(detail=False, methods=["post"])
     def quota(self, request: Request) -> Response:
-        """Answer what is left, as gas at 1 gwei."""
+        """Answer what is left, as gas at 1 gwei; without a paid period, no total and no end."""
         body = QuotaRequestSerializer.read(request.data)
         reading = lsp15.read_quota(
             user=queries.registered_owner(body["address"]),
@@ -94,14 +94,11 @@ class Lsp15ViewSet(ViewSet):
             now=timezone.now(),
             admit=partial(_admit, body["address"]),
         )
-        return Response(
-            {
-                "quota": _as_gas(reading.available),
-                "unit": "gas",
-                "totalQuota": _as_gas(reading.total),
-                "resetDate": reading.reset_date,
-            }
-        )
+        answer = {"quota": _as_gas(reading.available), "unit": "gas"}
+        # LSP-15 lets both be omitted; a wallet would render 0 as used up and -1 as a day of 1969.
+        if reading.has_period:
+            answer |= {"totalQuota": _as_gas(reading.total), "resetDate": reading.reset_date}
+        return Response(answer)
 
 
 def _as_gas(credits: int) -> int:

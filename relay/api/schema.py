@@ -244,10 +244,16 @@ QUOTA_EXAMPLES = [
 LSP15_QUOTA_EXAMPLES = [
     _QUOTA_REQUEST,
     OpenApiExample(
-        "In gas",
+        "Subscribed",
         response_only=True,
         status_codes=["200"],
         value={"quota": 24873000, "unit": "gas", "totalQuota": 25500000, "resetDate": 1659000193},
+    ),
+    OpenApiExample(
+        "Not subscribed",
+        response_only=True,
+        status_codes=["200"],
+        value={"quota": 120000, "unit": "gas"},
     ),
 ]
 STATUS_EXAMPLES = [

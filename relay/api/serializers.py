@@ -228,9 +228,18 @@ class QuotaSerializer(serializers.Serializer[Any]):
     """What is left, and until when."""
 
     quota = serializers.IntegerField(help_text="Available credits; negative when in debt.")
-    unit = serializers.CharField(help_text="`credits`; on the LSP-15 path `gas`.")
+    unit = serializers.CharField(help_text="`credits`.")
     totalQuota = serializers.IntegerField(help_text="Credits paid out for the running period; 0 without one.")
     resetDate = serializers.IntegerField(help_text="End of the period in unix seconds; -1 without one.")
+
+
+class Lsp15QuotaSerializer(serializers.Serializer[Any]):
+    """What is left in gas; the last two members only while a paid period is running."""
+
+    quota = serializers.IntegerField(help_text="Gas that available credits buy at 1 gwei; negative in debt.")
+    unit = serializers.CharField(help_text="`gas`.")
+    totalQuota = serializers.IntegerField(required=False, help_text="As `quota`, for the period's credits.")
+    resetDate = serializers.IntegerField(required=False, help_text="End of the period in unix seconds.")
 
 
 class TransactionStatusSerializer(serializers.Serializer[Any]):

@@ -437,7 +437,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     AccountDeletion.objects.create(
         user=UserFactory.create(),
         status="billing-ended",
-        requested_at=ago(11_000),
+        requested_at=ago(98_000),
         billing_ended_at=ago(9000),
     )
 

@@ -9,6 +9,8 @@ import pytest
 from django.utils.timezone import now
 from rest_framework.test import APIClient
 
+from checkin.queries import next_midnight
+from checkin.services import checkins
 from credits.models import CreditEntry, CreditHold, EntrySource
 from credits.services import entries, holds
 from earnings.models import NetworkUser
@@ -206,6 +208,21 @@ def test_what_is_under_way_ends_first(profile: Profile, stripe: FakeBilling) -> 
     assert row.waits_for == "a customer is left at Stripe"
     assert run_due(row).status == _Status.ERASED
     assert User.objects.get(pk=user.pk).profile_address is None
+
+
+def test_a_second_account_gets_no_second_check_in_of_the_day(profile: Profile, stripe: FakeBilling) -> None:
+    row = request_deletion(profile)
+    noon = row.requested_at.replace(hour=12)
+    AccountDeletion.objects.update(requested_at=noon)
+    checkins.execute(user=row.user, now=noon)
+    close_roots()
+    midnight = next_midnight(noon)
+
+    deletion.end_billing(now=midnight)
+    assert deletion.erase_due(now=midnight - timedelta(microseconds=1)) == 0
+    row.refresh_from_db()
+    assert row.waits_for == "the day of a check-in is not over"
+    assert deletion.erase_due(now=midnight) == 1
 
 
 def test_stripe_away_keeps_nobody_else_waiting(profile: Profile, stripe: FakeBilling) -> None:

@@ -39,11 +39,11 @@ class AppDeletion:
     One app's part in a deletion.
 
     `end` calls external services such as Stripe, outside any transaction, and is retried on errors. `waits_for`
-    returns what is still in progress, or an empty text, and `erase` deletes; both run in one transaction of the
+    returns what is still in progress then, or an empty text, and `erase` deletes; both run in one transaction of the
     owner of the tables.
     """
 
-    waits_for: Callable[[User], str] = lambda user: ""
+    waits_for: Callable[[User, datetime], str] = lambda user, now: ""
     erase: Callable[[User], object] = lambda user: None
     end: Callable[[User, datetime], object] = lambda user, now: None
 
@@ -127,7 +127,9 @@ def _erase(deletion: AccountDeletion, now: datetime) -> bool:
     row = AccountDeletion.objects.select_for_update().get(pk=deletion.pk)
     if row.status != _Status.BILLING_ENDED:
         return False
-    row.waits_for = "; ".join(filter(None, (part.waits_for(user) for part in _apps.values())))[:_MAX_REASON]
+    row.waits_for = "; ".join(filter(None, (part.waits_for(user, now) for part in _apps.values())))[
+        :_MAX_REASON
+    ]
     if not row.waits_for:
         for part in _apps.values():
             part.erase(user)

@@ -6,7 +6,6 @@ The rows are read in one statement before the node, so an ended session costs no
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from uuid import UUID
 
 from django.conf import settings
@@ -21,9 +20,10 @@ from relay.services.accepting.acceptance import Caller
 from relay.services.accepting.preflight import check_own
 from users.errors import SignPermissionMissing
 
+# On the wire (SPEC 2.6), where no paid period is running.
+NO_RESET = -1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-_PER_SECOND = 10**6
+_SECOND = timedelta(seconds=1)
 # In seconds this is the year 5138; in milliseconds, 1973.
 _MILLISECONDS_FROM = 10**11
 
@@ -35,6 +35,11 @@ class Quota:
     available: int
     total: int
     reset_date: int
+
+    @property
+    def has_period(self) -> bool:
+        """Whether a paid period is running."""
+        return self.reset_date != NO_RESET
 
 
 def read_quota(*, caller: Caller, address: str, timestamp: int, signature: bytes, now: datetime) -> Quota:
@@ -69,19 +74,19 @@ def check_timestamp(*, timestamp: int, now: datetime) -> None:
     """
     Refuse a request whose `timestamp`, in unix seconds, is outside the window around the service's clock.
 
-    The clock counts with its fraction of a second, the timestamp as the beginning of its second.
+    Both count whole seconds, because a wallet drops the fraction of its second.
 
     Raises:
         TimestampOutOfWindow: the timestamp is outside the window.
     """
-    clock = (now - _EPOCH) // _MICROSECOND
-    difference = timestamp * _PER_SECOND - clock
-    if abs(difference) <= settings.QUOTA_WINDOW_SECONDS * _PER_SECOND:
+    clock = (now - _EPOCH) // _SECOND
+    difference = timestamp - clock
+    if abs(difference) <= settings.QUOTA_WINDOW_SECONDS:
         return
     hint = " Send seconds, not milliseconds." if timestamp >= _MILLISECONDS_FROM else ""
     raise TimestampOutOfWindow(
-        f"The timestamp is {Decimal(difference).scaleb(-6):+f} s from the service's clock.{hint}",
-        serverTime=clock // _PER_SECOND,
+        f"The timestamp is {difference:+d} s from the service's clock.{hint}",
+        serverTime=clock,
     )
 
 
@@ -97,7 +102,7 @@ def quota_of(*, user_id: int, session_id: UUID | None = None, now: datetime) -> 
     return Quota(
         available=rows.available,
         total=allowance.credits if allowance else 0,
-        reset_date=int(allowance.ends_at.timestamp()) if allowance else -1,
+        reset_date=int(allowance.ends_at.timestamp()) if allowance else NO_RESET,
     )
 
 

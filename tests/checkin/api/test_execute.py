@@ -151,12 +151,13 @@ def test_other_methods_are_refused(wallet: Wallet, method: str) -> None:
     assert not CheckIn.objects.exists()
 
 
-def test_a_head_request_spends_nothing(wallet: Wallet) -> None:
-    answer = Client(raise_request_exception=False).head(
-        EXECUTE, headers={"Authorization": f"Bearer {wallet.token}"}
-    )
-    assert answer.status_code == 405
-    assert not CheckIn.objects.exists()
+@pytest.mark.parametrize("purpose", ["prefetch", "prefetch;prerender", "Prefetch"])
+def test_a_prefetch_spends_nothing(wallet: Wallet, purpose: str) -> None:
+    before = everything()
+    answer = wallet.send("get", EXECUTE, headers={"Sec-Purpose": purpose})
+    assert_problem(answer, 400, "invalid-request")
+    assert "prefetch" in answer.body["detail"]
+    assert everything() == before
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.common.errors import InvalidRequest
-from gateway.web.parsers import _members
+from gateway.web.parsers import _members, _number
 
 
 class Counting(str):
@@ -32,3 +32,28 @@ def test_a_name_that_is_there_twice_is_found_without_comparing_all_with_all(plac
     with pytest.raises(InvalidRequest, match=f'two members named "{twice!s}"'):
         _members(pairs)
     assert Counting.comparisons < 5 * len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("2550.0", 2550), ("255e1", 2550), ("-0.0", 0), ("9007199254740991.0", 2**53 - 1), ("1E3", 1000)],
+)
+def test_a_number_without_a_fraction_is_whole_however_it_is_written(text: str, value: int) -> None:
+    number = _number(text)
+    assert (type(number), number) == (int, value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "25.5",
+        "9007199254740992.0",
+        "1e30",
+        "1e400",
+        "1e-400",
+        "2550.00000000000000000001",
+        "-9007199254740993.0",
+    ],
+)
+def test_a_fraction_or_a_number_beyond_2_to_the_53_is_not(text: str) -> None:
+    assert isinstance(_number(text), float)

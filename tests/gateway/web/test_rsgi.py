@@ -221,6 +221,18 @@ def test_a_header_with_an_underscore_does_not_pass_for_one_with_a_hyphen(web: Sl
     assert "SECRET_KEY" not in meta
 
 
+@pytest.mark.parametrize("value", [b"\xfc", "ü".encode()])
+def test_a_header_that_is_not_ascii_does_not_pass_for_none(web: SlowWeb, value: bytes) -> None:
+    def send() -> Answer:
+        with closing(web.connect()) as connection:
+            head = f"GET /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Idempotency-Key: ".encode()
+            connection.sendall(head + value + b"\r\n\r\n")
+            return received(connection)
+
+    meta = json.loads(in_time(send, seconds=_BODY_SECONDS).body)["meta"]
+    assert meta["HTTP_IDEMPOTENCY_KEY"] == ""
+
+
 def test_path_and_query_arrive_as_they_were_sent(web: SlowWeb) -> None:
     answer = json.loads(web.serves("GET /echo/caf%C3%A9/a%20b?q=%C3%A9&r=a+b").body)
 

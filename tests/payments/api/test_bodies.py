@@ -16,7 +16,7 @@ GOOD: dict[str, Any] = {"subscriptionCost": 2550, "currency": "usd", "cancelAtEn
 FAULTS: dict[str, list[Any]] = {
     "subscriptionCost": [
         *(MISSING, None, "", "2550", "25.50", "$25.50", "0x9f6"),
-        *(2550.0, 25.5, 1e3, True, False, [], {}, [2550], {"amount": 2550}),
+        *(25.5, 1e30, 2550.000001, True, False, [], {}, [2550], {"amount": 2550}),
         *(0, -1, -2550, -(2**63), 1 - 10**4300),
     ],
     "currency": [

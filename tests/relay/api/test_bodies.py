@@ -21,7 +21,7 @@ MISSING = object()
 BYTES = [MISSING, None, "", 5, True, [], {}, "0x", "11" * 65, "0x" + "1" * 129, "0x" + "zz" * 65]
 NUMBERS = [
     *("", "soon", " 1", "1_000", "1.0", "1e3", "-1", "0x", "0xg", "0x-1", "1\0", "\u0661", "9" * 5000),
-    *(True, False, [], {}, 1.0, 1e3, 0.5, -1, 2**256, str(2**256), hex(2**256), "0x" + "f" * 65),
+    *(True, False, [], {}, 0.5, 1e300, 2.0**53, -1.0, -1, 2**256, str(2**256), hex(2**256), "0x" + "f" * 65),
 ]
 ADDRESS = random_address()
 ADDRESSES = [
@@ -82,7 +82,7 @@ def test_all_errors_are_answered_at_once(wallet: Wallet) -> None:
 QUOTA_FAULTS: dict[str, list[Any]] = {
     "address": ADDRESSES,
     "timestamp": [
-        *(MISSING, None, "", "1700000000", 1.7e9, 1.5, True, [], {}),
+        *(MISSING, None, "", "1700000000", 1.7e9 + 0.5, 1.5, True, [], {}),
         *(-1, 2**63, 10**30, 10**4300 - 1, 1 - 10**4300),
     ],
     "signature": [*BYTES, "0x" + "11" * 63, "0x" + "11" * 66],

@@ -57,7 +57,8 @@ def test_every_form_of_the_message_is_accepted(read: Read, node: FaultyClient, d
 
 
 @pytest.mark.parametrize(
-    ("seconds", "microsecond"), [(-5, 0), (-4, 999_999), (-1, 500_000), (0, 0), (1, 1), (5, 0), (5, 999_999)]
+    ("seconds", "microsecond"),
+    [(-5, 0), (-5, 1), (-5, 999_999), (-1, 500_000), (0, 0), (1, 1), (5, 0), (5, 999_999)],
 )
 def test_within_five_seconds_either_way_is_in_time(read: Read, seconds: int, microsecond: int) -> None:
     assert read(seconds=seconds, now=timezone.now().replace(microsecond=microsecond)).available == 10_000
@@ -66,16 +67,15 @@ def test_within_five_seconds_either_way_is_in_time(read: Read, seconds: int, mic
 @pytest.mark.parametrize(
     ("seconds", "microsecond", "hint"),
     [
-        (-5, 1, "-5.000001 s"),
-        (-5, 999_999, "-5.999999 s"),
-        (-6, 0, "-6.000000 s"),
-        (6, 999_999, "+5.000001 s"),
-        (6, 0, "+6.000000 s"),
-        (-(10**9), 0, "-1000000000.000000 s"),
-        (10**9, 0, "+1000000000.000000 s"),
+        (-6, 0, "-6 s"),
+        (-6, 999_999, "-6 s"),
+        (6, 999_999, "+6 s"),
+        (6, 0, "+6 s"),
+        (-(10**9), 0, "-1000000000 s"),
+        (10**9, 0, "+1000000000 s"),
     ],
 )
-def test_a_microsecond_more_is_refused_with_the_servers_time(
+def test_a_second_more_is_refused_with_the_servers_time(
     read: Read, seconds: int, microsecond: int, hint: str
 ) -> None:
     now = timezone.now().replace(microsecond=microsecond)

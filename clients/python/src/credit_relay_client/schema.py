@@ -421,6 +421,15 @@ class Lsp15ExecuteRequest(TypedDict):
     transaction: "TransactionRequest"
 
 
+class Lsp15Quota(TypedDict):
+    """What is left in gas; the last two members only while a paid period is running."""
+
+    quota: int
+    unit: str
+    totalQuota: NotRequired[int]
+    resetDate: NotRequired[int]
+
+
 class MeResponse(TypedDict):
     address: str
     controller: str | None

@@ -1,0 +1,46 @@
+"""HEAD and prefetches on every GET of the API."""
+
+import re
+
+import pytest
+from django.test import Client
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.checkin.api.conftest import wallet_of
+from tests.factories import UserFactory
+
+pytestmark = pytest.mark.django_db
+EFFECTS = {
+    "/api/user/executeCheckIn",
+    "/api/payments/getSetupIntent",
+    "/api/postbacks/{network}/{token}",
+}
+
+
+def paths() -> list[str]:
+    """Return the API's paths with a GET."""
+    described = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    return sorted(path for path, operations in described["paths"].items() if "get" in operations)
+
+
+@pytest.mark.parametrize("path", paths())
+def test_head_answers_as_get_does_except_where_a_get_has_an_effect(path: str) -> None:
+    client = Client(raise_request_exception=False)
+    headers = {"Authorization": f"Bearer {wallet_of(UserFactory.create()).token}"}
+    url = re.sub(r"\{\w+\}", "1", path)
+
+    head = client.head(url, headers=headers)
+
+    assert head.status_code == (405 if path in EFFECTS else client.get(url, headers=headers).status_code)
+
+
+@pytest.mark.parametrize("path", sorted(EFFECTS))
+def test_a_get_with_an_effect_is_not_prefetched(path: str) -> None:
+    headers = {
+        "Authorization": f"Bearer {wallet_of(UserFactory.create()).token}",
+        "Sec-Purpose": "prefetch;anonymous-client-ip",
+    }
+
+    answer = Client().get(re.sub(r"\{\w+\}", "1", path), headers=headers)
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")

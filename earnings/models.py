@@ -14,6 +14,8 @@ from django.db.models import Q
 from credits.models import CreditEntry
 from gateway.common.http import is_bounded, normal_network
 
+# Of an amount in a network's unit, before and after the point.
+AMOUNT_DIGITS, AMOUNT_PLACES = 36, 12
 _WEAK_NEEDS = (
     "The network's signature does not cover user, amount and id. Enabling it needs a path token, "
     "an address list, a cap per event, a daily cap and hours of hold."
@@ -223,14 +225,16 @@ class Postback(models.Model):
     )
     state = models.CharField(max_length=10, choices=PostbackState)
     refused_because = models.CharField(max_length=20, choices=Refusal, blank=True, default="", db_default="")
-    amount = models.DecimalField(max_digits=24, decimal_places=12, help_text="In the network's unit.")
+    amount = models.DecimalField(
+        max_digits=AMOUNT_DIGITS, decimal_places=AMOUNT_PLACES, help_text="In the network's unit."
+    )
     takes_back = models.DecimalField(
-        max_digits=24,
-        decimal_places=12,
+        max_digits=AMOUNT_DIGITS,
+        decimal_places=AMOUNT_PLACES,
         null=True,
         help_text="Of a reversal, in the network's unit; empty takes the whole credit back.",
     )
-    payout_usd = models.DecimalField(max_digits=24, decimal_places=12, null=True)
+    payout_usd = models.DecimalField(max_digits=AMOUNT_DIGITS, decimal_places=AMOUNT_PLACES, null=True)
     rate = models.DecimalField(max_digits=16, decimal_places=8, help_text="Credits per unit, then.")
     badge_bonus = models.DecimalField(max_digits=9, decimal_places=4, default=0)
     modifier_bonus = models.DecimalField(max_digits=9, decimal_places=4, default=0)

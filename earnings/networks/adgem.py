@@ -15,15 +15,14 @@ from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, PostbackEvent, PostbackRefused, RawRequest, SignedFields
 from earnings.networks.parameters import (
     flag,
-    hex_hmac,
     identifier,
+    information,
+    is_negative,
     kind_of,
     number,
-    optional_number,
-    require_match,
-    signed_url,
     without_repeats,
 )
+from earnings.networks.signatures import hex_hmac, require_match, signed_url
 
 _REWARD, _INSTALL = "reward", "install"
 
@@ -44,7 +43,10 @@ class AdGem(Adapter):
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         if request.method != "POST":
-            return signed_url(request, name="verifier", secrets=secrets, hmac_of=partial(hex_hmac, "sha256"))
+            hmac_of = partial(hex_hmac, "sha256")
+            return signed_url(
+                request, name="verifier", secrets=secrets, hmac_of=hmac_of, template=self.template
+            )
         given = request.headers.get(self.signature_header, "").lower()
         require_match(given, secrets=secrets, compute=hex_hmac("sha256", request.body))
         return _conversion(request.body)
@@ -52,7 +54,7 @@ class AdGem(Adapter):
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read a reward; a negative amount or payout reverses it. An installation alone earns nothing."""
         id_name = "conversion_id" if "conversion_id" in fields else "transaction_id"
-        transaction, payout = identifier(fields, id_name), optional_number(fields, "payout")
+        transaction = identifier(fields, id_name)
         conversion = fields.get("conversion_type", _REWARD)
         if conversion not in {_REWARD, _INSTALL}:
             raise PostbackRefused("no usable conversion_type")
@@ -60,19 +62,19 @@ class AdGem(Adapter):
             kind, amount = PostbackKind.INFO, Decimal(0)
         else:
             amount = number(fields, "amount")
-            kind = PostbackKind.REVERSAL if payout is not None and payout < 0 else kind_of(amount)
+            kind = PostbackKind.REVERSAL if is_negative(fields, "payout") else kind_of(amount)
         return PostbackEvent(
             kind=kind,
             external_id=transaction,
             user_ref=fields.get("player_id", ""),
             amount=amount,
-            payout_usd=payout,
+            payout_usd=information(fields, "payout"),
         )
 
 
 def _conversion(body: bytes) -> dict[str, str]:
     """
-    Return the texts and numbers of `data`, with numbers as plain decimals.
+    Return the texts, numbers and flags of `data`, with numbers as they are written.
 
     Raises:
         PostbackRefused: the body is not a JSON object with `data`, or a name is duplicate.
@@ -81,7 +83,7 @@ def _conversion(body: bytes) -> dict[str, str]:
         document: Any = json.loads(
             body,
             parse_int=str,
-            parse_float=lambda text: f"{Decimal(text):f}",
+            parse_float=str,
             parse_constant=str,
             object_pairs_hook=without_repeats,
         )
@@ -90,4 +92,6 @@ def _conversion(body: bytes) -> dict[str, str]:
     data = document.get("data") if isinstance(document, dict) else None
     if not isinstance(data, dict):
         raise PostbackRefused("no data")
-    return {name: value for name, value in data.items() if isinstance(value, str)}
+    flags = {True: "true", False: "false"}
+    texts = {name: flags[value] if isinstance(value, bool) else value for name, value in data.items()}
+    return {name: value for name, value in texts.items() if isinstance(value, str)}

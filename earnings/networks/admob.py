@@ -60,7 +60,7 @@ class AdMob(Adapter):
         Google signs the percent-decoded text, as its real postbacks show; its documentation describes the query as
         sent, which is accepted too. In both cases only the signed text is split into parameters.
         """
-        match = _SIGNED.fullmatch(request.query)
+        match = _SIGNED.fullmatch(request.query) or _SIGNED.fullmatch(_with_signature_last(request.query))
         if match is None:
             raise PostbackRefused("the signature is missing at the end")
         pem = keys.get(match[3].decode())
@@ -70,7 +70,9 @@ class AdMob(Adapter):
         if _is_signed(pem, signature=match[2], text=decoded):
             return _ascending(decoded)
         if decoded != match[1] and _is_signed(pem, signature=match[2], text=match[1]):
-            return {name: unquote(value) for name, value in _ascending(match[1]).items()}
+            return {
+                name: unquote(value, errors="surrogateescape") for name, value in _ascending(match[1]).items()
+            }
         raise PostbackRefused("bad signature")
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
@@ -89,6 +91,13 @@ class AdMob(Adapter):
             ad_unit=fields.get("ad_unit", ""),
             occurred_at=datetime.fromtimestamp(int(fields["timestamp"]) / 1000, tz=UTC),
         )
+
+
+def _with_signature_last(query: bytes) -> bytes:
+    """Return the query with signature and key id at the end, from where a CDN that sorts parameters moves them."""
+    parts = query.split(b"&")
+    last = [part for name in (b"signature=", b"key_id=") for part in parts if part.startswith(name)]
+    return b"&".join([part for part in parts if part not in last] + last)
 
 
 def _is_signed(pem: str, *, signature: bytes, text: bytes) -> bool:
@@ -110,10 +119,9 @@ def _ascending(signed: bytes) -> dict[str, str]:
     In decoded text, an `&` inside a value looks like a separator, and a wallet chooses `custom_data` freely; an
     injected parameter is detected because it repeats a name or breaks the order.
     """
-    try:
-        pairs = [pair.partition("=")[::2] for pair in signed.decode().split("&")]
-    except UnicodeDecodeError as error:
-        raise PostbackRefused("unreadable query") from error
+    text = signed.decode(errors="surrogateescape")
+    # Google names every parameter, so a part without a name belongs to the value before it.
+    pairs = [pair.partition("=")[::2] for pair in text.split("&") if "=" in pair]
     names = [name for name, _ in pairs]
     if any(first >= second for first, second in itertools.pairwise(names)):
         raise PostbackRefused("repeated parameter")

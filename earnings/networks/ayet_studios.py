@@ -6,16 +6,16 @@ from urllib.parse import urlencode
 
 from credits.models import EntrySource
 from earnings.models import PostbackKind
-from earnings.networks.base import Adapter, PostbackEvent, PostbackRefused, RawRequest, SignedFields
+from earnings.networks.base import Adapter, PostbackEvent, RawRequest, SignedFields
 from earnings.networks.parameters import (
-    hex_hmac,
+    flag,
     identifier,
+    information,
     kind_of,
     number,
-    optional_number,
     parameters,
-    require_match,
 )
+from earnings.networks.signatures import hex_hmac, require_match
 
 _CHARGEBACK_PREFIX = "r-"
 
@@ -40,7 +40,8 @@ class AyetStudios(Adapter):
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         fields = parameters(request.query)
         # PHP escapes the tilde, Python does not.
-        message = urlencode(sorted(fields.items())).replace("~", "%7E").encode()
+        text = urlencode(sorted(fields.items()), errors="surrogateescape")
+        message = text.replace("~", "%7E").encode()
         given = request.headers.get(self.signature_header, "").lower()
         require_match(given, secrets=secrets, compute=hex_hmac("sha256", message))
         return fields
@@ -48,10 +49,7 @@ class AyetStudios(Adapter):
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read a conversion, or a chargeback, whose id is `r-` and the conversion's id."""
         transaction, amount = identifier(fields, "transaction_id"), number(fields, "currency_amount")
-        charged_back = fields.get("is_chargeback", "0")
-        if charged_back not in {"0", "1"}:
-            raise PostbackRefused("no usable is_chargeback")
-        is_reversal = charged_back == "1" or transaction.startswith(_CHARGEBACK_PREFIX)
+        is_reversal = flag(fields, "is_chargeback") or transaction.startswith(_CHARGEBACK_PREFIX)
         kind = PostbackKind.REVERSAL if is_reversal else kind_of(amount)
         return PostbackEvent(
             kind=kind,
@@ -59,5 +57,5 @@ class AyetStudios(Adapter):
             original_id=transaction.removeprefix(_CHARGEBACK_PREFIX) if kind is PostbackKind.REVERSAL else "",
             user_ref=fields.get("external_identifier", ""),
             amount=amount,
-            payout_usd=optional_number(fields, "payout_usd"),
+            payout_usd=information(fields, "payout_usd"),
         )

@@ -21,6 +21,13 @@ class PostbackRefused(Exception):
     """The network did not send this, or a repeat would be refused too."""
 
 
+class MacroNotReplaced(PostbackRefused):
+    """The network has sent a macro of its dashboard instead of a value."""
+
+    def __init__(self, *, macro: str, name: str) -> None:
+        super().__init__(f"the macro {macro} of {name} was not replaced")
+
+
 class PostbackPostponed(Exception):
     """It cannot be verified now: a secret or a verifier key is missing. A repeat may be accepted."""
 
@@ -66,12 +73,19 @@ class PostbackEvent:
         return self.kind not in {PostbackKind.INFO, PostbackKind.TEST}
 
 
+_REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Status and text that the network expects."""
 
     status: int
     body: str = ""
+
+    def because(self, reason: object) -> "Answer":
+        """Append the reason, unless the network expects a fixed text."""
+        return Answer(self.status, f"{self.body}: {reason}" if self.body == _REFUSED else self.body)
 
     def about(self, event: PostbackEvent) -> "Answer":
         return Answer(self.status, self.body.replace("{event_id}", event.external_id))
@@ -86,7 +100,7 @@ class Answers:
     retry: Answer = Answer(503, "try again later")
 
 
-OK_OR_400 = Answers(ok=Answer(200, "OK"), reject=Answer(400, "refused"))
+OK_OR_400 = Answers(ok=Answer(200, "OK"), reject=Answer(400, _REFUSED))
 
 
 class Adapter(Protocol):

@@ -11,7 +11,8 @@ from typing import ClassVar
 from credits.models import EntrySource
 from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, PostbackEvent, PostbackRefused, RawRequest, SignedFields
-from earnings.networks.parameters import hex_hmac, identifier, kind_of, number, optional_number, signed_url
+from earnings.networks.parameters import identifier, information, kind_of, number
+from earnings.networks.signatures import hex_hmac, signed_url
 
 # Publishers choose parameter names; these are the names in BitLabs' examples. A URL may have several of them.
 _STATE_NAMES = ("state", "offer_state", "magic_receipt_state", "cashback_state")
@@ -41,7 +42,8 @@ class BitLabs(Adapter):
     )
 
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
-        return signed_url(request, name="hash", secrets=secrets, hmac_of=partial(hex_hmac, "sha1"))
+        hmac_of = partial(hex_hmac, "sha1")
+        return signed_url(request, name="hash", secrets=secrets, hmac_of=hmac_of, template=self.template)
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
         """Read the outcome of a survey, an offer, a receipt or a purchase; a state takes precedence."""
@@ -57,7 +59,7 @@ class BitLabs(Adapter):
             user_ref=fields.get("uid", ""),
             amount=amount,
             takes_back=abs(amount) or None if kind is PostbackKind.REVERSAL and status != _REJECTED else None,
-            payout_usd=optional_number(fields, "raw"),
+            payout_usd=information(fields, "raw"),
         )
 
 

@@ -15,14 +15,13 @@ from earnings.networks.base import (
     SignedFields,
 )
 from earnings.networks.parameters import (
-    hex_md5,
     identifier,
+    information,
     kind_of,
     number,
-    optional_number,
     parameters,
-    require_match,
 )
+from earnings.networks.signatures import hex_md5, require_match
 
 _COMPLETED, _CANCELLED = "1", "2"
 _SCREENED_OUT = "out"
@@ -60,7 +59,7 @@ class CpxResearch(Adapter):
             external_id=transaction,
             user_ref=fields.get("user_id", ""),
             amount=amount,
-            payout_usd=optional_number(fields, "amount_usd"),
+            payout_usd=information(fields, "amount_usd"),
         )
 
 

@@ -19,7 +19,8 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parameters import event_of, hex_md5, parameters, require_match, require_reference
+from earnings.networks.parameters import event_of, parameters, require_reference
+from earnings.networks.signatures import hex_md5, require_match
 
 # Publishers choose the user's parameter name; these names are in the network's examples.
 _USER_NAMES = ("userId", "appUserId", "userid")

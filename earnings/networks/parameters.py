@@ -1,47 +1,56 @@
-"""Parse the signed parameters of a request, and verify signatures in constant time."""
+"""Parse the parameters of a request: texts, ids and decimal numbers, as networks print them."""
 
-import base64
-import hashlib
-import hmac
 import re
-from collections.abc import Callable, Sequence
-from decimal import Decimal
+from collections.abc import Iterator
+from decimal import Context, Decimal
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import unquote_to_bytes
 
-from earnings.models import PostbackKind
-from earnings.networks.base import (
-    PostbackEvent,
-    PostbackPostponed,
-    PostbackRefused,
-    RawRequest,
-    SignedFields,
-)
+from earnings.models import AMOUNT_DIGITS, AMOUNT_PLACES, PostbackKind
+from earnings.networks.base import MacroNotReplaced, PostbackEvent, PostbackRefused, SignedFields
 
-_NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?", re.ASCII)
+# A number of JSON, or a plain decimal one. Exponents have few digits, so that no number takes long to compare.
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,6})?", re.ASCII)
+_MAX_NUMBER_LENGTH = 400
+_EXACT = Context(prec=2 * AMOUNT_DIGITS + _MAX_NUMBER_LENGTH)
+_SMALLEST = Decimal(1).scaleb(-AMOUNT_PLACES)
+_TOO_LARGE = AMOUNT_DIGITS - AMOUNT_PLACES
 _IDENTIFIER = re.compile(r"[\x21-\x7e]{1,200}")
+# What networks' dashboards call macros: {id}, {{id}}, ${id}, [ID], [%ID%], %ID%, <id>, #ID#, __ID__.
+_NAME = r"[A-Za-z][A-Za-z_.:-]*[0-9]?"
+_MACRO = re.compile(
+    rf"\{{\s*{_NAME}\s*\}}|\[%?{_NAME}%?\]|<{_NAME}>|^(?:%{_NAME}%|\#{_NAME}\#|__{_NAME}__)$", re.ASCII
+)
 _MAX_PARAMETERS = 100
 _Value = TypeVar("_Value")
 
 
 def parameters(query: bytes) -> dict[str, str]:
     """
-    Return the decoded parameters of a raw query.
+    Return the decoded parameters of a raw query; a bare name has an empty value.
+
+    Bytes that are no UTF-8 are kept as surrogates, because a value that nothing reads must not refuse the others.
 
     Raises:
-        PostbackRefused: a name is duplicate, or the bytes are not a UTF-8 query.
+        PostbackRefused: a name is duplicate, or there are too many.
     """
-    try:
-        pairs = parse_qsl(
-            query.decode("ascii"),
-            keep_blank_values=True,
-            strict_parsing=bool(query),
-            errors="strict",
-            max_num_fields=_MAX_PARAMETERS,
-        )
-    except ValueError as error:
-        raise PostbackRefused("unreadable query") from error
+    pairs = list(split(query))
+    if len(pairs) > _MAX_PARAMETERS:
+        raise PostbackRefused(f"more than {_MAX_PARAMETERS} parameters")
     return without_repeats(pairs)
+
+
+def split(query: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the decoded names and values of a raw query, without empty parameters."""
+    for part in query.split(b"&"):
+        if part:
+            name, _, value = part.partition(b"=")
+            yield text_of(name), text_of(value)
+
+
+def text_of(data: bytes, *, plus: bool = True) -> str:
+    """Decode a percent-encoded text; `plus` decodes `+` as a space."""
+    return unquote_to_bytes(data.replace(b"+", b" ") if plus else data).decode(errors="surrogateescape")
 
 
 def without_repeats(pairs: list[tuple[str, _Value]]) -> dict[str, _Value]:
@@ -53,36 +62,76 @@ def without_repeats(pairs: list[tuple[str, _Value]]) -> dict[str, _Value]:
 
 
 def identifier(fields: SignedFields, name: str) -> str:
-    """Return an id of 1 to 200 printable characters without spaces."""
-    text = fields.get(name, "")
+    """
+    Return an id of 1 to 200 printable characters without spaces.
+
+    Raises:
+        MacroNotReplaced: it has a macro, so every event would have the same id.
+        PostbackRefused: it has another form.
+    """
+    text = _without_macro(fields, name)
     if not _IDENTIFIER.fullmatch(text):
         raise PostbackRefused(f"no usable {name}")
     return text
 
 
 def number(fields: SignedFields, name: str) -> Decimal:
-    """Return a decimal number; exponents, infinities and plus signs are refused."""
-    text = fields.get(name, "")
-    if not is_number(text):
+    """
+    Return a deciding number, rounded to the places of a stored amount; any JSON or decimal number is accepted.
+
+    Raises:
+        MacroNotReplaced: it is a macro.
+        PostbackRefused: it is no number, or too large to be stored.
+    """
+    value = _decimal(_without_macro(fields, name))
+    if value is None:
         raise PostbackRefused(f"no usable {name}")
+    if not _can_be_stored(value):
+        raise PostbackRefused(f"{name} is too large")
+    return _rounded(value)
+
+
+def information(fields: SignedFields, name: str) -> Decimal | None:
+    """Return a number that decides nothing, or None where it is missing or unusable: it refuses nothing."""
+    value = _decimal(fields.get(name, ""))
+    return _rounded(value) if value is not None and _can_be_stored(value) else None
+
+
+def is_negative(fields: SignedFields, name: str) -> bool:
+    """Return whether it is a number below zero, of any size."""
+    value = _decimal(fields.get(name, ""))
+    return value is not None and value < 0
+
+
+def _without_macro(fields: SignedFields, name: str) -> str:
+    text = fields.get(name, "")
+    if (macro := _MACRO.search(text)) is not None:
+        raise MacroNotReplaced(macro=macro[0], name=name)
+    return text
+
+
+def _decimal(text: str) -> Decimal | None:
+    text = text.strip()
+    if len(text) > _MAX_NUMBER_LENGTH or not _NUMBER.fullmatch(text):
+        return None
     return Decimal(text)
 
 
-def is_number(text: str) -> bool:
-    """Return whether it is a plain number with at most twelve digits before and after the point."""
-    return _NUMBER.fullmatch(text) is not None
+def _can_be_stored(value: Decimal) -> bool:
+    return not value or value.adjusted() < _TOO_LARGE - 1
 
 
-def optional_number(fields: SignedFields, name: str) -> Decimal | None:
-    return number(fields, name) if fields.get(name) else None
+def _rounded(value: Decimal) -> Decimal:
+    # The default context has too few digits for the largest amounts.
+    return value.quantize(_SMALLEST, context=_EXACT) if value else Decimal(0)
 
 
 def flag(fields: SignedFields, name: str) -> bool:
-    """Return whether it is `true`; a missing value is false."""
-    value = fields.get(name) or "false"
-    if value not in {"true", "false"}:
+    """Return whether it is `true` or `1`; a missing value is false."""
+    value = (fields.get(name) or "false").lower()
+    if value not in {"true", "1", "false", "0"}:
         raise PostbackRefused(f"no usable {name}")
-    return value == "true"
+    return value in {"true", "1"}
 
 
 def kind_of(amount: Decimal) -> PostbackKind:
@@ -124,59 +173,3 @@ def require_reference(text: str) -> None:
     """
     if not is_reference(text):
         raise PostbackRefused("no usable user reference")
-
-
-def require_match(given: str, *, secrets: Sequence[str], compute: Callable[[bytes], str]) -> None:
-    """
-    Check that `compute` returns the given signature for one of the secrets.
-
-    Raises:
-        PostbackPostponed: there is no secret.
-        PostbackRefused: no secret matches.
-    """
-    if not secrets:
-        raise PostbackPostponed("no secret is configured")
-    matches = [hmac.compare_digest(compute(secret.encode()).encode(), given.encode()) for secret in secrets]
-    if not any(matches):
-        raise PostbackRefused("bad signature")
-
-
-def hex_hmac(algorithm: str, message: bytes) -> Callable[[bytes], str]:
-    return lambda secret: hmac.new(secret, message, algorithm).hexdigest()
-
-
-def base64url_hmac(algorithm: str, message: bytes) -> Callable[[bytes], str]:
-    """Return a function that computes the URL-safe base64 HMAC of the message, without padding."""
-    return lambda secret: unpadded(hmac.new(secret, message, algorithm).digest())
-
-
-def hex_md5(before: str) -> Callable[[bytes], str]:
-    """Return a function that computes the MD5 of the text followed by the secret, as some networks do."""
-    return lambda secret: hashlib.md5(before.encode() + secret, usedforsecurity=False).hexdigest()
-
-
-def unpadded(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-def signed_url(
-    request: RawRequest,
-    *,
-    name: str,
-    secrets: Sequence[str],
-    hmac_of: Callable[[bytes], Callable[[bytes], str]],
-) -> dict[str, str]:
-    """
-    Return the parameters before the last one, `name`, which signs the whole URL as sent.
-
-    Raises:
-        PostbackRefused: `name` is not the last parameter, or does not sign the rest.
-        PostbackPostponed: there is no secret.
-    """
-    covered, separator, given = request.query.rpartition(b"&%s=" % name.encode())
-    if not separator:
-        raise PostbackRefused("the signature is missing at the end")
-    message = request.url.encode() + b"?" + covered
-    signature = unquote(given.decode("latin-1"))
-    require_match(signature, secrets=secrets, compute=hmac_of(message))
-    return parameters(covered)

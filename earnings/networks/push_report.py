@@ -16,7 +16,7 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parameters import event_of, optional_number, require_reference
+from earnings.networks.parameters import event_of, information, require_reference
 
 COLUMNS = ("row_id", "user_reference", "amount")
 OPTIONAL_COLUMNS = ("payout_usd", "occurred_at")
@@ -44,7 +44,7 @@ class PushReport(Adapter):
             id_="row_id",
             user="user_reference",
             amount="amount",
-            payout_usd=optional_number(fields, "payout_usd"),
+            payout_usd=information(fields, "payout_usd"),
             occurred_at=_time(fields.get("occurred_at") or ""),
         )
 

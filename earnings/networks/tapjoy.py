@@ -17,7 +17,8 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parameters import event_of, hex_md5, parameters, require_match
+from earnings.networks.parameters import event_of, parameters
+from earnings.networks.signatures import hex_md5, require_match
 
 _SIGNED = ("id", "snuid", "currency")
 

@@ -7,7 +7,8 @@ from typing import ClassVar
 from credits.models import EntrySource
 from earnings.models import PostbackKind
 from earnings.networks.base import Adapter, Answer, Answers, PostbackEvent, RawRequest, SignedFields
-from earnings.networks.parameters import base64url_hmac, event_of, flag, signed_url
+from earnings.networks.parameters import event_of, flag
+from earnings.networks.signatures import base64url_hmac, signed_url
 
 
 class TheoremReach(Adapter):

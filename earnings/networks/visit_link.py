@@ -21,7 +21,10 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parameters import base64url_hmac, event_of, is_number, number, require_match, unpadded
+from earnings.networks.parameters import event_of, number
+from earnings.networks.signatures import base64url_hmac, require_match, unpadded
+
+_MAX_DIGITS = 12
 
 
 class VisitLink(Adapter):
@@ -38,13 +41,17 @@ class VisitLink(Adapter):
         content, _, given = request.path_token.partition(".")
         require_match(given, secrets=secrets, compute=base64url_hmac("sha256", content.encode()))
         try:
-            fields = json.loads(base64.urlsafe_b64decode(content + "=" * (-len(content) % 4)))
-        except ValueError as error:
+            decoded = base64.urlsafe_b64decode(content + "=" * (-len(content) % 4))
+            fields = dict(json.loads(decoded, parse_float=str))
+        except (TypeError, ValueError) as error:
             raise PostbackRefused("unreadable link") from error
         return {str(name): str(value) for name, value in fields.items()}
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        expires_at = datetime.fromtimestamp(int(number(fields, "exp")), tz=UTC)
+        try:
+            expires_at = datetime.fromtimestamp(int(number(fields, "exp")), tz=UTC)
+        except (OverflowError, ValueError) as error:
+            raise PostbackRefused("no usable exp") from error
         return event_of(fields, id_="jti", user="user", amount="amount", expires_at=expires_at)
 
 
@@ -57,7 +64,7 @@ def sign_visit(
     Raises:
         ValueError: the amount or the campaign does not fit into a link.
     """
-    if not is_number(f"{amount:f}"):
+    if amount.adjusted() >= _MAX_DIGITS or round(amount, _MAX_DIGITS) != amount:
         raise ValueError("an amount has at most twelve digits before and after the point")
     fields = {
         "amount": f"{amount:f}",

@@ -18,6 +18,7 @@ from earnings.networks import ADAPTERS
 from earnings.networks.base import (
     Adapter,
     Answer,
+    MacroNotReplaced,
     PostbackEvent,
     PostbackPostponed,
     PostbackRefused,
@@ -56,7 +57,8 @@ def receive(*, slug: str, request: RawRequest, now: datetime, request_id: str = 
         return adapter.answers.retry
     except PostbackRefused as reason:
         logger.warning("a postback of %s is refused: %s", slug, reason)
-        return adapter.answers.reject
+        is_known = isinstance(reason, MacroNotReplaced)
+        return adapter.answers.reject.because(reason) if is_known else adapter.answers.reject
     record(
         VerifiedEvent(
             network=network,

@@ -15,7 +15,7 @@ from devstack.ad_networks.signing import KEY_ID
 from earnings.models import PostbackKind
 from earnings.networks import ADAPTERS
 from earnings.networks.base import PostbackRefused, RawRequest
-from earnings.networks.parameters import unpadded
+from earnings.networks.signatures import unpadded
 from tests.earnings.ad_networks import NOW, key_pair, new_reward, new_secret, parse, request_of
 
 CREDIT, REVERSAL, PENDING, INFO = (

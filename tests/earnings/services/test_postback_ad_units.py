@@ -16,7 +16,7 @@ from credits.queries import balance_of
 from devstack.ad_networks.signing import AD_UNIT, KEY_ID
 from earnings.models import AdNetwork, Postback
 from earnings.networks.base import Answer, RawRequest
-from earnings.networks.parameters import unpadded
+from earnings.networks.signatures import unpadded
 from earnings.services import networks, postbacks
 from tests.earnings.ad_networks import Network, key_pair, random_id, set_up
 from tests.factories import UserFactory

@@ -54,6 +54,27 @@ def test_a_repeat_gets_the_same_answer_and_changes_nothing(slug: str) -> None:
     assert (Postback.objects.count(), CreditEntry.objects.count()) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    ("slug", "answer"),
+    [
+        ("cpx-research", (400, "refused: the macro {transaction_id} of trans_id was not replaced")),
+        ("tapjoy", (403, "refused: the macro {transaction_id} of id was not replaced")),
+        ("theoremreach", (400, "0")),
+    ],
+)
+def test_a_macro_signed_for_two_people_credits_neither_and_the_answer_names_it(
+    slug: str, answer: tuple[int, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    network = set_up(slug)
+    for user in UserFactory.create_batch(2):
+        refusal = network.send(network.reward(user, external_id="{transaction_id}"))
+        assert (refusal.status, refusal.body) == answer
+
+    assert "the macro {transaction_id} of " in caplog.text
+    assert not Postback.objects.exists()
+    assert not CreditEntry.objects.exists()
+
+
 REFUSED = {"tapjoy": (403, "refused"), "theoremreach": (400, "0")}
 
 

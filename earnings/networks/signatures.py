@@ -1,0 +1,122 @@
+"""
+Verify networks' signatures in constant time.
+
+What lies between a network and us may have changed the address: percent-encoding written another way, sorted
+parameters, a slash at the path's end. Such forms are tried too. None of them changes a value, and values are read
+only from text that the signature covers.
+"""
+
+import base64
+import hashlib
+import hmac
+import itertools
+import string
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import quote, quote_plus, unquote
+
+from earnings.networks.base import PostbackPostponed, PostbackRefused, RawRequest
+from earnings.networks.parameters import parameters, split, text_of
+
+_UNRESERVED = string.ascii_letters + string.digits + "-._~"
+
+
+def require_match(given: str, *, secrets: Sequence[str], compute: Callable[[bytes], str]) -> None:
+    """
+    Check that `compute` returns the given signature for one of the secrets.
+
+    Raises:
+        PostbackPostponed: there is no secret.
+        PostbackRefused: no secret matches.
+    """
+    if not _matches(given, secrets=secrets, compute=compute):
+        raise PostbackRefused("bad signature")
+
+
+def _matches(given: str, *, secrets: Sequence[str], compute: Callable[[bytes], str]) -> bool:
+    if not secrets:
+        raise PostbackPostponed("no secret is configured")
+    signature = given.encode(errors="surrogateescape")
+    matches = [hmac.compare_digest(compute(secret.encode()).encode(), signature) for secret in secrets]
+    return any(matches)
+
+
+def hex_hmac(algorithm: str, message: bytes) -> Callable[[bytes], str]:
+    return lambda secret: hmac.new(secret, message, algorithm).hexdigest()
+
+
+def base64url_hmac(algorithm: str, message: bytes) -> Callable[[bytes], str]:
+    """Return a function that computes the URL-safe base64 HMAC of the message, without padding."""
+    return lambda secret: unpadded(hmac.new(secret, message, algorithm).digest())
+
+
+def hex_md5(before: str) -> Callable[[bytes], str]:
+    """Return a function that computes the MD5 of the text followed by the secret, as some networks do."""
+    text = before.encode(errors="surrogateescape")
+    return lambda secret: hashlib.md5(text + secret, usedforsecurity=False).hexdigest()
+
+
+def unpadded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def signed_url(
+    request: RawRequest,
+    *,
+    name: str,
+    secrets: Sequence[str],
+    hmac_of: Callable[[bytes], Callable[[bytes], str]],
+    template: str = "",
+) -> dict[str, str]:
+    """
+    Return the other parameters of an address whose parameter `name` signs all of it before itself.
+
+    The address as it came is tried first, then its other forms. `template` has the network's order of parameters.
+
+    Raises:
+        PostbackRefused: `name` does not sign the rest; the reason names what changed on the way, where it shows.
+        PostbackPostponed: there is no secret.
+    """
+    parts = request.query.split(b"&")
+    given = [part for part in parts if part.startswith(name.encode() + b"=")]
+    if len(given) != 1:
+        raise PostbackRefused("the signature is missing at the end" if not given else "repeated parameter")
+    place = parts.index(given[0])
+    covered = b"&".join([*parts[:place], *parts[place + 1 :]])
+    signature = text_of(given[0].partition(b"=")[2], plus=False)
+    names = template.split("&") if template else []
+    order = [part.partition("=")[0] for part in names]
+    for message in _forms(request.url, covered, order):
+        if _matches(signature, secrets=secrets, compute=hmac_of(message)):
+            return parameters(covered)
+    raise PostbackRefused("bad signature" + ("" if place == len(parts) - 1 else _NOT_LAST))
+
+
+_NOT_LAST = ", and it is not the last parameter: something on the way, like a CDN, adds or sorts parameters"
+
+
+def _forms(url: str, query: bytes, order: Sequence[str]) -> Iterator[bytes]:
+    """Yield the address as it came, then in the other forms that the network may have signed."""
+    queries = [query, *_in_other_encodings(query)]
+    parts = [part for part in query.split(b"&") if part]
+    parts.sort(key=lambda part: _place(part, order))
+    ordered = b"&".join(parts)
+    if ordered != query:
+        queries += [ordered, *_in_other_encodings(ordered)]
+    urls = (url, url.removesuffix("/") if url.endswith("/") else f"{url}/")
+    for address, text in itertools.product(urls, dict.fromkeys(queries)):
+        yield address.encode() + b"?" + text
+
+
+def _in_other_encodings(query: bytes) -> Iterator[bytes]:
+    """Yield the same names and values, encoded by RFC 3986 and as HTML forms are, without empty parameters."""
+    pairs = [(name, value) for name, value in split(query)]
+    for encode in (quote, quote_plus):
+        yield "&".join(
+            "=".join(encode(text, safe=_UNRESERVED, errors="surrogateescape") for text in pair)
+            for pair in pairs
+        ).encode()
+
+
+def _place(part: bytes, order: Sequence[str]) -> int:
+    name = unquote(part.partition(b"=")[0].decode("latin-1"))
+    return order.index(name) if name in order else len(order)

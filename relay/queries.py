@@ -90,14 +90,17 @@ class CallRows(NamedTuple):
     debt_limit: int
     # The trusted codes, as `users.queries.TRUSTED_CODES` names them.
     trusted_codes: frozenset[str]
+    # Whether the call's key manager is that of the user's newest relay call, which was verified to be the profile's.
+    is_pair_known: bool
     # The quote submitted with the call, if the user has a quote with this id.
     quote: QuotedTerms | None
 
 
 class CallKey(NamedTuple):
-    """A relay call's identity, with the user and session that submit it."""
+    """A relay call's identity and key manager, with the user and session that submit it."""
 
     identity: Identity
+    key_manager: str
     user_id: int
     session_id: UUID | None
     now: datetime
@@ -113,6 +116,7 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
             "session_id": key.session_id and str(key.session_id),
             "digest": key.identity.digest,
             "controller": key.identity.controller,
+            "key_manager": key.key_manager,
             "quote": key.quote_id and str(key.quote_id),
             "now": key.now.isoformat(),
         }
@@ -128,9 +132,9 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
 
 
 def _call_rows(row: tuple[Any, ...]) -> CallRows:
-    *columns, codes, digest, quoted, gas_limit, max_fee, expires_at, is_used = row
+    *columns, codes, is_pair_known, digest, quoted, gas_limit, max_fee, expires_at, is_used = row
     quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used)
-    return CallRows._make([*columns, frozenset(codes), quote])
+    return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote])
 
 
 # Calls that were cancelled by staff, or because of an unfunded relayer or a lost account nonce, do not count: the
@@ -149,10 +153,14 @@ SELECT {session_state(user="call.user_id", session="call.session_id", now="call.
           AND {CALLERS_DOING}
         ORDER BY settled_at DESC OFFSET %(per_day)s - 1 LIMIT 1),
        ({debt_limit(user="call.user_id", now="call.now")}), trusted.codes,
+       (SELECT key_manager_address FROM relay_relaytransaction AS newest
+        WHERE newest.user_id = call.user_id AND newest.chain_id = %(chain)s
+        ORDER BY newest.id DESC LIMIT 1) = call.key_manager,
        quote.digest, quote.credits, quote.gas_limit, quote.max_fee_per_gas_wei, quote.expires_at,
        quote.used_at IS NOT NULL
 FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
-    place integer, user_id bigint, session_id uuid, digest text, controller text, quote uuid, now timestamptz
+    place integer, user_id bigint, session_id uuid, digest text, controller text, key_manager text, quote uuid,
+    now timestamptz
 )
 CROSS JOIN ({TRUSTED_CODES}) AS trusted (codes)
 LEFT JOIN LATERAL (

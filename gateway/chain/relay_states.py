@@ -26,6 +26,7 @@ _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
 _FEWEST_USED_BLOCKS = 1.0
 # Callers choose the contract, so cap the gas of each read.
 READ_GAS = 500_000
+_NOT_TRIED = Trial(gas_limit=None)
 # How long the older methods are used after a node has lacked a method.
 _RETRY_SECONDS = 600.0
 Item = TypeVar("Item")
@@ -59,13 +60,17 @@ class RelayStateReader:
         price = self._price if self._price and now < self._price.valid_until else None
         calls = [] if price else list(_PRICE)
         calls += [_lens_call(group) for group in groups]
-        calls += [_trial_call(query, simulates=simulates) for query in queries]
+        calls += [_trial_call(query, simulates=simulates) for query in queries if query.calldata]
         replies = self._nodes.batch(calls, accepts=_accepts)
         if price is None:
             price, replies = self._new_price(replies[: len(_PRICE)], now), replies[len(_PRICE) :]
         contract_answers = self._answers(queries, groups, replies[: len(groups)], now)
-        tried = self._trials(queries, replies[len(groups) :], now, simulates=simulates)
-        return [_state(answers, trial, price) for answers, trial in zip(contract_answers, tried, strict=True)]
+        to_try = [query for query in queries if query.calldata]
+        tried = iter(self._trials(to_try, replies[len(groups) :], now, simulates=simulates))
+        return [
+            _state(answers, next(tried) if query.calldata else _NOT_TRIED, price)
+            for query, answers in zip(queries, contract_answers, strict=True)
+        ]
 
     def _new_price(self, replies: Sequence[Any], now: float) -> _Price:
         block, history = replies

@@ -100,7 +100,8 @@ class RelayQuery:
     One relay call to read the state for, and the transaction to simulate.
 
     `sender` would send `calldata` to the key manager with `gas_limit`; with None the node
-    estimates the lowest sufficient limit, up to `gas_cap`.
+    estimates the lowest sufficient limit, up to `gas_cap`. Without calldata nothing is simulated:
+    contracts are only read, with limits on gas and on the bytes of each answer.
     """
 
     profile: str
@@ -116,7 +117,7 @@ class RelayQuery:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """
-    The simulation of a relay call at the newest block.
+    The simulation of a relay call at the newest block; `Trial(None)` for a query without calldata.
 
     `gas_limit` is the simulated one, or the estimate; None if an estimate reverted. `gas_used` is
     None if the node did not report it. `revert` is the data that the call reverted with; None if it succeeded.

@@ -169,7 +169,7 @@ def _request(user: "User", call: "RelayCall") -> "CallRequest":
     from relay.services.accepting.submission import identify
 
     caller = Caller(user.pk, str(user.profile_address))
-    return CallRequest(caller, *identify(call=call), timezone.now())
+    return CallRequest(caller, *identify(call=call), timezone.now(), is_pair_verified=True)
 
 
 def _least_of_recovery(took: dict[str, float], requests: Sequence["CallRequest"]) -> None:

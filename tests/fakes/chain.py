@@ -238,6 +238,8 @@ class FakeChain(FakeWorld):
         )
 
     def _try(self, query: RelayQuery) -> Trial:
+        if not query.calldata:
+            return Trial(gas_limit=None)
         with self._lock:
             reverted, signer, call = self._run(copy.deepcopy(self._state), query.key_manager, query.calldata)
             if reverted is not None or call is None:

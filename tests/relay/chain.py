@@ -188,7 +188,7 @@ class FaultyClient(JsonRpcChainClient):
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         self._run_meanwhile("read_relay_states")
-        self.trials += [query.gas_limit for query in queries]
+        self.trials += [query.gas_limit for query in queries if query.calldata]
         states = super().read_relay_states(queries)
         if self.lagging_nonce is None:
             return states

@@ -133,7 +133,7 @@ class _History(NamedTuple):
 
 def _history(*, user: User, identity: Identity) -> _History:
     """Return the rows of this call's earlier tries."""
-    (rows,) = queries.rows_of_calls([CallKey(identity, user.pk, None, timezone.now())])
+    (rows,) = queries.rows_of_calls([CallKey(identity, random_address(), user.pk, None, timezone.now())])
     assert rows.session_state == "active"
     return _History(rows.transaction_hash, rows.generation, rows.failures, rows.is_paused)
 

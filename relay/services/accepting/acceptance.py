@@ -71,6 +71,8 @@ class CallRequest:
     request_id: str = ""
     # Set where tracing is on.
     trace: tracing.Request | None = None
+    # Whether the chain has just said that profile and key manager belong together.
+    is_pair_verified: bool = False
 
 
 @dataclass(frozen=True, slots=True)

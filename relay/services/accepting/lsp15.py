@@ -40,7 +40,7 @@ def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
         admit(None)
         return _execute(user, _addressed(user, call), now)
     call, identity = submission.identify(call=replace(call, key_manager=key_manager))
-    (rows,) = queries.rows_of_calls([CallKey(identity, user.pk, None, now)])
+    (rows,) = queries.rows_of_calls([CallKey(identity, key_manager, user.pk, None, now)])
     if rows.transaction_hash is not None:
         return rows.transaction_hash
     # Before the request is counted, so that repeats of a failed call use up no rate.

@@ -109,7 +109,7 @@ def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
         controller=controller,
         channel=draft.channel,
         sender=get_signer().addresses()[0],
-        # Without a signature, the node cannot execute the call itself.
+        # Without a signature, the node cannot execute the call itself, so it is only read.
         calldata=b"",
         gas_limit=None,
         gas_cap=settings.RELAY_MAX_GAS,
@@ -118,7 +118,8 @@ def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
 
 def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants_quote: bool) -> PreparedCall:
     """Return the call's cost and every reason for which it would be refused; a quote if there is no such reason."""
-    key = CallKey(request.identity, request.caller.user_id, request.caller.session_id, request.now)
+    caller = request.caller
+    key = CallKey(request.identity, query.key_manager, caller.user_id, caller.session_id, request.now)
     (rows,) = queries.rows_of_calls([key])
     refusals = _Refusals()
     if rows.is_paused:
@@ -129,7 +130,7 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
         preflight.check_validity(
             call=request.call, now=max(int(request.now.timestamp()), state.head.timestamp)
         )
-    is_trusted, fees, gas = False, None, None
+    is_trusted, fees, gas = None, None, None
     with refusals:
         is_trusted = preflight.check_ownership(query=query, state=state, trusted_codes=rows.trusted_codes)
     with refusals:
@@ -138,12 +139,14 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
                 f"{query.controller} has no permissions on {query.profile}.", recovered=query.controller
             )
         preflight.check_relay_permission(query=query, state=state)
-        with preflight.explained_reverts():
-            gas = gas_limits.before_signing(call=request.call, query=query)
-        preflight.check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
+        # A contract that is not the profile's key manager is not executed.
+        if is_trusted is not None:
+            with preflight.explained_reverts():
+                gas = gas_limits.before_signing(call=request.call, query=query)
+            preflight.check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
     with refusals:
         fees = preflight.fees_of(state)
-    if gas is None or fees is None:
+    if gas is None or fees is None or is_trusted is None:
         return PreparedCall(request.call, request.identity, tuple(refusals), gas and gas.limit)
     approval = Approval(gas, fees, state.relay_nonce or 0, is_trusted)
     refusal = acceptance.refusal_of(ApprovedCall(request, rows, query, approval))

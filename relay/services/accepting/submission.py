@@ -4,12 +4,13 @@ Accept a relay call: hold its credits, sign it, store it, and only then answer.
 Concurrent calls of a process's threads form a batch; one call is a batch of one. One statement reads their rows, and
 one node round trip reads the chain and executes exactly the transactions that would be signed. Approved calls are
 accepted in one transaction (`relay.services.accepting.acceptance`). A call that needs another node read returns to its
-own thread, so that the others need not wait, and joins the next batch.
+own thread, so that the others need not wait, and joins the next batch. So does a call through a key manager that the
+rows do not know as the profile's: its contracts are read first, and only the profile's own key manager is executed.
 """
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
 from typing import Literal
@@ -68,13 +69,11 @@ def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | 
 def _execute(caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | None) -> str:
     call, identity = identify(call=call)
     trace = tracing.identified(identity.digest)
-    request = CallRequest(caller, call, identity, now, quote_id, request_id() or "", trace)
+    item: CallRequest | ApprovedCall
+    item = CallRequest(caller, call, identity, now, quote_id, request_id() or "", trace)
     try:
-        outcome = relay_batched(request)
-        while not isinstance(outcome, str):
-            if isinstance(outcome, ReadCall):
-                outcome = _ask_again(outcome)
-            outcome = relay_batched(outcome)
+        while not isinstance(outcome := relay_batched(item), str):
+            item = _read_alone(outcome)
     except DomainError:
         # A concurrent equal request may have been accepted, with this one's nonce or credits.
         accepted = queries.active_transaction(user_id=caller.user_id, identity=identity)
@@ -109,16 +108,26 @@ class ReadCall:
     state: RelayState
 
 
-# The progress of a call: its hash, an item for the next batch, or its error.
-_Stage = str | ReadCall | ApprovedCall | Exception
+@dataclass(frozen=True, slots=True)
+class UnknownPair:
+    """A request, with its rows, whose key manager may be any contract."""
+
+    request: CallRequest
+    rows: CallRows
+    query: RelayQuery
+
+
+# What is left to do of a call: its hash, something for its own thread and the next batch, or its error.
+_Unfinished = UnknownPair | ReadCall | ApprovedCall
+_Stage = str | _Unfinished | Exception
 
 
 def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> list[_Stage]:
     """
     Advance each call: to its hash, to its error, or to an item for the next batch.
 
-    A `ReadCall` comes again once the node was asked about it, and an approved call once an earlier one of its
-    channel is stored, which it must see.
+    A `ReadCall` comes again once the node was asked about it, an `UnknownPair` once its contracts were read, and an
+    approved call once an earlier one of its channel is stored, which it must see.
     """
     # Returning items go first.
     outcomes: dict[int, _Stage] = {
@@ -139,7 +148,7 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> l
     return [outcomes[place] for place in range(len(items))]
 
 
-relay_batched: Batcher[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall] = Batcher(
+relay_batched: Batcher[CallRequest | ApprovedCall, str | _Unfinished] = Batcher(
     relay_together,
     # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
     most=32,
@@ -156,7 +165,14 @@ relay_batched: Batcher[CallRequest | ApprovedCall, str | ReadCall | ApprovedCall
 def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
     """Read the rows of each request, and the chain for those that the rows neither answer nor refuse."""
     keys = [
-        CallKey(one.identity, one.caller.user_id, one.caller.session_id, one.now, one.quote_id)
+        CallKey(
+            one.identity,
+            one.call.key_manager,
+            one.caller.user_id,
+            one.caller.session_id,
+            one.now,
+            one.quote_id,
+        )
         for one in requests
     ]
     outcomes: dict[int, _Stage] = {}
@@ -165,8 +181,12 @@ def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
         try:
             if (transaction_hash := _check_rows(request, rows)) is not None:
                 outcomes[place] = transaction_hash
+                continue
+            query = _query_of(request, rows, signer)
+            if rows.is_pair_known or request.is_pair_verified:
+                queried[place] = request, rows, query
             else:
-                queried[place] = request, rows, _query_of(request, rows, signer)
+                outcomes[place] = UnknownPair(request, rows, query)
         except DomainError as refusal:
             outcomes[place] = refusal
     if queried:
@@ -211,6 +231,21 @@ def _query_of(request: CallRequest, rows: CallRows, signer: Signer) -> RelayQuer
         gas_limit=rows.quote.gas_limit if rows.quote else gas_limit,
         gas_cap=settings.RELAY_MAX_GAS,
     )
+
+
+def _read_alone(unfinished: _Unfinished) -> CallRequest | ApprovedCall:
+    """Return the item for the next batch; what the node must be asked for it is asked by this thread alone."""
+    if isinstance(unfinished, UnknownPair):
+        return _verify_pair(unfinished)
+    return _ask_again(unfinished) if isinstance(unfinished, ReadCall) else unfinished
+
+
+def _verify_pair(pair: UnknownPair) -> CallRequest:
+    """Return the request once the chain says that its key manager is the profile's; the key manager is only read."""
+    query = replace(pair.query, calldata=b"")
+    (state,) = get_chain_client().read_relay_states([query])
+    preflight.check_ownership(query=query, state=state, trusted_codes=pair.rows.trusted_codes)
+    return replace(pair.request, is_pair_verified=True)
 
 
 def _approve_or_refuse(call: ReadCall) -> ReadCall | ApprovedCall | Exception:

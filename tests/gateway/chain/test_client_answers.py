@@ -69,7 +69,13 @@ def _relay_state(client: JsonRpcChainClient) -> Any:
 
 def _query(**fields: Any) -> RelayQuery:
     unknown: dict[str, Any] = {name: random_address() for name in ("profile", "key_manager", "controller")}
-    trial = {"channel": 0, "sender": random_address(), "calldata": b"", "gas_limit": None, "gas_cap": 500_000}
+    trial = {
+        "channel": 0,
+        "sender": random_address(),
+        "calldata": b"\1",
+        "gas_limit": None,
+        "gas_cap": 500_000,
+    }
     return RelayQuery(**unknown | trial | fields)
 
 

@@ -24,7 +24,7 @@ from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken, SignerNot
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.accepting import acceptance, submission
 from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest
-from relay.services.accepting.submission import ReadCall
+from relay.services.accepting.submission import ReadCall, UnknownPair
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
 from tests.relay.chain import FaultyClient, node_away
@@ -53,15 +53,17 @@ def _together(callers: Callers, calls: list[RelayCall]) -> list[str | Exception]
 
 def _request(user: User, call: RelayCall) -> CallRequest:
     caller = Caller(user.pk, str(user.profile_address))
-    return CallRequest(caller, *submission.identify(call=call), timezone.now())
+    return CallRequest(caller, *submission.identify(call=call), timezone.now(), is_pair_verified=True)
 
 
-def _relayed(*items: CallRequest | ApprovedCall) -> list[str | ReadCall | ApprovedCall | Exception]:
+def _relayed(
+    *items: CallRequest | ApprovedCall,
+) -> list[str | UnknownPair | ReadCall | ApprovedCall | Exception]:
     """Take these as far as one pass takes them; no caller leaves meanwhile."""
     return submission.relay_together(items, lambda: set(range(len(items))))
 
 
-def _finished(outcome: str | ReadCall | ApprovedCall | Exception) -> str | Exception:
+def _finished(outcome: str | UnknownPair | ReadCall | ApprovedCall | Exception) -> str | Exception:
     """Return the outcome of a call, for which the node may have to be asked again."""
     if isinstance(outcome, ReadCall):
         (outcome,) = _relayed(submission._ask_again(outcome))
@@ -117,7 +119,9 @@ def test_an_account_is_opened_for_whoever_has_none(
     nobody = UserFactory.create()
     caller = Caller(nobody.pk, profile.profile_address)
     call = sign_call(services=services, profile=profile)
-    (outcome,) = _relayed(CallRequest(caller, *submission.identify(call=call), timezone.now()))
+    (outcome,) = _relayed(
+        CallRequest(caller, *submission.identify(call=call), timezone.now(), is_pair_verified=True)
+    )
     assert isinstance(outcome, InsufficientCredits)
     assert CreditAccount.objects.get(user=nobody).balance == 0
 

@@ -148,7 +148,9 @@ def test_a_window_is_over_at_its_last_moment(
     over = settled_at + timedelta(hours=hours)
 
     def check(now: datetime) -> None:
-        key = CallKey(Identity("0x" + secrets.token_hex(32), random_address()), user.pk, None, now)
+        key = CallKey(
+            Identity("0x" + secrets.token_hex(32), random_address()), random_address(), user.pk, None, now
+        )
         limits.check_cancelled_calls(rows=queries.rows_of_calls([key])[0], now=now)
 
     with pytest.raises(TooManyCancelledCalls) as refusal:

@@ -14,9 +14,13 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from relay.errors import ForeignKeyManager, GasLimitExceeded, KeyManagerNotFound, KeyManagerNotOwner
 from relay.models import RelayTransaction
+from relay.services.accepting import preparation
+from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.preparation import Draft
 from signer.contracts import code_hash
 from tests.factories import random_address
 from tests.relay.callers import execute
+from tests.relay.chain import FaultyClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload, sign_call
 from users.errors import UntrustedCode
@@ -183,6 +187,53 @@ def test_open_mode_still_checks_who_owns_the_profile(
     call = claim(services, profile, services.world.deploy_stray_key_manager(profile.profile_address))
     with refused(KeyManagerNotOwner):
         execute(user=user, call=call, now=timezone.now())
+
+
+@pytest.mark.parametrize("is_claimed", [False, True])
+def test_a_key_manager_that_no_row_knows_is_read_before_it_is_executed(
+    services: Services,
+    profile: Profile,
+    user: User,
+    open_account: Callable[..., User],
+    node: FaultyClient,
+    refused: Refused,
+    is_claimed: bool,
+) -> None:
+    untrusted = services.world.deploy_untrusted_profile()
+    # Any contract, or one that answers as a key manager and owns a profile.
+    call = claim(services, profile, services.world.deploy_impostor())
+    owner = open_account(untrusted) if is_claimed else user
+    call = sign_call(services=services, profile=untrusted) if is_claimed else call
+    with refused(UntrustedCode if is_claimed else ForeignKeyManager):
+        execute(user=owner, call=call, now=timezone.now())
+    assert (node.trials, node.estimates, node.requests) == ([], 0, 1)
+
+
+def test_the_profiles_own_key_manager_is_read_once_and_then_known(
+    services: Services, user: User, new_call: Callable[..., RelayCall], node: FaultyClient, refused: Refused
+) -> None:
+    execute(user=user, call=new_call(), now=timezone.now())
+    execute(user=user, call=new_call(channel=2), now=timezone.now())
+    assert (node.requests, len(node.trials)) == (3, 2)
+    # The rows know one key manager of the profile, not any.
+    call = new_call(channel=3)
+    stray = services.world.deploy_stray_key_manager(str(user.profile_address))
+    with refused(KeyManagerNotOwner):
+        execute(user=user, call=replace(call, key_manager=stray), now=timezone.now())
+    assert len(node.trials) == 2
+
+
+def test_preparing_a_call_executes_no_unknown_contract(
+    services: Services, open_account: Callable[..., User], node: FaultyClient
+) -> None:
+    untrusted = services.world.deploy_untrusted_profile()
+    caller = Caller(open_account(untrusted).pk, untrusted.profile_address)
+    draft = Draft(set_data_payload(), controller=untrusted.controller.address)
+    prepared = preparation.prepare(caller=caller, draft=draft, now=timezone.now())
+    assert [type(refusal) for refusal in prepared.refusals] == [UntrustedCode]
+    assert (node.trials, node.estimates, prepared.gas_limit) == ([], 0, None)
+    # The owner, then its contracts.
+    assert node.requests == 2
 
 
 def test_an_ownership_refusal_holds_nothing(

@@ -6,28 +6,34 @@ Messages only start work earlier: the work itself is in rows of PostgreSQL.
 
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery, Task, signals
 from celery.beat import PersistentScheduler, ScheduleEntry, SchedulingError
+from celery.worker import consumer
 from django.db import close_old_connections, connections
 from django_structlog.celery.steps import DjangoStructLogInitStep
 from kombu.exceptions import OperationalError
 from kombu.transport import redis as redis_transport
 from kombu.transport import virtual
+from redis.exceptions import RedisError
 
 from gateway.common import metrics, sql_functions, tasks
 from gateway.common.logging import log_uncaught
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
+logger = logging.getLogger(__name__)
+_RECONNECT_SECONDS = 1.0
 
 app = Celery("gateway")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # A task's log lines carry the id of the request that sent it.
 app.steps["worker"].add(DjangoStructLogInitStep)
+app.conf.worker_consumer = "gateway.celery:Consumer"
 # The relay worker's two loops, which need no messages. Given by name, because the module needs loaded models.
 app.steps["worker"].add("relay.worker:RelayLoops")
 
@@ -78,6 +84,24 @@ class QoS(redis_transport.QoS):
 
 
 redis_transport.Channel.QoS = QoS
+# A demoted, full or loading Redis answers READONLY, UNBLOCKED, OOM, LOADING or MASTERDOWN. Kombu takes most of these
+# for mistakes of the program, which end a worker. Here they are lost connections.
+redis_transport.Transport.connection_errors += (RedisError,)
+
+
+class Consumer(consumer.Consumer):
+    """Takes messages, and connects again after any error, so that none ends the worker and what else it runs."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._expected, self.connection_errors = self.connection_errors, (Exception,)
+
+    def on_connection_error_after_connected(self, exc: Exception) -> None:
+        """Wait a moment, because Redis may accept each connection and refuse each command."""
+        if not isinstance(exc, self._expected):
+            logger.error("messages could not be taken; the worker connects again", exc_info=exc)
+        super().on_connection_error_after_connected(exc)
+        time.sleep(_RECONNECT_SECONDS)
 
 
 @signals.setup_logging.connect
@@ -127,9 +151,6 @@ def record_end(*, task: Any, state: str | None, **_: object) -> None:
 def worker_is_alive(**_: object) -> None:
     """Renew the file of the health check: this worker is connected and not stalled."""
     tasks.touch_alive_file()
-
-
-logger = logging.getLogger(__name__)
 
 
 class Clock(PersistentScheduler):

@@ -47,7 +47,7 @@ def periodic_tasks() -> Iterator[Metric]:
         {str(entry["task"]): _period(entry["schedule"]) for entry in settings.CELERY_BEAT_SCHEDULE.values()},
     )
     recorded = tasks.read_heartbeats(queues=_QUEUES)
-    yield gauge("redis_up", "Whether Redis answered (1) or not (0).", recorded is not None)
+    yield gauge("redis_up", "Whether Redis took a write (1) or not (0).", recorded is not None)
     if recorded is None:
         return
     yield gauges(

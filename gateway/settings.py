@@ -168,13 +168,16 @@ _OPTIONS = {
         "min_size": 1,
         "max_size": env.integer("DATABASE_POOL_SIZE", default=10, minimum=1),
         "timeout": 5,
+        # While it cannot connect, the pool doubles its delay between two attempts. After this time the next request
+        # begins anew.
+        "reconnect_timeout": 5,
     },
 }
 
 
 def _database_at(place: Mapping[str, str]) -> dict[str, Any]:
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "gateway.common.postgresql",
         "NAME": place.get("dbname"),
         "USER": place.get("user"),
         "PASSWORD": place.get("password"),
@@ -183,7 +186,11 @@ def _database_at(place: Mapping[str, str]) -> dict[str, Any]:
         # Services own their transactions; durable=True would refuse to nest in a request's.
         "ATOMIC_REQUESTS": False,
         "DISABLE_SERVER_SIDE_CURSORS": not _HAS_SESSIONS,
-        "OPTIONS": {**{name: text for name, text in place.items() if name not in _PLACE}, **_OPTIONS},
+        "OPTIONS": {
+            "connect_timeout": 5,
+            **{name: text for name, text in place.items() if name not in _PLACE},
+            **_OPTIONS,
+        },
     }
 
 

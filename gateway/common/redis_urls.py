@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from redis import ConnectionPool, Redis
+from redis.exceptions import ReadOnlyError
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
 SENTINEL = "redis+sentinel"
@@ -53,8 +54,12 @@ def sentinels(url: str) -> Sentinels | None:
 
 
 def patience() -> dict[str, Any]:
-    """Return the options of a client with a short timeout."""
-    return {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS}
+    """Return the options of a client with a short timeout, which leaves a demoted Redis by a new connection."""
+    return {
+        "socket_timeout": PATIENCE_SECONDS,
+        "socket_connect_timeout": PATIENCE_SECONDS,
+        "retry_on_error": [ReadOnlyError],
+    }
 
 
 def client(url: str, **options: Any) -> Any:

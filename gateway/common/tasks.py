@@ -55,7 +55,7 @@ def _send(task_name: str, ids: dict[str, Any]) -> None:
 
 
 _HEARTBEATS_KEY = "gateway:periodic-tasks"
-_ENDED, _SUCCEEDED = "ended", "succeeded"
+_ENDED, _SUCCEEDED, _READ = "ended", "succeeded", "read"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,14 +90,15 @@ def record_heartbeat(*, task: str, state: str) -> None:
 
 
 def read_heartbeats(*, queues: Iterable[str]) -> Heartbeats | None:
-    """Return the heartbeats, in one round trip; None while Redis is unavailable."""
+    """Return the heartbeats, in one round trip; None while Redis is unavailable or takes no writes."""
     names = list(queues)
     pipeline = redis_urls.text_client(settings.REDIS_URL).pipeline(transaction=False)
+    pipeline.hset(_HEARTBEATS_KEY, _READ, time.time())
     pipeline.hgetall(_HEARTBEATS_KEY)
     for name in names:
         pipeline.llen(name)
     try:
-        recorded, *waiting = pipeline.execute()
+        _, recorded, *waiting = pipeline.execute()
     except RedisError as error:
         logger.warning("the heartbeats cannot be read: %s", type(error).__name__)
         return None

@@ -1,0 +1,1 @@
+"""Django's backend for PostgreSQL, with sessions that end when they can no longer serve."""

@@ -1,0 +1,74 @@
+"""
+Django's backend for PostgreSQL, without sessions that fail for as long as they are used.
+
+A primary that is demoted, or whose sessions were made read-only, answers reads and refuses writes, so nothing would
+replace its sessions. Here such a refusal ends the session, and the next one is opened where the primary is now. It is
+raised as `OperationalError`, like any other outage.
+"""
+
+import select
+from typing import Any
+
+import psycopg
+from django.db import OperationalError
+from django.db.backends.postgresql import base
+from django.db.utils import DatabaseErrorWrapper
+from django.utils.functional import cached_property
+from psycopg import errors
+
+# The driver makes these `InternalError`, which Django raises for faults of the program.
+_ENDS_SESSION = (
+    errors.ReadOnlySqlTransaction,
+    errors.IdleInTransactionSessionTimeout,
+    errors.TransactionTimeout,
+)
+
+
+class _Errors(DatabaseErrorWrapper):
+    """Translates the driver's errors to Django's, and ends the session after those that would be repeated."""
+
+    wrapper: "DatabaseWrapper"
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if isinstance(error, _ENDS_SESSION):
+            self.wrapper.end_session()
+            raise OperationalError(*error.args) from error
+        super().__exit__(kind, error, traceback)
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django's connection; Django imports it by its name."""
+
+    @cached_property
+    def wrap_database_errors(self) -> _Errors:
+        return _Errors(self)
+
+    def end_session(self) -> None:
+        """End the session, in place of returning it to the pool; a transaction in progress is rolled back."""
+        if self.connection is not None:
+            self.connection.close()
+        self.close()
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Return a session; of those that the pool kept, none that the server has ended meanwhile."""
+        session = super().get_new_connection(conn_params)
+        for _ in range(self.pool.max_size if self.pool else 0):
+            if not _has_news(session):
+                break
+            session.close()
+            self.pool.putconn(session)
+            session = super().get_new_connection(conn_params)
+        return session
+
+
+def _has_news(session: "psycopg.Connection[Any]") -> bool:
+    """
+    Return whether the server has sent something to an idle session: it has ended it, or changed its settings.
+
+    Costs no round trip.
+    """
+    if session.closed:
+        return True
+    poll = select.poll()
+    poll.register(session.fileno(), select.POLLIN)
+    return bool(poll.poll(0))

@@ -1,0 +1,165 @@
+"""A session that the server has ended or made read-only fails one request at most, and is never used again."""
+
+import contextlib
+import copy
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import OperationalError, connection, transaction
+from django.test import Client
+from django.urls import path
+from psycopg_pool import ConnectionPool
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from devstack.services.stack import Services
+from gateway import settings as settings_of_a_process
+from gateway.common.models import Lease
+from gateway.common.postgresql.base import DatabaseWrapper
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
+
+
+class Writing(APIView):
+    """Writes a row in a transaction."""
+
+    authentication_classes = ()
+    permission_classes = (AllowAny,)
+
+    def post(self, request: Request) -> Response:
+        with transaction.atomic(durable=True):
+            Lease.objects.create(name=secrets.token_hex(), owner="a test", expires_at="2026-01-01T00:00Z")
+        return Response({})
+
+
+urlpatterns = [path("api/write", Writing.as_view())]
+
+
+def post() -> Any:
+    return Client(raise_request_exception=False).post("/api/write")
+
+
+def backend() -> int:
+    return int(_ask(connection, "SELECT pg_backend_pid()"))
+
+
+def _ask(wrapper: Any, question: str, *params: Any) -> Any:
+    with wrapper.cursor() as cursor:
+        cursor.execute(question, params)
+        (answer,) = cursor.fetchone()
+    return answer
+
+
+READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
+
+
+def test_a_session_that_became_read_only_answers_503_once_and_is_replaced() -> None:
+    first = backend()
+    connection.cursor().execute(READ_ONLY)
+
+    refused = post()
+    assert refused.status_code == 503
+    assert refused.json()["code"] == "service-unavailable"
+    assert refused.headers["Retry-After"] == "2"
+    assert Lease.objects.count() == 0
+
+    assert post().status_code == 200
+    assert backend() != first
+
+
+@pytest.mark.parametrize("in_transaction", [True, False])
+def test_it_is_replaced_within_one_request_too(*, in_transaction: bool) -> None:
+    first = backend()
+    connection.cursor().execute(READ_ONLY)
+    with pytest.raises(OperationalError, match="read-only"):
+        _write(in_transaction=in_transaction)
+    _write(in_transaction=in_transaction)
+    assert backend() != first
+    assert Lease.objects.count() == 1
+
+
+def _write(*, in_transaction: bool) -> None:
+    with contextlib.ExitStack() as blocks:
+        for _ in range(2 if in_transaction else 0):
+            blocks.enter_context(transaction.atomic())
+        Lease.objects.create(name="one", owner="a test", expires_at="2026-01-01T00:00Z")
+
+
+def test_a_transaction_that_was_idle_for_too_long_is_an_outage() -> None:
+    with pytest.raises(OperationalError):
+        _be_idle_for_too_long()
+    assert post().status_code == 200
+
+
+@transaction.atomic
+def _be_idle_for_too_long() -> None:
+    connection.cursor().execute("SET LOCAL idle_in_transaction_session_timeout = 1")
+    _wait_for_the_end_of(backend())
+    connection.cursor().execute("SELECT 1")
+
+
+def _wait_for_the_end_of(number: int) -> None:
+    other = _wrapper({})
+    try:
+        while _ask(other, "SELECT count(*) FROM pg_stat_activity WHERE pid = %s", number):
+            pass
+    finally:
+        other.close()
+
+
+@pytest.fixture
+def pool(services: Services) -> Iterator[Callable[[], DatabaseWrapper]]:
+    """Yield what makes a connection of one pool, as each thread of a web process does."""
+    options = {**connection.settings_dict["OPTIONS"], "pool": {"min_size": 1, "max_size": 4, "timeout": 60}}
+    made: list[DatabaseWrapper] = []
+
+    def make() -> DatabaseWrapper:
+        wrapper = _wrapper({"OPTIONS": options, "HOST": str(services.postgres.socket_directory)})
+        made.append(wrapper)
+        return wrapper
+
+    yield make
+    for wrapper in made:
+        wrapper.close()
+    made[0].close_pool()
+
+
+def _wrapper(settings_dict: dict[str, Any]) -> DatabaseWrapper:
+    return DatabaseWrapper(copy.deepcopy(connection.settings_dict) | settings_dict, alias=connection.alias)
+
+
+def test_sessions_that_were_terminated_in_the_pool_fail_no_request(
+    pool: Callable[[], DatabaseWrapper],
+) -> None:
+    callers = [pool() for _ in range(4)]
+    numbers = {_ask(caller, "SELECT pg_backend_pid()") for caller in callers}
+    assert len(numbers) == 4
+    for caller in callers:
+        caller.close()
+    for number in numbers:
+        assert _ask(connection, "SELECT pg_terminate_backend(%s, 60000)", number)
+
+    after = {_ask(caller, "SELECT pg_backend_pid()") for caller in callers}
+    assert len(after) == 4
+    assert not after & numbers
+
+
+def test_a_read_only_session_does_not_return_to_the_pool(pool: Callable[[], DatabaseWrapper]) -> None:
+    caller = pool()
+    first = _ask(caller, "SELECT pg_backend_pid()")
+    caller.cursor().execute(READ_ONLY)
+    with pytest.raises(OperationalError):
+        caller.cursor().execute("DELETE FROM gateway_common_lease")
+    assert _ask(caller, "SELECT pg_backend_pid()") != first
+    caller.cursor().execute("DELETE FROM gateway_common_lease")
+
+
+def test_a_pool_looks_for_the_database_again_while_a_request_waits() -> None:
+    """By itself the driver's pool doubles its delay up to five minutes."""
+    options = settings_of_a_process._OPTIONS["pool"]
+    with ConnectionPool(open=False, **options) as pool:
+        assert pool.reconnect_timeout <= pool.timeout

@@ -94,11 +94,11 @@ class Consumer(consumer.Consumer):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._expected, self.connection_errors = self.connection_errors, (Exception,)
+        self.connection_errors = (Exception,)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Wait a moment, because Redis may accept each connection and refuse each command."""
-        if not isinstance(exc, self._expected):
+        if not isinstance(exc, redis_transport.Transport.connection_errors):
             logger.error("messages could not be taken; the worker connects again", exc_info=exc)
         super().on_connection_error_after_connected(exc)
         time.sleep(_RECONNECT_SECONDS)

@@ -160,6 +160,6 @@ def test_a_read_only_session_does_not_return_to_the_pool(pool: Callable[[], Data
 
 def test_a_pool_looks_for_the_database_again_while_a_request_waits() -> None:
     """By itself the driver's pool doubles its delay up to five minutes."""
-    options = settings_of_a_process._OPTIONS["pool"]
+    options: Any = settings_of_a_process._OPTIONS["pool"]
     with ConnectionPool(open=False, **options) as pool:
         assert pool.reconnect_timeout <= pool.timeout

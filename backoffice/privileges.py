@@ -2,21 +2,29 @@
 What the database role of the processes may do, as `migrate` grants it.
 
 The tables belong to the role that migrates. The processes connect as another role, which can read and write rows and
-nothing else: it cannot alter tables, switch triggers off or empty a table, and of the rows of append-only tables it
-can neither change nor delete any. Triggers say the same once more, and hold against the owner's slips as well.
+nothing else: it cannot alter tables, disable triggers or truncate a table. It cannot
+
+- update or delete rows of append-only tables, which have triggers for it as well;
+- move a row to another user or account;
+- make an entry of the ledger count as erased, or delete the salts that its proofs need.
 """
 
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import pgtrigger
+from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
-from django.db import ProgrammingError, connections, transaction
+from django.db import ProgrammingError, connections, models, transaction
 from psycopg import sql
 from psycopg.errors import InsufficientPrivilege
 
+from credits.models import CreditAccount
 from gateway.common.models import APPEND_ONLY
+from proofs.models import AccountSalt, ErasedEntry
+from users.models import User
 
 logger = logging.getLogger(__name__)
 
@@ -25,9 +33,20 @@ REVOKE ALL ON ALL TABLES IN SCHEMA public FROM {role};
 REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM {role};
 GRANT USAGE ON SCHEMA public TO {role};
 GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role};
-GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role};
+GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}
+"""
+_WITHHELD = """
 REVOKE UPDATE, DELETE ON {append_only} FROM {role};
-REVOKE INSERT, UPDATE, DELETE ON django_migrations FROM {role}
+REVOKE INSERT, UPDATE, DELETE ON django_migrations, {erasures} FROM {role};
+REVOKE UPDATE, DELETE ON {salts} FROM {role}
+"""
+_ALL_COLUMNS_BUT = """
+REVOKE UPDATE ON {table} FROM {role};
+GRANT UPDATE ({columns}) ON {table} TO {role}
+"""
+_COLUMNS = """
+SELECT attname FROM pg_attribute
+WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attname <> ALL(%s)
 """
 _LIMIT = "ALTER ROLE {role} SET {name} = {limit}"
 
@@ -36,6 +55,23 @@ def append_only_tables() -> list[str]:
     """Return the tables whose rows are never altered, by name."""
     registered = pgtrigger.registered()
     return sorted({model._meta.db_table for model, trigger in registered if trigger.name == APPEND_ONLY.name})
+
+
+def owner_columns() -> dict[str, list[str]]:
+    """Return the columns that name the user or account to whom a row belongs, by table: required protected keys."""
+    columns = ((model._meta.db_table, list(_owner_columns_of(model))) for model in apps.get_models())
+    return {table: names for table, names in columns if names and table not in append_only_tables()}
+
+
+def _owner_columns_of(model: type[models.Model]) -> Iterator[str]:
+    for field in model._meta.concrete_fields:
+        if (
+            isinstance(field, models.ForeignKey)
+            and field.related_model in (User, CreditAccount)
+            and field.remote_field.on_delete is models.PROTECT
+            and not field.null
+        ):
+            yield field.column
 
 
 def grant_to_application(*, using: str, **_: Any) -> None:
@@ -59,12 +95,29 @@ def grant_to_application(*, using: str, **_: Any) -> None:
             raise ImproperlyConfigured(
                 f"DATABASE_APPLICATION_ROLE: create the role first. CREATE ROLE {role} LOGIN PASSWORD '…'"
             )
-        tables = sql.SQL(", ").join(map(sql.Identifier, append_only_tables()))
-        grants = sql.SQL(_GRANTS).format(role=sql.Identifier(role), append_only=tables)
-        # Nobody ever sees the rights half given.
+        # In one transaction, so that no session sees half of the grants.
         with transaction.atomic(using=using):
-            cursor.execute(grants.as_string(connection.connection))
+            _execute(cursor, _GRANTS, role=role)
+            for table, columns in owner_columns().items():
+                cursor.execute(_COLUMNS, [table, columns])
+                others = [name for (name,) in cursor.fetchall()]
+                _execute(cursor, _ALL_COLUMNS_BUT, role=role, table=table, columns=others)
+            erasures, salts = ErasedEntry._meta.db_table, AccountSalt._meta.db_table
+            _execute(
+                cursor, _WITHHELD, role=role, append_only=append_only_tables(), erasures=erasures, salts=salts
+            )
         _limit(role, using)
+
+
+def _execute(cursor: Any, statement: str, **names: str | list[str]) -> None:
+    """Execute the statement with these identifiers, or lists of identifiers, in its places."""
+    identifiers = {
+        place: sql.Identifier(name)
+        if isinstance(name, str)
+        else sql.SQL(", ").join(map(sql.Identifier, name))
+        for place, name in names.items()
+    }
+    cursor.execute(sql.SQL(statement).format(**identifiers).as_string(cursor.connection))
 
 
 def _limit(role: str, using: str) -> None:

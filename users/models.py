@@ -195,6 +195,22 @@ class AccountDeletion(models.Model):
                 name="accountdeletion_status_fits_times",
             )
         ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [
+            pgtrigger.Trigger(
+                name="erased_by_the_owner",
+                when=pgtrigger.Before,
+                operation=pgtrigger.Insert | pgtrigger.Update,
+                condition=pgtrigger.Q(new__status="erased"),
+                declare=[("owner", "oid")],
+                func="""
+                    SELECT relowner INTO owner FROM pg_class WHERE oid = TG_RELID;
+                    IF NOT pg_has_role(current_user, owner, 'USAGE') THEN
+                        RAISE insufficient_privilege USING MESSAGE = 'only the owner of the tables erases an account';
+                    END IF;
+                    RETURN NEW;
+                """,
+            )
+        ]
 
     def __str__(self) -> str:
         return f"deletion of user {self.user_id}"

@@ -30,6 +30,7 @@ UNCHANGED = "an entry is what its root was signed over"
 PRESENT = "an entry under a root is still there"
 NOT_ADDED = "no entry was added under a root"
 WORDLESS = "an erased entry has no reason"
+ERASED_WITH_OWNER = "an entry is erased only when its owner's account is deleted"
 
 
 class Finding(NamedTuple):
@@ -78,9 +79,9 @@ def find_differences(counts: dict[str, int]) -> Iterator[Finding]:
 
 def _differences_under(root: LedgerRoot, leaves: Iterable[Leaf], counts: dict[str, int]) -> Iterator[Finding]:
     kept = RootTree.objects.filter(root=root).first()
-    unerased: list[int] = []
-    rebuilt = hashed(_counted(leaves, counts, unerased), bytes(kept.seed) if kept else b"")
-    yield from (Finding(WORDLESS, root.number, entry_id) for entry_id in unerased)
+    wrong: list[Finding] = []
+    rebuilt = hashed(_examined(leaves, counts, root, wrong), bytes(kept.seed) if kept else b"")
+    yield from wrong
     if kept is None:
         yield Finding(KEPT, root.number)
         return
@@ -98,13 +99,17 @@ def _differences_under(root: LedgerRoot, leaves: Iterable[Leaf], counts: dict[st
     )
 
 
-def _counted(leaves: Iterable[Leaf], counts: dict[str, int], unerased: list[int]) -> Iterator[Leaf]:
-    """Yield the leaves unchanged, count them, and collect erased entries that still have a reason."""
+def _examined(
+    leaves: Iterable[Leaf], counts: dict[str, int], root: LedgerRoot, wrong: list[Finding]
+) -> Iterator[Leaf]:
+    """Yield the leaves unchanged, count them, and collect what is wrong with erased entries."""
     for leaf in leaves:
         counts["entries"] += 1
         counts["erased"] += leaf.is_erased
         if leaf.is_erased and leaf.row.reason not in ("", ERASED):
-            unerased.append(leaf.row.id)
+            wrong.append(Finding(WORDLESS, root.number, leaf.row.id))
+        if leaf.is_forged_erasure:
+            wrong.append(Finding(ERASED_WITH_OWNER, root.number, leaf.row.id))
         yield leaf
 
 

@@ -36,8 +36,8 @@ def erase(*, user: User) -> int:
     """
     Store the hashes of the user's entries, delete their salt and reasons, and return the number of entries.
 
-    Only the owner of the tables has the rights for it. Other tables, such as the user with the profile's address,
-    stay as they are.
+    Only the owner of the tables has the rights for it. The audit accepts the erasure once the user's deletion has
+    the status `erased`, in the same transaction.
 
     Raises:
         EntriesStillOpen: retry after the next root is closed.

@@ -13,12 +13,14 @@ _LOST = Hidden("", "")
 _READ = """
 SELECT entry.id, entry.account_id, entry.account_version, entry.actor_id, entry.amount, entry.balance_after,
        entry.balance_before, entry.created_at, entry.key, entry.source, entry.reason,
-       coalesce(owner.profile_address, ''), salted.salt, erased.profile_hash, erased.reason_hash
+       coalesce(owner.profile_address, ''), salted.salt, erased.profile_hash, erased.reason_hash,
+       deletion.id IS NOT NULL
 FROM credits_entry AS entry
 LEFT JOIN credits_account AS account ON account.id = entry.account_id
 LEFT JOIN users_user AS owner ON owner.id = account.user_id
 LEFT JOIN credits_accountsalt AS salted ON salted.account_id = entry.account_id
 LEFT JOIN credits_erasedentry AS erased ON erased.entry_id = entry.id
+LEFT JOIN users_accountdeletion AS deletion ON deletion.user_id = account.user_id AND deletion.status = 'erased'
 WHERE {which} ORDER BY entry.id
 """
 # Rows read at a time.
@@ -28,11 +30,16 @@ _LISTED = _READ.format(which="entry.id = ANY(%(ids)s::bigint[])")
 
 
 class Leaf(NamedTuple):
-    """An entry that a root covers or will cover; `secret` is None after the person was erased."""
+    """
+    An entry that a root covers or will cover; `secret` is None after the person was erased.
+
+    `is_forged_erasure` is true for an entry whose hashes are stored as if its owner's account had been deleted.
+    """
 
     row: EntryRow
     words: Hidden
     secret: bytes | None
+    is_forged_erasure: bool = False
 
     def text(self, seed: bytes) -> str:
         return leaf_text(self.row, self.words, seed)
@@ -73,8 +80,13 @@ def listed(ids: list[int]) -> dict[int, Leaf]:
 
 
 def _leaf(columns: tuple[Any, ...]) -> Leaf:
-    *own, salt, profile_hash, reason_hash = columns
+    *own, salt, profile_hash, reason_hash, is_owner_erased = columns
     row = EntryRow(*own)
-    if profile_hash is not None:
+    if profile_hash is not None and is_owner_erased:
         return Leaf(row, Hidden(profile_hash, reason_hash), None)
-    return Leaf(row, _LOST, None) if salt is None else Leaf(row, hidden(row, salt), bytes(salt))
+    is_forged = profile_hash is not None
+    return (
+        Leaf(row, _LOST, None, is_forged)
+        if salt is None
+        else Leaf(row, hidden(row, salt), bytes(salt), is_forged)
+    )

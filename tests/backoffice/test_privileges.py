@@ -6,6 +6,7 @@ import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.db import ProgrammingError, connection, transaction
+from django.utils.timezone import now
 from pytest_django import Settings
 
 from backoffice.privileges import append_only_tables, grant_to_application
@@ -13,6 +14,8 @@ from credits.checks import entries_are_out_of_reach
 from devstack.services.postgres import APPLICATION_ROLE
 from tests.credits.rows import query
 from tests.database import OWNER, as_owner
+from tests.factories import UserFactory
+from users.models import AccountDeletion
 
 pytestmark = pytest.mark.django_db
 _REFUSED = [
@@ -20,6 +23,13 @@ _REFUSED = [
     "UPDATE credits_entry SET amount = amount + 1, balance_after = balance_after + 1",
     "DELETE FROM credits_entry",
     "TRUNCATE credits_entry",
+    "INSERT INTO credits_erasedentry (entry_id, profile_hash, reason_hash) VALUES (1, '', '')",
+    "UPDATE credits_account SET user_id = user_id",
+    "UPDATE rewards_progress SET user_id = user_id",
+    "UPDATE credits_hold SET account_id = account_id",
+    "UPDATE payments_payout SET user_id = user_id",
+    "UPDATE credits_accountsalt SET salt = salt",
+    "DELETE FROM credits_accountsalt",
     "TRUNCATE credits_entry CASCADE",
     "TRUNCATE credits_account CASCADE",
     "ALTER TABLE credits_entry DISABLE TRIGGER ALL",
@@ -72,6 +82,18 @@ def test_no_append_only_table_can_be_changed_or_emptied() -> None:
             assert _refusal(statement.format(table)) == psycopg.errors.InsufficientPrivilege.sqlstate
         ((may,),) = query("SELECT has_table_privilege(%s, 'UPDATE, DELETE, TRUNCATE, TRIGGER')", table)
         assert not may
+
+
+def test_an_account_is_not_erased_by_the_application() -> None:
+    user = UserFactory.create()
+    columns = "user_id, status, waits_for, requested_at, billing_ended_at, erased_at"
+    values = f"{user.pk}, 'erased', '', now(), now(), now()"
+    insert = f"INSERT INTO users_accountdeletion ({columns}) VALUES ({values})"  # noqa: S608
+    erased = "UPDATE users_accountdeletion SET status = 'erased', billing_ended_at = now(), erased_at = now()"
+    assert _refusal(insert) == psycopg.errors.InsufficientPrivilege.sqlstate
+    AccountDeletion.objects.create(user=user, requested_at=now())
+    assert _refusal(erased) == psycopg.errors.InsufficientPrivilege.sqlstate
+    assert as_owner(erased) == 1
 
 
 def test_the_tests_are_connected_as_the_application() -> None:

@@ -64,7 +64,6 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("sync_relayers", "reads the keys that the operator set"),
     ("seal_network_secrets", "the same secrets under a new key"),
     ("seal_webhook_secrets", "the same secrets under a new key"),
-    ("erase_from_ledger", "the owner of the database; erases words, no amounts"),
     ("erase_deleted_accounts", "the owner of the database; erases words, no amounts"),
     ("close_ledger_roots", "signs"),
     ("export_ledger", "copies"),

@@ -3,15 +3,18 @@
 import secrets
 from dataclasses import dataclass
 
+from django.utils.timezone import now
+
 from credits.models import CreditEntry, EntrySource
 from credits.services import entries
 from proofs.keys import public_keys
 from proofs.services import audit
+from proofs.services.erasure import erase
 from proofs.services.export import ExportVerification, ledger_lines
 from proofs.services.roots import close_roots
 from tests.credits.rows import query
 from tests.factories import UserFactory
-from users.models import User
+from users.models import AccountDeletion, User
 
 
 @dataclass(frozen=True)
@@ -56,3 +59,13 @@ def audited() -> list[audit.Finding]:
 def export_faults(lines: list[str] | None = None, known: dict[int, str] | None = None) -> list[str]:
     """Return the faults of an export; nothing but its lines is read."""
     return list(ExportVerification(public_keys(), known).faults(lines or list(ledger_lines())))
+
+
+def erase_with_account(user: User) -> int:
+    """Erase the user's entries and complete the deletion, as the eraser does; return the number of entries."""
+    count = erase(user=user)
+    AccountDeletion.objects.create(
+        user=user, status="erased", requested_at=now(), billing_ended_at=now(), erased_at=now()
+    )
+    User.objects.filter(pk=user.pk).update(is_active=False, profile_address=None)
+    return count

@@ -11,11 +11,10 @@ from django.db import ProgrammingError, connection, transaction
 from backoffice import roles
 from credits.models import CreditEntry
 from proofs.models import LedgerRoot
-from proofs.services.erasure import erase
 from proofs.services.proving import prove
 from proofs.services.roots import close_roots
 from tests.credits.rows import query
-from tests.proofs.roots import audited, covered_ledger, export_faults, grant
+from tests.proofs.roots import audited, covered_ledger, erase_with_account, export_faults, grant
 
 pytestmark = [pytest.mark.usefixtures("owner_connection"), pytest.mark.django_db]
 
@@ -49,7 +48,7 @@ def _migrate(*target: str) -> None:
 
 def test_rows_proofs_and_permissions_stay_and_the_audit_finds_nothing() -> None:
     ledger = covered_ledger()
-    erase(user=ledger.other)
+    erase_with_account(ledger.other)
     rows, proofs = _rows(), prove(CreditEntry.objects.order_by("pk"))
     _migrate("credits", "0001")
     auditors = Group.objects.create(name="auditors")

@@ -29,6 +29,8 @@ BASE_DIR = Path(__file__).resolve().parents[1]
 
 # Which process of compose.yaml this is; empty where one process does everything. It decides which secrets are refused.
 _PROCESS = env.choice("GATEWAY_PROCESS", allowed=("", *processes.PROCESSES), default="")
+# The secrets that this process must not be given, and whose absence no system check reports.
+WITHHELD_SECRETS = processes.withheld(_PROCESS)
 SECRET_KEY = env.secret("SECRET_KEY")
 ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
 # Where callers reach the service. With https, cookies are secure and plain http is refused.

@@ -24,7 +24,7 @@ def stripe_key(**_: Any) -> list[CheckMessage]:
         errors.append("STRIPE_SECRET_KEY is not a secret key: it must begin with sk_live_, sk_test_ or rk_…")
     if is_live_key(key) and settings.STRIPE_API_BASE.rstrip("/") != _STRIPE:
         errors.append("STRIPE_SECRET_KEY is a live key, but STRIPE_API_BASE is not Stripe's.")
-    if not settings.STRIPE_WEBHOOK_SECRETS:
+    if not settings.STRIPE_WEBHOOK_SECRETS and "STRIPE_WEBHOOK_SECRETS" not in settings.WITHHELD_SECRETS:
         errors.append(
             "STRIPE_SECRET_KEY is set, but STRIPE_WEBHOOK_SECRETS is empty: every webhook will be refused."
         )
@@ -44,7 +44,7 @@ def currencies(**_: Any) -> list[CheckMessage]:
 @register("payments", deploy=True)
 def payments_are_set_up(**_: Any) -> list[CheckMessage]:
     """Warn where payments are not set up; runs only with `--deploy`, since payments are optional."""
-    if settings.STRIPE_SECRET_KEY:
+    if settings.STRIPE_SECRET_KEY or "STRIPE_SECRET_KEY" in settings.WITHHELD_SECRETS:
         return []
     return [Warning("STRIPE_SECRET_KEY is not set: payment endpoints return 503.", id="payments.W001")]
 

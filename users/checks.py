@@ -16,6 +16,8 @@ _EXTERNAL = ("AUTH_EXTERNAL_JWKS_URL", "AUTH_EXTERNAL_ISSUER", "AUTH_EXTERNAL_AU
 @register("users")
 def signing_keys_are_usable(**_: Any) -> list[CheckMessage]:
     """Refuse signing keys that are missing, unreadable, duplicate, or not EC P-256 keys."""
+    if "AUTH_SIGNING_KEYS" in settings.WITHHELD_SECRETS:
+        return []
     try:
         signing_keys()
     except ImproperlyConfigured as error:
@@ -26,6 +28,8 @@ def signing_keys_are_usable(**_: Any) -> list[CheckMessage]:
 
 @register("users")
 def refresh_secret_is_strong(**_: Any) -> list[CheckMessage]:
+    if "AUTH_REFRESH_SECRET" in settings.WITHHELD_SECRETS:
+        return []
     if len(settings.AUTH_REFRESH_SECRET) < MIN_SECRET_LENGTH:
         return [Error(f"AUTH_REFRESH_SECRET needs at least {MIN_SECRET_LENGTH} characters.", id="users.E002")]
     if settings.AUTH_REFRESH_SECRET == settings.SECRET_KEY:

@@ -72,7 +72,13 @@ def read_settings() -> dict[str, str]:
 def weak_secrets(
     name: str, *, others: Sequence[str], id: str, may_be_empty: bool = False
 ) -> list[CheckMessage]:
-    """Return an error if a secret of the setting is too short or also used by one of the other settings."""
+    """
+    Return an error if a secret of the setting is too short or also used by one of the other settings.
+
+    A process that must not be given the secret is not checked.
+    """
+    if name in settings.WITHHELD_SECRETS:
+        return []
     secrets, taken = getattr(settings, name), {getattr(settings, other) for other in others}
     is_set = may_be_empty or bool(secrets)
     if is_set and all(len(text) >= MIN_SECRET_LENGTH and text not in taken for text in secrets):

@@ -1,0 +1,37 @@
+"""The system checks of each process demand no secret that the process must not be given."""
+
+import pytest
+from django.core.checks import ERROR, CheckMessage, run_checks
+from pytest_django import Settings
+
+from gateway.common.processes import PROCESSES, USED_BY, withheld
+
+
+def _reported(settings: Settings, process: str, *, deploy: bool) -> list[CheckMessage]:
+    """Return what the checks report in a process that has its own secrets only, and Stripe's key if it uses it."""
+    if "STRIPE_SECRET_KEY" in withheld(process):
+        settings.STRIPE_SECRET_KEY = ""
+    settings.WITHHELD_SECRETS = withheld(process)
+    for name in settings.WITHHELD_SECRETS:
+        setattr(settings, name, type(getattr(settings, name, ""))())
+    return run_checks(include_deployment_checks=deploy, databases=["default"])
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("deploy", [False, True], ids=["check", "check --deploy"])
+@pytest.mark.parametrize("process", [name for name in PROCESSES if name != "build"])
+def test_a_process_passes_the_checks_without_the_secrets_of_others(
+    settings: Settings, process: str, deploy: bool
+) -> None:
+    reported = _reported(settings, process, deploy=deploy)
+
+    assert [message for message in reported if message.level >= ERROR] == []
+    assert [message for message in reported if any(name in message.msg for name in withheld(process))] == []
+
+
+@pytest.mark.parametrize("secret", ["AUTH_SIGNING_KEYS", "AUTH_REFRESH_SECRET", "CHECKIN_SEED_SECRETS"])
+def test_a_process_that_uses_a_secret_does_not_pass_without_it(settings: Settings, secret: str) -> None:
+    assert "web" in USED_BY[secret]
+    setattr(settings, secret, type(getattr(settings, secret))())
+
+    assert any(message.level >= ERROR and secret in message.msg for message in run_checks())

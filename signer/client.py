@@ -1,6 +1,8 @@
 """Client of a signer: HTTP over a unix socket, or over mutual TLS."""
 
 import http.client
+import logging
+import os
 import socket
 import ssl
 import threading
@@ -9,6 +11,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from signer.messages import KeyList, Outcome, SigningRequest, read_keys, read_outcomes, write_requests
+
+logger = logging.getLogger(__name__)
 
 
 class SignerAway(Exception):
@@ -38,6 +42,35 @@ class Certificates:
         return context
 
 
+class CurrentTLS:
+    """
+    The TLS settings of one side for a new connection, read again where a file has changed: certificates are renewed.
+
+    Files that cannot be read are logged once, and the settings before stay.
+    """
+
+    def __init__(self, certificates: Certificates, *, is_server: bool) -> None:
+        self._certificates, self._is_server = certificates, is_server
+        self._stamp = self._stamp_now()
+        self._context = certificates.context(is_server=is_server)
+
+    def __call__(self) -> ssl.SSLContext:
+        """Return the settings of the files as they are now."""
+        try:
+            stamp = self._stamp_now()
+            if stamp != self._stamp:
+                self._stamp = stamp
+                self._context = self._certificates.context(is_server=self._is_server)
+                logger.info("the certificates have changed and are read again")
+        except OSError as error:  # also ssl.SSLError
+            logger.warning("changed certificates cannot be read: %s", error)
+        return self._context
+
+    def _stamp_now(self) -> list[tuple[int, int]]:
+        files = (self._certificates.certificate, self._certificates.key, self._certificates.authority)
+        return [(found.st_mtime_ns, found.st_ino) for found in map(os.stat, files)]
+
+
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str, *, timeout: float) -> None:
         super().__init__("signer", timeout=timeout)
@@ -58,7 +91,7 @@ class SignerClient:
 
     def __init__(self, url: str, *, timeout_seconds: float, certificates: Certificates | None = None) -> None:
         self._parts, self._seconds = urlsplit(url), timeout_seconds
-        self._tls = certificates.context(is_server=False) if certificates else None
+        self._tls = CurrentTLS(certificates, is_server=False) if certificates else None
         self._persistent = threading.local()
 
     def keys(self) -> KeyList:
@@ -98,7 +131,8 @@ class SignerClient:
         """
         connection = getattr(self._persistent, "connection", None)
         was_open = connection is not None and connection.sock is not None
-        if connection is None:
+        if not was_open:
+            # A new one, for the certificates as they are now.
             connection = self._persistent.connection = self._connection()
         try:
             try:
@@ -107,6 +141,7 @@ class SignerClient:
                 connection.close()
                 if not was_open:
                     raise
+                connection = self._persistent.connection = self._connection()
                 return _answer(connection, method, path, body)
         except (OSError, http.client.HTTPException, ValueError) as error:
             connection.close()
@@ -116,7 +151,10 @@ class SignerClient:
         if self._parts.scheme == "unix":
             return _UnixConnection(self._parts.path, timeout=self._seconds)
         return http.client.HTTPSConnection(
-            self._parts.hostname or "", self._parts.port, timeout=self._seconds, context=self._tls
+            self._parts.hostname or "",
+            self._parts.port,
+            timeout=self._seconds,
+            context=self._tls() if self._tls else None,
         )
 
 

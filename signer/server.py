@@ -10,13 +10,12 @@ The signer's HTTP server, on a unix socket or over mutual TLS.
 import logging
 import select
 import socket
-import ssl
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 
-from signer.client import Certificates
+from signer.client import Certificates, CurrentTLS
 from signer.messages import read_requests, write_keys, write_outcomes
 from signer.service import SigningService
 
@@ -96,7 +95,7 @@ class Server(ThreadingMixIn, TCPServer):
         self, listen: str, service: SigningService, *, certificates: Certificates | None = None
     ) -> None:
         self.service = service
-        self._tls: ssl.SSLContext | None = None
+        self._tls: CurrentTLS | None = None
         scheme, _, place = listen.partition("://")
         address: Any
         if scheme == "unix":
@@ -107,7 +106,7 @@ class Server(ThreadingMixIn, TCPServer):
         else:
             if certificates is None:
                 raise ValueError("TCP needs certificates of both sides")
-            self._tls = certificates.context(is_server=True)
+            self._tls = CurrentTLS(certificates, is_server=True)
             host, _, port = place.rpartition(":")
             address = (host, int(port))
         super().__init__(address, _Handler)
@@ -119,7 +118,9 @@ class Server(ThreadingMixIn, TCPServer):
         """Do the TLS handshake in the connection's own thread, so that a slow client delays no other."""
         if self._tls is not None:
             request.settimeout(10)
-            request = self._tls.wrap_socket(request, server_side=True)
+            if not request.recv(1, socket.MSG_PEEK):
+                return  # A probe only connects.
+            request = self._tls().wrap_socket(request, server_side=True)
         super().finish_request(request, client_address)
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -6,6 +6,7 @@ entries before it returns any signature. Batches are signed one at a time. If th
 batch is not signed, because its calls may be dropped and signed on other account nonces.
 """
 
+import logging
 import threading
 import time
 from collections import Counter
@@ -31,6 +32,7 @@ from signer.transactions import (
     with_signature,
 )
 
+logger = logging.getLogger(__name__)
 _HOUR, _DAY = 3600.0, 86_400.0
 
 
@@ -161,8 +163,10 @@ class SigningService:
             if is_wanted():
                 for place, outcome in self._sign_allowed(allowed):
                     outcomes[place] = outcome
-        for outcome in outcomes:
+        for request, outcome in zip(requests, outcomes, strict=True):
             self.counts[_name(outcome)] += 1
+            if isinstance(outcome, PolicyViolation):
+                _log_refusal(request, outcome)
         return outcomes
 
     def _checked(self, request: SigningRequest) -> _Checked | PolicyViolation:
@@ -298,6 +302,19 @@ def _content(transaction: UnsignedTransaction, value_wei: int) -> bytes:
     """Return the hash of everything but the fees and the account nonce."""
     terms = f"{transaction.chain_id} {transaction.to} {transaction.gas_limit} {value_wei} "
     return keccak(terms.encode() + transaction.data)
+
+
+def _log_refusal(request: SigningRequest, refusal: PolicyViolation) -> None:
+    transaction = request.transaction
+    logger.warning(
+        "refused (%s): %s; from %r to %s, account nonce %d, gas limit %d",
+        refusal.refusal,
+        refusal,
+        request.address,
+        transaction.to,
+        transaction.account_nonce,
+        transaction.gas_limit,
+    )
 
 
 def _name(outcome: Outcome) -> str:

@@ -1,6 +1,11 @@
 """Who may ask the signer over TCP, and what becomes of those who hang up."""
 
+import logging
+import os
+import socket
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -17,6 +22,7 @@ from cryptography.x509.oid import NameOID
 from devstack.services.server import free_port
 from signer.client import Certificates, SignerAway, SignerClient
 from signer.service import SigningService
+from signer.targets import Trust
 from signer.transactions import SignedTransaction
 from tests.signer.parts import (
     FakeTargets,
@@ -106,7 +112,7 @@ def test_over_tcp_only_those_are_answered_whom_the_authority_vouches_for(
             tls_url, timeout_seconds=120, certificates=ours.certificates_for("worker", trusting=foreign.file)
         ),
     }
-    clients["no certificate"]._tls = ssl.create_default_context(cafile=ours.file)
+    clients["no certificate"]._tls = lambda: ssl.create_default_context(cafile=ours.file)  # type: ignore[assignment]
     other = relay_call(call.address, call.transaction.to, account_nonce=1)
     for client in clients.values():
         with pytest.raises(SignerAway):
@@ -115,6 +121,75 @@ def test_over_tcp_only_those_are_answered_whom_the_authority_vouches_for(
             client.keys()
     assert service.signed_ever() == 1
     assert isinstance(web.sign([other])[0], SignedTransaction)
+
+
+def test_renewed_certificates_are_used_without_a_restart(
+    tmp_path: Path, service: SigningService, ours: Authority
+) -> None:
+    certificates = {name: ours.certificates_for(name) for name in ("signer", "web")}
+    with serving(tmp_path, service, port=free_port(), certificates=certificates["signer"]) as url:
+        web = SignerClient(url, timeout_seconds=120, certificates=certificates["web"])
+        assert web.keys().relayers
+        web._connection().close()
+        # Another authority takes over, of which neither side has heard.
+        theirs = Authority(tmp_path, "ours")
+        for name in certificates:
+            theirs.certificates_for(name)
+        stranger = SignerClient(
+            url, timeout_seconds=120, certificates=theirs.certificates_for("worker", trusting=theirs.file)
+        )
+        assert stranger.keys().relayers
+        web._persistent.connection.close()
+        assert web.keys().relayers
+
+
+def test_certificates_that_cannot_be_read_leave_those_before_in_use(
+    tmp_path: Path, service: SigningService, ours: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    certificates = ours.certificates_for("signer")
+    with serving(tmp_path, service, port=free_port(), certificates=certificates) as url:
+        Path(certificates.certificate).write_text("half of a file")
+        web = SignerClient(url, timeout_seconds=120, certificates=ours.certificates_for("web"))
+        assert web.keys().relayers
+    assert "changed certificates cannot be read" in caplog.text
+
+
+def test_a_probe_that_only_connects_is_not_logged(
+    tls_url: str, ours: Authority, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, port = tls_url.removeprefix("https://").split(":")
+    with caplog.at_level(logging.DEBUG):
+        for _ in range(3):
+            socket.create_connection((host, int(port)), timeout=60).close()
+        # Served after them.
+        assert SignerClient(tls_url, timeout_seconds=120, certificates=ours.certificates_for("web")).keys()
+    assert "ended early" not in caplog.text
+
+
+def test_a_refusal_is_logged_with_its_reason_and_the_transactions_terms(
+    service: SigningService, targets: FakeTargets, caplog: pytest.LogCaptureFixture
+) -> None:
+    call = relay_call(service.keys().relayers[0], targets.key_manager(Trust.NONE), account_nonce=7)
+
+    service.sign([call])
+
+    assert "the called contract is not a key manager" in caplog.text
+    assert all(text in caplog.text for text in (call.address, call.transaction.to, "account nonce 7"))
+
+
+def test_the_health_check_of_the_container_imports_nothing_of_the_signer_and_sees_whether_it_answers(
+    tmp_path: Path, service: SigningService
+) -> None:
+    def probed(listen: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-X", "importtime", "-m", "signer.probe"]
+        environment = {**os.environ, "SIGNER_LISTEN": listen}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    with serving(tmp_path, service) as url:
+        healthy = probed(url)
+        assert healthy.returncode == 0
+        assert not any(name in healthy.stderr for name in ("signer.service", "eth_", "ssl", "http.client"))
+    assert probed(url).returncode == 1
 
 
 def test_who_hangs_up_while_others_are_served_gets_nothing_signed(

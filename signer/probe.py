@@ -1,0 +1,33 @@
+"""
+`python -m signer.probe`: exit 0 if the signer at the socket of SIGNER_LISTEN answers that its journal is readable.
+
+For a container's health check, which runs every some seconds: it imports nothing but sockets, while `python -m signer`
+takes a second of processor time to load.
+"""
+
+import os
+import socket
+import sys
+
+_SECONDS = 5.0
+
+
+def main(listen: str) -> int:
+    """Return 0 if the signer at `unix:///path` answers 200, else 1; print why it does not."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(_SECONDS)
+            connection.connect(listen.removeprefix("unix://"))
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: signer\r\nConnection: close\r\n\r\n")
+            status = connection.makefile("rb").readline()
+    except OSError as error:
+        sys.stderr.write(f"The signer does not answer: {type(error).__name__}\n")
+        return 1
+    if status.split()[1:2] == [b"200"]:
+        return 0
+    sys.stderr.write(f"The signer answers {status!r}\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(os.environ.get("SIGNER_LISTEN", "")))

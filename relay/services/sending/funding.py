@@ -25,6 +25,8 @@ from relay.models import Relayer, TopUp, Treasury
 from relay.services.sending.replacement import bump_fees, current_fees
 
 logger = logging.getLogger(__name__)
+# What was last logged of each treasury that cannot pay, so that a lack is logged once and not in each block.
+_logged: dict[str, str] = {}
 
 _Status = TopUp.Status
 _DAY = timedelta(days=1)
@@ -87,17 +89,18 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
     if relayer is None:
         return None
     fees = current_fees(head=head)
-    amount = min(
-        settings.RELAY_TOP_UP_TO_WEI - int(relayer.balance_wei),
-        account.balance_wei - TRANSFER_GAS * fees.max_fee_per_gas_wei,
-        settings.RELAY_TOP_UP_DAILY_WEI - queries.top_ups(since=now - _DAY)[0],
-    )
+    left = account.balance_wei - TRANSFER_GAS * fees.max_fee_per_gas_wei
+    left_today = settings.RELAY_TOP_UP_DAILY_WEI - queries.top_ups(since=now - _DAY)[0]
+    amount = min(settings.RELAY_TOP_UP_TO_WEI - int(relayer.balance_wei), left, left_today)
     if amount < settings.RELAY_TOP_UP_BELOW_WEI:
-        logger.warning(
-            "relayer %s is not topped up: the treasury is empty or its daily limit is reached",
-            relayer.address,
+        _log_once(
+            address,
+            f"its daily limit of {settings.RELAY_TOP_UP_DAILY_WEI} wei is reached"
+            if left_today <= left
+            else f"it is used up; send LYX to {address}",
         )
         return None
+    _logged.pop(address, None)
     row = _signed(relayer, address, account.latest_nonce, 0, amount, fees, now=now)
     # Another worker may have begun a transfer, or the node may lag behind the previous one: then this one is dropped.
     stored = TopUp.objects.bulk_create([row], ignore_conflicts=True)
@@ -105,6 +108,12 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
         return None
     logger.info("relayer %s gets %d wei from the treasury", relayer.address, amount)
     return _send(row)
+
+
+def _log_once(treasury: str, lack: str) -> None:
+    if _logged.get(treasury) != lack:
+        _logged[treasury] = lack
+        logger.warning("no relayer is topped up by the treasury %s: %s", treasury, lack)
 
 
 def _poorest() -> Relayer | None:

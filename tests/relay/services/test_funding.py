@@ -154,11 +154,14 @@ def test_workers_that_fund_at_once_send_one_transfer(
 
 
 @pytest.mark.parametrize(
-    ("held", "paid_before"),
-    [(BELOW + TRANSFER_GAS * GWEI, 0), (10 * LYX, 5 * LYX - BELOW + 1)],
+    ("held", "paid_before", "lack"),
+    [
+        (BELOW + TRANSFER_GAS * GWEI, 0, "it is used up; send LYX to"),
+        (10 * LYX, 5 * LYX - BELOW + 1, "its daily limit of 5000000000000000000 wei is reached"),
+    ],
     ids=["a treasury that is nearly empty", "a day's limit that is nearly used up"],
 )
-def test_nothing_is_sent_beyond_what_the_treasury_may_pay(
+def test_nothing_is_sent_beyond_what_the_treasury_may_pay_and_that_is_logged_once(
     chain: Chain,
     treasury: str,
     relayers: list[Relayer],
@@ -166,6 +169,7 @@ def test_nothing_is_sent_beyond_what_the_treasury_may_pay(
     caplog: pytest.LogCaptureFixture,
     held: int,
     paid_before: int,
+    lack: str,
 ) -> None:
     settings.RELAY_TOP_UP_DAILY_WEI = 5 * LYX
     address = funding.treasury_address()
@@ -176,8 +180,9 @@ def test_nothing_is_sent_beyond_what_the_treasury_may_pay(
         _paid(relayers[1], address, paid_before)
     before = TopUp.objects.count()
     with caplog.at_level(logging.WARNING):
-        assert funding.top_up(now=timezone.now()) is None
-    assert "is not topped up" in caplog.text
+        for _ in range(3):
+            assert funding.top_up(now=timezone.now()) is None
+    assert caplog.text.count(f"no relayer is topped up by the treasury {address}: {lack}") == 1
     assert TopUp.objects.count() == before
     TopUp.objects.update(created_at=timezone.now() - timedelta(days=1, seconds=1))
     chain.fund(10 * LYX, address)

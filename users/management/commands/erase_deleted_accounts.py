@@ -1,5 +1,7 @@
 """`manage.py erase_deleted_accounts`: erase deleted accounts, once or in a loop."""
 
+import signal
+import threading
 import time
 from typing import Any
 
@@ -28,12 +30,16 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         self._require_owner()
-        while True:
+        ending = threading.Event()
+        if options["every"] is not None:
+            # As process 1 of a container it would ignore the signal without a handler.
+            signal.signal(signal.SIGTERM, lambda *_: ending.set())
+        while not ending.is_set():
             if count := deletion.erase_due(now=now()):
                 self.stdout.write(f"{count} accounts were erased.")
             if options["every"] is None:
                 return
-            self._pause(options["every"])
+            self._pause(options["every"], ending)
 
     def _require_owner(self) -> None:
         with connection.cursor() as cursor:
@@ -42,10 +48,10 @@ class Command(BaseCommand):
         if not owns:
             raise CommandError("Only the owner of the tables may erase. Use the DATABASE_URL of migrate.")
 
-    def _pause(self, seconds: float) -> None:
-        """Sleep, and keep the health check's file fresh."""
+    def _pause(self, seconds: float, ending: threading.Event) -> None:
+        """Sleep until it is time or the process is to end, and keep the health check's file fresh."""
         end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
+        while (left := end - time.monotonic()) > 0 and not ending.is_set():
             touch_alive_file()
-            time.sleep(min(left, _ALIVE_SECONDS))
+            ending.wait(min(left, _ALIVE_SECONDS))
         close_old_connections()

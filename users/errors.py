@@ -178,6 +178,6 @@ class AccessTokenKindRefused(NotAuthenticated):
 
 
 class StaffStarted(DomainError):
-    """The command line creates the first two staff accounts; all others are requested in the admin and approved."""
+    """The command line creates the first three staff accounts; all others are requested in the admin and approved."""
 
     code, title, status = "staff-started", "The first staff accounts exist", 409

@@ -55,7 +55,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("import_earnings", "import_earnings"),
     ("mint_visit_link", "mint_visit_link"),
     ("trust_implementation", "save_trusted_code"),
-    ("create_staff", "refused once there are two; --reset only for the only one of a role"),
+    ("create_staff", "refused once there are three; --reset only for the only one of a role"),
     ("createsuperuser", "refused"),
     ("changepassword", "refused"),
     ("accept_reorganisation", "follows the chain"),

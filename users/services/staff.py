@@ -1,8 +1,9 @@
 """
-Staff accounts: the first two, and resets of passwords and second factors, which need approval.
+Staff accounts: the first three, and resets of passwords and second factors, which need approval.
 
-Approvals need two people. `begin` creates them from the command line, only while they are missing; later accounts and
-roles are requested in the admin. `reset_only_one` resets an account that no other person can reset.
+Approvals need two people, and only a third one, of support, may ask for credits. `begin` creates them from the command
+line, only while they are missing; later accounts and roles are requested in the admin. `reset_only_one` resets an
+account that no other person can reset.
 """
 
 import secrets
@@ -21,8 +22,9 @@ from users.errors import StaffStarted
 from users.models import User
 from users.services import second_factors
 
-# Each requests what the other decides, including staff accounts.
-FIRST_ROLES = ("operations", "finance")
+# Each of the first two requests what the other decides, including staff accounts. Support gives the first credits.
+DECIDING_ROLES = ("operations", "finance")
+FIRST_ROLES = (*DECIDING_ROLES, "support")
 _PASSWORD_BYTES = 18
 
 
@@ -36,17 +38,17 @@ class Access(NamedTuple):
 @transaction.atomic
 def begin(*, username: str, role: str) -> Access:
     """
-    Create one of the first two staff accounts, one for each of `FIRST_ROLES`.
+    Create one of the first three staff accounts, one for each of `FIRST_ROLES`.
 
     Raises:
-        StaffStarted: there are two already, or the role is taken.
+        StaffStarted: there are three already, or the role is taken.
     """
     active = _lock_active()
     if active.count() >= len(FIRST_ROLES):
-        raise StaffStarted("There are two staff accounts. Request and approve further ones in the admin.")
+        raise StaffStarted("There are three staff accounts. Request and approve further ones in the admin.")
     if active.filter(groups__name=role).exists() or role not in FIRST_ROLES:
         raise StaffStarted(
-            "The first two accounts are operations and finance, so that each can approve the other's requests."
+            "The first accounts are one each of operations and finance, who approve each other's requests, and support."
         )
     access = Access(secrets.token_urlsafe(_PASSWORD_BYTES), default_key())
     person = User.objects.create_user(username, password=access.password, is_staff=True)
@@ -68,7 +70,7 @@ def reset_only_one(*, username: str, role: str) -> str:
     """
     active = _lock_active()
     person = active.filter(username=username, groups__name=role).first()
-    if person is None or role not in FIRST_ROLES:
+    if person is None or role not in DECIDING_ROLES:
         raise StaffStarted(f"There is no active staff account {username} with the role {role}.")
     if active.exclude(pk=person.pk).filter(Q(groups__name=role) | Q(is_superuser=True)).exists():
         raise StaffStarted(

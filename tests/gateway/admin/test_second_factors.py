@@ -12,6 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from credits.queries import balance_of
 from gateway.staff import approvals
 from gateway.staff.models import ApprovalRequest
 from tests.factories import UserFactory
@@ -73,7 +74,7 @@ def test_no_page_shows_a_key(client: Client, page: str) -> None:
     assert not any(spelling in answer.content.decode() for spelling in _spellings(device))
 
 
-def test_staff_begin_with_two_people_who_can_approve_each_other() -> None:
+def test_staff_begin_with_two_people_who_can_approve_each_other_and_one_who_may_give_credits() -> None:
     def begin(name: str, role: str) -> str:
         out = StringIO()
         call_command("create_staff", name, role=role, stdout=out)
@@ -86,8 +87,13 @@ def test_staff_begin_with_two_people_who_can_approve_each_other() -> None:
     with pytest.raises(CommandError, match="operations and finance"):
         begin("bob", "operations")
     begin("eve", "finance")
-    for role in ("operations", "finance"):
-        with pytest.raises(CommandError, match="There are two staff accounts"):
+    begin("sam", "support")
+    user = UserFactory.create()
+    given = {"reason": "first call", "actor": "sam", "stdout": StringIO()}
+    call_command("adjust_credits", str(user.profile_address), "5000", **given)
+    assert balance_of(user).available == 5000
+    for role in ("operations", "finance", "support"):
+        with pytest.raises(CommandError, match="There are three staff accounts"):
             begin("mallory", role)
     User.objects.filter(username="ada").update(is_active=False)
     begin("successor", "operations")

@@ -1,4 +1,4 @@
-"""`manage.py create_staff NAME --role …`: create one of the first two staff accounts, or reset one."""
+"""`manage.py create_staff NAME --role …`: create one of the first three staff accounts, or reset one."""
 
 from base64 import b32encode
 from typing import Any
@@ -10,7 +10,7 @@ from users.services import staff
 
 
 class Command(BaseCommand):
-    help = "Create one of the first two staff accounts and print its credentials; refused once there are two."
+    help = "Create one of the first three staff accounts and print its credentials; refused once there are three."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username")
@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--reset",
             action="store_true",
-            help="reset password and phone of the only account of the role, which no other account can reset",
+            help="reset password and phone of the only account of operations or finance, which nobody else can",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

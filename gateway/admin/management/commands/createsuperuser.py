@@ -4,7 +4,5 @@ from gateway.admin.management.refused import RefusedCommand
 
 
 class Command(RefusedCommand):
-    help = (
-        "Refused: `create_staff` creates the first two members of staff, who create the others in the admin."
-    )
-    instead = "Create the first two members of staff with create_staff; they request and approve others in the admin."
+    help = "Refused: `create_staff` creates the first three members of staff, who create the others in the admin."
+    instead = "Create the first three members of staff with create_staff; they request and approve others in the admin."

@@ -107,6 +107,56 @@ def test_every_pod_is_confined_bounded_and_reaches_nothing_that_no_policy_names(
             assert "livenessProbe" in container
 
 
+def test_no_outage_of_what_all_pods_share_takes_them_out_of_service_at_once(rendered: Objects) -> None:
+    for name in ("web", "admin"):
+        (container,) = _pods(rendered)[name]["containers"]
+        probes = [container[f"{name}Probe"] for name in ("startup", "liveness", "readiness")]
+        assert {probe["httpGet"]["path"] for probe in probes} == {"/healthz"}
+
+
+def test_a_rollout_goes_on_only_once_a_process_without_a_port_works(
+    rendered: Objects, compose: dict[str, Any]
+) -> None:
+    for name in ("worker-relay", "worker-default", "beat", "eraser"):
+        (container,) = _pods(rendered)[name]["containers"]
+        assert compose[name]["environment"]["ALIVE_FILE"] in container["startupProbe"]["exec"]["command"][-1]
+        assert (
+            container["startupProbe"]["periodSeconds"] * container["startupProbe"]["failureThreshold"] >= 60
+        )
+        assert "initialDelaySeconds" not in container["livenessProbe"]
+
+
+def test_who_asks_past_the_pooler_is_not_told_of_it(rendered: Objects) -> None:
+    web = _variables(rendered, "web")
+    is_pooled = web.get("DATABASE_POOLING") == "transaction"
+    assert not any("DATABASE_POOLING" in _variables(rendered, name) for name in ("migrate", "eraser"))
+    for kind, name in rendered:
+        if kind == "TriggerAuthentication":
+            (source,) = rendered[kind, name]["spec"]["secretTargetRef"]
+            assert source["key"] == ("DATABASE_DIRECT_URL" if is_pooled else "DATABASE_URL")
+
+
+def test_prometheus_may_ask_a_pod_by_its_address(rendered: Objects) -> None:
+    if not any(kind == "ServiceMonitor" for kind, _ in rendered):
+        return
+    names = list(_variables(rendered, "web"))
+    assert _variables(rendered, "web")["ALLOWED_HOSTS"].endswith(",$(POD_IP)")
+    # Kubernetes replaces only what is defined before.
+    assert names.index("POD_IP") < names.index("ALLOWED_HOSTS")
+    assert _variables(rendered, "web")["POD_IP"] == {"fieldPath": "status.podIP"}
+
+
+def test_a_process_that_reports_or_sends_mail_reaches_the_ports_for_it(rendered: Objects) -> None:
+    for name in sorted(OURS | {"signer"}):
+        rules = rendered["NetworkPolicy", name]["spec"].get("egress") or []
+        outside = [rule for rule in rules if "0.0.0.0/0" in str(rule.get("to"))]
+        reports = name != "signer" and "SENTRY_DSN" in _variables(rendered, name)
+        assert bool(outside) is (reports or name not in {"beat", "eraser"})
+        assert all({"port": 443} in rule["ports"] and {"port": 587} in rule["ports"] for rule in outside)
+    (dns,) = rendered["NetworkPolicy", "closed"]["spec"]["egress"]
+    assert {(one["protocol"], one["port"]) for one in dns["ports"]} >= {("UDP", 53), ("UDP", 5353)}
+
+
 def test_a_budget_leaves_one_where_there_are_several(rendered: Objects) -> None:
     budgets = {name for kind, name in rendered if kind == "PodDisruptionBudget"}
     for name in budgets:
@@ -135,6 +185,6 @@ def _variables(rendered: Objects, name: str) -> dict[str, Any]:
     """Return the environment of a process; of what comes from a secret, where from."""
     (container,) = _pods(rendered)[name]["containers"]
     return {
-        one["name"]: one["value"] if "value" in one else one["valueFrom"]["secretKeyRef"]
+        one["name"]: one["value"] if "value" in one else next(iter(one["valueFrom"].values()))
         for one in container["env"]
     }

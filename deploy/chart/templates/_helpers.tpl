@@ -25,6 +25,13 @@ app.kubernetes.io/component: {{ .component }}
 {{- $owns := has $component (list "eraser" "migrate") -}}
 {{- $config := deepCopy $values.config -}}
 {{- if eq $component "admin" }}{{- $config = merge (dict "ALLOWED_HOSTS" (join "," $values.admin.hosts)) $config }}{{- end -}}
+{{- /* The owner connects past the pooler. */}}
+{{- if $owns }}{{- $config = omit $config "DATABASE_POOLING" }}{{- end -}}
+{{- /* Prometheus scrapes a pod by its address. */}}
+{{- if and (eq $component "web") $values.monitoring.serviceMonitor }}
+{{- $config = merge (dict "ALLOWED_HOSTS" (printf "%s,$(POD_IP)" (get $config "ALLOWED_HOSTS"))) $config }}
+- { name: POD_IP, valueFrom: { fieldRef: { fieldPath: status.podIP } } }
+{{- end }}
 {{- range $name, $text := $config }}
 - { name: {{ $name }}, value: {{ $text | quote }} }
 {{- end }}
@@ -63,6 +70,9 @@ app.kubernetes.io/component: {{ .component }}
 {{- if has $component (list "web" "admin" "worker-default" "migrate") }}
 - name: LEDGER_PUBLIC_KEYS
   valueFrom: { secretKeyRef: { name: {{ $values.secretName }}, key: LEDGER_PUBLIC_KEYS, optional: true } }
+{{- end }}
+{{- with $values.environment }}
+{{ toYaml . }}
 {{- end }}
 {{- end -}}
 
@@ -120,16 +130,22 @@ spec:
         {{- include "gateway.confined" . | nindent 8 }}
       {{- if has .component (list "web" "admin") }}
       ports: [{ name: http, containerPort: 8000 }]
+      # Not /readyz: an outage of what all pods share would take them all out of service at once, and callers would get the
+      # errors of the ingress instead of those that explain it, with Retry-After.
       startupProbe: { httpGet: { path: /healthz, port: http }, periodSeconds: 2, failureThreshold: 60 }
       livenessProbe: { httpGet: { path: /healthz, port: http }, timeoutSeconds: 3, failureThreshold: 6 }
-      readinessProbe: { httpGet: { path: /readyz, port: http }, periodSeconds: 3, timeoutSeconds: 3, failureThreshold: 2 }
+      readinessProbe: { httpGet: { path: /healthz, port: http }, periodSeconds: 3, timeoutSeconds: 3, failureThreshold: 2 }
       # Waits until endpoints no longer route requests here.
       lifecycle: { preStop: { exec: { command: [sleep, "10"] } } }
       {{- else if ne .component "migrate" }}
-      # The process touches the file while it works.
+      # The process touches the file while it works; a rollout goes on once it has done so.
+      startupProbe:
+        exec: { command: [sh, -c, "test -e /tmp/alive"] }
+        periodSeconds: 2
+        timeoutSeconds: 5
+        failureThreshold: 60
       livenessProbe:
         exec: { command: [sh, -c, "find /tmp/alive -mmin -1 | grep -q ."] }
-        initialDelaySeconds: 60
         periodSeconds: 10
         timeoutSeconds: 5
         failureThreshold: 3

@@ -9,13 +9,24 @@ ARG REQUIREMENTS=base
 COPY requirements/base.txt requirements/watching.txt /tmp/
 RUN /venv/bin/pip install --require-hashes -r /tmp/base.txt -r /tmp/${REQUIREMENTS}.txt
 
-FROM ${PYTHON}
+FROM ${PYTHON} AS process
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DJANGO_SETTINGS_MODULE=gateway.settings
 # New volumes of the signer's places belong to the user as they do.
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin gateway \
     && install -d -o 10001 -g 10001 -m 750 /run/signer /var/lib/signer
 WORKDIR /app
 COPY --from=build /venv /venv
+
+# Static files are named by their content and compressed. The process `build` needs no secret but SECRET_KEY.
+FROM process AS static
+COPY . .
+RUN mkdir static && GATEWAY_PROCESS=build SECRET_KEY=unused ALLOWED_HOSTS=build PUBLIC_URL=https://build AUTH_DOMAIN=build \
+    DATABASE_URL=postgresql://build@build/build REDIS_URL=redis://build/0 CHAIN_ID=42 CHAIN_RPC_URLS=http://build \
+    python manage.py collectstatic --no-input --skip-checks
+
+FROM process
+# A layer of their own: a version that changes none of them shares it with the one before.
+COPY --from=static /app/static static
 COPY manage.py ./
 COPY gateway gateway
 COPY users users
@@ -31,10 +42,6 @@ COPY backoffice backoffice
 COPY webhooks webhooks
 COPY signer signer
 COPY templates templates
-# Static files are named by their content and compressed. The process `build` needs no secret but SECRET_KEY.
-RUN mkdir static && GATEWAY_PROCESS=build SECRET_KEY=unused ALLOWED_HOSTS=build PUBLIC_URL=https://build AUTH_DOMAIN=build \
-    DATABASE_URL=postgresql://build@build/build REDIS_URL=redis://build/0 CHAIN_ID=42 CHAIN_RPC_URLS=http://build \
-    python manage.py collectstatic --no-input --skip-checks
 USER 10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \

@@ -12,7 +12,10 @@ from tests.docs.runbook import SERVICES, Typed, typed, unknown_words
 from tests.factories import random_address
 
 # Commands that are neither ours nor Compose's, and those of the backups, which `test_runbook_backups.py` runs.
-ELSEWHERE = ("docker image ls", "install -d", "sudo chown", "echo COMPOSE_FILE=", "make manage CMD=…")
+ELSEWHERE = (
+    *("docker image ls", "install -d", "sudo chown", "echo COMPOSE_FILE=", "make manage CMD=…"),
+    *("echo server 127.0.0.1:", "sudo nginx -s reload"),
+)
 MODULES = ("python -m signer read /metrics", "python -m lab restore-drill")
 BACKUPS = ("pg_dump", "pg_restore", "pg_archivecleanup", "pg_basebackup", "-ec")
 # What a command needs of the service that runs it; `migrate` and the eraser connect as the owner of the tables.

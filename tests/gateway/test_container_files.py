@@ -34,7 +34,7 @@ def services() -> dict[str, Any]:
 
 
 def test_images_of_others_are_pinned_by_digest(services: dict[str, Any]) -> None:
-    images = [part["image"] for part in services.values() if not part.get("build")]
+    images = [part["image"] for part in services.values() if not _is_ours(part)]
     bases = re.findall(r"^ARG PYTHON=(.+)$", (settings.BASE_DIR / "Dockerfile").read_text(), re.MULTILINE)
 
     assert len(images) == 3
@@ -42,13 +42,34 @@ def test_images_of_others_are_pinned_by_digest(services: dict[str, Any]) -> None
         image for image in images + bases if not re.fullmatch(r"\S+:\S+@sha256:[0-9a-f]{64}", image)
     ] == []
     froms = re.findall(r"^FROM (\S+)", (settings.BASE_DIR / "Dockerfile").read_text(), re.MULTILINE)
-    assert froms == ["${PYTHON}", "${PYTHON}"]
+    assert set(froms) == {"${PYTHON}", "process"}
+
+
+def _is_ours(part: dict[str, Any]) -> bool:
+    return bool(part["image"] == "credit-relay-gateway:${GATEWAY_VERSION:-current}")
+
+
+def test_the_image_is_built_once_and_used_by_every_process_of_ours(services: dict[str, Any]) -> None:
+    assert [name for name, part in services.items() if "build" in part] == ["migrate"]
+    assert _is_ours(services["migrate"])
+
+
+def test_postgres_is_healthy_only_once_it_answers_by_tcp(services: dict[str, Any]) -> None:
+    """While its image makes the database, a server answers at the socket alone, and stops again."""
+    assert services["postgres"]["healthcheck"]["test"][-2:] == ["-h", "127.0.0.1"]
+
+
+def test_the_signer_trusts_what_env_names_without_a_change_of_the_file(services: dict[str, Any]) -> None:
+    environment = services["signer"]["environment"]
+    names = {name for name in environment if name.startswith("SIGNER_TRUSTED")}
+    assert names == {"SIGNER_TRUSTED_PROFILES", "SIGNER_TRUSTED_KEY_MANAGERS"}
+    assert {environment[name] for name in names} == {f"${{{name}:-}}" for name in names}
 
 
 def test_every_process_of_ours_is_known_here(services: dict[str, Any]) -> None:
-    assert {
-        name for name, part in services.items() if part.get("build")
-    } == SIGNER_CLIENTS | WITHOUT_SIGNER | {"signer"}
+    assert {name for name, part in services.items() if _is_ours(part)} == SIGNER_CLIENTS | WITHOUT_SIGNER | {
+        "signer"
+    }
 
 
 @pytest.mark.parametrize("name", sorted(SIGNER_CLIENTS))
@@ -139,7 +160,7 @@ def _environment(services: dict[str, Any], name: str) -> dict[str, str]:
 @pytest.mark.parametrize("name", sorted(SIGNER_CLIENTS | WITHOUT_SIGNER | {"signer"}))
 def test_every_process_runs_read_only_and_without_capabilities(services: dict[str, Any], name: str) -> None:
     part = services[name]
-    assert (part["read_only"], part["cap_drop"]) == (True, ["ALL"])
+    assert (part["read_only"], part["cap_drop"], part["init"]) == (True, ["ALL"], True)
     assert part["security_opt"] == ["no-new-privileges:true"]
     assert not part.get("privileged")
     assert all(port.startswith("127.0.0.1:") for port in part.get("ports", ()))

@@ -131,7 +131,7 @@ class SignerClient:
         """
         connection = getattr(self._persistent, "connection", None)
         was_open = connection is not None and connection.sock is not None
-        if not was_open:
+        if connection is None or not was_open:
             # A new one, for the certificates as they are now.
             connection = self._persistent.connection = self._connection()
         try:

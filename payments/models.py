@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, When
 from django.utils import timezone
 
 
@@ -49,18 +49,40 @@ class Customer(models.Model):
         return self.stripe_customer_id
 
 
+class Settlement(models.TextChoices):
+    """How an invoice was settled, or why it was not."""
+
+    WAITING = "waiting", "waits to be collected"
+    COLLECTED = "collected", "paid by card"
+    BALANCE = "balance", "paid from the customer's balance"
+    CREDIT_NOTE = "credit-note", "settled by a credit note"
+    OFF_STRIPE = "off-stripe", "paid outside of Stripe"
+    CARRIED = "carried", "below the minimum charge: added to the next invoice"
+    FREE = "free", "nothing was due"
+    VOID = "void", "voided"
+    UNCOLLECTIBLE = "uncollectible", "written off"
+
+
 class SubscriptionQuerySet(models.QuerySet["Subscription"]):
     def live(self) -> Self:
         """Keep those that Stripe has not ended for good."""
         return self.exclude(status__in=Subscription.ENDED)
 
+    def kept_first(self) -> Self:
+        """Order by what upsert would keep of several live ones: an active one, of these the oldest."""
+        return self.order_by(Case(When(status=Subscription.Status.ACTIVE, then=0), default=1), "pk")
+
     def current_or_last(self) -> "Subscription | None":
         """Return the live one of a user's subscriptions, else the one that was made last."""
-        return self.live().first() or self.order_by("-pk").first()
+        return self.live().kept_first().first() or self.order_by("-pk").first()
 
 
 class Subscription(models.Model):
-    """A monthly subscription. A user has at most one live subscription; ended ones stay as history."""
+    """
+    A subscription to our product. We make one live one per user; staff can make others at Stripe's dashboard.
+
+    Ended ones stay as history; one that lost our product at Stripe has ended for us.
+    """
 
     class Status(models.TextChoices):
         INCOMPLETE = "incomplete"
@@ -88,6 +110,23 @@ class Subscription(models.Model):
     current_period_start = models.DateTimeField()
     current_period_end = models.DateTimeField()
     cancels_at_period_end = models.BooleanField(default=False)
+    cancels_at = models.DateTimeField(
+        null=True, help_text="When Stripe will end it, by a date that was set there."
+    )
+    is_resting = models.BooleanField(
+        default=False, db_default=False, help_text="Stripe makes invoices without collecting them."
+    )
+    rests_until = models.DateTimeField(
+        null=True, help_text="When Stripe collects again, where a date was set."
+    )
+    latest_invoice = models.CharField(
+        max_length=16,
+        choices=Settlement,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="How it was settled.",
+    )
     ended_at = models.DateTimeField(null=True)
     synced_at = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True)
@@ -97,12 +136,7 @@ class Subscription(models.Model):
     class Meta:
         permissions = [("cancel_subscription", "Can cancel a subscription")]
         constraints = [
-            models.UniqueConstraint(
-                fields=["user"],
-                condition=~Q(status__in=["canceled", "incomplete_expired"]),
-                name="subscription_one_live_per_user",
-            ),
-            models.CheckConstraint(condition=Q(amount_minor__gt=0), name="subscription_amount_positive"),
+            models.CheckConstraint(condition=Q(amount_minor__gte=0), name="subscription_amount_not_negative"),
         ]
         indexes = [models.Index(fields=["synced_at"], name="subscription_synced")]
 
@@ -291,6 +325,17 @@ class Payout(models.Model):
     stripe_payment_intent_id = models.CharField(max_length=255, blank=True, default="", db_index=True)
     amount_minor = models.BigIntegerField(help_text="Money collected for the period, without tax.")
     tax_minor = models.BigIntegerField(default=0, help_text="Tax that was collected with it.")
+    other_minor = models.BigIntegerField(
+        default=0,
+        db_default=0,
+        help_text="Money collected with it by lines of the invoice that are not of our product.",
+    )
+    refunded_minor = models.BigIntegerField(
+        default=0, db_default=0, help_text="Money that was returned by refunds, with tax."
+    )
+    disputed_minor = models.BigIntegerField(
+        default=0, db_default=0, help_text="Money that disputes have withdrawn, with tax."
+    )
     currency = models.CharField(max_length=3)
     period_start = models.DateTimeField()
     period_end = models.DateTimeField()
@@ -328,7 +373,7 @@ class Payout(models.Model):
     @property
     def charged_minor(self) -> int:
         """What the card was charged, of which refunds and disputes return a part."""
-        return self.amount_minor + self.tax_minor
+        return self.amount_minor + self.tax_minor + self.other_minor
 
     def credits_taken_back(self) -> int:
         """Return the credits that its clawbacks have taken, less what they gave again; one statement."""
@@ -338,6 +383,16 @@ class Payout(models.Model):
     def is_taken_back(self) -> bool:
         """Whether clawbacks have taken every credit of it; one statement."""
         return self.credits_taken_back() >= self.credits
+
+
+class FurtherPayment(models.Model):
+    """Another payment of a payout's invoice, where several were needed to pay it."""
+
+    payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="further_payments")
+    stripe_payment_intent_id = models.CharField(max_length=255, unique=True)
+
+    def __str__(self) -> str:
+        return self.stripe_payment_intent_id
 
 
 class Clawback(models.Model):

@@ -18,10 +18,10 @@ EXAMPLE_MINOR = 10 * MINOR_UNITS
 
 
 def monthly_amount_of(user: User) -> Decimal:
-    """Return the monthly amount of the user's live subscription, in major units; 0 without one."""
+    """Return the monthly amount of the user's live subscriptions, in major units; 0 without one."""
     live = Subscription.objects.live().filter(user_id=user.pk)
-    amount_minor = live.values_list("amount_minor", flat=True).first()
-    return Decimal(amount_minor or 0) / MINOR_UNITS
+    amount_minor: int = live.aggregate(total=Sum("amount_minor", default=0))["total"]
+    return Decimal(amount_minor) / MINOR_UNITS
 
 
 def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
@@ -30,7 +30,8 @@ def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
 
     A changed amount applies from the next period; the current period was paid with the previous amount.
     """
-    row = Subscription.objects.live().filter(user_id=user.pk, cancels_at_period_end=False).first()
+    live = Subscription.objects.live().filter(user_id=user.pk, cancels_at_period_end=False)
+    row = live.kept_first().first()
     if row is None:
         return None
     paid = row.payout_at(now)

@@ -198,9 +198,24 @@ class _Dashboard(_Connection):
         """Mark an invoice as paid outside of Stripe."""
         return self._post("invoices/pay_out_of_band", invoice=invoice)
 
-    def create_invoice(self, customer: str, amount: int, currency: str | None = None) -> Json:
+    def create_invoice(
+        self, customer: str, amount: int, currency: str | None = None, *, product: str | None = None
+    ) -> Json:
         """Invoice a customer for one item outside of subscriptions, and collect it at once."""
-        return self._post("invoices/create", customer=customer, amount=amount, currency=currency)
+        body = {"customer": customer, "amount": amount, "currency": currency, "product": product}
+        return self._post("invoices/create", **body)
+
+    def pay_invoice_part(self, invoice: str, amount: int) -> Json:
+        """Collect a part of an open invoice by a payment of its own."""
+        return self._post("invoices/pay_part", invoice=invoice, amount=amount)
+
+    def warn_of_fraud(self, payment_intent: str) -> Json:
+        """Send an early fraud warning of the charge that paid an intent."""
+        return self._post("fraud_warnings/create", payment_intent=payment_intent)
+
+    def emit_event(self, type: str, object: Json) -> None:
+        """Send an event of any type about any object."""
+        self._post("events/emit", type=type, object=object)
 
     def create_credit_note(self, invoice: str, amount: int | None = None) -> Json:
         """Issue a credit note for an invoice."""
@@ -214,9 +229,9 @@ class _Dashboard(_Connection):
         """Withdraw the disputed amount."""
         return self._post("disputes/withdraw", dispute=dispute)
 
-    def reinstate_funds(self, dispute: str) -> Json:
-        """Reinstate the disputed amount."""
-        return self._post("disputes/reinstate", dispute=dispute)
+    def reinstate_funds(self, dispute: str, amount: int | None = None) -> Json:
+        """Reinstate the disputed amount, or a part of it."""
+        return self._post("disputes/reinstate", dispute=dispute, amount=amount)
 
     def close_dispute(self, dispute: str, *, won: bool, reinstate: bool = True) -> Json:
         """Close a dispute; a won one reinstates the amount unless `reinstate` is false."""

@@ -72,14 +72,16 @@ def _not_expandable(path: str) -> InvalidRequest:
 
 
 def _payment_of(account: Account, invoice: Resource) -> Resource | None:
-    """Return the visible payment of an invoice."""
+    """Return the default payment of an invoice."""
     stored = account.store.get("invoice", invoice["id"]) or {}
     return account.store.get("invoice_payment", stored.get("_payment", ""))
 
 
 def _payments(account: Account, invoice: Resource) -> Resource:
-    payment = _payment_of(account, invoice)
-    return list_object([public(payment)] if payment else [], f"/v1/invoice_payments?invoice={invoice['id']}")
+    rows = account.store.all("invoice_payment")[::-1]
+    payments = [public(row) for row in rows if row["invoice"] == invoice["id"]]
+    listed = list_object(payments, f"/v1/invoice_payments?invoice={invoice['id']}")
+    return dict(public({"list": listed})["list"])
 
 
 def _confirmation_secret(account: Account, invoice: Resource) -> Resource | None:

@@ -1,10 +1,20 @@
 """Every operation under `/v1`."""
 
-from stripe_double.billing import customers, invoices, payment_intents, subscriptions, test_clocks
+from stripe_double.billing import (
+    customers,
+    discounts,
+    invoice_items,
+    invoices,
+    payment_intents,
+    schedules,
+    subscriptions,
+    test_clocks,
+)
 from stripe_double.resources import (
     charges,
     disputes,
     events,
+    fraud_warnings,
     payment_methods,
     prices,
     products,
@@ -16,8 +26,8 @@ from stripe_double.resources import (
 )
 
 _MODULES = (
-    charges, customers, disputes, events, invoices, payment_intents, payment_methods,
-    prices, products, refunds, sessions, setup_intents, subscriptions,
+    charges, customers, discounts, disputes, events, fraud_warnings, invoice_items, invoices, payment_intents,
+    payment_methods, prices, products, refunds, schedules, sessions, setup_intents, subscriptions,
     test_clocks, tax_settings, webhook_endpoints,
 )  # fmt: skip
 OPERATIONS = tuple(route for module in _MODULES for route in module.ROUTES)

@@ -84,7 +84,7 @@ def paginate(resources: Iterable[Resource], params: dict[str, Any], url: str) ->
     newest_first = [
         resource
         for resource in reversed(list(resources))
-        if _is_within(resource["created"], params.get("created"))
+        if _is_within(resource.get("created", 0), params.get("created"))
     ]
     limit = params.get("limit", 10)
     if "ending_before" in params:

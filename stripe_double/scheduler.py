@@ -8,8 +8,13 @@ from dataclasses import dataclass
 
 from stripe_double.account import Account
 from stripe_double.billing import test_clocks
-from stripe_double.billing.collection import collect_invoice, expire_subscription
-from stripe_double.billing.invoicing import finalization_due_at, finalize_invoice
+from stripe_double.billing.collection import (
+    collect_invoice,
+    expire_subscription,
+    subscription_of,
+    void_and_update_subscription,
+)
+from stripe_double.billing.invoicing import finalization_due_at, finalize_invoice, write_off
 from stripe_double.billing.payments import payment_intent_of
 from stripe_double.billing.renewals import renew, renews_at
 from stripe_double.resources.refunds import settle_refund
@@ -139,11 +144,25 @@ def _handle_subscription(account: Account, subscription: Resource) -> None:
 def _handle_invoice(account: Account, invoice: Resource) -> None:
     if invoice["status"] == "draft":
         finalize_invoice(account, invoice)
+        if _is_resting(account, invoice):
+            return
     intent = payment_intent_of(account, invoice)
     if intent is not None and intent["status"] == "canceled":
         invoice["next_payment_attempt"] = None
     else:
         collect_invoice(account, invoice, off_session=True, scheduled=True)
+
+
+def _is_resting(account: Account, invoice: Resource) -> bool:
+    """Settle the invoice of a subscription whose collection is paused, as staff have chosen; say whether it is."""
+    pause = (subscription_of(account, invoice) or {}).get("pause_collection")
+    if not pause or invoice["status"] != "open":
+        return False
+    if pause["behavior"] == "void":
+        void_and_update_subscription(account, invoice)
+    else:
+        write_off(account, invoice)
+    return True
 
 
 _DUE_AT: dict[str, Callable[[Account, Resource], int | None]] = {

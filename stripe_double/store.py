@@ -29,12 +29,19 @@ def new_id(prefix: str, length: int = 24) -> str:
     return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(length))}"
 
 
-def public(value: Any) -> Any:
-    """Return a copy of the value without internal members."""
+# A list inside a resource shows so many; its `url` has the others.
+EMBEDDED = 10
+
+
+def public(value: Any, *, inner: bool = False) -> Any:
+    """Return a copy of the value without internal members; a list inside it is cut to its first page."""
     if isinstance(value, dict):
-        return {key: public(item) for key, item in value.items() if not key.startswith("_")}
+        shown = {key: public(item, inner=True) for key, item in value.items() if not key.startswith("_")}
+        if inner and shown.get("object") == "list" and len(shown["data"]) > EMBEDDED:
+            shown.update(data=shown["data"][:EMBEDDED], has_more=True)
+        return shown
     if isinstance(value, list):
-        return [public(item) for item in value]
+        return [public(item, inner=True) for item in value]
     return copy.copy(value)
 
 

@@ -67,7 +67,7 @@ VALUES (%(user)s, %(credits)s, %(starts_at)s, %(ends_at)s, %(resets_at)s, %(rene
 ON CONFLICT (user_id) DO UPDATE
 SET credits = excluded.credits, starts_at = excluded.starts_at, ends_at = excluded.ends_at,
     resets_at = excluded.resets_at, renews = excluded.renews
-WHERE current.starts_at <= excluded.starts_at
+WHERE current.starts_at <= excluded.starts_at OR current.starts_at < excluded.ends_at
 RETURNING id
 """
 

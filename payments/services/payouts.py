@@ -8,6 +8,7 @@ here depends on the calendar: a payout follows a paid invoice.
 from datetime import datetime
 
 from django.conf import settings
+from django.db.models import Case, When
 
 from credits.models import EntrySource
 from credits.queries import PaidPeriod
@@ -20,8 +21,9 @@ from rewards.models import BadgeTrack
 from rewards.services import experience
 from users.models import User
 
-# The billing reasons of a subscription period; an invoice with another reason pays for no period.
-_BILLING_REASONS = {"subscription_create", "subscription_cycle", "subscription_update"}
+# A subscription that goes on counts before one that has ended; where two periods begin together, the later one.
+_HAS_ENDED = Case(When(subscription__status__in=Subscription.ENDED, then=1), default=0)
+NEWEST_FIRST = (_HAS_ENDED, "-period_start", "-subscription_id", "-pk")
 
 
 def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None:
@@ -29,7 +31,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
     Pay out the invoice's collected money; a repeat for the same invoice returns the first payout.
 
     Returns None for an invoice that does not pay for a period with collected money: not
-    paid, with another reason, marked paid without a payment, or for less than a credit.
+    paid, not for our product, marked paid without a payment, or for less than a credit.
     Runs inside the caller's transaction: entry, payout, experience and allowance commit together.
 
     Raises:
@@ -55,6 +57,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
             stripe_payment_intent_id=invoice.payment_intent_id,
             amount_minor=invoice.collected_minor,
             tax_minor=invoice.tax_minor,
+            other_minor=invoice.other_minor,
             currency=invoice.currency,
             period_start=invoice.period_start,
             period_end=invoice.period_end,
@@ -66,11 +69,15 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
 
 
 def is_payable(*, invoice: InvoiceState) -> bool:
-    """Return whether the invoice is for a subscription period and was paid with money, in the key's mode."""
+    """
+    Return whether the invoice is for our product in a subscription and was paid with money, in the key's mode.
+
+    Whatever was its reason: a month, a proration, or an invoice that staff made at Stripe's dashboard.
+    """
     return (
         invoice.status == "paid"
+        and invoice.is_ours
         and bool(invoice.subscription_id)
-        and invoice.billing_reason in _BILLING_REASONS
         and invoice.collected_minor > 0
         and invoice.period_start is not None
         and is_of_our_mode(is_live=invoice.is_live)
@@ -195,6 +202,6 @@ def paid_period_of(*, payout: Payout, is_taken_back: bool) -> PaidPeriod:
 
 
 def newest_payout(*, user: User) -> Payout | None:
-    """Return the payout of the latest period; where two begin together, that of the later subscription."""
+    """Return the payout of the latest period, as `NEWEST_FIRST` orders them."""
     rows = Payout.objects.filter(user_id=user.pk).select_related("subscription")
-    return rows.order_by("-period_start", "-subscription_id", "-pk").first()
+    return rows.order_by(*NEWEST_FIRST).first()

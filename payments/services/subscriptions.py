@@ -1,9 +1,10 @@
 """Create, change and cancel the one monthly subscription of a user."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 from django.conf import settings
 
@@ -13,6 +14,7 @@ from payments.errors import (
     AmountTooSmall,
     AuthenticationRequired,
     BillingInProgress,
+    BillingRefused,
     CardDeclined,
     CurrencyFixed,
     CurrencyNotSupported,
@@ -86,12 +88,16 @@ def _step(
     *, user: User, customer: Customer, request: SubscriptionRequest, now: datetime
 ) -> SubscriptionState | None:
     """Take the next step towards the request; return None where another step is needed."""
-    live = Subscription.objects.select_related("customer").live().filter(user_id=user.pk).first()
-    if live is None:
+    live = _live_at_stripe(customer=customer, now=now)
+    if not live:
         return _create(user=user, customer=customer, request=request, now=now)
-    customer = live.customer
-    state = _refresh(customer=customer, subscription_id=live.stripe_subscription_id, now=now)
-    if state.status in Subscription.ENDED:
+    state, *others = live
+    for other in others:
+        _cancel_now(user=user, customer=customer, subscription_id=other.subscription_id, now=now)
+    if state.status in Subscription.COLLECTABLE:
+        # A list does not tell what the open payment waits for.
+        state = _refresh(customer=customer, subscription_id=state.subscription_id, now=now)
+    if not _is_live(state):
         return None
     if state.status == Subscription.Status.INCOMPLETE:
         return _pay_or_replace(user=user, customer=customer, state=state, request=request, now=now)
@@ -106,6 +112,30 @@ def _step(
     if changed.status in Subscription.OVERDUE:
         return _collect(customer=customer, state=changed, now=now)
     return changed
+
+
+def _live_at_stripe(*, customer: Customer, now: datetime) -> list[SubscriptionState]:
+    """
+    Store and return the customer's live subscriptions to our product, also those made by staff.
+
+    The one to keep is first: an active one, of these the oldest, as `Subscription.objects.kept_first` orders our rows.
+    """
+    client, requested_at = get_billing_client(), synchronisation.db_now()
+    listed = list(client.live_subscriptions(customer_id=customer.stripe_customer_id))[::-1]
+    states = [
+        synchronisation.store_latest(customer=customer, state=state, requested_at=requested_at, now=now)
+        for state in listed
+    ]
+    ids = {state.subscription_id for state in states}
+    states += [
+        _refresh(customer=customer, subscription_id=row.stripe_subscription_id, now=now)
+        for row in customer.subscriptions.live().exclude(stripe_subscription_id__in=ids)
+    ]
+    return sorted(filter(_is_live, states), key=lambda state: state.status != Subscription.Status.ACTIVE)
+
+
+def _is_live(state: SubscriptionState) -> bool:
+    return state.is_ours and state.status not in Subscription.ENDED
 
 
 def _refresh(*, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:
@@ -139,16 +169,25 @@ def _create(
 def _change(
     *, user: User, customer: Customer, state: SubscriptionState, request: SubscriptionRequest, now: datetime
 ) -> SubscriptionState:
-    same_amount = state.amount_minor == request.amount_minor
-    if same_amount and state.cancels_at_period_end == request.cancels_at_period_end:
+    same_amount = state.is_plain and state.amount_minor == request.amount_minor
+    same_end = state.cancels_at_period_end == request.cancels_at_period_end
+    if same_amount and same_end:
         return state
-    parameters = {
+    if state.is_shared and not same_end:
+        raise BillingRefused(
+            "The subscription bills other products, too, so its end is not ours to change. It can be cancelled "
+            "immediately, which ends our part of it.",
+            reason="shared-subscription",
+        )
+    parameters: dict[str, Any] = {
         "subscription_id": state.subscription_id,
         "item_id": state.item_id,
         "amount_minor": None if same_amount else request.amount_minor,
         "currency": request.currency,
         "cancels_at_period_end": request.cancels_at_period_end,
     }
+    if state.other_item_ids and not same_amount:
+        parameters["other_item_ids"] = list(state.other_item_ids)
     operation = operations.begin(user=user, kind=_Kind.UPDATE_SUBSCRIPTION, parameters=parameters, now=now)
     return operations.change_subscription(operation=operation, customer=customer, now=now)
 
@@ -239,26 +278,34 @@ def _collect(*, customer: Customer, state: SubscriptionState, now: datetime) -> 
 
 def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
     """
-    Cancel the user's subscription, at once or at the end of the current period.
+    Cancel the user's subscription, at once or at the end of the current period; several live ones are all cancelled.
 
     Cancelling at once ends the allowance without a refund; credits stay. Cancelling at the period's end again changes
     nothing; a subscription that has ended cannot be cancelled.
 
     Raises:
         NoSubscription: the user has no live subscription.
+        BillingRefused: it bills other products, too, and can only be cancelled at once.
     """
-    live = Subscription.objects.select_related("customer").live().filter(user_id=user.pk).first()
-    if live is None:
+    before = Subscription.objects.live().filter(user_id=user.pk).kept_first().first()
+    customer = Customer.objects.current().filter(user_id=user.pk).first()
+    live = _live_at_stripe(customer=customer, now=now) if customer else []
+    if customer is not None:
+        for state in live:
+            if immediately or state.status == Subscription.Status.INCOMPLETE:
+                _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
+            else:
+                _cancel_at_period_end(user=user, customer=customer, state=state, now=now)
+    cancelled = live[0].subscription_id if live else before and before.stripe_subscription_id
+    if cancelled is None:
         raise NoSubscription("There is no live subscription.")
-    customer = live.customer
-    state = _refresh(customer=customer, subscription_id=live.stripe_subscription_id, now=now)
-    if state.status not in Subscription.ENDED:
-        if immediately or state.status == Subscription.Status.INCOMPLETE:
-            _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
-        else:
-            request = SubscriptionRequest(state.amount_minor, state.currency, cancels_at_period_end=True)
-            _change(user=user, customer=customer, state=state, request=request, now=now)
-    return Subscription.objects.select_related("customer").get(pk=live.pk)
+    return Subscription.objects.select_related("customer").get(stripe_subscription_id=cancelled)
+
+
+def _cancel_at_period_end(*, user: User, customer: Customer, state: SubscriptionState, now: datetime) -> None:
+    kept = replace(state, is_plain=True)  # Whatever it bills is left as it is.
+    request = SubscriptionRequest(state.amount_minor, state.currency, cancels_at_period_end=True)
+    _change(user=user, customer=customer, state=kept, request=request, now=now)
 
 
 def _cancel_now(*, user: User, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import connection, transaction
 from django.db.models import QuerySet
@@ -54,25 +54,21 @@ def record_sync(*, customer: Customer, requested_at: datetime, received_at: date
 
 
 def store_subscription(
-    *, customer: Customer, state: SubscriptionState, is_stale: bool, now: datetime
-) -> Subscription:
+    *, customer: Customer, state: SubscriptionState, is_stale: bool, now: datetime, is_paid: bool = False
+) -> None:
     """
     Write the state; runs in the caller's transaction, after `record_sync`.
+
+    A subscription without an item of our product is written only where we know it, or where one `is_paid` that was
+    ours: for us it has ended.
 
     Raises:
         StaleSnapshot: the state is stale and differs from the stored one.
     """
-    fields = {
-        "stripe_item_id": state.item_id,
-        "status": state.status,
-        "amount_minor": state.amount_minor,
-        "currency": state.currency,
-        "current_period_start": state.current_period_start,
-        "current_period_end": state.current_period_end,
-        "cancels_at_period_end": state.cancels_at_period_end,
-        "ended_at": state.ended_at,
-    }
     rows = Subscription.objects.filter(stripe_subscription_id=state.subscription_id)
+    if not (state.is_ours or is_paid or rows.exists()):
+        return
+    fields = _fields_of(state) if state.is_ours else _fields_of_lost(state, rows.first(), now=now)
     if is_stale and not rows.filter(**fields).exists():
         raise StaleSnapshot
     if not rows.update(**fields, synced_at=now):
@@ -83,13 +79,33 @@ def store_subscription(
             synced_at=now,
             **fields,
         )
-    stored = rows.select_related("user", "customer").get()
-    payouts.update_allowance(user=stored.user)
-    return stored
+    payouts.update_allowance(user=customer.user)
+
+
+def _fields_of(state: SubscriptionState) -> dict[str, Any]:
+    return {
+        "stripe_item_id": state.item_id,
+        "status": state.status,
+        "amount_minor": state.amount_minor,
+        "currency": state.currency,
+        "current_period_start": state.current_period_start,
+        "current_period_end": state.current_period_end,
+        "cancels_at_period_end": state.cancels_at_period_end,
+        "ended_at": state.ended_at,
+    }
+
+
+def _fields_of_lost(state: SubscriptionState, row: Subscription | None, *, now: datetime) -> dict[str, Any]:
+    """Return the fields of a subscription that has lost our product; a known one keeps what it had until then."""
+    ended = {
+        "status": Subscription.Status.CANCELED,
+        "ended_at": (row and row.ended_at) or state.ended_at or now,
+    }
+    return ended if row is not None else {**_fields_of(state), **ended}
 
 
 def sync_subscription(*, subscription_id: str, now: datetime) -> SubscriptionState | None:
-    """Fetch a subscription, store it and return the stored state; None where its customer is not ours."""
+    """Fetch a subscription, store it and return its state; None where its customer is not ours."""
     requested_at = db_now()
     state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
     customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
@@ -184,11 +200,13 @@ class Snapshot:
             for customer in customers.values()
         ]
         is_stale = any(staleness)
-        # Ended subscriptions first: at most one may be stored as live.
-        for state in sorted(self.subscriptions, key=lambda state: state.status not in Subscription.ENDED):
+        for state in self.subscriptions:
             if state.customer_id in customers:
                 customer = customers[state.customer_id]
-                store_subscription(customer=customer, state=state, is_stale=is_stale, now=now)
+                is_paid = self.invoice is not None and self.invoice.subscription_id == state.subscription_id
+                store_subscription(
+                    customer=customer, state=state, is_stale=is_stale, now=now, is_paid=is_paid
+                )
         if self.invoice is not None:
             payouts.apply_paid_invoice(invoice=self.invoice, now=now)
         if self.returned is not None:
@@ -203,7 +221,8 @@ class Snapshot:
         payout = clawbacks.payout_of(self.returned) if self.returned is not None else None
         if payout is not None:
             stripe_ids.add(payout.subscription.customer.stripe_customer_id)
-        return Customer.objects.filter(stripe_customer_id__in=stripe_ids).order_by("pk")
+        rows = Customer.objects.filter(stripe_customer_id__in=stripe_ids)
+        return rows.select_related("user").order_by("pk")
 
 
 def fetch_and_apply(*, fetch: Callable[[], Snapshot], apply: Callable[[Snapshot], _Result]) -> _Result:
@@ -231,8 +250,8 @@ def fetch_snapshot(*, event_type: str, object_id: str) -> Snapshot:
 
 
 def invoice_snapshot(invoice: InvoiceState) -> Snapshot:
-    """Return an invoice of one of our customers with its subscription and the returned money of its payment."""
-    if not _is_ours(invoice.customer_id):
+    """Return an invoice of ours with its subscription and the returned money of its payment."""
+    if not (invoice.is_ours and _is_ours(invoice.customer_id)):
         return _empty(is_foreign=True)
     client, requested_at = get_billing_client(), db_now()
     subscriptions = (
@@ -267,7 +286,13 @@ def _fetch_invoice(object_id: str) -> Snapshot:
 def _fetch_subscription(object_id: str) -> Snapshot:
     requested_at = db_now()
     state = get_billing_client().retrieve_subscription(subscription_id=object_id)
-    return Snapshot(requested_at=requested_at, received_at=db_now(), subscriptions=(state,))
+    is_known = state.is_ours or Subscription.objects.filter(stripe_subscription_id=object_id).exists()
+    return Snapshot(
+        requested_at=requested_at,
+        received_at=db_now(),
+        is_foreign=not is_known,
+        subscriptions=(state,) if is_known else (),
+    )
 
 
 def _fetch_card(object_id: str) -> Snapshot:

@@ -4,7 +4,7 @@ The interface to Stripe: what the service reads and changes there, and the value
 Money is in minor units, times are aware datetimes in UTC.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -32,8 +32,11 @@ class CustomerState:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionState:
     """
-    A subscription with its one item.
+    A subscription, reduced to the items of our product.
 
+    It is not `is_ours` without such an item, and `is_shared` where it has items of other products, too. `item_id` is
+    the first item of ours, `other_item_ids` are further ones; `amount_minor` is the sum of their prices times
+    quantities. It is not `is_plain` unless one item of ours with quantity 1 is billed.
     `latest_invoice_id` is empty where there is none yet. Of a subscription that is `incomplete`, `past_due` or
     `unpaid`, `payment_client_secret` is set while the payment of its open invoice waits for the card holder, and
     `decline_code` where it was declined; `open_minor` is what that invoice asks for.
@@ -53,17 +56,21 @@ class SubscriptionState:
     payment_client_secret: str
     decline_code: str
     open_minor: int = 0
+    other_item_ids: tuple[str, ...] = ()
+    is_ours: bool = True
+    is_shared: bool = False
+    is_plain: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvoiceState:
     """
-    An invoice of a subscription, reduced to what a payout depends on.
+    An invoice, reduced to its lines of our product and to what a payout depends on.
 
-    `collected_minor` is money that reached Stripe: amount paid, less what was paid
-    off Stripe, from a credit balance, or by credit notes, and without `tax_minor`,
-    which was collected with it. The period is that of the non-proration line; None
-    where the invoice has no such line.
+    It is not `is_ours` without such a line. Money that reached Stripe (amount paid, less what was paid off Stripe, from
+    a credit balance, or by credit notes) is divided among the lines in proportion to their amounts: `collected_minor`
+    is our lines' part without tax, `tax_minor` the tax on it, and `other_minor` what other lines brought. The period is
+    that of our latest line that is no proration, else of our latest proration; None where there is neither.
     """
 
     invoice_id: str
@@ -79,6 +86,8 @@ class InvoiceState:
     paid_at: datetime | None
     is_live: bool
     tax_minor: int = 0
+    other_minor: int = 0
+    is_ours: bool = True
     # What its payer calls it.
     number: str = ""
 
@@ -182,7 +191,11 @@ class BillingClient(Protocol):
         """Have receipts sent to this address, or with an empty one forget it."""
 
     def invoices(self, *, customer_id: str, limit: int, after: str) -> InvoicePage:
-        """Read invoices of a customer, newest first, that are older than the one named; drafts are left out."""
+        """
+        Read invoices of a customer for our product, newest first, that are older than the one named.
+
+        Drafts are left out, so a page may have fewer than `limit`.
+        """
 
     def has_payment_method(self, *, customer_id: str) -> bool:
         """Return whether the customer has something to pay with, after making the newest card the default."""
@@ -201,11 +214,20 @@ class BillingClient(Protocol):
         currency: str,
         cancels_at_period_end: bool,
         key: str,
+        other_item_ids: Sequence[str] = (),
     ) -> SubscriptionState:
-        """Change the amount from the next period on (None keeps it) and whether it ends with this one."""
+        """
+        Change the amount from the next period on (None keeps it) and whether it ends with this one.
+
+        A changed amount is that of one item with quantity 1; `other_item_ids` are removed.
+        """
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
-        """End the subscription at once, without refund or final invoice. Cancelling twice gives the same answer."""
+        """
+        End the subscription at once, without refund or final invoice. Cancelling twice gives the same answer.
+
+        One that bills other products, too, goes on without our items.
+        """
 
     def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
         """
@@ -219,7 +241,7 @@ class BillingClient(Protocol):
         """Read a subscription."""
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
-        """Read all subscriptions of a customer, ended ones too, newest first."""
+        """Read all subscriptions of a customer to our product, ended ones too, newest first."""
 
     def pay_invoice(self, *, invoice_id: str) -> None:
         """Try to collect an invoice, also one that is still a draft; a decline shows in its subscription's state."""
@@ -239,8 +261,8 @@ class BillingClient(Protocol):
     def customers(self) -> Iterator[CustomerState]:
         """Read every customer of the account that is not deleted, page by page, also those of other systems."""
 
-    def live_subscriptions(self) -> Iterator[SubscriptionState]:
-        """Read every subscription of the account that has not ended, page by page, also those of other systems."""
+    def live_subscriptions(self, *, customer_id: str = "") -> Iterator[SubscriptionState]:
+        """Read every subscription to our product that has not ended, of one customer or of all, newest first."""
 
     def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:
         """Read the payment intents of every refund and dispute begun since then, page by page; some more than once."""

@@ -80,16 +80,16 @@ class Lookups:
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         with translated_errors():
-            return [objects.subscription_state(row) for row in self._subscriptions_of(customer_id)]
+            return [self._state_of(row) for row in self._subscriptions_of(customer_id)]
 
     def retrieve_invoice(self, *, invoice_id: str) -> InvoiceState:
         with translated_errors():
-            return objects.invoice_state(self._v1.invoices.retrieve(invoice_id, {"expand": _PAYMENTS}))
+            return self._invoice_state(self._v1.invoices.retrieve(invoice_id, {"expand": _PAYMENTS}))
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
         query = {"status": "paid", **_created_since(since), "expand": ["data.payments"]}
         with translated_errors():
-            yield from map(objects.invoice_state, self._v1.invoices.list(query).auto_paging_iter())
+            yield from map(self._invoice_state, self._v1.invoices.list(query).auto_paging_iter())
             # Stripe lists invoices by their creation alone; one may be paid on its page months later.
             events = self._v1.events.list({"types": ["invoice.paid"], **_created_since(since)})
             for event in events.auto_paging_iter():
@@ -104,7 +104,8 @@ class Lookups:
         query = {"customer": customer_id, "limit": limit, **({"starting_after": after} if after else {})}
         with translated_errors():
             page = self._v1.invoices.list(query)
-        summaries = tuple(objects.invoice_summary(row) for row in page.data if row.status != "draft")
+            ours = [row for row in page.data if row.status != "draft" and self._has_our_product(row)]
+        summaries = tuple(map(objects.invoice_summary, ours))
         # A draft may be the last row of Stripe's page.
         last_id = page.data[-1].id if page.data else ""
         return InvoicePage(invoices=summaries, has_more=bool(page.has_more), last_id=last_id)
@@ -119,13 +120,14 @@ class Lookups:
         with translated_errors():
             yield from map(objects.customer_state, self._v1.customers.list(PAGE).auto_paging_iter())
 
-    def live_subscriptions(self) -> Iterator[SubscriptionState]:
+    def live_subscriptions(self, *, customer_id: str = "") -> Iterator[SubscriptionState]:
+        query = {**PAGE, **({"customer": customer_id} if customer_id else {})}
         with translated_errors():
             # Without a status Stripe leaves out only the cancelled ones.
-            rows = self._v1.subscriptions.list(PAGE).auto_paging_iter()
-            yield from (
-                objects.subscription_state(row) for row in rows if row.status not in Subscription.ENDED
-            )
+            for row in self._v1.subscriptions.list(query).auto_paging_iter():
+                state = self._state_of(row)
+                if state.is_ours and state.status not in Subscription.ENDED:
+                    yield state
 
     def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:
         with translated_errors():
@@ -187,29 +189,56 @@ class Lookups:
         )
 
     def _subscriptions_of(self, customer_id: str) -> Iterator[Any]:
+        """Yield a customer's subscriptions to our product, newest first."""
         rows = self._v1.subscriptions.list({**PAGE, "customer": customer_id, "status": "all"})
-        yield from rows.auto_paging_iter()
+        for row in rows.auto_paging_iter():
+            if self._state_of(row).is_ours:
+                yield row
+
+    def _lines_of(self, invoice: Any) -> list[Any]:
+        """Return every line; Stripe embeds only the first ten."""
+        if not invoice.lines.has_more:
+            return list(invoice.lines.data)
+        return list(self._v1.invoices.line_items.list(invoice.id, PAGE).auto_paging_iter())
+
+    def _invoice_state(self, invoice: Any) -> InvoiceState:
+        lines = self._lines_of(invoice)
+        return objects.invoice_state(invoice, lines=lines, product_id=self._product_id)
+
+    def _has_our_product(self, invoice: Any) -> bool:
+        return any(objects.product_of(line) == self._product_id for line in self._lines_of(invoice))
+
+    def _items_of(self, subscription: Any) -> list[Any]:
+        """Return every item; Stripe embeds only the first ones."""
+        items = subscription["items"]
+        if not items.has_more:
+            return list(items.data)
+        query = {**PAGE, "subscription": subscription.id}
+        return list(self._v1.subscription_items.list(query).auto_paging_iter())
+
+    def _state_of(self, subscription: Any, **payment: Any) -> SubscriptionState:
+        return objects.subscription_state(
+            subscription, items=self._items_of(subscription), product_id=self._product_id, **payment
+        )
 
     def _subscription(self, subscription_id: str) -> SubscriptionState:
         subscription = self._v1.subscriptions.retrieve(subscription_id, {"expand": _LATEST_PAYMENTS})
         invoice = subscription.latest_invoice
         if subscription.status not in Subscription.COLLECTABLE or isinstance(invoice, str | None):
-            return objects.subscription_state(subscription)
+            return self._state_of(subscription)
         if invoice.status not in COLLECTABLE:
-            return objects.subscription_state(subscription)
+            return self._state_of(subscription)
         due = int(invoice.amount_remaining)
         intent_id = objects.payment_intent_of_invoice(invoice)
         if not intent_id:
-            return objects.subscription_state(subscription, open_minor=due)
+            return self._state_of(subscription, open_minor=due)
         intent = self._v1.payment_intents.retrieve(intent_id)
         failure = intent.last_payment_error
         code = (getattr(failure, "decline_code", None) or failure.code) if failure else "generic_decline"
         # A bank may also decline what it wants confirmed; the wallet confirms the same payment then.
         if intent.status == "requires_action" or code == "authentication_required":
-            return objects.subscription_state(
-                subscription, client_secret=str(intent.client_secret), open_minor=due
-            )
-        return objects.subscription_state(subscription, decline_code=str(code), open_minor=due)
+            return self._state_of(subscription, client_secret=str(intent.client_secret), open_minor=due)
+        return self._state_of(subscription, decline_code=str(code), open_minor=due)
 
 
 def is_deleted(row: Any) -> bool:

@@ -1,5 +1,6 @@
 """From Stripe's objects to our values. Fields live where API version 2026-10-28 keeps them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,16 +26,28 @@ def customer_state(customer: Any) -> CustomerState:
 
 
 def subscription_state(
-    subscription: Any, *, client_secret: str = "", decline_code: str = "", open_minor: int = 0
+    subscription: Any,
+    *,
+    items: Sequence[Any],
+    product_id: str,
+    client_secret: str = "",
+    decline_code: str = "",
+    open_minor: int = 0,
 ) -> SubscriptionState:
-    item = subscription["items"].data[0]
+    """Read a subscription with all of its `items`; those of other products only tell its period, where none is ours."""
+    ours = [item for item in items if id_of(item.price.product) == product_id]
+    item = (ours or items)[0]
     return SubscriptionState(
         subscription_id=subscription.id,
         customer_id=id_of(subscription.customer),
-        item_id=item.id,
+        item_id=ours[0].id if ours else "",
+        other_item_ids=tuple(item.id for item in ours[1:]),
+        is_ours=bool(ours),
+        is_shared=len(ours) < len(items),
+        is_plain=len(ours) == 1 and _quantity(ours[0]) == 1,
         status=subscription.status,
-        # Tiered and metered prices, which other systems on the same account may sell, have no amount.
-        amount_minor=int(item.price.unit_amount or 0),
+        # Tiered and metered prices, which nobody but staff at the dashboard makes, have no amount.
+        amount_minor=sum(int(item.price.unit_amount or 0) * _quantity(item) for item in ours),
         currency=subscription.currency,
         current_period_start=_time(item.current_period_start),
         current_period_end=_time(item.current_period_end),
@@ -47,6 +60,12 @@ def subscription_state(
     )
 
 
+def _quantity(item: Any) -> int:
+    """Return an item's quantity; metered ones have none."""
+    quantity = getattr(item, "quantity", None)
+    return 1 if quantity is None else int(quantity)
+
+
 def _ends_with_period(subscription: Any, item: Any) -> bool:
     """Return whether no further period is billed: Stripe's portal sets a date instead of the flag."""
     ends_at = getattr(subscription, "cancel_at", None)
@@ -55,20 +74,25 @@ def _ends_with_period(subscription: Any, item: Any) -> bool:
     )
 
 
-def invoice_state(invoice: Any) -> InvoiceState:
-    period = _period_of(invoice)
+def invoice_state(invoice: Any, *, lines: Sequence[Any], product_id: str) -> InvoiceState:
+    """Read an invoice with all of its `lines`."""
+    ours = [line for line in lines if product_of(line) == product_id]
+    period = _period_of(ours)
     collected = max(0, invoice.amount_paid - (getattr(invoice, "amount_paid_off_stripe", None) or 0))
+    part = _part_of(collected, ours=sum(map(_charged, ours)), all_lines=sum(map(_charged, lines)))
     # Where a balance paid a part, the rest has its share of the tax.
-    tax = collected * _tax_of(invoice) // invoice.total if invoice.total > 0 else 0
+    tax = part * _tax_of(invoice) // invoice.total if invoice.total > 0 else 0
     return InvoiceState(
         invoice_id=invoice.id,
         customer_id=id_of(invoice.customer),
         subscription_id=_subscription_of(invoice),
+        is_ours=bool(ours),
         status=invoice.status or "",
         billing_reason=invoice.billing_reason or "",
         currency=invoice.currency,
-        collected_minor=collected - tax,
+        collected_minor=part - tax,
         tax_minor=tax,
+        other_minor=collected - part,
         period_start=_time_or_none(period.start) if period else None,
         period_end=_time_or_none(period.end) if period else None,
         payment_intent_id=payment_intent_of_invoice(invoice),
@@ -139,14 +163,34 @@ def _subscription_of(invoice: Any) -> str:
     return id_of(parent.subscription_details.subscription)
 
 
-def _period_of(invoice: Any) -> Any:
-    """Return the period of the latest line that bills a subscription item and is no proration."""
+def product_of(line: Any) -> str:
+    """Return the product that an invoice's line bills; empty for a line of an amount alone."""
+    pricing = getattr(line, "pricing", None)
+    details = getattr(pricing, "price_details", None) if pricing else None
+    return id_of(details.product) if details else ""
+
+
+def _charged(line: Any) -> int:
+    """Return the line's amount less its discounts."""
+    discounts = getattr(line, "discount_amounts", None) or []
+    return int(line.amount) - sum(int(discount.amount) for discount in discounts)
+
+
+def _part_of(collected: int, *, ours: int, all_lines: int) -> int:
+    """Return the part of the collected money that our lines brought: all of it where other lines bring nothing."""
+    if ours <= 0:
+        return 0
+    return collected if ours >= all_lines else collected * ours // all_lines
+
+
+def _period_of(lines: Sequence[Any]) -> Any:
+    """Return the period of the latest line that bills a subscription item, preferably of one that is no proration."""
     periods = []
-    for line in invoice.lines.data:
+    for line in lines:
         details = getattr(getattr(line, "parent", None), "subscription_item_details", None)
-        if details is not None and not details.proration:
-            periods.append(line.period)
-    return max(periods, key=lambda period: int(period.end), default=None)
+        if details is not None and line.period.start < line.period.end:
+            periods.append((not details.proration, int(line.period.end), int(line.period.start), line.period))
+    return max(periods, key=lambda found: found[:3], default=(None,))[-1]
 
 
 def _time(timestamp: int) -> datetime:

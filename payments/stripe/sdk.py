@@ -1,6 +1,6 @@
 """Stripe through its own SDK, with our timeouts, retries and idempotency keys."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -158,6 +158,7 @@ class StripeBillingClient(Cards):
         currency: str,
         cancels_at_period_end: bool,
         key: str,
+        other_item_ids: Sequence[str] = (),
     ) -> SubscriptionState:
         parameters: dict[str, Any] = {"proration_behavior": "none"}
         if not cancels_at_period_end and self._has_end_of_its_own(subscription_id):
@@ -166,14 +167,14 @@ class StripeBillingClient(Cards):
             parameters["cancel_at_period_end"] = cancels_at_period_end
         if amount_minor is not None:
             # Without the item's id Stripe would add a second item, and bill both.
-            parameters["items"] = [{"id": item_id, "price_data": self._price(amount_minor, currency)}]
+            item = {"id": item_id, "price_data": self._price(amount_minor, currency), "quantity": 1}
+            parameters["items"] = [item, *({"id": other, "deleted": True} for other in other_item_ids)]
 
         def find() -> str | None:
             state = self._subscription(subscription_id)
             is_updated = (
-                amount_minor in {None, state.amount_minor}
-                and state.cancels_at_period_end == cancels_at_period_end
-            )
+                amount_minor is None or (state.is_plain and amount_minor == state.amount_minor)
+            ) and state.cancels_at_period_end == cancels_at_period_end
             return subscription_id if is_updated else None
 
         def send(options: dict[str, str]) -> str:
@@ -191,8 +192,10 @@ class StripeBillingClient(Cards):
         # Stripe takes no idempotency key here and needs none: what is cancelled stays so.
         with translated_errors():
             state = self._subscription(subscription_id)
-            if state.status in Subscription.ENDED:
+            if state.status in Subscription.ENDED or not state.is_ours:
                 return state
+            if state.is_shared:
+                return self._leave(state)
             try:
                 self._v1.subscriptions.cancel(subscription_id, {"prorate": False, "invoice_now": False})
             except stripe.InvalidRequestError:
@@ -202,6 +205,13 @@ class StripeBillingClient(Cards):
                     raise
                 return state
             return self._subscription(subscription_id)
+
+    def _leave(self, state: SubscriptionState) -> SubscriptionState:
+        """Take our items out of a subscription that bills other products, too."""
+        removed = [{"id": item_id, "deleted": True} for item_id in (state.item_id, *state.other_item_ids)]
+        parameters = {"items": removed, "proration_behavior": "none"}
+        self._v1.subscriptions.update(state.subscription_id, parameters)
+        return self._subscription(state.subscription_id)
 
     def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
         parameters = {

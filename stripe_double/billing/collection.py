@@ -53,7 +53,7 @@ def count_attempt(invoice: Resource, *, scheduled: bool = False) -> bool:
 def apply_payment_status(account: Account, invoice: Resource, status: str, *, counted: bool = False) -> None:
     """Update the invoice and its subscription for this status of the payment intent."""
     if status == "succeeded":
-        mark_payment_paid(account, invoice, invoice["amount_due"])
+        mark_payment_paid(account, invoice, invoice["amount_remaining"])
         invoice["amount_paid"] = invoice["amount_due"]
         mark_paid(account, invoice)
     else:
@@ -65,7 +65,8 @@ def mark_paid(account: Account, invoice: Resource, *, off_stripe: int = 0) -> No
     charged = invoice["amount_paid"] > 0
     if off_stripe:
         cancel_payment(account, invoice, "void_invoice")
-        invoice["amount_paid_off_stripe"] = invoice["amount_paid"] = off_stripe
+        invoice["amount_paid_off_stripe"] = off_stripe
+        invoice["amount_paid"] += off_stripe
     invoice.update(status="paid", amount_remaining=0, auto_advance=False, next_payment_attempt=None)
     invoice["status_transitions"]["paid_at"] = account.now
     emit(account, "invoice.paid", invoice)

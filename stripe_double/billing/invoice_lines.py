@@ -32,11 +32,19 @@ def proration_lines(now: int, subscription: Resource, before: list[Resource]) ->
     return credited + charged
 
 
-def invoice_item_line(account: Account, amount: int, currency: str) -> Resource:
-    """Return the line of an item outside of subscriptions."""
+def invoice_item_line(
+    account: Account, amount: int, currency: str, *, product: str | None = None
+) -> Resource:
+    """Return the line of an item outside of subscriptions, of an amount alone or of a product."""
     parent = {"invoice_item": new_id("ii"), "proration": False, "proration_details": {"credited_items": None}}
+    pricing = {
+        "price_details": {"price": new_id("price"), "product": product},
+        "type": "price_details",
+        "unit_amount_decimal": str(amount),
+    }
     return {
         **_new_line(amount, currency, "Invoice item", (account.now, account.now)),
+        "pricing": pricing if product else None,
         "parent": {
             "invoice_item_details": {**parent, "subscription": None},
             "subscription_item_details": None,

@@ -2,18 +2,19 @@
 
 from typing import Any
 
-from stripe_double.account import Account, find, find_customer_card
+from stripe_double.account import Account, find, find_customer_card, find_param
 from stripe_double.billing.collection import (
     collect_invoice,
     mark_paid,
     payment_method_for,
     void_and_update_subscription,
 )
-from stripe_double.billing.invoicing import finalize_invoice
+from stripe_double.billing.invoicing import finalize_invoice, new_draft
 from stripe_double.billing.payments import payment_intent_of
+from stripe_double.billing.renewals import next_lines, renews_at
 from stripe_double.errors import InvalidRequest, RecordedCardError
-from stripe_double.parameters import Boolean, Enum, String, takes
-from stripe_double.routing import Route, list_route, retrieve_route
+from stripe_double.parameters import CURSORS, Boolean, Enum, String, takes
+from stripe_double.routing import Route, list_route, paginate, retrieve_route
 from stripe_double.store import Resource, public
 
 _PATH = "/v1/invoices"
@@ -51,6 +52,31 @@ def void(account: Account, _params: dict[str, Any], identifier: str) -> Resource
     return invoice
 
 
+def preview(account: Account, params: dict[str, Any]) -> Resource:
+    """Return the next invoice of a subscription as it would be; nothing is stored."""
+    subscription = find_param(account, "subscription", params["subscription"], "subscription")
+    renewal = renews_at(subscription)
+    if renewal is None or subscription["cancel_at"] == renewal:
+        message = f"No upcoming invoices for customer: {subscription['customer']}"
+        raise InvalidRequest(message, code="invoice_upcoming_none", status=404)
+    lines, period = next_lines(account, subscription)
+    return new_draft(
+        account,
+        account.store.get("customer", subscription["customer"]) or {},
+        reason="upcoming",
+        lines=lines,
+        currency=subscription["currency"],
+        period=period,
+        subscription=subscription,
+    )
+
+
+def lines(account: Account, params: dict[str, Any], identifier: str) -> Resource:
+    """Return a page of an invoice's lines, in their order."""
+    invoice = find(account, "invoice", identifier)
+    return paginate(invoice["lines"]["data"][::-1], params, f"{_PATH}/{identifier}/lines")
+
+
 def _bills(invoice: Resource, subscription: str) -> bool:
     details = (invoice["parent"] or {}).get("subscription_details") or {}
     return bool(details.get("subscription") == subscription)
@@ -74,6 +100,8 @@ ROUTES = (
         status=Enum(("draft", "open", "paid", "uncollectible", "void")),
         subscription=String(),
     ),
+    Route("POST", f"{_PATH}/create_preview", preview, takes("subscription", subscription=String())),
+    Route("GET", f"{_PATH}/{{id}}/lines", lines, takes(**CURSORS)),
     retrieve_route(_PATH, "invoice"),
     Route("POST", f"{_PATH}/{{id}}/pay", pay, _PAY),
     Route("POST", f"{_PATH}/{{id}}/void", void, takes()),

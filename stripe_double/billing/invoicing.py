@@ -1,6 +1,7 @@
 """The states of an invoice: draft, finalized, void."""
 
 from stripe_double.account import Account, find_param
+from stripe_double.billing.discounts import discount_lines, forget_used_discounts, total_discounts
 from stripe_double.billing.invoice_lines import Period
 from stripe_double.billing.payments import cancel_payment, create_payment
 from stripe_double.billing.taxes import add_taxes
@@ -41,6 +42,35 @@ def create_invoice(
     auto_advance: bool = True,
 ) -> Resource:
     """Create a draft."""
+    invoice = new_draft(
+        account,
+        customer,
+        reason=reason,
+        lines=lines,
+        currency=currency,
+        period=period,
+        subscription=subscription,
+        auto_advance=auto_advance,
+    )
+    if subscription is not None:
+        subscription["latest_invoice"] = invoice["id"]
+        forget_used_discounts(account, subscription)
+    emit(account, "invoice.created", account.add(invoice))
+    return invoice
+
+
+def new_draft(
+    account: Account,
+    customer: Resource,
+    *,
+    reason: str,
+    lines: list[Resource],
+    currency: str,
+    period: Period,
+    subscription: Resource | None = None,
+    auto_advance: bool = True,
+) -> Resource:
+    """Return a draft that is not stored, as a preview shows it."""
     invoice = _new_invoice(account.now, customer, currency, reason, period)
     invoice["test_clock"] = customer["test_clock"]
     identifier = invoice["id"]
@@ -56,17 +86,19 @@ def create_invoice(
             },
             "type": "subscription_details",
         }
-        subscription["latest_invoice"] = identifier
-    total = sum(line["amount"] for line in lines)
-    totals = ("subtotal", "subtotal_excluding_tax", "total", "total_excluding_tax")
-    invoice.update(dict.fromkeys(totals, total))
+        discount_lines(account, subscription, lines)
+        invoice["discounts"] = list(subscription["discounts"])
+        invoice["total_discount_amounts"] = total_discounts(lines)
+    subtotal = sum(line["amount"] for line in lines)
+    total = subtotal - sum(part["amount"] for part in invoice["total_discount_amounts"])
+    invoice.update(dict.fromkeys(("subtotal", "subtotal_excluding_tax"), subtotal))
+    invoice.update(dict.fromkeys(("total", "total_excluding_tax"), total))
     invoice.update(auto_advance=auto_advance, starting_balance=customer["balance"])
     invoice["amount_due"] = invoice["amount_remaining"] = max(0, total + customer["balance"])
     if auto_advance and reason != "subscription_create":
         invoice["automatically_finalizes_at"] = account.now + _DRAFT_SECONDS
     if subscription is not None and subscription["automatic_tax"]["enabled"]:
         add_taxes(invoice, subscription["items"]["data"])
-    emit(account, "invoice.created", account.add(invoice))
     return invoice
 
 
@@ -113,6 +145,13 @@ def void_invoice(account: Account, invoice: Resource) -> None:
     invoice["status_transitions"]["voided_at"] = account.now
     cancel_payment(account, invoice, "void_invoice")
     emit(account, "invoice.voided", invoice)
+
+
+def write_off(account: Account, invoice: Resource) -> None:
+    """Mark an open invoice as uncollectible."""
+    invoice.update(status="uncollectible", auto_advance=False, next_payment_attempt=None)
+    invoice["status_transitions"]["marked_uncollectible_at"] = account.now
+    emit(account, "invoice.marked_uncollectible", invoice)
 
 
 def _apply_balance(invoice: Resource, customer: Resource) -> None:

@@ -1,6 +1,7 @@
 """The payment of an invoice: its invoice payment and payment intent."""
 
 from stripe_double.account import Account
+from stripe_double.errors import InvalidRequest
 from stripe_double.events import emit
 from stripe_double.resources.cards import card_of, decline_error, next_action, requires_authentication
 from stripe_double.resources.charges import record_charge
@@ -18,25 +19,41 @@ _NULL = (
 
 def create_payment(account: Account, invoice: Resource) -> None:
     """Create the payment of an invoice, which requires a payment method."""
-    intent = account.add(_new_payment_intent(account, invoice))
-    emit(account, "payment_intent.created", intent)
-    payment = account.add(
-        {
-            "object": "invoice_payment",
-            "id": new_id("inpay"),
-            "amount_paid": None,
-            "amount_requested": invoice["amount_due"],
-            "created": account.now,
-            "currency": invoice["currency"],
-            "invoice": invoice["id"],
-            "is_default": True,
-            "livemode": False,
-            "payment": {"payment_intent": intent["id"], "type": "payment_intent"},
-            "status": "open",
-            "status_transitions": {"canceled_at": None, "paid_at": None},
-        }
-    )
+    _, payment = _new_payment(account, invoice, invoice["amount_due"], is_default=True)
     invoice["_payment"] = payment["id"]
+
+
+def pay_part(account: Account, invoice: Resource, method: Resource, amount: int) -> None:
+    """Collect a part of an open invoice by a payment of its own; the default payment collects the rest."""
+    intent, payment = _new_payment(account, invoice, amount, is_default=False)
+    if attempt_payment(account, intent, method, off_session=True) != "succeeded":
+        raise InvalidRequest("The card was declined.", code="card_declined")
+    _mark_paid(account, payment, amount)
+    invoice["amount_paid"] += amount
+    invoice["amount_remaining"] -= amount
+    change_amount(account, invoice, invoice["amount_remaining"])
+
+
+def _new_payment(
+    account: Account, invoice: Resource, amount: int, *, is_default: bool
+) -> tuple[Resource, Resource]:
+    intent = account.add(_new_payment_intent(account, invoice, amount))
+    emit(account, "payment_intent.created", intent)
+    payment: Resource = {
+        "object": "invoice_payment",
+        "id": new_id("inpay"),
+        "amount_paid": None,
+        "amount_requested": amount,
+        "created": account.now,
+        "currency": invoice["currency"],
+        "invoice": invoice["id"],
+        "is_default": is_default,
+        "livemode": False,
+        "payment": {"payment_intent": intent["id"], "type": "payment_intent"},
+        "status": "open",
+        "status_transitions": {"canceled_at": None, "paid_at": None},
+    }
+    return intent, account.add(payment)
 
 
 def invoice_of(account: Account, intent: Resource) -> Resource | None:
@@ -61,9 +78,13 @@ def mark_payment_paid(account: Account, invoice: Resource, amount: int) -> None:
     """Mark the payment of the invoice as paid."""
     payment = _payment_of(account, invoice)
     if payment is not None:
-        payment.update(status="paid", amount_paid=amount)
-        payment["status_transitions"]["paid_at"] = account.now
-        emit(account, "invoice_payment.paid", payment)
+        _mark_paid(account, payment, amount)
+
+
+def _mark_paid(account: Account, payment: Resource, amount: int) -> None:
+    payment.update(status="paid", amount_paid=amount)
+    payment["status_transitions"]["paid_at"] = account.now
+    emit(account, "invoice_payment.paid", payment)
 
 
 def cancel_payment(account: Account, invoice: Resource, reason: str) -> None:
@@ -138,14 +159,14 @@ def _payment_of(account: Account, invoice: Resource) -> Resource | None:
     return account.store.get("invoice_payment", invoice.get("_payment", ""))
 
 
-def _new_payment_intent(account: Account, invoice: Resource) -> Resource:
+def _new_payment_intent(account: Account, invoice: Resource, amount: int) -> Resource:
     identifier = new_id("pi")
     first = invoice["billing_reason"] == "subscription_create"
     return {
         "object": "payment_intent",
         "id": identifier,
         **dict.fromkeys(_NULL),
-        "amount": invoice["amount_due"],
+        "amount": amount,
         "amount_capturable": 0,
         "amount_received": 0,
         "capture_method": "automatic",

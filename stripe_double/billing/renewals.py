@@ -1,11 +1,12 @@
 """The periods of a subscription and their renewals."""
 
 import calendar
+import copy
 from datetime import UTC, datetime, timedelta
 
 from stripe_double.account import Account
 from stripe_double.billing.collection import cancel_subscription
-from stripe_double.billing.invoice_lines import period_lines, period_of
+from stripe_double.billing.invoice_lines import Period, period_lines, period_of
 from stripe_double.billing.invoicing import create_invoice
 from stripe_double.events import emit_changes
 from stripe_double.store import Resource
@@ -28,21 +29,26 @@ def period_start(anchor: int, interval: str, interval_count: int, number: int) -
 
 
 def renews_at(subscription: Resource) -> int | None:
-    """Return when the current period ends; None for a subscription that is not renewed."""
+    """Return when the current period or the subscription ends; None for one that is not renewed."""
     if subscription["status"] not in _RENEWED_STATUSES:
         return None
-    return int(subscription["items"]["data"][0]["current_period_end"])
+    end = int(subscription["items"]["data"][0]["current_period_end"])
+    return min(end, subscription["cancel_at"] or end)
 
 
 def renew(account: Account, subscription: Resource) -> None:
     """Start and invoice the next period, or end a subscription that is canceled at period end."""
     period = period_of(subscription["items"]["data"][0])
-    if subscription["cancel_at"] is not None:
+    if subscription["cancel_at"] is not None and subscription["cancel_at"] <= account.now:
         reason = "cancellation_requested"
-        cancel_subscription(account, subscription["id"], reason=reason, ended_at=period[1])
+        ended_at = subscription["cancel_at"]
+        cancel_subscription(account, subscription["id"], reason=reason, ended_at=ended_at)
         return
     with emit_changes(account, "customer.subscription.updated", subscription):
-        _begin_next_period(subscription)
+        pause = subscription["pause_collection"]
+        if pause and pause["resumes_at"] and pause["resumes_at"] <= account.now:
+            subscription["pause_collection"] = pause = None
+        begin_next_period(subscription)
         lines = [*subscription["_pending"], *period_lines(account, subscription)]
         subscription["_pending"] = []
         create_invoice(
@@ -53,17 +59,26 @@ def renew(account: Account, subscription: Resource) -> None:
             currency=subscription["currency"],
             period=period,
             subscription=subscription,
-            auto_advance=subscription["status"] != "unpaid",
+            auto_advance=subscription["status"] != "unpaid"
+            and not (pause and pause["behavior"] == "keep_as_draft"),
         )
+
+
+def next_lines(account: Account, subscription: Resource) -> tuple[list[Resource], Period]:
+    """Return the lines that the next invoice will have, and the period that ends then."""
+    later = copy.deepcopy(subscription)
+    period = period_of(later["items"]["data"][0])
+    begin_next_period(later)
+    return [*later["_pending"], *period_lines(account, later)], period
 
 
 def reset_anchor(account: Account, subscription: Resource) -> None:
     """Start a new period now and move the anchor here."""
     subscription.update(billing_cycle_anchor=account.now, _period=-1)
-    _begin_next_period(subscription)
+    begin_next_period(subscription)
 
 
-def _begin_next_period(subscription: Resource) -> None:
+def begin_next_period(subscription: Resource) -> None:
     subscription["_period"] += 1
     items, anchor = subscription["items"]["data"], subscription["billing_cycle_anchor"]
     recurring, number = items[0]["price"]["recurring"], subscription["_period"]

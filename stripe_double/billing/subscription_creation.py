@@ -4,6 +4,7 @@ from typing import Any
 
 from stripe_double.account import Account
 from stripe_double.billing.collection import ENDED_STATUSES, collect_invoice, default_payment_method
+from stripe_double.billing.discounts import apply_discounts
 from stripe_double.billing.invoice_lines import period_lines
 from stripe_double.billing.invoicing import create_invoice, finalize_invoice
 from stripe_double.billing.payments import payment_intent_of
@@ -33,6 +34,7 @@ def create_subscription(account: Account, customer: Resource, params: dict[str, 
     behavior = params.get("payment_behavior", "allow_incomplete")
     if behavior != "default_incomplete":
         _require_payment_method(account, customer, subscription)
+    apply_discounts(account, subscription, params.get("discounts", []))
     emit(account, "customer.subscription.created", account.add(subscription))
     with emit_changes(account, "customer.updated", customer):
         customer["currency"] = subscription["currency"]

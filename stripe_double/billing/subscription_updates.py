@@ -4,6 +4,7 @@ from typing import Any
 
 from stripe_double.account import Account, find_customer_card
 from stripe_double.billing.collection import collect_invoice
+from stripe_double.billing.discounts import apply_discounts
 from stripe_double.billing.invoice_lines import period_lines, proration_lines
 from stripe_double.billing.invoicing import create_invoice, finalize_invoice
 from stripe_double.billing.renewals import reset_anchor
@@ -36,6 +37,12 @@ def update_subscription(account: Account, subscription: Resource, params: dict[s
         if params.get("automatic_tax", {}).get("enabled"):
             require_location(account.store.get("customer", subscription["customer"]) or {})
         subscription["automatic_tax"] |= params.get("automatic_tax", {})
+        if "discounts" in params:
+            apply_discounts(account, subscription, params["discounts"])
+        if "pause_collection" in params:
+            pause = params["pause_collection"]
+            subscription["pause_collection"] = pause and {"resumes_at": None, **pause}
+        _require_unmanaged(subscription, params)
         if "cancel_at" in params:
             _cancel_at(account, subscription, params)
         if "cancel_at_period_end" in params:
@@ -47,14 +54,24 @@ def update_subscription(account: Account, subscription: Resource, params: dict[s
 
 
 def _cancel_at(account: Account, subscription: Resource, params: dict[str, Any]) -> None:
-    """Set or unset `cancel_at`, as Stripe's portal does; only the end of the period is supported."""
+    """Set or unset `cancel_at`, as Stripe's portal does; nothing is prorated."""
     if "cancel_at_period_end" in params:
         raise InvalidRequest("You may only specify one of these parameters: cancel_at, cancel_at_period_end.")
     cancel_at = params["cancel_at"]
-    if cancel_at not in (None, subscription["items"]["data"][0]["current_period_end"]):
-        raise InvalidRequest("This double supports only the end of the current period.", param="cancel_at")
+    if cancel_at is not None and cancel_at <= account.now:
+        raise InvalidRequest(
+            "The subscription's `cancel_at` timestamp must be in the future.", param="cancel_at"
+        )
     _cancel_at_period_end(account, subscription, cancel=cancel_at is not None)
-    subscription["cancel_at_period_end"] = False
+    subscription.update(cancel_at_period_end=False, cancel_at=cancel_at)
+
+
+def _require_unmanaged(subscription: Resource, params: dict[str, Any]) -> None:
+    if subscription["schedule"] and {"cancel_at", "cancel_at_period_end"} & params.keys():
+        raise InvalidRequest(
+            f"The subscription is managed by the subscription schedule `{subscription['schedule']}`, and updating any "
+            "cancelation behavior directly is not allowed. Please update the schedule instead."
+        )
 
 
 def _cancel_at_period_end(account: Account, subscription: Resource, *, cancel: bool) -> None:

@@ -8,6 +8,7 @@ from stripe_double.billing.subscription_creation import create_subscription
 from stripe_double.billing.subscription_updates import update_subscription
 from stripe_double.errors import InvalidRequest, ResourceMissing
 from stripe_double.parameters import (
+    CURSORS,
     PAGE,
     Array,
     Boolean,
@@ -17,6 +18,7 @@ from stripe_double.parameters import (
     Metadata,
     Parameter,
     String,
+    ValueOrHash,
     takes,
 )
 from stripe_double.resources.prices import PRICE_DATA
@@ -24,6 +26,7 @@ from stripe_double.routing import Route, paginate, retrieve_route
 from stripe_double.store import Resource
 
 _PATH = "/v1/subscriptions"
+_ITEMS_PATH = "/v1/subscription_items"
 _STATUSES = (
     "active", "all", "canceled", "ended", "incomplete", "incomplete_expired", "past_due", "paused",
     "trialing", "unpaid",
@@ -45,6 +48,7 @@ _FIELDS: dict[str, Parameter] = {
     "collection_method": Enum(("charge_automatically",)),
     "default_payment_method": String(),
     "description": String(500, can_unset=True),
+    "discounts": Array(Hash({"coupon": String()}, required=("coupon",))),
     "metadata": Metadata(),
     "off_session": Boolean(),
     "payment_behavior": Enum(("allow_incomplete", "default_incomplete", "error_if_incomplete")),
@@ -99,6 +103,12 @@ def cancel(account: Account, params: dict[str, Any], identifier: str) -> Resourc
     return subscription
 
 
+def list_items(account: Account, params: dict[str, Any]) -> Resource:
+    """Return a page of a subscription's items."""
+    subscription = find_param(account, "subscription", params["subscription"], "subscription")
+    return paginate(subscription["items"]["data"][::-1], params, _ITEMS_PATH)
+
+
 def _has_status(subscription: Resource, status: str | None) -> bool:
     if status is None:
         return bool(subscription["status"] != "canceled")
@@ -120,6 +130,16 @@ _UPDATE = takes(
     cancel_at=Integer(minimum=1, can_unset=True),
     billing_cycle_anchor=Hash({"type": Enum(("now", "unchanged"))}, required=("type",)),
     cancellation_details=_CANCELLATION_DETAILS,
+    pause_collection=ValueOrHash(
+        String(can_unset=True),
+        Hash(
+            {
+                "behavior": Enum(("keep_as_draft", "mark_uncollectible", "void")),
+                "resumes_at": Integer(minimum=1),
+            },
+            required=("behavior",),
+        ),
+    ),
     items=Array(Hash({**_ITEM, "id": String(), "deleted": Boolean()}), max_items=20),
 )
 _LIST = takes(**PAGE, customer=String(), price=String(), status=Enum(_STATUSES))
@@ -130,4 +150,5 @@ ROUTES = (
     retrieve_route(_PATH, "subscription"),
     Route("POST", f"{_PATH}/{{id}}", update, _UPDATE),
     Route("DELETE", f"{_PATH}/{{id}}", cancel, _CANCEL),
+    Route("GET", _ITEMS_PATH, list_items, takes("subscription", **CURSORS, subscription=String())),
 )

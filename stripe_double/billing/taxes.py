@@ -25,13 +25,12 @@ def add_taxes(invoice: Resource, items: list[Resource]) -> None:
         details = line["parent"]["subscription_item_details"] or {}
         behaviour = behaviours.get(details.get("subscription_item"), "unspecified")
         behaviour = "exclusive" if behaviour == "unspecified" else behaviour
-        taxable = (
-            round(line["amount"] * 100 / (100 + _PERCENT)) if behaviour == "inclusive" else line["amount"]
-        )
-        tax = line["amount"] - taxable if behaviour == "inclusive" else round(taxable * _PERCENT / 100)
+        amount = line["amount"] - sum(part["amount"] for part in line["discount_amounts"])
+        taxable = round(amount * 100 / (100 + _PERCENT)) if behaviour == "inclusive" else amount
+        tax = amount - taxable if behaviour == "inclusive" else round(taxable * _PERCENT / 100)
         line["taxes"] = [_tax(tax, taxable, behaviour)]
         totals[behaviour] += tax
-    total = invoice["subtotal"] + totals["exclusive"]
+    total = invoice["total"] + totals["exclusive"]
     without = total - sum(totals.values())
     invoice.update(total=total, total_excluding_tax=without, subtotal_excluding_tax=without)
     invoice["amount_due"] = invoice["amount_remaining"] = max(0, total + invoice["starting_balance"])

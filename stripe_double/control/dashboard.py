@@ -2,15 +2,16 @@
 
 from typing import Any
 
-from stripe_double.billing.collection import collect_invoice, mark_paid
+from stripe_double.billing.collection import collect_invoice, mark_paid, payment_method_for
 from stripe_double.billing.credit_notes import create_credit_note
 from stripe_double.billing.invoice_lines import invoice_item_line
 from stripe_double.billing.invoicing import create_invoice, finalize_invoice
+from stripe_double.billing.payments import pay_part
 from stripe_double.control.authentication import authenticate, find_intent
 from stripe_double.control.context import Body, Context, Controls, find_in_body, required
 from stripe_double.errors import InvalidRequest, ResourceMissing
-from stripe_double.events import emit_changes
-from stripe_double.resources import disputes, refunds
+from stripe_double.events import emit, emit_changes
+from stripe_double.resources import disputes, fraud_warnings, refunds
 from stripe_double.resources.prices import parse_currency
 from stripe_double.store import public
 
@@ -75,7 +76,7 @@ def invoice_item(context: Context, body: Body) -> Any:
     """Invoice a customer for one item outside of subscriptions, and collect it at once."""
     account, customer = context.account, find_in_body(context, "customer", body)
     currency = parse_currency(body.get("currency") or customer["currency"] or "usd", "currency")
-    line = invoice_item_line(account, int(required(body, "amount")), currency)
+    line = invoice_item_line(account, int(required(body, "amount")), currency, product=body.get("product"))
     period = (account.now, account.now)
     invoice = create_invoice(
         account, customer, reason="manual", lines=[line], currency=currency, period=period
@@ -83,6 +84,30 @@ def invoice_item(context: Context, body: Body) -> Any:
     finalize_invoice(account, invoice)
     collect_invoice(account, invoice, off_session=True)
     return public(invoice)
+
+
+def pay_invoice_part(context: Context, body: Body) -> Any:
+    """Collect a part of an open invoice by another payment; it is paid once nothing is left."""
+    account, invoice = context.account, find_in_body(context, "invoice", body)
+    method = account.store.get("payment_method", payment_method_for(account, invoice) or "")
+    amount = int(required(body, "amount"))
+    if invoice["status"] != "open" or method is None or not 0 < amount < invoice["amount_remaining"]:
+        raise InvalidRequest("Only a part of an open invoice can be paid, with a card.")
+    with emit_changes(account, "invoice.updated", invoice):
+        pay_part(account, invoice, method, amount)
+    return public(invoice)
+
+
+def warn_of_fraud(context: Context, body: Body) -> Any:
+    """Send an early fraud warning of the charge that paid an intent."""
+    charge = refunds.find_paid_charge(context.account, body)
+    return public(fraud_warnings.warn(context.account, charge))
+
+
+def emit_event(context: Context, body: Body) -> Any:
+    """Send an event of any type about any object, as the account's other parts do."""
+    emit(context.account, required(body, "type"), required(body, "object"))
+    return {}
 
 
 def credit_invoice(context: Context, body: Body) -> Any:
@@ -111,7 +136,7 @@ def withdraw_funds(context: Context, body: Body) -> Any:
 def reinstate_funds(context: Context, body: Body) -> Any:
     """Reinstate the disputed amount."""
     dispute = find_in_body(context, "dispute", body)
-    disputes.reinstate_funds(context.account, dispute)
+    disputes.reinstate_funds(context.account, dispute, body.get("amount"))
     return public(dispute)
 
 
@@ -144,6 +169,9 @@ DASHBOARD_CONTROLS: Controls = {
     ("POST", "subscriptions/set_status"): set_status,
     ("POST", "invoices/pay_out_of_band"): pay_out_of_band,
     ("POST", "invoices/create"): invoice_item,
+    ("POST", "invoices/pay_part"): pay_invoice_part,
+    ("POST", "fraud_warnings/create"): warn_of_fraud,
+    ("POST", "events/emit"): emit_event,
     ("POST", "credit_notes/create"): credit_invoice,
     ("POST", "disputes/open"): open_dispute,
     ("POST", "disputes/withdraw"): withdraw_funds,

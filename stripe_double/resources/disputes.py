@@ -47,11 +47,12 @@ def withdraw_funds(account: Account, dispute: Resource) -> None:
     emit(account, "charge.dispute.funds_withdrawn", dispute)
 
 
-def reinstate_funds(account: Account, dispute: Resource) -> None:
-    """Reinstate the disputed amount on the balance."""
-    if net_amount(dispute) >= 0:
+def reinstate_funds(account: Account, dispute: Resource, amount: int | None = None) -> None:
+    """Reinstate the withdrawn amount on the balance, or a part of it."""
+    withdrawn = -net_amount(dispute)
+    if withdrawn <= 0 or (amount or 0) > withdrawn:
         raise InvalidRequest("The funds of this dispute are not withdrawn.")
-    _record_balance_transaction(account, dispute, dispute["amount"], -_FEE)
+    _record_balance_transaction(account, dispute, amount or withdrawn, -_FEE)
     emit(account, "charge.dispute.funds_reinstated", dispute)
 
 

@@ -18,6 +18,11 @@ _UNPUBLISHED = {
     "billing_portal.session": stripe.billing_portal.Session,
     "tax.settings": stripe.tax.Settings,
     "billing_portal.configuration": stripe.billing_portal.Configuration,
+    "balance": stripe.Balance,
+    "coupon": stripe.Coupon,
+    "invoiceitem": stripe.InvoiceItem,
+    "subscription_schedule": stripe.SubscriptionSchedule,
+    "radar.early_fraud_warning": stripe.radar.EarlyFraudWarning,
 }
 Schema = dict[str, Any]
 

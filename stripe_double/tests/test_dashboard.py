@@ -272,3 +272,54 @@ def test_the_events_of_dashboard_actions_match_the_schemas(
     assert {"refund.failed", "charge.dispute.closed", "credit_note.created", "customer.deleted"} < set(
         webhooks.types
     )
+
+
+def test_an_invoice_can_be_paid_by_several_payments_each_refunded_for_itself(
+    account: DoubleAccount, controls: ControlClient, amount: int
+) -> None:
+    subscription, _ = pay_first_invoice(account, amount)
+    card = account.v1.payment_methods.list({"customer": str(subscription.customer)}).data[0].id
+    controls.change_card(card, decline_code="insufficient_funds")
+    controls.advance_to(subscription["items"].data[0].current_period_end + 2 * HOUR)
+    controls.change_card(card, decline_code=None)
+    invoice = str(account.invoices(subscription)[-1].id)
+    controls.pay_invoice_part(invoice, amount // 3)
+    part = account.v1.invoices.retrieve(invoice)
+    assert (part.status, part.amount_paid, part.amount_remaining) == (
+        "open",
+        amount // 3,
+        amount - amount // 3,
+    )
+    account.v1.invoices.pay(invoice)
+    paid = account.v1.invoices.retrieve(invoice, {"expand": ["payments"]})
+    assert (paid.status, paid.amount_paid, paid.amount_remaining) == ("paid", amount, 0)
+    payments = paid.payments.data if paid.payments else []
+    assert sorted(payment.amount_paid or 0 for payment in payments) == sorted(
+        [amount // 3, amount - amount // 3]
+    )
+    for payment in payments:
+        refund = controls.refund(str(payment.payment.payment_intent))
+        assert refund["amount"] == payment.amount_paid
+
+
+def test_a_dispute_can_be_reinstated_in_part(
+    account: DoubleAccount, controls: ControlClient, amount: int
+) -> None:
+    _, intent = pay_first_invoice(account, amount)
+    dispute = controls.open_dispute(intent)["id"]
+    controls.reinstate_funds(dispute, amount // 2)
+    half = account.v1.disputes.retrieve(dispute)
+    assert [row.amount for row in half.balance_transactions] == [-amount, amount // 2]
+    controls.reinstate_funds(dispute)
+    assert sum(row.amount for row in account.v1.disputes.retrieve(dispute).balance_transactions) == 0
+    with pytest.raises(ControlError):
+        controls.reinstate_funds(dispute, 1)
+
+
+def test_a_card_network_warns_of_fraud(account: DoubleAccount, controls: ControlClient, amount: int) -> None:
+    _, intent = pay_first_invoice(account, amount)
+    made = controls.warn_of_fraud(intent)
+    (listed,) = account.v1.radar.early_fraud_warnings.list({"payment_intent": intent}).data
+    assert (listed.id, listed.actionable) == (made["id"], True)
+    controls.emit_event("balance.available", {"object": "balance", "livemode": False})
+    assert account.event_types("balance.")[-1:] == ["balance.available"]

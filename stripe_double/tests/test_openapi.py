@@ -13,10 +13,21 @@ from stripe_double.tests.openapi import SchemaMismatch, operation_of, published,
 _NOT_DESCRIBED = {
     "GET /v1/billing_portal/configurations",
     "GET /v1/checkout/sessions/{id}",
+    "GET /v1/coupons",
+    "GET /v1/coupons/{id}",
+    "GET /v1/invoices/{id}/lines",
+    "GET /v1/radar/early_fraud_warnings",
+    "GET /v1/radar/early_fraud_warnings/{id}",
+    "GET /v1/subscription_items",
+    "GET /v1/subscription_schedules/{id}",
     "GET /v1/tax/settings",
     "POST /v1/billing_portal/sessions",
     "POST /v1/checkout/sessions",
+    "POST /v1/coupons",
+    "POST /v1/invoiceitems",
     "POST /v1/payment_methods/{id}/detach",
+    "POST /v1/subscription_schedules",
+    "POST /v1/subscription_schedules/{id}/release",
 }
 
 

@@ -11,7 +11,7 @@ from credits.models import Allowance, CreditEntry, EntrySource
 from credits.queries import paid_period
 from payments.amounts import payout_credits
 from payments.models import BillingOperation, Clawback, Payout, StripeEvent
-from payments.services.payouts import paid_period_of
+from payments.services.payouts import NEWEST_FIRST, paid_period_of
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _newest_payouts() -> "QuerySet[WithAnnotations[Payout, _TakenBack]]":
     return (
         Payout.objects.select_related("subscription")
         .annotate(taken_back=Coalesce(Subquery(taken.values("total")), 0))
-        .order_by("user_id", "-period_start", "-subscription_id", "-pk")
+        .order_by("user_id", *NEWEST_FIRST)
         .distinct("user_id")
     )
 

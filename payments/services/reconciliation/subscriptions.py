@@ -114,8 +114,7 @@ def compare_subscriptions(*, counts: Counter[str]) -> Iterator[Finding]:
                 compared.add(row.pk)
                 yield from _subscription_differences(row, state)
     yield from _several_live(live)
-    # Our rows cannot hold two live ones, so the second is reported as such.
-    yield from (_missing_subscription(state) for state in missing if len(live[state.customer_id]) == 1)
+    yield from map(_missing_subscription, missing)
     for row in subscriptions.live().order_by("pk").iterator():
         if row.pk not in compared:
             counts["subscriptions"] += 1
@@ -125,11 +124,10 @@ def compare_subscriptions(*, counts: Counter[str]) -> Iterator[Finding]:
 def _several_live(live: dict[str, list[str]]) -> Iterator[Finding]:
     for customer_id, subscription_ids in live.items():
         if len(subscription_ids) > 1:
-            stored = Subscription.objects.live().filter(stripe_subscription_id__in=subscription_ids)
             yield Finding(
                 rule=Rule.SUBSCRIPTIONS_TWO_LIVE,
-                have=" ".join(stored.values_list("stripe_subscription_id", flat=True)) or "none",
-                wanted=" ".join(sorted(subscription_ids)),
+                have=" ".join(sorted(subscription_ids)),
+                wanted="one",
                 ids={"customer": customer_id},
             )
 
@@ -154,6 +152,8 @@ def _not_listed(row: Subscription) -> Iterator[Finding]:
 def _subscription_differences(row: Subscription, state: SubscriptionState) -> Iterator[Finding]:
     ours = {here: getattr(row, here) for here, _ in _COMPARED_FIELDS}
     theirs = {here: getattr(state, there) for here, there in _COMPARED_FIELDS}
+    if not state.is_ours:
+        theirs["status"] = "without our product"
     ours["customer"], theirs["customer"] = row.customer.stripe_customer_id, state.customer_id
     differing = [name for name in ours if ours[name] != theirs[name]]
     if differing:

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from payments.errors import BillingRefused
@@ -88,6 +88,7 @@ class AccountClient(Account):
         currency: str,
         cancels_at_period_end: bool,
         key: str,
+        other_item_ids: Sequence[str] = (),
     ) -> SubscriptionState:
         self._count("update_subscription")
         subscription = self._subscription(subscription_id)
@@ -171,10 +172,10 @@ class AccountClient(Account):
         live = [customer for customer in self._customers.values() if not customer.is_deleted]
         yield from map(_customer_state, reversed(live))
 
-    def live_subscriptions(self) -> Iterator[SubscriptionState]:
+    def live_subscriptions(self, *, customer_id: str = "") -> Iterator[SubscriptionState]:
         self._count("live_subscriptions")
-        for subscription in reversed(self._subscriptions.values()):
-            if subscription.status not in ENDED:
+        for subscription in list(self._subscriptions.values())[::-1]:
+            if subscription.status not in ENDED and customer_id in {"", subscription.customer.id}:
                 yield self._state(subscription.id)
 
     def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:

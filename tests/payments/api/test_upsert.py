@@ -240,7 +240,7 @@ def test_any_failure_of_stripe_is_a_503_or_the_answer_and_one_charge(
 def test_an_unreachable_stripe_is_a_503_and_the_sweep_creates_the_subscription(
     double: DoubleAccount, payer: Payer, wallet: Wallet, amount: int
 ) -> None:
-    double.controls.fail(500, count=None, path=SUBSCRIPTIONS)
+    double.controls.fail(500, count=None, method="POST", path=SUBSCRIPTIONS)
     assert_problem(upsert(wallet, amount), 503, "billing-unavailable")
     double.controls.clear_faults()
     assert not Subscription.objects.exists()

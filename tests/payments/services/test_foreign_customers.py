@@ -117,14 +117,16 @@ def test_foreign_customers_are_ignored_over_http_too(
 def test_a_price_without_an_amount_can_be_read(amount: int) -> None:
     now = int(datetime.now(UTC).timestamp())
     for price, wanted in ((amount, amount), (None, 0)):
-        state = objects.subscription_state(_subscription(now, price))
+        subscription = _subscription(now, price)
+        items = subscription["items"].data
+        state = objects.subscription_state(subscription, items=items, product_id="prod_1")
         assert (state.amount_minor, state.subscription_id) == (wanted, "sub_1")
 
 
 def _subscription(now: int, unit_amount: int | None) -> Any:
     item = SimpleNamespace(
         id="si_1",
-        price=SimpleNamespace(unit_amount=unit_amount),
+        price=SimpleNamespace(unit_amount=unit_amount, product="prod_1"),
         current_period_start=now,
         current_period_end=now + 86_400,
     )

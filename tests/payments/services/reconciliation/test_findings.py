@@ -220,6 +220,7 @@ def _two_live(scene: Scene) -> None:
         cancels_at_period_end=False,
         key=secrets.token_hex(8),
     )
+    scene.deliver()
 
 
 def _unstored(scene: Scene) -> None:

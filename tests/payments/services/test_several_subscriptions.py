@@ -1,0 +1,99 @@
+"""Subscriptions that staff made at Stripe's dashboard beside the owner's: all are paid out, ended and healed."""
+
+from typing import Any
+
+import pytest
+
+from payments.errors import NoSubscription
+from payments.models import StripeEvent, Subscription
+from payments.services import reconciliation, subscriptions
+from payments.services.reconciliation.findings import Rule
+from tests.payments.dashboard import Clerk
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DoubleAccount
+from tests.payments.webhook_events import process_all_events
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
+    """A user whose first month is paid out."""
+    payer.upsert(amount)
+    process_all_events(double)
+    return payer
+
+
+@pytest.fixture
+def clerk(double: DoubleAccount) -> Clerk:
+    return Clerk(double)
+
+
+def _live(double: DoubleAccount) -> list[Any]:
+    return [row.id for row in double.v1.subscriptions.list().data]
+
+
+def test_every_collected_invoice_of_ours_is_paid_out(
+    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, rates: dict[str, int]
+) -> None:
+    second = clerk.subscribe(subscriber, 2 * amount)
+    process_all_events(double)
+    assert not StripeEvent.objects.exclude(status="processed").exists()
+    assert [(payout.amount_minor, payout.credits) for payout in subscriber.payouts] == [
+        (amount, amount * rates["usd"] // 100),
+        (2 * amount, 2 * amount * rates["usd"] // 100),
+    ]
+    live = Subscription.objects.live().filter(user=subscriber.user)
+    assert set(live.values_list("stripe_subscription_id", flat=True)) == set(_live(double))
+    assert second in _live(double)
+    run = reconciliation.reconcile(now=double.now(), minutes=0)
+    assert run is not None
+    assert [finding["rule"] for finding in run.findings] == [Rule.SUBSCRIPTIONS_TWO_LIVE]
+
+
+@pytest.mark.parametrize("told", ["by webhook", "not yet"])
+def test_an_upsert_leaves_one_and_keeps_the_allowance(
+    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, told: str
+) -> None:
+    clerk.subscribe(subscriber, 2 * amount)
+    if told == "by webhook":
+        process_all_events(double)
+    kept = subscriber.payouts[0]
+    row = subscriber.upsert(amount)
+    assert _live(double) == [row.stripe_subscription_id] == [kept.subscription.stripe_subscription_id]
+    process_all_events(double)
+    assert len(double.v1.invoices.list().data) == len(subscriber.payouts) == 2
+    quota = subscriber.quota()
+    assert (quota.total, quota.reset_date) == (kept.credits, int(kept.period_end.timestamp()))
+
+
+@pytest.mark.parametrize("immediately", [True, False])
+@pytest.mark.parametrize("told", ["by webhook", "not yet"])
+def test_a_cancellation_ends_all(
+    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, told: str, immediately: bool
+) -> None:
+    clerk.subscribe(subscriber, 2 * amount, quantity=3)
+    if told == "by webhook":
+        process_all_events(double)
+    subscriber.cancel(immediately=immediately)
+    rows = double.v1.subscriptions.list({"status": "all"}).data
+    assert [row.status for row in rows] == (["canceled"] * 2 if immediately else ["active"] * 2)
+    assert all(row.cancel_at_period_end for row in rows) != immediately
+    (quantity,) = {item.quantity for item in rows[0]["items"].data}
+    assert quantity == 3
+    double.pass_time(40 * 86_400)
+    assert len(double.v1.charges.list().data) == 2
+    process_all_events(double)
+    with pytest.raises(NoSubscription):
+        subscriber.cancel(immediately=True)
+
+
+def test_one_that_only_staff_made_is_the_owners(
+    double: DoubleAccount, payer: Payer, clerk: Clerk, amount: int
+) -> None:
+    made = clerk.subscribe(payer, amount)
+    assert payer.upsert(amount).stripe_subscription_id == made
+    process_all_events(double)
+    assert payer.balance == payer.payout.credits
+    assert subscriptions.report(user=payer.user, now=double.now()).paid_minor == amount
+    assert len(double.v1.charges.list().data) == 1

@@ -109,6 +109,12 @@ def relayers() -> Iterator[Metric]:
         "relayer",
         {row.address: row.quarantined_at is not None for row in rows},
     )
+    yield gauges(
+        "relayer_has_code",
+        "1 where the relayer's account has code (EIP-7702), so that its key was used elsewhere.",
+        "relayer",
+        {row.address: row.has_code for row in rows},
+    )
 
 
 @register

@@ -1,16 +1,17 @@
 """
 Classification of nodes' errors.
 
-Most JSON-RPC errors have the code -32000 or a code of the node software's own, so the messages of geth, erigon,
-nethermind, reth and anvil decide.
+Most JSON-RPC errors have the code -32000 or a code of the node software's own, so the messages decide.
 """
 
+import logging
 import re
 from typing import Any
 
 from gateway.chain.rpc import RpcError
 from gateway.chain.types import SendKind, SendOutcome
 
+logger = logging.getLogger(__name__)
 _MESSAGE_CHARACTERS = 200
 METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
 # geth's code while no block is final yet.
@@ -18,29 +19,62 @@ _UNKNOWN_BLOCK = -39001
 _REVERT_CODES = frozenset({3, -32015})
 _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
-# The first match decides. Only messages known to be permanent end a call; after others its bytes are sent again.
+# What nodes answer to `eth_sendRawTransaction`, and what it means for the service. The first match decides. The words
+# are those of geth (core/txpool, core/error.go), Erigon (txpoolcfg.DiscardReason), Nethermind (AcceptTxResult,
+# TransactionResult), Besu (RpcErrorType, TransactionInvalidReason), Reth (RpcPoolError, RpcInvalidTransactionError) and
+# anvil; older spellings are kept. Only words that are known to be permanent end a call.
 _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for kind, pattern in (
-        (SendKind.ACCEPTED, r"already ?known|^known transaction|already imported|existing tx with same hash"),
-        (SendKind.NONCE_TOO_LOW, r"nonce (is )?too low|old ?nonce|nonce has already been used|^mined$"),
-        # About the pool's space or the order of arrival, not the transaction: the same bytes may be accepted later.
         (
-            SendKind.UNREACHABLE,
-            r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace",
+            SendKind.ACCEPTED,
+            r"already ?known|^known transaction|already imported|existing (tx|txn) with same hash",
         ),
-        (SendKind.UNREACHABLE, r"nonce ?gap|too distant|lower nonce|indexing"),
+        (SendKind.NONCE_TOO_LOW, r"nonce (is )?too low|old ?nonce|nonce has already been used|^mined$"),
+        (SendKind.NONCE_TOO_LOW, r"below sender account nonce"),
+        # A relayer with a delegation (EIP-7702): nodes take one transaction at a time, the next after it is mined.
+        (SendKind.LATER, r"delegated account|in-flight (transaction )?limit|NotCurrentNonceForDelegation"),
+        (SendKind.LATER, r"DelegatorHasPendingTx|already reserved|gapped[- ]nonce"),
+        # About the pool's space or the order of arrival, not the transaction: the same bytes may be accepted later.
+        (SendKind.LATER, r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace"),
+        (SendKind.LATER, r"nonce ?gap|too distant|lower nonce|indexing|does not match sender account nonce"),
+        (SendKind.LATER, r"NonceTooFarInFuture|ConflictingType|pool (is )?(not enabled|disabled)"),
         (
             SendKind.UNDERPRICED,
             r"underpriced|fee ?too ?low|replace existing|replaced by|replacement ?not ?allowed",
         ),
         (SendKind.UNDERPRICED, r"less than (the )?block base ?fee|below (the )?(chain |configured )?minimum"),
-        (SendKind.UNREACHABLE, r"rate limit|too many requests|time(d )?out|temporar|unavailable|syncing"),
-        (SendKind.UNREACHABLE, r"internal error|header not found|missing trie node|resource not found"),
-        (SendKind.REFUSED, r"insufficient ?(funds|balance)|exceeds (the )?configured cap|intrinsic ?gas"),
-        (SendKind.REFUSED, r"exceeds (the )?block gas ?limit|gas limit reached|higher than max fee per gas"),
-        (SendKind.REFUSED, r"invalid ?(sender|signature|chain ?id)|failed to decode"),
-        (SendKind.REFUSED, r"type not supported|oversized data|max initcode"),
+        (SendKind.UNDERPRICED, r"below current base ?fee"),
+        (
+            SendKind.LATER,
+            r"rate limit|too many requests|time(d )?out|temporar|unavailable|syncing|sync is still",
+        ),
+        (SendKind.LATER, r"internal error|header not found|missing trie node|resource not found"),
+        (SendKind.REFUSED, r"insufficient ?(funds|(sender )?balance|maxfeepergas)|up-?front cost"),
+        (SendKind.REFUSED, r"exceeds (the )?configured cap|fee ?cap exceeded|intrinsic ?gas|floor data gas"),
+        (
+            SendKind.REFUSED,
+            r"exceeds (the )?block gas ?limit|gas limit reached|gas ?limit ?(too high|exceeded)",
+        ),
+        (SendKind.REFUSED, r"priority fee per gas (is )?(higher than|exceeds)|max fee per gas higher than"),
+        (
+            SendKind.REFUSED,
+            r"(invalid|wrong) ?(transaction )?(sender|signature|chain ?id)|failed to (decode|resolve)",
+        ),
+        (
+            SendKind.REFUSED,
+            r"chain ?id (not supported|is required)|sender ?(is not|not|is) ?(an ?)?(eoa|contract)",
+        ),
+        (SendKind.REFUSED, r"(type not|not) ?supported ?(tx ?type)?$|unsupported transaction type"),
+        (
+            SendKind.REFUSED,
+            r"supporting this transaction type|invalid transaction type|max initcode|initcode too",
+        ),
+        (
+            SendKind.REFUSED,
+            r"oversized data|rlp ?too ?long|max ?tx ?size|gas ?uint(64)? ?overflow|int256 ?overflow",
+        ),
+        (SendKind.REFUSED, r"negative value|nonce has max value"),
     )
 )
 _EXECUTION = re.compile(
@@ -49,22 +83,50 @@ _EXECUTION = re.compile(
     re.IGNORECASE,
 )
 _HEX = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_FIGURES = re.compile(r"0x[0-9a-fA-F]+|\d+")
+_MOST_LOGGED = 100
+_logged: set[str] = set()
 
 
 def send_outcome(reply: Any) -> SendOutcome:
-    """Return the outcome that a response to `eth_sendRawTransaction` stands for; unknown messages are `UNREACHABLE`."""
+    """
+    Return the outcome that a response to `eth_sendRawTransaction` stands for.
+
+    Unknown words are `LATER`: the bytes are sent again. They are logged once, for the table above.
+    """
     if not isinstance(reply, RpcError):
         return SendOutcome(SendKind.ACCEPTED, "")
     message = reply.message[:_MESSAGE_CHARACTERS]
-    for pattern, kind in _SEND_ERRORS:
-        if pattern.search(reply.message):
-            return SendOutcome(kind, message)
-    return SendOutcome(SendKind.UNREACHABLE, message)
+    kind = _kind_of(message)
+    if kind is None:
+        _log_unknown(reply.code, message)
+    return SendOutcome(kind or SendKind.LATER, message)
+
+
+def _kind_of(message: str) -> SendKind | None:
+    return next((kind for pattern, kind in _SEND_ERRORS if pattern.search(message)), None)
+
+
+def _log_unknown(code: int, message: str) -> None:
+    """Log words once per process; those that differ only in numbers count as the same."""
+    words = _FIGURES.sub("#", message)
+    if words not in _logged and len(_logged) < _MOST_LOGGED:
+        _logged.add(words)
+        logger.warning(
+            "a node refuses a transaction in unknown words (%d), so it is sent again: %s", code, message
+        )
 
 
 def is_send_error(error: RpcError) -> bool:
-    """Return whether the error is about the transaction that was sent, not about a rate limit."""
-    return error.code not in _RATE_LIMIT_CODES
+    """
+    Return whether the error is about the transaction that was sent, not about a rate limit.
+
+    Besu has the code of a rate limit for a gas limit above the block's.
+    """
+    return (
+        error.code not in _RATE_LIMIT_CODES
+        or _kind_of(error.message[:_MESSAGE_CHARACTERS]) is SendKind.REFUSED
+    )
 
 
 def is_call_error(error: RpcError) -> bool:

@@ -81,6 +81,7 @@ def _account(states: Sequence[AccountState], needed: int) -> AccountState:
         confirmed_nonce=_reached([state.confirmed_nonce for state in states], needed),
         balance_wei=_reached([state.balance_wei for state in states], needed),
         highest_nonce=sorted(state.highest_nonce for state in states)[needed - 1],
+        has_code=bool(_reached([state.has_code for state in states], needed)),
     )
 
 
@@ -100,10 +101,10 @@ def agreed_outcome(outcomes: Sequence[SendOutcome], *, needed: int) -> SendOutco
         for outcome in outcomes:
             if outcome.kind is kind:
                 return outcome
-    refusals = [outcome for outcome in outcomes if outcome.kind is not SendKind.UNREACHABLE]
+    refusals = [outcome for outcome in outcomes if outcome.kind is not SendKind.LATER]
     if len(refusals) >= needed:
         refused = [outcome for outcome in refusals if outcome.kind is SendKind.REFUSED]
         underpriced = [outcome for outcome in refusals if outcome.kind is SendKind.UNDERPRICED]
         return refused[0] if len(refused) >= needed or not underpriced else underpriced[0]
     message = next((outcome.message for outcome in outcomes), "")
-    return SendOutcome(SendKind.UNREACHABLE, message)
+    return SendOutcome(SendKind.LATER, message)

@@ -175,6 +175,8 @@ class AccountState:
     confirmed_nonce: int
     balance_wei: int
     highest_nonce: int = -1
+    # A quorum has seen code at the address: the key has signed a delegation (EIP-7702).
+    has_code: bool = False
 
     def __post_init__(self) -> None:
         if self.highest_nonce < self.latest_nonce:
@@ -231,8 +233,10 @@ class SendKind(Enum):
     """The fees are too low for this node; a replacement with higher fees may pass."""
     REFUSED = "refused"
     """These bytes can never be mined as they are."""
+    LATER = "later"
+    """A node answered, and none takes these bytes for now; send the same bytes again, with backoff."""
     UNREACHABLE = "unreachable"
-    """No node answered or rejected these bytes permanently; send the same bytes again."""
+    """No node answered; send the same bytes again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,14 +71,22 @@ def _account_calls(accounts: Sequence[str], confirmed_block: int) -> list[Call]:
             ("eth_getTransactionCount", [account, _LATEST]),
             ("eth_getTransactionCount", [account, hex(confirmed_block)]),
             ("eth_getBalance", [account, _LATEST]),
+            ("eth_getCode", [account, _LATEST]),
         ]
     return calls
 
 
 def _account_states(accounts: Sequence[str], replies: Sequence[Any]) -> dict[str, AccountState]:
-    read = rpc.quantities(replies)
-    triples = zip(read[0::3], read[1::3], read[2::3], strict=True)
-    return {account: AccountState(*triple) for account, triple in zip(accounts, triples, strict=True)}
+    columns = zip(replies[0::4], replies[1::4], replies[2::4], replies[3::4], strict=True)
+    return {
+        account: AccountState(
+            rpc.quantity(latest),
+            rpc.quantity(confirmed),
+            rpc.quantity(balance),
+            has_code=bool(rpc.octets(code)),
+        )
+        for account, (latest, confirmed, balance, code) in zip(accounts, columns, strict=True)
+    }
 
 
 def _height(newest: Head, blocks: int) -> int:

@@ -27,6 +27,11 @@ class Relayer(models.Model):
     quarantined_at = models.DateTimeField(
         null=True, help_text="When the chain showed that this key is used elsewhere; staff must resume it."
     )
+    has_code = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The account has code (EIP-7702), so nodes take one of its transactions at a time.",
+    )
     retired_at = models.DateTimeField(null=True, help_text="A retired relayer is neither funded nor tracked.")
     synced_at = models.DateTimeField(null=True)
     # PostgreSQL's timeline at the last comparison with the nodes' pools; null before the first one.

@@ -173,6 +173,11 @@ def _(patch: pytest.MonkeyPatch) -> None:
     _one_relayer(quarantined_at=timezone.now(), is_active=False)
 
 
+@fault("GatewayRelayerHasCode")
+def _(patch: pytest.MonkeyPatch) -> None:
+    _one_relayer(has_code=True, quarantined_at=timezone.now(), is_active=False)
+
+
 @fault("GatewayRelayerLeftPaused")
 def _(patch: pytest.MonkeyPatch) -> None:
     _one_relayer(is_active=False)

@@ -163,6 +163,7 @@ class FakeChain(FakeWorld):
                         self._state.account(address).nonce,
                         confirmed.get(address, 0),
                         self._state.account(address).balance_wei,
+                        has_code=address in self.delegated,
                     )
                     for address in accounts
                 },

@@ -28,11 +28,16 @@ class FakeWorld:
         self.universal_profile, self.key_manager = random_address(), random_address()
         self._chain_id = chain_id
         self._targets: dict[str, Flaky] = {}
+        self.delegated: set[str] = set()
         self._pool = Pool()
         self._lock = threading.RLock()
         self._state = State()
         self._blocks: list[Block] = []
         self._append(timestamp=int(time.time()) - 1)
+
+    def delegate(self, address: str) -> None:
+        """Give the account the code of a delegation (EIP-7702)."""
+        self.delegated.add(address)
 
     def create_profile(
         self, *controllers: Controller, balance_wei: int = ETHER, implementation: str | None = None

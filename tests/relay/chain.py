@@ -92,6 +92,10 @@ class Chain:
         """Set the balance of each address."""
         self._services.world.fund(wei, *addresses)
 
+    def delegate(self, address: str, *, to: str = "ab" * 20) -> None:
+        """Give the account the code of a delegation (EIP-7702); with an empty `to`, take it away."""
+        self._rpc.call("anvil_setCode", address, f"0xef0100{to}" if to else "0x")
+
     def position(self) -> tuple[str, dict[str, str]]:
         """Return the height and the size of the pool: what changes when anything was sent or mined."""
         return self._rpc.call("eth_blockNumber"), self._rpc.call("txpool_status")
@@ -181,6 +185,11 @@ class FaultyClient(JsonRpcChainClient):
     def answer_next(self, *kinds: SendKind, message: str = "as prepared") -> None:
         """Answer the next raw transactions with these send errors, one each; they do not reach the node."""
         self._prepared += [SendOutcome(kind, message) for kind in kinds]
+
+    @property
+    def prepared(self) -> int:
+        """How many prepared send errors no transaction has met."""
+        return len(self._prepared)
 
     def head(self) -> Head:
         self._run_meanwhile("head")

@@ -243,6 +243,8 @@ def update_accounts(
 
     Where the chain is ahead of the row, the key was used elsewhere: the next account nonce jumps
     forward, since the ones before it are used, and the relayer takes no call until staff resume it.
+    A relayer with code is quarantined as well: its key has signed a delegation elsewhere (EIP-7702), and nodes
+    take only one transaction of such an account at a time.
 
     Raises:
         NodeUnavailable: the quorum is a single node, and it reports this for most relayers at once, which suggests
@@ -262,12 +264,14 @@ def update_accounts(
 
 
 def _ahead(relayers: Iterable[Relayer], accounts: Mapping[str, AccountState]) -> dict[str, int]:
-    """Return, by address, how many account nonces the chain has used that we never took."""
+    """Return, by address, how many account nonces the chain has used that we never took; 0 for code alone."""
     counts = {
         relayer.address: accounts[relayer.address].latest_nonce - relayer.next_account_nonce
         for relayer in relayers
     }
-    return {address: count for address, count in counts.items() if count > 0}
+    return {
+        address: max(0, count) for address, count in counts.items() if count > 0 or accounts[address].has_code
+    }
 
 
 def _refuse_single_node(relayers: Sequence[Relayer], accounts: Mapping[str, AccountState]) -> None:
@@ -297,10 +301,16 @@ def _update(
         "nonces": [accounts[relayer.address].latest_nonce for relayer in relayers],
         "highest": [accounts[relayer.address].highest_nonce for relayer in relayers],
         "balances": [accounts[relayer.address].balance_wei for relayer in relayers],
+        "codes": [accounts[relayer.address].has_code for relayer in relayers],
         "now": now,
     }
     rows = db.all_rows(_UPDATE_RELAYERS.format(locked=locked), params)
-    for _, address, count in rows:
+    for _, address, count, gets_code in rows:
+        if gets_code:
+            logger.error(
+                "relayer %s is quarantined: it has code (EIP-7702), so its key has signed a delegation elsewhere",
+                address,
+            )
         if count > 0:
             logger.error(
                 "relayer %s is quarantined: the chain has %d of its account nonces that we never used",
@@ -353,23 +363,27 @@ RETURNING before.next_account_nonce, relayer.next_account_nonce
 """  # noqa: S608 - constants of our own
 
 # Stores the relayers' accounts as of the newest block. Where the chain is ahead of a row, the next account nonce jumps
-# forward and the relayer is quarantined.
+# forward and the relayer is quarantined, as it is where the account has code.
 # With SKIP LOCKED, rows that a request has locked are left out and not returned: waiting for one would keep the others
 # locked against all requests meanwhile.
 _UPDATE_RELAYERS = """
 WITH free AS (
-    SELECT id, next_account_nonce AS before FROM relay_relayer
+    SELECT id, next_account_nonce AS before, has_code AND quarantined_at IS NOT NULL AS is_known FROM relay_relayer
     WHERE id = ANY(%(ids)s::bigint[]) FOR NO KEY UPDATE {locked}
 )
 UPDATE relay_relayer AS relayer
-SET is_active = is_active AND next_account_nonce >= account.nonce,
-    quarantined_at = CASE WHEN next_account_nonce < account.nonce THEN %(now)s ELSE quarantined_at END,
+SET is_active = is_active AND next_account_nonce >= account.nonce AND NOT account.has_code,
+    quarantined_at = CASE WHEN next_account_nonce < account.nonce THEN %(now)s
+                          WHEN account.has_code AND retired_at IS NULL THEN coalesce(quarantined_at, %(now)s)
+                          ELSE quarantined_at END,
+    has_code = account.has_code,
     mined_account_nonce = greatest(account.nonce, least(mined_account_nonce, account.highest_nonce)),
     next_account_nonce = greatest(next_account_nonce, account.nonce),
     balance_wei = account.balance, synced_at = %(now)s
-FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(highest)s::bigint[], %(balances)s::numeric[])
-    AS account (id, nonce, highest_nonce, balance)
+FROM unnest(%(ids)s::bigint[], %(nonces)s::bigint[], %(highest)s::bigint[], %(balances)s::numeric[],
+            %(codes)s::boolean[])
+    AS account (id, nonce, highest_nonce, balance, has_code)
 JOIN free USING (id)
 WHERE relayer.id = account.id
-RETURNING relayer.id, relayer.address, account.nonce - free.before
+RETURNING relayer.id, relayer.address, account.nonce - free.before, account.has_code AND NOT free.is_known
 """

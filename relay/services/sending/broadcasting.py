@@ -42,6 +42,41 @@ class _Signed(NamedTuple):
     is_follower: bool
 
 
+class _Backoff:
+    """
+    Attempts that a node has refused, and when each may be sent again. A relayer's later ones wait as well.
+
+    Kept in memory: after a restart, or in another worker, they are sent at once.
+    """
+
+    def __init__(self) -> None:
+        self._failures: dict[int, tuple[int, datetime]] = {}
+
+    def holds(self, attempt: _Signed, now: datetime) -> bool:
+        """Return whether it is too early to send the attempt again."""
+        _, until = self._failures.get(attempt.id, (0, now))
+        return now < until
+
+    def failed(self, attempt: _Signed, now: datetime) -> None:
+        """Double the time until the attempt may be sent again."""
+        if len(self._failures) >= _MOST_BACKED_OFF:
+            self._failures.clear()
+        count, _ = self._failures.get(attempt.id, (0, now))
+        seconds = min(_LONGEST_BACKOFF_SECONDS, 2**count)
+        self._failures[attempt.id] = count + 1, now + timedelta(seconds=seconds)
+
+    def ended(self, attempts: Iterable[_Signed]) -> None:
+        """Forget attempts that a node took."""
+        for attempt in attempts:
+            self._failures.pop(attempt.id, None)
+
+
+# Below a block of 12 s.
+_LONGEST_BACKOFF_SECONDS = 8
+_MOST_BACKED_OFF = 10_000
+_backoff = _Backoff()
+
+
 class _CurrentChain:
     """The chain's time and fees; each is read from the nodes on first use."""
 
@@ -85,6 +120,7 @@ def broadcast(*, relayer_id: int | None = None, now: datetime) -> int:
     blocked_relayers: set[int] = set()
     for batch in _batches(attempts):
         # Lower account nonces of a blocked relayer have not reached the node.
+        blocked_relayers |= {attempt.relayer_id for attempt in batch if _backoff.holds(attempt, now)}
         free = [attempt for attempt in batch if attempt.relayer_id not in blocked_relayers]
         accepted, unreachable = _send(_still_wanted(free, chain, now), chain, now)
         sent += accepted
@@ -102,7 +138,7 @@ def resend(*, now: datetime) -> int:
         NodeUnavailable: no node answered.
     """
     overdue = _read(_OVERDUE, {"before": now - timedelta(seconds=settings.RELAY_RESEND_SECONDS)})
-    return _send_again(overdue, now)
+    return _send_again([attempt for attempt in overdue if not _backoff.holds(attempt, now)], now)
 
 
 def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
@@ -216,13 +252,16 @@ def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> t
     outcomes = get_chain_client().send_raw_transactions([attempt.raw for attempt in attempts])
     accepted = [attempt for attempt, outcome in zip(attempts, outcomes, strict=True) if _is_accepted(outcome)]
     _mark_sent(accepted, now)
+    _backoff.ended(accepted)
     unreachable = set()
     for attempt, outcome in zip(attempts, outcomes, strict=True):
+        if not _is_accepted(outcome) and outcome.kind != SendKind.UNREACHABLE:
+            _backoff.failed(attempt, now)
         if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
             with isolated(f"the send error of {attempt.transaction_hash}"):
                 row = Attempt.objects.get(pk=attempt.id)
                 handle_send_error(attempt=row, outcome=outcome, fees=chain.fees, now=now)
-        elif outcome.kind == SendKind.UNREACHABLE:
+        elif outcome.kind in {SendKind.LATER, SendKind.UNREACHABLE}:
             unreachable.add(attempt.relayer_id)
             if outcome.message[:_MESSAGE_LENGTH] != attempt.node_message:
                 _store_message(attempt_id=attempt.id, outcome=outcome)

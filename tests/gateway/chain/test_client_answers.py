@@ -325,13 +325,14 @@ def test_the_head_is_read_first_and_nonces_also_at_the_confirmed_block(
     client: JsonRpcChainClient, node: Node, script: Script
 ) -> None:
     script.answers["eth_getTransactionCount"] = lambda _, block: "0x5" if block == "latest" else "0x3"
+    script.answers["eth_getCode"] = "0x"
     account = random_address()
     view = client.read_chain(
         transaction_hashes=["0x" + secrets.token_hex(32)], accounts=[account], confirmations=2
     )
     assert node.methods[:2] == ["eth_getBlockByNumber", "eth_getTransactionReceipt"]
     params = [call["params"] for call in node.batches[1]]
-    assert params == [[account, "latest"], [account, hex(99)], [account, "latest"]]
+    assert params == [[account, "latest"], [account, hex(99)], [account, "latest"], [account, "latest"]]
     assert view.accounts == {account: AccountState(5, 3, 16)}
     assert view.receipts == {}
 
@@ -358,7 +359,7 @@ def test_where_the_node_knows_no_final_block_the_blocks_are_counted(
         transaction_hashes=[], accounts=[random_address()], confirmations=2, finality=finality
     )
     assert view.final == BlockId(91, "0xab")
-    assert [len(batch) for batch in node.batches] == [1, 5]
+    assert [len(batch) for batch in node.batches] == [1, 6]
 
 
 def test_long_ranges_of_blocks_are_searched_in_pieces(

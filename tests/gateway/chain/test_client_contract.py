@@ -450,6 +450,12 @@ class TestView:
         assert {account.latest_nonce for account in view.accounts.values()} == {0}
         assert view.head == chain.client.head()
 
+    def test_an_account_with_a_delegation_has_code(self, chain: Setting) -> None:
+        plain, delegated = random_address(), random_address()
+        chain.world.delegate(delegated)
+        view = chain.client.read_chain(transaction_hashes=[], accounts=[plain, delegated], confirmations=1)
+        assert [view.accounts[name].has_code for name in (plain, delegated)] == [False, True]
+
     def test_blocks_are_named_by_their_hashes_as_far_as_the_chain_reaches(self, chain: Setting) -> None:
         chain.client.send_raw_transactions([chain.transaction(chain.relayer).raw])
         chain.world.mine(3)

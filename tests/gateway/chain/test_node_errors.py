@@ -1,15 +1,19 @@
 """What the words of the nodes in the field mean."""
 
+import secrets
+
 import pytest
 
 from gateway.chain.node_errors import is_call_error, is_send_error, revert_data, send_outcome
 from gateway.chain.rpc import RpcError
 from gateway.chain.types import SendKind
 
-# In the clients' words: g geth, e erigon, n nethermind, r reth, a anvil, o openethereum.
+# In the clients' words: g geth, e erigon, n nethermind, b besu, r reth, a anvil, o openethereum.
 _WORDS = {
     SendKind.ACCEPTED: [
         "already known",  # g e n r
+        "Known transaction",  # b
+        "existing txn with same hash",  # e
         "INTERNAL_ERROR: existing tx with same hash",  # e
         "transaction already imported",  # a
         "AlreadyKnown",  # n before 2025
@@ -19,6 +23,7 @@ _WORDS = {
     SendKind.NONCE_TOO_LOW: [
         "nonce too low",  # g e r a
         "nonce too low: next nonce 5, tx nonce 3",  # g
+        "transaction nonce 3 below sender account nonce 5",  # b
         "OldNonce, Current nonce: 5, nonce of rejected tx: 3",  # n
         "Transaction nonce is too low. Try incrementing the nonce.",  # o
         "mined",  # e
@@ -36,9 +41,10 @@ _WORDS = {
         "replaced by transaction with higher tip",  # e
         "insufficient gas price to replace existing transaction",  # r
         "transaction feeCap 1 below chain minimum",  # r
-        "gas price below configured minimum gas price",  # besu
+        "Gas price below configured minimum gas price",  # b
+        "Gas price below current base fee",  # b
     ],
-    SendKind.UNREACHABLE: [
+    SendKind.LATER: [
         "txpool is full",  # g
         "account limit exceeded: pooled 64 txs",  # g
         "future transaction tries to replace pending",  # g
@@ -55,6 +61,16 @@ _WORDS = {
         "transaction nonce too distant: 90",
         "there is another transaction with lower nonce",
         "transaction indexing is in progress",  # g
+        "in-flight transaction limit reached for delegated accounts",  # g r
+        "gapped-nonce tx from delegated accounts",  # g r
+        "authority already reserved",  # g r
+        "EIP-7702 transaction with authority already reserved",  # e
+        "NotCurrentNonceForDelegation",  # n
+        "Nonce too high",  # b
+        "Transaction nonce is too distant from current sender nonce",  # b
+        "An invalid transaction with a lower nonce exists",  # b
+        "Initial sync is still in progress",  # b
+        "baseFee sub-pool is full",  # e
         "something that no node has ever said",
     ],
     SendKind.REFUSED: [
@@ -76,6 +92,30 @@ _WORDS = {
         "transaction type not supported",  # g
         "max initcode size exceeded: code size 50000, limit 49152",  # g
         "InsufficientFunds, Account balance: 0, cumulative cost: 1",  # n
+        "insufficient MaxFeePerGas for sender balance",  # n
+        "insufficient sender balance",  # n
+        "Upfront cost exceeds account balance",  # b
+        "transaction up-front cost 0x10 exceeds transaction sender account balance 0x5",  # b
+        "Transaction gas limit exceeds block gas limit",  # b
+        "Intrinsic gas exceeds gas limit",  # b
+        "Transaction fee cap exceeded",  # b
+        "Max priority fee per gas exceeds max fee per gas",  # b
+        "Wrong chainId",  # b
+        "ChainId not supported",  # b
+        "Invalid transaction type",  # b
+        "transaction gas limit too high (cap: 16777216, tx: 20000000)",  # g r, EIP-7825
+        "gas limit too high. Max: 16777216",  # e
+        "insufficient gas for floor data gas cost: gas 21000, minimum needed 22000",  # g, EIP-7623
+        "sender not an eoa",  # g
+        "sender is not an EOA",  # r
+        "SenderIsContract",  # n
+        "NotSupportedTxType",  # n
+        "unsupported transaction type",  # e
+        "fork supporting this transaction type is not activated yet",  # e
+        "MaxTxSizeExceeded",  # n
+        "GasLimitExceeded",  # n
+        "RLPTooLong",  # e
+        "GasUintOverflow",  # e
     ],
 }
 
@@ -86,6 +126,27 @@ _WORDS = {
 def test_the_words_of_a_send_error_decide_its_kind(kind: SendKind, words: str) -> None:
     outcome = send_outcome(RpcError(-32000, words))
     assert (outcome.kind, outcome.message) == (kind, words)
+
+
+def test_unknown_words_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    words = (
+        f"the {secrets.token_urlsafe(9).translate(str.maketrans('0123456789', 'abcdefghij'))} is %d too odd"
+    )
+    for figure in (7, 12_345, 0):
+        assert send_outcome(RpcError(-32099, words % figure)).kind is SendKind.LATER
+    (record,) = [record for record in caplog.records if "unknown words" in record.message]
+    assert record.levelname == "WARNING"
+    assert words % 7 in record.message
+    assert "-32099" in record.message
+
+
+def test_known_words_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    send_outcome(RpcError(-32000, "txpool is full"))
+    assert not caplog.records
+
+
+def test_besus_code_of_a_block_gas_limit_is_no_rate_limit() -> None:
+    assert is_send_error(RpcError(-32005, "Transaction gas limit exceeds block gas limit"))
 
 
 def test_a_returned_hash_means_accepted() -> None:

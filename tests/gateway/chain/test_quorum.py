@@ -84,7 +84,7 @@ def test_the_newest_block_is_the_one_that_the_quorum_has_reached(
 
 _TAKEN, _USED = SendOutcome(SendKind.ACCEPTED, ""), SendOutcome(SendKind.NONCE_TOO_LOW, "nonce too low")
 _POOR, _CHEAP = SendOutcome(SendKind.REFUSED, "no funds"), SendOutcome(SendKind.UNDERPRICED, "underpriced")
-_LATER = SendOutcome(SendKind.UNREACHABLE, "txpool is full")
+_LATER = SendOutcome(SendKind.LATER, "txpool is full")
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ _LATER = SendOutcome(SendKind.UNREACHABLE, "txpool is full")
         ([_CHEAP, _CHEAP], SendKind.UNDERPRICED),
         ([_POOR, _CHEAP], SendKind.UNDERPRICED),
         ([_POOR, _POOR, _CHEAP], SendKind.REFUSED),
-        ([_POOR], SendKind.UNREACHABLE),
-        ([_CHEAP, _LATER], SendKind.UNREACHABLE),
+        ([_POOR], SendKind.LATER),
+        ([_CHEAP, _LATER], SendKind.LATER),
     ],
 )
 def test_one_node_can_take_a_transaction_and_two_are_needed_to_refuse_it(

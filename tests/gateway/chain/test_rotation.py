@@ -68,6 +68,7 @@ class Truth:
             "eth_getTransactionReceipt": self.receipt,
             "eth_getTransactionCount": hex(self.nonce),
             "eth_getBalance": "0x64",
+            "eth_getCode": "0x",
             "eth_sendRawTransaction": _HASH,
         }
         return {"result": answers[method]}
@@ -200,7 +201,7 @@ def test_what_one_of_two_nodes_refuses_is_sent_again_while_the_other_is_away(mak
     setting = make(2)
     setting.truths[0].send_error, setting.truths[1].status = "insufficient funds", 503
     (outcome,) = setting.client.send_raw_transactions([b"\x02"])
-    assert (outcome.kind, outcome.message) == (SendKind.UNREACHABLE, "insufficient funds")
+    assert (outcome.kind, outcome.message) == (SendKind.LATER, "insufficient funds")
     setting.truths[1].__init__(send_error="insufficient funds")
     (outcome,) = setting.client.send_raw_transactions([b"\x02"])
     assert outcome.kind is SendKind.REFUSED

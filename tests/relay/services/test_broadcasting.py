@@ -208,6 +208,41 @@ def test_after_an_unanswered_attempt_nothing_of_its_relayer_is_sent_in_that_run(
     assert node.sent == [bytes(row.attempts.get().raw) for row in rows]
 
 
+def test_what_no_node_takes_for_now_is_sent_again_with_exponential_backoff(
+    accept: Accept, node: FaultyClient
+) -> None:
+    channel = secrets.randbits(120)
+    rows = [accept(channel=channel, ahead=ahead) for ahead in range(2)]
+    start = timezone.now()
+    sent_after = []
+    for half in range(60):
+        seconds, seen = half / 2, len(node.batches)
+        node.answer_next(*[SendKind.LATER] * (1 - node.prepared))
+        broadcasting.broadcast(now=start + timedelta(seconds=seconds))
+        if len(node.batches) > seen:
+            sent_after.append(seconds)
+
+    assert sent_after == [0, 1, 3, 7, 15, 23]
+    assert node.batches == [1] * 6
+    assert all(row.attempts.get().status == "signed" for row in rows)
+    # One refusal is left.
+    assert broadcasting.broadcast(now=start + timedelta(seconds=31)) == 0
+    assert broadcasting.broadcast(now=start + timedelta(seconds=39)) == 2
+
+
+def test_what_is_sent_again_and_refused_is_backed_off_as_well(accept: Accept, node: FaultyClient) -> None:
+    accept()
+    broadcast_all()
+    overdue = later(settings.RELAY_RESEND_SECONDS + 1)
+    node.answer_next(SendKind.LATER)
+    broadcasting.resend(now=overdue)
+    assert len(node.batches) == 2
+
+    assert broadcasting.resend(now=overdue + timedelta(seconds=0.9)) == 0
+    assert len(node.batches) == 2
+    assert broadcasting.resend(now=overdue + timedelta(seconds=1)) == 1
+
+
 def test_after_an_unanswered_attempt_other_relayers_go_on(
     accept: Accept, node: FaultyClient, relayers: list[Relayer]
 ) -> None:

@@ -126,6 +126,35 @@ def test_a_key_that_was_used_elsewhere_is_quarantined_until_it_is_resumed(
     assert Relayer.objects.get(pk=used.pk).state == "active"
 
 
+@pytest.mark.django_db
+def test_a_relayer_with_code_is_quarantined_for_as_long_as_it_has_code(
+    chain: Chain, relayers: list[Relayer], caplog: pytest.LogCaptureFixture
+) -> None:
+    delegated, other = relayers[0], relayers[1]
+    chain.delegate(delegated.address)
+    try:
+        for _ in range(2):
+            relay_relayers.sync(now=timezone.now())
+        assert caplog.text.count(f"relayer {delegated.address} is quarantined: it has code (EIP-7702)") == 1
+        delegated.refresh_from_db()
+        other.refresh_from_db()
+        assert (delegated.state, delegated.has_code) == ("quarantined", True)
+        assert (other.state, other.has_code) == ("active", False)
+
+        assert relay_relayers.set_active(relayer_id=delegated.pk, is_active=True)
+        relay_relayers.sync(now=timezone.now())
+        assert Relayer.objects.get(pk=delegated.pk).state == "quarantined"
+    finally:
+        chain.delegate(delegated.address, to="")
+
+    relay_relayers.sync(now=timezone.now())
+    delegated.refresh_from_db()
+    assert (delegated.state, delegated.has_code) == ("quarantined", False)
+    assert relay_relayers.set_active(relayer_id=delegated.pk, is_active=True)
+    relay_relayers.sync(now=timezone.now())
+    assert Relayer.objects.get(pk=delegated.pk).state == "active"
+
+
 def _claim_ahead(monkeypatch: pytest.MonkeyPatch, *relayers: Relayer, by: int) -> None:
     """Have the node report that these relayers have sent more transactions than we know of."""
     addresses, read_chain = {row.address for row in relayers}, JsonRpcChainClient.read_chain

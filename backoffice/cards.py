@@ -56,7 +56,7 @@ class Chart:
 
 
 def columns(parts: Sequence[tuple[str, dict[str, int]]], series: Sequence[str]) -> Chart | None:
-    """Return a chart of labelled columns, each a stack of the series; None where all are empty."""
+    """Return a stacked column chart of the series; None if all columns are empty."""
     rows = [(label, [amounts.get(name, 0) for name in series]) for label, amounts in parts]
     label, most = max(
         ((label, sum(values)) for label, values in rows), key=lambda row: row[1], default=("", 0)
@@ -65,7 +65,7 @@ def columns(parts: Sequence[tuple[str, dict[str, int]]], series: Sequence[str]) 
 
 
 def line(points: Sequence[tuple[str, int]], name: str) -> Chart | None:
-    """Return a line through at least two labelled values, oldest first."""
+    """Return a line chart of at least two labelled values, oldest first."""
     if len(points) < 2:
         return None
     values = [value for _, value in points]

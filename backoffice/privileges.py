@@ -1,8 +1,8 @@
 """
-What the database role of the processes may do, as `migrate` grants it.
+The privileges of the processes' database role, as granted by `migrate`.
 
-The tables belong to the role that migrates. The processes connect as another role, which can read and write rows and
-nothing else: it cannot alter tables, disable triggers or truncate a table. It cannot
+The tables belong to the role that migrates. The processes connect as another role, which can only read and write rows:
+it cannot alter or truncate tables, or disable triggers. It also cannot
 
 - update or delete rows of append-only tables, which have triggers for it as well;
 - move a row to another user or account;
@@ -121,7 +121,7 @@ def _execute(cursor: Any, statement: str, **names: str | list[str]) -> None:
 
 
 def _limit(role: str, using: str) -> None:
-    """Have every session of the role begin with these limits: a pooler of transactions passes none on."""
+    """Set these limits as defaults of the role, because a transaction pooler does not pass a session's on."""
     connection = connections[using]
     for name, limit in settings.DATABASE_ROLE_LIMITS.items():
         names = {"role": sql.Identifier(role), "name": sql.Identifier(name)}
@@ -132,4 +132,4 @@ def _limit(role: str, using: str) -> None:
         except ProgrammingError as error:
             if not isinstance(error.__cause__, InsufficientPrivilege):
                 raise
-            logger.warning("have an administrator of PostgreSQL execute this: %s", text)
+            logger.warning("a PostgreSQL administrator must execute this: %s", text)

@@ -59,8 +59,8 @@ def throw(*, seed: bytes, message: str, outcomes: int) -> int:
     """
     Return one of 0 … `outcomes` − 1 with equal probability, determined by `seed` and `message`.
 
-    Numbers from the last, incomplete run of `outcomes` are thrown again, with the
-    next counter at the end of the message.
+    Rejection sampling makes the outcomes equally likely: a number in the last, incomplete
+    run of `outcomes` is discarded, and thrown again with the next counter in the message.
 
     Raises:
         ValueError: `outcomes` is not between 1 and 2^64.

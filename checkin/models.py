@@ -60,8 +60,8 @@ class DropTable(models.Model):
     """The drops of a badge's users; the last published table is in force. A table outlives its badge."""
 
     badge = models.ForeignKey(Badge, models.SET_NULL, null=True, related_name="drop_tables", db_index=False)
-    version = models.PositiveIntegerField(help_text="Counts the tables of the badge.")
-    author = staff_reference("Who wrote it; nobody else may change the draft. Empty for the first tables.")
+    version = models.PositiveIntegerField(help_text="Version of the badge's table, from 1.")
+    author = staff_reference("The author, who alone may change the draft. Empty for the first tables.")
     created_at = models.DateTimeField(db_default=Now())
     published_at = models.DateTimeField(null=True, blank=True, help_text="Empty while it is a draft.")
     published_by = staff_reference("Who asked for it; the request says who approved.")
@@ -167,7 +167,7 @@ class DailySeed(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     revealed_at = models.DateTimeField(null=True, blank=True)
     revealed_seed = models.CharField(
-        max_length=64, default="", blank=True, help_text="Hex; empty until then."
+        max_length=64, default="", blank=True, help_text="In hex; empty until it is revealed."
     )
 
     class Meta:
@@ -204,14 +204,18 @@ class CheckIn(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="check_ins", db_index=False
     )
     day = models.DateField(help_text="UTC.")
-    attempt = models.PositiveSmallIntegerField(help_text="Counts the user's check-ins of the day from 1.")
+    attempt = models.PositiveSmallIntegerField(
+        help_text="Number of the check-in among the user's of that day, from 1."
+    )
     seed = models.ForeignKey(DailySeed, on_delete=models.PROTECT, related_name="check_ins")
     permanent_table = _table()
     subscriber_table = _table(null=True, blank=True, help_text="Empty for a user who was not subscribed.")
     experience_only = models.BooleanField(help_text="The user had not paid or earned yet.")
     # Each as `{"type", "value", "minutes"}`, its value as decimal text.
     possible_results = models.JSONField()
-    result_place = models.PositiveSmallIntegerField(help_text="Which of the possible results, from 0.")
+    result_place = models.PositiveSmallIntegerField(
+        help_text="Index of the awarded drop among the possible results, from 0."
+    )
     idempotency_key = models.CharField(max_length=128, default="", blank=True)
     created_at = models.DateTimeField(db_default=Now())
 

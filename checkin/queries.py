@@ -37,7 +37,7 @@ class DropRange:
 
 
 class DropLimit(StrEnum):
-    """Why a type has no range for a user."""
+    """The reason for which a type cannot drop for a user."""
 
     NOTHING = "nothing"
     NOTHING_EARNED = "nothing-earned"
@@ -83,7 +83,7 @@ def _may_draw(*, user: User, rewards: CurrentRewards, now: datetime) -> bool:
 
 
 def attempts_of(rewards: CurrentRewards) -> int:
-    """Return the user's daily check-in attempts, from the badges and within the operator's limit."""
+    """Return how many check-ins the user has each day: as many as the badges give, up to the operator's limit."""
     return min(settings.CHECKIN_MAX_DAILY_ATTEMPTS, rewards.benefits.check_in_attempts)
 
 

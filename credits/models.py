@@ -39,7 +39,7 @@ class CreditAccount(models.Model):
         db_table = "credits_account"
         permissions = [
             ("adjust_credits", "Can ask for an adjustment"),
-            ("decide_adjustment", "Can approve or reject an adjustment of somebody else"),
+            ("decide_adjustment", "Can decide other people's requests for adjustments"),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(held__gte=0), name="credits_account_held_not_negative"),
@@ -90,9 +90,9 @@ class CreditEntry(models.Model):
 
     # The unique constraint (account, version) also serves "newest entries of an account".
     account = models.ForeignKey(CreditAccount, models.PROTECT, related_name="entries", db_index=False)
-    amount = models.BigIntegerField(help_text="Credits; negative where the user pays.")
+    amount = models.BigIntegerField(help_text="Credits; negative for a charge.")
     source = models.CharField(max_length=32, choices=EntrySource)
-    key = models.CharField(**_KEY, help_text="Names the cause; the same key posts once.")
+    key = models.CharField(**_KEY, help_text="Idempotency key, which names the cause.")
     balance_before = models.BigIntegerField()
     balance_after = models.BigIntegerField()
     account_version = models.BigIntegerField()
@@ -103,7 +103,7 @@ class CreditEntry(models.Model):
     class Meta:
         db_table = "credits_entry"
         verbose_name_plural = "credit entries"
-        permissions = [("export_creditentry", "Can take the list of entries away")]
+        permissions = [("export_creditentry", "Can export entries")]
         constraints = [
             models.UniqueConstraint(fields=["key"], name="credits_entry_key"),
             models.UniqueConstraint(
@@ -166,7 +166,7 @@ class CreditHold(models.Model):
 
     # Only open holds are looked up by account; a partial index below serves that.
     account = models.ForeignKey(CreditAccount, on_delete=models.PROTECT, related_name="holds", db_index=False)
-    key = models.CharField(**_KEY, help_text="Names the cause; the same key holds once.")
+    key = models.CharField(**_KEY, help_text="Idempotency key, which names the cause.")
     amount = models.BigIntegerField(help_text="Credits set aside.")
     status = models.CharField(max_length=16, choices=HoldStatus, default=HoldStatus.HELD)
     captured_amount = models.BigIntegerField(null=True, help_text="Credits charged; may exceed the amount.")
@@ -174,7 +174,7 @@ class CreditHold(models.Model):
     created_at = models.DateTimeField(db_default=Now())
     closed_at = models.DateTimeField(null=True)
     reopenings = models.PositiveSmallIntegerField(
-        db_default=0, help_text="How often it was opened again after it had been closed."
+        db_default=0, help_text="How often the closed hold was reopened."
     )
 
     class Meta:
@@ -211,7 +211,7 @@ class Allowance(models.Model):
     credits = models.BigIntegerField(help_text="Credits paid out for the period.")
     starts_at = models.DateTimeField()
     ends_at = models.DateTimeField(help_text="End of the paid period.")
-    resets_at = models.DateTimeField(help_text="End of the period that the provider is in.")
+    resets_at = models.DateTimeField(help_text="End of the provider's current period.")
     renews = models.BooleanField(help_text="The subscription is active or past due, and not cancelling.")
 
     class Meta:

@@ -467,7 +467,7 @@ class PostbackAdmin(ReasonedActions, OfNetworkAdmin):
     exclude = ("raw",)
     readonly_fields = ("as_it_came",)
 
-    @admin.display(description="as it came")
+    @admin.display(description="as received")
     def as_it_came(self, postback: Postback) -> str:
         return bytes(postback.raw).decode("utf-8", errors="replace")
 

@@ -43,9 +43,9 @@ class AdNetwork(models.Model):
     """One network's settings. Its slug names the adapter; `services.networks` decrypts its secrets."""
 
     slug = models.CharField(max_length=40, unique=True)
-    is_enabled = models.BooleanField(default=False, help_text="Postbacks of other networks are not found.")
+    is_enabled = models.BooleanField(default=False, help_text="Postbacks of a disabled network get a 404.")
     is_weak = models.BooleanField(
-        editable=False, help_text="Its signature leaves out user, amount or id, as its adapter says."
+        editable=False, help_text="Whether its signature omits the user, the amount or the id."
     )
     path_token_hash = models.CharField(max_length=64, blank=True, default="", editable=False)
     current_secret = models.TextField(blank=True, default="", editable=False)
@@ -67,13 +67,15 @@ class AdNetwork(models.Model):
         models.CharField(max_length=60),
         default=list,
         blank=True,
-        help_text="AdMob's ad units that reward here; those of other publishers are signed as well.",
+        help_text="For AdMob: our ad units. Google also signs postbacks of other publishers.",
     )
     per_event_cap = models.BigIntegerField(
-        null=True, blank=True, help_text="Credits of one event at most; a larger one is stored and refused."
+        null=True, blank=True, help_text="Maximum credits of one event; a larger one is stored and refused."
     )
     daily_cap = models.BigIntegerField(
-        null=True, blank=True, help_text="Credits per user and UTC day at most; what exceeds it is refused."
+        null=True,
+        blank=True,
+        help_text="Maximum credits per user and UTC day; an event that exceeds it is stored and refused.",
     )
     hold_hours = models.PositiveIntegerField(
         default=0, help_text="Hours that credits wait before they can be spent."
@@ -81,7 +83,7 @@ class AdNetwork(models.Model):
 
     class Meta:
         db_table = "earnings_adnetwork"
-        permissions = [("decide_adnetwork", "Can approve or reject settings and secrets of somebody else")]
+        permissions = [("decide_adnetwork", "Can decide other people's requests about ad networks")]
         ordering = ("slug",)
         constraints = [
             models.CheckConstraint(condition=Q(rate__gt=0), name="earnings_adnetwork_rate_positive"),
@@ -232,33 +234,33 @@ class Postback(models.Model):
         max_digits=AMOUNT_DIGITS,
         decimal_places=AMOUNT_PLACES,
         null=True,
-        help_text="Of a reversal, in the network's unit; empty takes the whole credit back.",
+        help_text="For a reversal: the amount to take back, in the network's unit; empty for all of it.",
     )
     payout_usd = models.DecimalField(max_digits=AMOUNT_DIGITS, decimal_places=AMOUNT_PLACES, null=True)
-    rate = models.DecimalField(max_digits=16, decimal_places=8, help_text="Credits per unit, then.")
+    rate = models.DecimalField(max_digits=16, decimal_places=8, help_text="Credits per unit at that time.")
     badge_bonus = models.DecimalField(max_digits=9, decimal_places=4, default=0)
     modifier_bonus = models.DecimalField(max_digits=9, decimal_places=4, default=0)
     credits = models.BigIntegerField(
         default=0,
-        help_text="floor(amount × rate × (1 + badge bonus + modifier bonus)); of a reversal, those taken.",
+        help_text="floor(amount × rate × (1 + badge bonus + modifier bonus)); for a reversal, the credits taken back.",
     )
     entry = models.ForeignKey(CreditEntry, models.PROTECT, null=True, related_name="+", db_index=False)
-    available_at = models.DateTimeField(null=True, help_text="When held credits are given.")
+    available_at = models.DateTimeField(null=True, help_text="When held credits are posted.")
     occurred_at = models.DateTimeField(null=True, help_text="By the network's clock.")
     received_at = models.DateTimeField()
     is_conflicting = models.BooleanField(
-        default=False, help_text="It came again with different content; the first one counts."
+        default=False, help_text="It was repeated with different content; the first content counts."
     )
-    raw = models.BinaryField(help_text="Query, or body, as it came.")
+    raw = models.BinaryField(help_text="The query or the body, as received.")
     headers = models.JSONField(default=dict)
-    payload_hash = models.CharField(max_length=64, help_text="SHA-256 of what it reports.")
+    payload_hash = models.CharField(max_length=64, help_text="SHA-256 of the event's content.")
     request_id = models.CharField(max_length=64, blank=True, default="")
 
     class Meta:
         db_table = "earnings_postback"
         permissions = [
             ("decide_earning", "Can forfeit a held earning, and ask for its early release"),
-            ("decide_release", "Can approve or reject an early release of somebody else"),
+            ("decide_release", "Can decide other people's requests for early releases"),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -1,4 +1,4 @@
-"""The periodic tasks that beat sends. A number is an interval in seconds; `expires` drops a message that waits."""
+"""The periodic tasks that beat sends. A number is an interval in seconds; `expires` drops older messages."""
 
 from typing import Any
 

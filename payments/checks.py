@@ -43,7 +43,7 @@ def currencies(**_: Any) -> list[CheckMessage]:
 
 @register("payments", deploy=True)
 def payments_are_set_up(**_: Any) -> list[CheckMessage]:
-    """Warn where payments are not set up; runs only with `--deploy`, since payments are optional."""
+    """Warn if payments are not set up; runs only with `--deploy`, since payments are optional."""
     if settings.STRIPE_SECRET_KEY or "STRIPE_SECRET_KEY" in settings.WITHHELD_SECRETS:
         return []
     return [Warning("STRIPE_SECRET_KEY is not set: payment endpoints return 503.", id="payments.W001")]
@@ -51,7 +51,7 @@ def payments_are_set_up(**_: Any) -> list[CheckMessage]:
 
 @register("payments", deploy=True)
 def stripe_settings(**_: Any) -> list[CheckMessage]:
-    """Compare the account's settings with docs/deployment.md, as far as Stripe's API has them; with `--deploy`."""
+    """Compare the settings of the Stripe account that its API returns with docs/deployment.md; with `--deploy`."""
     if not settings.STRIPE_SECRET_KEY:
         return []
     try:

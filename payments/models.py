@@ -1,7 +1,7 @@
 """
-Payments: customers and subscriptions at Stripe, what is asked of Stripe and what Stripe reports, and payouts.
+Payments: customers and subscriptions at Stripe, commands to Stripe, Stripe's events, and payouts.
 
-Rows of customers, subscriptions, payouts and clawbacks are written from fresh answers of Stripe alone.
+Rows of customers, subscriptions, payouts and clawbacks are written only from data just read from Stripe.
 """
 
 import re
@@ -18,7 +18,7 @@ from django.utils import timezone
 
 class CustomerQuerySet(models.QuerySet["Customer"]):
     def current(self) -> Self:
-        """Keep those that are not deleted at Stripe."""
+        """Keep customers that are not deleted at Stripe."""
         return self.filter(deleted_at__isnull=True)
 
 
@@ -27,10 +27,10 @@ class Customer(models.Model):
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_customers")
     stripe_customer_id = models.CharField(max_length=255, unique=True)
-    # When the newest stored answer of Stripe about the customer had arrived, by the
-    # database's clock. An answer that was requested before that may be older than the rows.
+    # When Stripe's newest stored answer about the customer arrived, by the database's
+    # clock. An answer that was requested earlier may be older than the rows.
     last_synced_at = models.DateTimeField(null=True)
-    # When we learned that Stripe has deleted it, which is for good.
+    # When we learned that Stripe has deleted the customer, which is permanent.
     deleted_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -65,15 +65,15 @@ class Settlement(models.TextChoices):
 
 class SubscriptionQuerySet(models.QuerySet["Subscription"]):
     def live(self) -> Self:
-        """Keep those that Stripe has not ended for good."""
+        """Keep subscriptions that have not ended at Stripe."""
         return self.exclude(status__in=Subscription.ENDED)
 
     def kept_first(self) -> Self:
-        """Order by what upsert would keep of several live ones: an active one, of these the oldest."""
+        """Order live subscriptions by which one upsert would keep: active ones first, then the oldest."""
         return self.order_by(Case(When(status=Subscription.Status.ACTIVE, then=0), default=1), "pk")
 
     def current_or_last(self) -> "Subscription | None":
-        """Return the live one of a user's subscriptions, else the one that was made last."""
+        """Return a user's live subscription, else the one created last."""
         return self.live().kept_first().first() or self.order_by("-pk").first()
 
 
@@ -95,7 +95,7 @@ class Subscription(models.Model):
         PAUSED = "paused"
 
     ENDED = (Status.CANCELED, Status.INCOMPLETE_EXPIRED)
-    # A renewal was not collected; the subscription goes on once its open invoice is paid.
+    # A renewal was not collected; the subscription continues once its open invoice is paid.
     OVERDUE = (Status.PAST_DUE, Status.UNPAID)
     # An invoice waits for the owner's card.
     COLLECTABLE = (Status.INCOMPLETE, *OVERDUE)
@@ -105,7 +105,7 @@ class Subscription(models.Model):
     stripe_subscription_id = models.CharField(max_length=255, unique=True)
     stripe_item_id = models.CharField(max_length=255, db_index=True)
     status = models.CharField(max_length=20, choices=Status)
-    amount_minor = models.BigIntegerField(help_text="What is due every month.")
+    amount_minor = models.BigIntegerField(help_text="Amount per month, in minor units.")
     currency = models.CharField(max_length=3)
     current_period_start = models.DateTimeField()
     current_period_end = models.DateTimeField()
@@ -148,19 +148,19 @@ class Subscription(models.Model):
         return self.status in {self.Status.ACTIVE, self.Status.PAST_DUE} and not self.cancels_at_period_end
 
     def payout_at(self, now: datetime) -> "Payout | None":
-        """Return the payout of the period that runs then."""
+        """Return the payout of the period that contains `now`."""
         running = self.payouts.filter(period_start__lte=now, period_end__gt=now)
         return running.order_by("-period_start").first()
 
     def outlook(self) -> str:
-        """Return in words what comes next, for staff."""
+        """Return the next event of the subscription in words, for staff."""
         if self.status in self.ENDED:
             return "has ended"
         if self.status in self.COLLECTABLE:
-            return "waits for a payment of its owner"
+            return "waits for a payment by the owner"
         if self.cancels_at_period_end:
             return "ends with its period"
-        return {self.Status.PAUSED: "rests", self.Status.TRIALING: "is a trial"}.get(
+        return {self.Status.PAUSED: "is paused", self.Status.TRIALING: "is on trial"}.get(
             self.Status(self.status), "renews"
         )
 
@@ -182,10 +182,10 @@ class BillingOperation(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="billing_operations")
     kind = models.CharField(max_length=24, choices=Kind)
-    # The arguments of the client's method, exactly as sent; a repeat with others is another operation.
+    # The arguments of the client's method, exactly as sent. A request with other arguments is another operation.
     parameters = models.JSONField()
     status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
-    # The id of what Stripe made or changed, or the code of its refusal.
+    # The id of the object that Stripe created or changed, or Stripe's error code.
     outcome = models.CharField(max_length=255, blank=True, default="")
     attempts = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField()
@@ -220,16 +220,16 @@ class StripeEvent(models.Model):
         # Other systems may use the same Stripe account.
         NOT_OURS = "not-ours"
         NOTHING = "nothing", "nothing to do"
-        # It cannot be applied, and staff have decided that it need not be.
+        # It could not be applied, and staff have dismissed it.
         DISMISSED = "dismissed"
 
     stripe_event_id = models.CharField(max_length=255, unique=True)
     type = models.CharField(max_length=80)
     api_version = models.CharField(max_length=40, blank=True, default="")
-    # The id of the object the event is about; the object itself is read afresh.
+    # The id of the event's object, which is read from Stripe again when the event is applied.
     object_id = models.CharField(max_length=255)
     raw_body = models.BinaryField()
-    # When it happened, by Stripe's clock. Nothing is decided by it: events come in any order.
+    # When it happened, by Stripe's clock. No decision depends on this, because events arrive in any order.
     happened_at = models.DateTimeField(null=True)
     status = models.CharField(max_length=10, choices=Status, default=Status.RECEIVED)
     outcome = models.CharField(max_length=9, choices=Outcome, blank=True, default="")
@@ -266,12 +266,12 @@ class StripeEvent(models.Model):
 
 class PayoutRateQuerySet(models.QuerySet["PayoutRate"]):
     def in_force(self, *, currency: str, at: datetime) -> "PayoutRate | None":
-        """Return the currency's rate at that moment, or None before its first."""
+        """Return the currency's rate at that time, or None before its first rate."""
         return self.filter(currency=currency, valid_from__lte=at).order_by("-valid_from").first()
 
 
 class PayoutRate(models.Model):
-    """What collected money pays out from `valid_from` on; the experience is that of the subscriber track."""
+    """The credits and experience (on the subscriber track) that collected money pays out from `valid_from` on."""
 
     currency = models.CharField(max_length=3)
     credits_per_major_unit = models.PositiveIntegerField()
@@ -282,7 +282,7 @@ class PayoutRate(models.Model):
     objects = PayoutRateQuerySet.as_manager()
 
     class Meta:
-        permissions = [("decide_payoutrate", "Can approve or reject a payout rate of somebody else")]
+        permissions = [("decide_payoutrate", "Can decide other people's requests about payout rates")]
         constraints = [
             models.UniqueConstraint(fields=["currency", "valid_from"], name="payoutrate_one_per_moment"),
             models.CheckConstraint(
@@ -295,9 +295,9 @@ class PayoutRate(models.Model):
 
     def clean(self) -> None:
         """
-        Refuse a rate that would apply to the past, or be for a currency that is not sold.
+        Refuse a rate for an unsupported currency, or one that would change the past.
 
-        A rate may begin in the past only where none was in force, for payments that wait for one.
+        A rate may begin in the past only if none was in force then, for payments that wait for a rate.
         """
         if self.currency not in settings.BILLING_CURRENCIES:
             raise ValidationError(
@@ -307,34 +307,36 @@ class PayoutRate(models.Model):
             return
         if PayoutRate.objects.in_force(currency=self.currency, at=self.valid_from) is not None:
             raise ValidationError(
-                {"valid_from": "Another rate was in force then; a new one begins in the future."}
+                {"valid_from": "Another rate was in force then. Choose a time in the future."}
             )
 
 
 class Payout(models.Model):
-    """One paid invoice of a subscription period, paid out as credits once. Amounts are in minor units."""
+    """The credits paid out for one paid invoice of a subscription period. Amounts are in minor units."""
 
-    # The customer's prefix and a count, as Stripe numbers invoices unless told otherwise.
+    # The customer's prefix and a counter: Stripe's default numbering of invoices.
     NUMBER: ClassVar = re.compile(r"[A-Z0-9]{3,12}(-[A-Z0-9]{1,12})+")
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="payouts")
     subscription = models.ForeignKey("payments.Subscription", models.PROTECT, related_name="payouts")
     stripe_invoice_id = models.CharField(max_length=255, unique=True)
-    invoice_number = models.CharField(max_length=64, blank=True, default="", help_text="As its payer has it.")
-    # Kept so that a refund or dispute, which names the payment alone, finds its invoice.
+    invoice_number = models.CharField(
+        max_length=64, blank=True, default="", help_text="The number on the payer's invoice."
+    )
+    # Finds the payout of a refund or dispute, which names only the payment.
     stripe_payment_intent_id = models.CharField(max_length=255, blank=True, default="", db_index=True)
     amount_minor = models.BigIntegerField(help_text="Money collected for the period, without tax.")
-    tax_minor = models.BigIntegerField(default=0, help_text="Tax that was collected with it.")
+    tax_minor = models.BigIntegerField(default=0, help_text="Tax collected with it.")
     other_minor = models.BigIntegerField(
         default=0,
         db_default=0,
-        help_text="Money collected with it by lines of the invoice that are not of our product.",
+        help_text="Money collected with it for the invoice's lines of other products.",
     )
     refunded_minor = models.BigIntegerField(
-        default=0, db_default=0, help_text="Money that was returned by refunds, with tax."
+        default=0, db_default=0, help_text="Money returned by refunds, including tax."
     )
     disputed_minor = models.BigIntegerField(
-        default=0, db_default=0, help_text="Money that disputes have withdrawn, with tax."
+        default=0, db_default=0, help_text="Money withdrawn by disputes, including tax."
     )
     currency = models.CharField(max_length=3)
     period_start = models.DateTimeField()
@@ -346,9 +348,9 @@ class Payout(models.Model):
 
     class Meta:
         permissions = [
-            ("export_payout", "Can take the list of payouts away"),
-            ("refund_payout", "Can ask for a refund of a payment"),
-            ("decide_refund", "Can approve or reject a refund of somebody else"),
+            ("export_payout", "Can export payouts"),
+            ("refund_payout", "Can request refunds"),
+            ("decide_refund", "Can decide other people's requests for refunds"),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(amount_minor__gt=0, credits__gt=0), name="payout_positive"),
@@ -367,26 +369,26 @@ class Payout(models.Model):
 
     @property
     def is_refundable(self) -> bool:
-        """Whether a payment at Stripe brought the money, which can then be returned there."""
+        """Whether the money was collected by a payment at Stripe, which can be refunded."""
         return bool(self.stripe_payment_intent_id)
 
     @property
     def charged_minor(self) -> int:
-        """What the card was charged, of which refunds and disputes return a part."""
+        """The amount charged to the card, tax included; refunds and disputes return parts of it."""
         return self.amount_minor + self.tax_minor + self.other_minor
 
     def credits_taken_back(self) -> int:
-        """Return the credits that its clawbacks have taken, less what they gave again; one statement."""
+        """Return the credits that clawbacks have taken back, less those restored; one statement."""
         taken: int | None = self.clawbacks.aggregate(credits=models.Sum("credits"))["credits"]
         return taken or 0
 
     def is_taken_back(self) -> bool:
-        """Whether clawbacks have taken every credit of it; one statement."""
+        """Whether clawbacks have taken back all of its credits; one statement."""
         return self.credits_taken_back() >= self.credits
 
 
 class FurtherPayment(models.Model):
-    """Another payment of a payout's invoice, where several were needed to pay it."""
+    """A further payment of a payout's invoice, if several payments were needed."""
 
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="further_payments")
     stripe_payment_intent_id = models.CharField(max_length=255, unique=True)
@@ -396,7 +398,7 @@ class FurtherPayment(models.Model):
 
 
 class Clawback(models.Model):
-    """Credits of a payout that were taken back, negative where reinstated money gives them again."""
+    """Credits of a payout that were taken back; negative if they were restored because money was reinstated."""
 
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="clawbacks")
     key = models.CharField(max_length=300, unique=True)
@@ -418,9 +420,9 @@ class Clawback(models.Model):
 
 class Refund(models.Model):
     """
-    Money of a payout that staff return to the card; its id is the idempotency key at Stripe.
+    A refund by staff to the card that paid for a payout; its id is the idempotency key at Stripe.
 
-    It moves no credits: what Stripe then reports about the payment does, wherever the refund was made.
+    It moves no credits itself. Stripe's event about the refund does, also for refunds made in Stripe's dashboard.
     """
 
     class Status(models.TextChoices):
@@ -431,7 +433,7 @@ class Refund(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="refunds")
     amount_minor = models.BigIntegerField(help_text="In the payout's currency.")
-    # Who asked, why and who agreed.
+    # Has the requester, the reason and the approver.
     approval = models.OneToOneField("gateway_admin.ApprovalRequest", models.PROTECT, related_name="+")
     status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)
     # The refund's id at Stripe, or the code of Stripe's refusal.

@@ -51,7 +51,7 @@ class PaymentCounts(NamedTuple):
 
     received_events: int
     failed_events: int
-    # Of the oldest event that is not processed.
+    # Age of the oldest event that is not processed.
     oldest_event_age: float
     pending_operations: int
     oldest_operation_age: float

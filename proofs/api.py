@@ -85,12 +85,10 @@ class ProofSerializer(serializers.Serializer[Any]):
     leaf = serializers.CharField(
         allow_null=True, help_text="The entry as it was hashed, JSON; null until a root is closed over it."
     )
-    path = PathField(
-        help_text="Hashes of the siblings from the leaf to the root, each by the side on which it stands."
-    )
+    path = PathField(help_text="Hashes of the siblings from the leaf to the root, each keyed by its side.")
     root = RootSerializer(allow_null=True)
     disclosed = DisclosedField(
-        help_text="`profile` and `reason` with their salts. SHA-256 of salt and text is what the leaf has of them."
+        help_text="`profile` and `reason` with their salts. The leaf contains the SHA-256 of salt and text."
     )
 
 

@@ -25,7 +25,7 @@ def sign(text: str) -> tuple[str, str]:
     Return the id of the key that signs, and the ES256 signature of the text: r and s, in hex.
 
     Raises:
-        ImproperlyConfigured: `LEDGER_SIGNING_KEY` is missing, or is no EC P-256 private key.
+        ImproperlyConfigured: `LEDGER_SIGNING_KEY` is missing, or is not an EC P-256 private key.
     """
     key = parse_keys(settings.LEDGER_SIGNING_KEY, setting="LEDGER_SIGNING_KEY")[0]
     halves = decode_dss_signature(key.private_key.sign(text.encode(), ES256))
@@ -41,7 +41,7 @@ def is_signed(text: str, signature: str, key_id: str, keys: PublicKeys) -> bool:
 
 
 def public_keys() -> PublicKeys:
-    """Return the keys of `LEDGER_PUBLIC_KEYS` and, where it is set, the public half of the signing key, by id."""
+    """Return the keys of `LEDGER_PUBLIC_KEYS` and, if it is set, the public half of the signing key, by id."""
     keys = parse_public_keys(settings.LEDGER_PUBLIC_KEYS)
     if settings.LEDGER_SIGNING_KEY:
         own = parse_keys(settings.LEDGER_SIGNING_KEY, setting="LEDGER_SIGNING_KEY")[0]
@@ -59,7 +59,7 @@ def parse_public_keys(text: str) -> PublicKeys:
     Return the PEM public keys of a text by their ids.
 
     Raises:
-        ImproperlyConfigured: one of them is no EC P-256 public key.
+        ImproperlyConfigured: one of them is not an EC P-256 public key.
     """
     keys = (_load(match.group()) for match in _PEM_KEY.finditer(text.replace("\\n", "\n")))
     return {public_jwk(key)["kid"]: key for key in keys}

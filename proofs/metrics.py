@@ -1,4 +1,4 @@
-"""The gauge from which an alert tells that no root is being closed."""
+"""The gauge of the newest root, for an alert if no root is being closed."""
 
 from collections.abc import Iterator
 

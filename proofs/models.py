@@ -22,12 +22,12 @@ _HASH_LETTERS, _SIGNATURE_LETTERS = 64, 128
 
 
 class LedgerRoot(models.Model):
-    number = models.BigIntegerField(primary_key=True, help_text="From 1, without a gap.")
+    number = models.BigIntegerField(primary_key=True, help_text="Counts the roots from 1, without gaps.")
     closed_at = models.DateTimeField()
-    last_entry_id = models.BigIntegerField(help_text="No entry up to this one is under a later root.")
-    entry_count = models.IntegerField(help_text="Entries after those of the root before it.")
+    last_entry_id = models.BigIntegerField(help_text="The root covers new entries up to this id.")
+    entry_count = models.IntegerField(help_text="Number of entries that the root covers.")
     tree = models.CharField(max_length=_HASH_LETTERS, help_text="RFC 6962 hash of the tree over its entries.")
-    previous = models.CharField(max_length=_HASH_LETTERS, blank=True, help_text="Hash of the root before it.")
+    previous = models.CharField(max_length=_HASH_LETTERS, blank=True, help_text="Hash of the previous root.")
     key_id = models.CharField(max_length=_HASH_LETTERS, help_text="Thumbprint of the key that signed.")
     signature = models.CharField(
         max_length=_SIGNATURE_LETTERS, help_text="ES256 of the root, r and s in hex."

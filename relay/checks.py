@@ -21,7 +21,9 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
         addresses = get_signer().addresses()
     except SignerUnavailable:
         return [
-            Warning("The signer does not answer.", hint="Calls get a 503 until it does.", id="relay.W003")
+            Warning(
+                "The signer does not answer.", hint="Relay calls get a 503 until it answers.", id="relay.W003"
+            )
         ]
     except NoSigner:
         return [Info("This process does not sign and holds no relayer key.", id="relay.I001")]

@@ -84,7 +84,9 @@ class Badge(models.Model):
     name = models.CharField(max_length=64)
     exp_lower_bound = models.BigIntegerField(help_text="Experience from which a user has the badge.")
     exp_upper_bound = models.BigIntegerField(
-        null=True, blank=True, help_text="Where the next badge begins; empty for the top."
+        null=True,
+        blank=True,
+        help_text="Experience from which a user has the next badge; empty for the top badge.",
     )
     exp_growth_rate = models.DecimalField(
         max_digits=7, decimal_places=4, default=Decimal(1), help_text="Multiplies experience gained."
@@ -95,11 +97,11 @@ class Badge(models.Model):
     bonus_creds_surveys = _fraction("0.05 is 5 % more credits for surveys.")
     bonus_daily_check_in_attempts = models.PositiveSmallIntegerField(default=0)
     credits_back_percent = _fraction("0.05 gives 5 % of what a relay transaction cost back.")
-    acceptable_credit_debt = models.BigIntegerField(default=0, help_text="Credits that may be owed.")
+    acceptable_credit_debt = models.BigIntegerField(default=0, help_text="The debt limit in credits.")
 
     class Meta:
         db_table = "rewards_badge"
-        permissions = [("decide_badge", "Can approve or reject a change of badges of somebody else")]
+        permissions = [("decide_badge", "Can decide other people's requests about badges")]
         ordering = ("track", "exp_lower_bound")
         constraints = [
             models.CheckConstraint(
@@ -160,7 +162,7 @@ class Progress(models.Model):
         default=0, db_default=0, help_text="The sum of the subscriber track."
     )
     cashback_remainder = models.SmallIntegerField(
-        default=0, db_default=0, help_text="Cashback that is no whole credit yet, in ten-thousandths of one."
+        default=0, db_default=0, help_text="Cashback below one credit, in ten-thousandths of a credit."
     )
 
     class Meta:
@@ -186,11 +188,13 @@ class ExperienceEntry(models.Model):
 
     progress = models.ForeignKey(Progress, on_delete=models.PROTECT, related_name="entries", db_index=False)
     track = models.CharField(max_length=16, choices=BadgeTrack)
-    base = models.BigIntegerField(help_text="Experience before the growth rate; negative where taken back.")
+    base = models.BigIntegerField(
+        help_text="Experience before the growth rate is applied; negative if taken back."
+    )
     # `base` times the growth rate of the badge at that total; a reversal takes at most the total.
     amount = models.BigIntegerField(help_text="Experience posted.")
     total_after = models.BigIntegerField()
-    key = models.CharField(max_length=255, help_text="Names the cause; the same key posts once.")
+    key = models.CharField(max_length=255, help_text="Idempotency key, which names the cause.")
     cause = models.CharField(max_length=64)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -221,10 +225,10 @@ class CashbackEntry(models.Model):
     """
 
     progress = models.ForeignKey(Progress, on_delete=models.PROTECT, related_name="cashback", db_index=False)
-    amount = models.BigIntegerField(help_text="In ten-thousandths of a credit; negative where taken back.")
-    credits = models.BigIntegerField(help_text="Posted to the account under the same key, if any.")
+    amount = models.BigIntegerField(help_text="In ten-thousandths of a credit; negative if taken back.")
+    credits = models.BigIntegerField(help_text="Whole credits posted to the account with the same key, or 0.")
     remainder_after = models.SmallIntegerField(help_text="In ten-thousandths of a credit.")
-    key = models.CharField(max_length=255, help_text="Names the cause; the same key posts once.")
+    key = models.CharField(max_length=255, help_text="Idempotency key, which names the cause.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -267,7 +271,7 @@ class Modifier(models.Model):
     )
     modifier_type = models.CharField(max_length=32, choices=ModifierType)
     value = models.DecimalField(max_digits=7, decimal_places=4, help_text="0.05 is 5 % more.")
-    key = models.CharField(max_length=255, unique=True, help_text="Names the cause; the same key gives once.")
+    key = models.CharField(max_length=255, unique=True, help_text="Idempotency key, which names the cause.")
     reason = models.TextField(blank=True, default="")
     actor = staff_reference("The member of staff who gave it.")
     created_at = models.DateTimeField(db_default=Now())
@@ -277,7 +281,7 @@ class Modifier(models.Model):
 
     class Meta:
         db_table = "rewards_modifier"
-        permissions = [("decide_modifier", "Can approve or reject a modifier of somebody else")]
+        permissions = [("decide_modifier", "Can decide other people's requests for modifiers")]
         indexes = [
             models.Index(fields=["user", "expires_at"], name="rewards_modifier_user"),
             models.Index(fields=["expires_at"], name="rewards_modifier_expires"),

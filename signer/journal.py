@@ -82,9 +82,9 @@ class Journal:
 
     def prune(self, account: Account, *, below: int, signed_before: float) -> tuple[int, bool]:
         """
-        Delete the entries of account nonces below this one, up to the first with a younger entry.
+        Delete the entries of account nonces below `below`, up to the first nonce with an entry after `signed_before`.
 
-        Deletes a limited number at a time; returns how many, and whether those were all.
+        Deletes at most `prune_step` entries; returns how many, and whether none is left to delete.
         """
         rows = self._file.execute(_OLDEST, (*account, below, self._prune_step)).fetchall()
         is_done = len(rows) < self._prune_step

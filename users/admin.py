@@ -1,4 +1,4 @@
-"""Sign-in sessions in the admin: find them by address, end one or all of a user. Deletions; trusted implementations."""
+"""The admin of sign-in: sessions, which staff can end, account deletions, and trusted implementations."""
 
 from typing import Any
 

@@ -180,4 +180,4 @@ class AccessTokenKindRefused(NotAuthenticated):
 class StaffStarted(DomainError):
     """The command line creates the first three staff accounts; all others are requested in the admin and approved."""
 
-    code, title, status = "staff-started", "The first staff accounts exist", 409
+    code, title, status = "staff-started", "The first staff accounts already exist", 409

@@ -175,7 +175,7 @@ class AccountDeletion(models.Model):
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="deletion")
     status = models.CharField(max_length=16, choices=Status, default=Status.REQUESTED)
     waits_for = models.CharField(
-        max_length=200, blank=True, default="", help_text="When it was last attempted."
+        max_length=200, blank=True, default="", help_text="What it waited for at the last attempt."
     )
     requested_at = models.DateTimeField()
     billing_ended_at = models.DateTimeField(null=True)
@@ -327,7 +327,7 @@ class TrustedImplementation(models.Model):
         KEY_MANAGER = "key-manager"
 
     kind = models.CharField(max_length=12, choices=Kind)
-    name = models.CharField(max_length=80, help_text="For staff: which release this is.")
+    name = models.CharField(max_length=80, help_text="Name of the release, shown to staff.")
     address = AddressField(null=True, blank=True)
     code_hash = HashField(null=True, blank=True)
     is_active = models.BooleanField(default=True)

@@ -1,7 +1,7 @@
 """
 The admin of webhooks: the endpoints of wallet apps, the messages for them, and each delivery.
 
-A secret is shown once, on the page that follows its making, and no page shows it again.
+A secret is shown once, on the page after its creation, and never again.
 """
 
 from datetime import timedelta
@@ -99,7 +99,7 @@ DISABLE = ReasonedAction(
 )
 ROTATE_SECRET = ReasonedAction(
     name="rotate_secret",
-    label="Make a new secret",
+    label="Create a new secret",
     permission="webhooks.change_endpoint",
     effect=lambda row: "The new secret is shown once. From now on, it and the current secret both sign.",
     run=lambda row, decision: _once("Both secrets sign.", endpoints.rotate_secret(row)),
@@ -122,9 +122,9 @@ SEND_TEST = ReasonedAction(
 )
 RESEND_GIVEN_UP = ReasonedAction(
     name="resend_given_up",
-    label="Send again what was given up",
+    label="Resend failed messages",
     permission="webhooks.resend_message",
-    effect=lambda row: "Every message that failed since a time is sent again, in order.",
+    effect=lambda row: "Every message that failed since the chosen time is sent again, in order.",
     run=_resend_given_up,
     form=SinceForm,
     initial=lambda rows: {"since": timezone.now() - timedelta(days=7)},
@@ -147,7 +147,7 @@ class EndpointForm(forms.ModelForm[Endpoint]):
         forms.CharField(max_length=200),
         widget=UnfoldAdminTextInputWidget,
         help_text="The app's origins such as https://wallet.example, separated by commas. It receives "
-        "events of those signed in there.",
+        "events of the users who signed in there.",
     )
     event_types = forms.MultipleChoiceField(
         choices=OFFERED,

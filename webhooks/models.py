@@ -52,11 +52,13 @@ class Endpoint(models.Model):
         GONE = "gone", "the receiver, which answered 410"
         FAILING = "failing", "failing for days"
 
-    name = models.CharField(max_length=80, unique=True, help_text="Whose it is, for staff.")
-    url = models.CharField("address", max_length=2000, help_text="With https; messages are posted to it.")
+    name = models.CharField(max_length=80, unique=True, help_text="Name of the wallet app, shown to staff.")
+    url = models.CharField(
+        "address", max_length=2000, help_text="The https URL to which messages are posted."
+    )
     origins = ArrayField(
         models.CharField(max_length=200),
-        help_text="The app's origins, such as https://wallet.example. It receives events of those signed in there.",
+        help_text="The app's origins, such as https://wallet.example. It receives events of users who signed in there.",
     )
     event_types = ArrayField(
         models.CharField(max_length=40, choices=OFFERED), help_text="The events it receives."
@@ -113,10 +115,10 @@ class Subject(models.Model):
     endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="subjects", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     kind = models.CharField(max_length=12, choices=Kind)
-    row_id = models.BigIntegerField(help_text="Of the relay transaction, or of the subscription.")
-    # Of a call, whether it still has to settle.
+    row_id = models.BigIntegerField(help_text="Id of the relay transaction or of the subscription.")
+    # For a call: whether it is not settled yet.
     is_open = models.BooleanField(default=True)
-    # Of a subscription, the state in the last message.
+    # For a subscription: the state in the last message.
     state = models.JSONField(default=dict)
     changed_at = models.DateTimeField(default=now)
 
@@ -208,7 +210,7 @@ class Delivery(models.Model):
     started_at = models.DateTimeField()
     milliseconds = models.PositiveIntegerField()
     response_status = models.PositiveSmallIntegerField(null=True)
-    response = models.TextField(blank=True, default="", help_text="The beginning of the answer.")
+    response = models.TextField(blank=True, default="", help_text="The beginning of the response.")
     error = models.TextField(blank=True, default="")
 
     class Meta:
@@ -219,7 +221,7 @@ class Delivery(models.Model):
 
 
 class Cursor(models.Model):
-    """Up to when the rows of one source have been read for new messages."""
+    """The time up to which the rows of one source have been read for new messages."""
 
     source = models.CharField(max_length=20, unique=True)
     read_until = models.DateTimeField()

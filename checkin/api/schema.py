@@ -59,10 +59,10 @@ A throw is the first 8 bytes, as a big-endian number, of HMAC-SHA256 with the se
 message check-in:<profileAddress>:<day>:<attempt>:<tables>:<throw>:<counter>, tables being <id>v<version> joined
 by +. For n outcomes a number of at least 2^64 - 2^64 mod n is thrown again with the next counter, from 0 on;
 the outcome is the number mod n. The items of the tables, in order (only those of type EXPERIENCE if
-experienceOnly), are counted from 0. The throw value:<place> picks a value of the item: valueMin, or so many
-steps above it, up to valueMax; a step is 1 for EXPERIENCE and CREDITS and 0.0001 for the others. The throw
-choice, with as many outcomes as all weights add up to, picks the first item whose weight, added to those before
-it, is greater. SHA-256 of the seed's bytes is the commitment.
+experienceOnly), are counted from 0. The throw value:<place> gives the number of steps from valueMin to the item's
+value, which is at most valueMax; a step is 1 for EXPERIENCE and CREDITS, and 0.0001 for the other types. The throw
+choice has as many outcomes as the sum of all weights; it picks the first item for which the sum of its own and all
+earlier weights is greater than the outcome. The commitment is the SHA-256 of the seed's bytes.
 """
 HOW_TO_RECOMPUTE = " ".join(_HOW.split())
 

@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("version", models.PositiveIntegerField(help_text="Counts the tables of the badge.")),
+                ("version", models.PositiveIntegerField(help_text="Version of the badge's table, from 1.")),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
                     "published_at",
@@ -107,7 +107,7 @@ class Migration(migrations.Migration):
                 (
                     "revealed_seed",
                     models.CharField(
-                        blank=True, default="", help_text="Hex; empty until then.", max_length=64
+                        blank=True, default="", help_text="In hex; empty until it is revealed.", max_length=64
                     ),
                 ),
             ],
@@ -139,14 +139,16 @@ class Migration(migrations.Migration):
                 (
                     "attempt",
                     models.PositiveSmallIntegerField(
-                        help_text="Counts the user's check-ins of the day from 1."
+                        help_text="Number of the check-in among the user's of that day, from 1."
                     ),
                 ),
                 ("experience_only", models.BooleanField(help_text="The user had not paid or earned yet.")),
                 ("possible_results", models.JSONField()),
                 (
                     "result_place",
-                    models.PositiveSmallIntegerField(help_text="Which of the possible results, from 0."),
+                    models.PositiveSmallIntegerField(
+                        help_text="Index of the awarded drop among the possible results, from 0."
+                    ),
                 ),
                 ("idempotency_key", models.CharField(blank=True, default="", max_length=128)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -222,7 +224,7 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(
                 blank=True,
                 db_index=False,
-                help_text="Who wrote it; nobody else may change the draft. Empty for the first tables.",
+                help_text="The author, who alone may change the draft. Empty for the first tables.",
                 null=True,
                 on_delete=django.db.models.deletion.PROTECT,
                 related_name="+",

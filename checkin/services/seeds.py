@@ -65,10 +65,10 @@ def seed_of(day: date) -> DailySeed:
 
 def secret_seed_of(row: DailySeed) -> bytes:
     """
-    Return the secret seed of a day whose draws are not over.
+    Return the secret seed of a day on which draws are still possible.
 
     Raises:
-        CheckInsNotReady: it is already public, or no secret of this process reproduces it.
+        CheckInsNotReady: the seed is already public, or no secret of this process reproduces it.
     """
     if row.revealed_at is not None:
         raise CheckInsNotReady("The seed of the day is already public. Retry later.")

@@ -47,7 +47,7 @@ class Migration(migrations.Migration):
                 "db_table": "credits_account",
                 "permissions": [
                     ("adjust_credits", "Can ask for an adjustment"),
-                    ("decide_adjustment", "Can approve or reject an adjustment of somebody else"),
+                    ("decide_adjustment", "Can decide other people's requests for adjustments"),
                 ],
             },
         ),
@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("amount", models.BigIntegerField(help_text="Credits; negative where the user pays.")),
+                ("amount", models.BigIntegerField(help_text="Credits; negative for a charge.")),
                 (
                     "source",
                     models.CharField(
@@ -85,7 +85,7 @@ class Migration(migrations.Migration):
                     "key",
                     models.CharField(
                         db_collation="C",
-                        help_text="Names the cause; the same key posts once.",
+                        help_text="Idempotency key, which names the cause.",
                         max_length=255,
                     ),
                 ),
@@ -119,7 +119,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name_plural": "credit entries",
                 "db_table": "credits_entry",
-                "permissions": [("export_creditentry", "Can take the list of entries away")],
+                "permissions": [("export_creditentry", "Can export entries")],
             },
         ),
         migrations.CreateModel(
@@ -220,7 +220,7 @@ class Migration(migrations.Migration):
                 ("credits", models.BigIntegerField(help_text="Credits paid out for the period.")),
                 ("starts_at", models.DateTimeField()),
                 ("ends_at", models.DateTimeField(help_text="End of the paid period.")),
-                ("resets_at", models.DateTimeField(help_text="End of the period that the provider is in.")),
+                ("resets_at", models.DateTimeField(help_text="End of the provider's current period.")),
                 (
                     "renews",
                     models.BooleanField(
@@ -273,7 +273,7 @@ class Migration(migrations.Migration):
                     "key",
                     models.CharField(
                         db_collation="C",
-                        help_text="Names the cause; the same key holds once.",
+                        help_text="Idempotency key, which names the cause.",
                         max_length=255,
                     ),
                 ),
@@ -295,7 +295,7 @@ class Migration(migrations.Migration):
                 (
                     "reopenings",
                     models.PositiveSmallIntegerField(
-                        db_default=0, help_text="How often it was opened again after it had been closed."
+                        db_default=0, help_text="How often the closed hold was reopened."
                     ),
                 ),
                 (

@@ -19,7 +19,7 @@ concurrent moves right in READ COMMITTED, without a read in Python before a writ
 Closing takes any number of holds; a single one is a batch of one. Posting has two statements, because what
 they do with a repeated key differs. `POST_ENTRY` returns no row for it, and its caller looks up the first entry.
 In `POST_WANTED` the totals of one row's account build on the row before, so none can be left out: a repeated key
-fails the whole statement. What is behind its keys happens once with its hold.
+fails the whole statement. Its keys are never repeated, because each belongs to one closing or reopening of a hold.
 """
 
 from credits.models import CreditEntry

@@ -46,14 +46,14 @@ class Migration(migrations.Migration):
                 (
                     "is_enabled",
                     models.BooleanField(
-                        default=False, help_text="Postbacks of other networks are not found."
+                        default=False, help_text="Postbacks of a disabled network get a 404."
                     ),
                 ),
                 (
                     "is_weak",
                     models.BooleanField(
                         editable=False,
-                        help_text="Its signature leaves out user, amount or id, as its adapter says.",
+                        help_text="Whether its signature omits the user, the amount or the id.",
                     ),
                 ),
                 ("path_token_hash", models.CharField(blank=True, default="", editable=False, max_length=64)),
@@ -85,7 +85,7 @@ class Migration(migrations.Migration):
                         base_field=models.CharField(max_length=60),
                         blank=True,
                         default=list,
-                        help_text="AdMob's ad units that reward here; those of other publishers are signed as well.",
+                        help_text="For AdMob: our ad units. Google also signs postbacks of other publishers.",
                         size=None,
                     ),
                 ),
@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
                     "per_event_cap",
                     models.BigIntegerField(
                         blank=True,
-                        help_text="Credits of one event at most; a larger one is stored and refused.",
+                        help_text="Maximum credits of one event; a larger one is stored and refused.",
                         null=True,
                     ),
                 ),
@@ -101,7 +101,7 @@ class Migration(migrations.Migration):
                     "daily_cap",
                     models.BigIntegerField(
                         blank=True,
-                        help_text="Credits per user and UTC day at most; what exceeds it is refused.",
+                        help_text="Maximum credits per user and UTC day; an event that exceeds it is stored and refused.",
                         null=True,
                     ),
                 ),
@@ -115,9 +115,7 @@ class Migration(migrations.Migration):
             options={
                 "db_table": "earnings_adnetwork",
                 "ordering": ("slug",),
-                "permissions": [
-                    ("decide_adnetwork", "Can approve or reject settings and secrets of somebody else")
-                ],
+                "permissions": [("decide_adnetwork", "Can decide other people's requests about ad networks")],
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("rate__gt", 0)), name="earnings_adnetwork_rate_positive"
@@ -268,7 +266,7 @@ class Migration(migrations.Migration):
                     "takes_back",
                     models.DecimalField(
                         decimal_places=12,
-                        help_text="Of a reversal, in the network's unit; empty takes the whole credit back.",
+                        help_text="For a reversal: the amount to take back, in the network's unit; empty for all of it.",
                         max_digits=24,
                         null=True,
                     ),
@@ -276,7 +274,9 @@ class Migration(migrations.Migration):
                 ("payout_usd", models.DecimalField(decimal_places=12, max_digits=24, null=True)),
                 (
                     "rate",
-                    models.DecimalField(decimal_places=8, help_text="Credits per unit, then.", max_digits=16),
+                    models.DecimalField(
+                        decimal_places=8, help_text="Credits per unit at that time.", max_digits=16
+                    ),
                 ),
                 ("badge_bonus", models.DecimalField(decimal_places=4, default=0, max_digits=9)),
                 ("modifier_bonus", models.DecimalField(decimal_places=4, default=0, max_digits=9)),
@@ -284,21 +284,25 @@ class Migration(migrations.Migration):
                     "credits",
                     models.BigIntegerField(
                         default=0,
-                        help_text="floor(amount × rate × (1 + badge bonus + modifier bonus)); of a reversal, those taken.",
+                        help_text="floor(amount × rate × (1 + badge bonus + modifier bonus)); for a reversal, the credits taken back.",
                     ),
                 ),
-                ("available_at", models.DateTimeField(help_text="When held credits are given.", null=True)),
+                ("available_at", models.DateTimeField(help_text="When held credits are posted.", null=True)),
                 ("occurred_at", models.DateTimeField(help_text="By the network's clock.", null=True)),
                 ("received_at", models.DateTimeField()),
                 (
                     "is_conflicting",
                     models.BooleanField(
-                        default=False, help_text="It came again with different content; the first one counts."
+                        default=False,
+                        help_text="It was repeated with different content; the first content counts.",
                     ),
                 ),
-                ("raw", models.BinaryField(help_text="Query, or body, as it came.")),
+                ("raw", models.BinaryField(help_text="The query or the body, as received.")),
                 ("headers", models.JSONField(default=dict)),
-                ("payload_hash", models.CharField(help_text="SHA-256 of what it reports.", max_length=64)),
+                (
+                    "payload_hash",
+                    models.CharField(help_text="SHA-256 of the event's content.", max_length=64),
+                ),
                 ("request_id", models.CharField(blank=True, default="", max_length=64)),
                 (
                     "entry",
@@ -334,7 +338,7 @@ class Migration(migrations.Migration):
                 "db_table": "earnings_postback",
                 "permissions": [
                     ("decide_earning", "Can forfeit a held earning, and ask for its early release"),
-                    ("decide_release", "Can approve or reject an early release of somebody else"),
+                    ("decide_release", "Can decide other people's requests for early releases"),
                 ],
                 "indexes": [
                     django.contrib.postgres.indexes.BrinIndex(

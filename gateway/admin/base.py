@@ -25,7 +25,7 @@ from gateway.admin.mixins import Audited
 
 
 def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.SimpleListFilter]:
-    """Return a filter of the column `field` with fixed `values`, so that it need not scan the table for them."""
+    """Return a filter for the column `field` that offers these values, so that it need not scan the table for them."""
 
     class OneOf(admin.SimpleListFilter):
         title = field.replace("_", " ")

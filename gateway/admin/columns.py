@@ -146,9 +146,9 @@ def worded(
     within: Mapping[str, Any] | None = None,
 ) -> type[admin.SimpleListFilter]:
     """
-    Return a filter of the column `field` with fixed codes, shown by their labels.
+    Return a filter for the column `field` that offers these codes, shown by their labels.
 
-    `within` is a condition that all rows with these codes fulfil, so that PostgreSQL can use a partial index.
+    `within` is a condition that holds for all rows with these codes, so that PostgreSQL can use a partial index.
     """
 
     class Worded(admin.SimpleListFilter):

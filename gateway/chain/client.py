@@ -1,7 +1,7 @@
 """
 The client of the chain, over JSON-RPC: `get_chain_client()` is the one seam to a node.
 
-What requests and relay calls wait for is one batch per method, built and read here, by `views` and by `relay_states`.
+Reads that requests and relay calls wait for are one batch per method, built here, by `views` or by `relay_states`.
 Everything else goes through web3.py (`web3_reads`). "latest" is given explicitly, as the nodes' defaults differ.
 
 A contract may answer nonsense, which reads as None, empty or 0. The node itself must
@@ -168,7 +168,7 @@ class JsonRpcChainClient(Web3Reads):
             try:
                 sent += self._send(calls)
             except NodeUnavailable as error:
-                # The rest would wait for the same nodes, and depends on these.
+                # Do not send the rest: it depends on these, and would wait for the same nodes.
                 return sent + [SendOutcome(SendKind.UNREACHABLE, error.detail)] * (len(raw) - start)
         return sent
 

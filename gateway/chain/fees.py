@@ -79,7 +79,7 @@ def quote_fees(*, base_fee_wei: int, tip_wei: int, floor_wei: int, cap_wei: int)
     least = base_fee_wei + -(-tip_wei // 2)
     if least > cap_wei:
         raise FeesTooHigh(
-            "Gas costs more than the service pays at present. Repeat later.",
+            "Gas costs more than the service currently pays. Retry later.",
             retry_after=FeesTooHigh.retry_seconds,
             pricePerGasWei=str(least),
             maximumPricePerGasWei=str(cap_wei),

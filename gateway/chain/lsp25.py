@@ -96,8 +96,8 @@ def wrong_hashes(*, chain_id: int, call: RelayCall, profile: str) -> list[WrongH
     """
     Return the hashes that known mistakes produce, the most likely first, without duplicates and the correct hash.
 
-    If the signer of one of them is a controller of the profile, its mistake was made. None of these hashes may
-    ever be accepted.
+    If the signer recovered from one of them is a controller of the profile, the caller has made that mistake. None of
+    these hashes may ever be accepted.
     """
     seen = {call.digest(chain_id)}
     hashes = []

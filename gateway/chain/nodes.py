@@ -42,7 +42,7 @@ _CHAIN_ID: Call = ("eth_chainId", [])
 
 
 class NodeLimits(NamedTuple):
-    """What a node must keep to: the chain's id, and how old or far behind its newest block may be (0: any age)."""
+    """Limits for a node: the chain's id, and how old or far behind its newest block may be (0: any age)."""
 
     chain_id: int | None = None
     max_head_age_seconds: int = 0
@@ -121,7 +121,7 @@ class Node:
         Return each call's result, whether or not the node is in the rotation or its circuit is open.
 
         Raises:
-            NodeFault: it did not answer, or by an error.
+            NodeFault: it did not answer, or answered with an error.
         """
         with self._failures_reported():
             answers = self._timed(calls, _never, self.check_seconds)

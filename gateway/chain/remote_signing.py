@@ -64,7 +64,9 @@ def signed_outside(run: Callable[_Parameters, _Result]) -> Callable[_Parameters,
             finally:
                 _fetched.reset(token)
             fetched[request] = remote_signer().sign_request(request)
-        raise SignerUnavailable("The rows changed each time.", retry_after=RETRY_AFTER_SECONDS)
+        raise SignerUnavailable(
+            "The data to sign kept changing. Repeat the call.", retry_after=RETRY_AFTER_SECONDS
+        )
 
     return wrapped
 

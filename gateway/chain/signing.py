@@ -53,10 +53,10 @@ class Signer(Protocol):
 
     def require_answers(self) -> None:
         """
-        Return unless a remote signer is failing.
+        Check that a remote signer is not failing; keys in this process never fail.
 
         Raises:
-            SignerUnavailable: it has failed lately.
+            SignerUnavailable: the remote signer has failed lately.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The shared parts as a Django app, because leases are rows."""
+"""The shared code as a Django app, because it has the table of leases."""
 
 from importlib import import_module
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class GatewayCommonConfig(AppConfig):
-    """The shared parts and the table of leases."""
+    """The shared code and the table of leases."""
 
     name = "gateway.common"
     label = "gateway_common"

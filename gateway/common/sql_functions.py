@@ -1,13 +1,13 @@
 """
 The functions of the database. Their text belongs to the code; `migrate` puts it into the database.
 
-An app registers its `functions.sql`. After the last migration, `replace` puts in every function that differs, in one
-transaction. Processes of the version before go on calling these functions during an upgrade, so a signature never
-changes: a function with other arguments or another result gets a new name, and the old one moves to `retired.sql` for
-one release.
+An app registers its `functions.sql`. After the last migration, `replace` creates or replaces every function that
+differs, in one transaction. During an upgrade, processes of the previous version still call these functions, so a
+signature never changes: a function with other arguments or another result gets a new name, and the old one moves to
+`retired.sql` for one release.
 
 Each function has a comment in the database: a hash of the registered text and of the definition as PostgreSQL has it.
-`differing` compares both, so it finds a function that another version put in and one that was edited by hand.
+`differing` compares both, so it finds functions of another version and functions that were edited by hand.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ def register(folder: Path, values: Mapping[str, str] | None = None) -> str:
 
 
 def columns(model: type[Model], *, without: str = "") -> str:
-    """Return the columns of new rows, as an `INSERT` lists them: all but the primary key and the named one."""
+    """Return the columns for an `INSERT`: all except the primary key and the column `without`."""
     fields = (field for field in model._meta.concrete_fields if not field.primary_key)
     return ", ".join(str(field.column) for field in fields if field.column != without)
 

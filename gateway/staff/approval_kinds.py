@@ -156,7 +156,7 @@ def obstacle(approval: ApprovalRequest, actor: Any) -> DomainError | None:
     deciding = decided_by(actor).get(approval.kind, set())
     if not deciding - set(approval.requested_roles):
         others = others_who_decide(kind_of(approval), approval.requested_roles)
-        return AnotherRoleDecides(f"Another role than the requester's has to decide: {others}.")
+        return AnotherRoleDecides(f"A role other than the requester's has to decide: {others}.")
     return None
 
 

@@ -1,4 +1,4 @@
-"""What support and finance see of payments, and what they do about them, each through its service."""
+"""The admin of payments for support and finance; each action calls a service."""
 
 from gateway.admin import navigation
 from payments.admin import refunds, rows

@@ -1,4 +1,4 @@
-"""The page of a refund: it shows what the refund takes back before it asks why."""
+"""The page that requests a refund: it shows the credits that the refund takes back, then asks for a reason."""
 
 import uuid
 from typing import Any
@@ -24,27 +24,27 @@ from payments.services.refunds import REFUND, Preview
 
 
 class AmountForm(forms.Form):
-    """How much to refund; another amount is shown before it can be confirmed."""
+    """The amount to refund; the page previews a changed amount before staff can confirm it."""
 
     amount = forms.DecimalField(
         min_value=0, decimal_places=2, max_digits=12, required=False, widget=UnfoldAdminDecimalFieldWidget
     )
 
     def minor(self) -> int | None:
-        """Return the amount in minor units; None for all that is left."""
+        """Return the amount in minor units; None for everything that is left to refund."""
         amount = self.cleaned_data["amount"]
         return None if amount is None else int(amount * MINOR_UNITS)
 
 
 class RefundForm(ReasonForm):
-    """The reason, and what the page has shown: only that is asked for."""
+    """The reason, and the amounts that the page has shown; a refund with other amounts is not requested."""
 
     amount_minor = forms.IntegerField(min_value=1, widget=forms.HiddenInput)
     credits = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
 
 
 class Refundable(AdminMixin):
-    """Offers, on the page of a payout, to refund its payment."""
+    """Adds the action that refunds a payment to the page of its payout."""
 
     change_form_outer_before_template = "admin/staff_actions.html"
 
@@ -60,7 +60,7 @@ class Refundable(AdminMixin):
         return context
 
     def refund_view(self, request: HttpRequest, payout_id: int) -> HttpResponse:
-        """Show what the refund does and ask why; sent with a reason, ask for it."""
+        """Show the effect of the refund and the form for the reason; on POST, request the refund."""
         if not self._may_refund(request):
             raise PermissionDenied
         payout: Payout | None = self.get_object(request, str(payout_id))
@@ -69,7 +69,7 @@ class Refundable(AdminMixin):
         try:
             return self._refund(request, payout)
         except DomainError as refusal:
-            # Loading the page again tries again.
+            # Reloading the page retries.
             context = {"refusal": f"Nothing was done. {refusal.title}. {refusal.detail}"}
             return self._page(request, payout, context)
 
@@ -89,7 +89,7 @@ class Refundable(AdminMixin):
         preview = refunds.preview_of(payout=payout, amount_minor=answers["amount_minor"], now=now)
         if preview.credits != answers["credits"]:
             messages.warning(
-                request, "Nothing was done: it would take back something else by now. Look again."
+                request, "Nothing was done: the credits to take back have changed. Review the refund again."
             )
             return self._ask_why(request, preview, RefundForm(initial=_shown(preview)))
         key = f"staff:{answers['token']}:{REFUND.name}"
@@ -97,7 +97,7 @@ class Refundable(AdminMixin):
             preview=preview, actor=staff_of(request), reason=answers["reason"], key=key
         )
         done = (
-            f"{preview.shown(preview.amount_minor)} is on its way to Stripe. This page says when it is done."
+            f"{preview.shown(preview.amount_minor)} is being refunded by Stripe. This page shows the outcome."
         )
         messages.success(request, approvals.outcome_of(approval, done))
         return HttpResponseRedirect(_page_of(approval))
@@ -136,7 +136,7 @@ def _sent(request: HttpRequest) -> int | None:
 
 
 def _page_of(approval: ApprovalRequest) -> str:
-    """Return the page of the refund, or of the request that waits."""
+    """Return the page of the refund, or of the request that waits for approval."""
     refund = Refund.objects.filter(approval=approval).first()
     if refund is not None:
         return reverse("admin:payments_refund_change", args=[refund.pk])
@@ -145,7 +145,7 @@ def _page_of(approval: ApprovalRequest) -> str:
 
 def _send_again(row: Refund, decision: Decision) -> str:
     refund = refunds.send(refund_id=str(row.pk), now=timezone.now())
-    return f"Stripe has {refund.get_status_display()} it: {refund.outcome}."
+    return f"The refund was {refund.get_status_display()}: {refund.outcome}."
 
 
 SEND_AGAIN = ReasonedAction(
@@ -153,7 +153,7 @@ SEND_AGAIN = ReasonedAction(
     label="Send to Stripe now",
     permission="payments.send_refund",
     effect=lambda row: (
-        "Stripe is asked to return the money now. It is returned once, however often this is done."
+        "The refund is sent to Stripe now. Stripe returns the money once, even if this is repeated."
     ),
     run=_send_again,
     applies_to=lambda row: row.status == Refund.Status.PENDING,

@@ -1,4 +1,4 @@
-"""The rows of payments, found by a whole id of Stripe's or a whole address, and what staff do about them."""
+"""The lists of payments, searched by a complete Stripe id or a profile, and the actions of staff."""
 
 from typing import Any, ClassVar
 from uuid import UUID
@@ -41,9 +41,9 @@ columns.colour("bad", _S.PAST_DUE, _S.UNPAID, StripeEvent.Status.FAILED, Billing
 columns.colour("waiting", _S.INCOMPLETE, StripeEvent.Status.RECEIVED, BillingOperation.Status.PENDING)
 columns.describe(
     {
-        _S.INCOMPLETE: "Waits for its first payment",
-        _S.INCOMPLETE_EXPIRED: "Was never paid",
-        _S.PAST_DUE: "The last payment failed",
+        _S.INCOMPLETE: "Waiting for the first payment",
+        _S.INCOMPLETE_EXPIRED: "Never paid",
+        _S.PAST_DUE: "Last payment failed",
         _S.CANCELED: "Ended",
     }
 )
@@ -53,14 +53,14 @@ _TYPE = one_of("type", lambda: synchronisation.EVENT_TYPES)
 
 def _process_again(row: StripeEvent, decision: Decision) -> str:
     count = events.process_again(events=StripeEvent.objects.filter(pk=row.pk), now=timezone.now())
-    return "It will be tried now." if count else "It was processed meanwhile."
+    return "It will be processed now." if count else "It has been processed in the meantime."
 
 
 PROCESS_AGAIN = ReasonedAction(
     name="process_again",
     label="Process again",
     permission="payments.process_stripeevent",
-    effect=lambda row: "Its object is read from Stripe afresh and applied now. Nothing is applied twice.",
+    effect=lambda row: "Its object is read from Stripe again and applied now. Nothing is applied twice.",
     run=_process_again,
     applies_to=lambda row: row.status != StripeEvent.Status.PROCESSED,
 )
@@ -68,7 +68,7 @@ PROCESS_AGAIN = ReasonedAction(
 
 def _dismiss(row: StripeEvent, decision: Decision) -> str:
     dismissed = events.dismiss(event_id=row.pk, now=timezone.now())
-    return "It is not tried any more." if dismissed else "It was processed meanwhile."
+    return "It will not be retried." if dismissed else "It has been processed in the meantime."
 
 
 DISMISS = ReasonedAction(
@@ -76,7 +76,7 @@ DISMISS = ReasonedAction(
     label="Dismiss",
     permission="payments.dismiss_stripeevent",
     effect=lambda row: (
-        f"It is not tried any more, and nothing of it is applied. After {row.attempts} tries: {row.last_error}"
+        f"It will not be retried or applied. Last error, after {row.attempts} attempts: {row.last_error}"
     ),
     run=_dismiss,
     applies_to=lambda row: row.status == StripeEvent.Status.FAILED,
@@ -87,7 +87,7 @@ class CancelForm(ReasonForm):
     immediately = forms.BooleanField(
         required=False,
         widget=UnfoldBooleanSwitchWidget,
-        help_text="Ends the allowance at once, without a refund. Otherwise it ends with the running period.",
+        help_text="Ends the allowance at once, without a refund. Otherwise it ends with the current period.",
     )
     field_order = ("immediately", "reason")
 
@@ -97,9 +97,9 @@ def _cancel(row: Subscription, decision: Decision) -> str:
         user=row.user, immediately=decision.answers["immediately"], now=timezone.now()
     )
     return (
-        f"It is {subscription.get_status_display()} now."
+        f"It is now {subscription.get_status_display()}."
         if decision.answers["immediately"]
-        else "It ends with its period."
+        else "It ends with the current period."
     )
 
 
@@ -108,8 +108,8 @@ CANCEL_SUBSCRIPTION = ReasonedAction(
     label="Cancel the subscription",
     permission="payments.cancel_subscription",
     effect=lambda row: (
-        f"It ends at Stripe, with its period ({row.current_period_end:%Y-%m-%d %H:%M} UTC) or at once. "
-        "Credits stay."
+        "The subscription is cancelled at Stripe, at the end of its period "
+        f"({row.current_period_end:%Y-%m-%d %H:%M} UTC) or at once. The user keeps all credits."
     ),
     run=_cancel,
     form=CancelForm,
@@ -125,7 +125,7 @@ def _check_rate(rate: PayoutRate) -> None:
 
 @admin.register(PayoutRate)
 class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
-    """Rates are history: a new one is added when a second person agrees, none is changed or deleted."""
+    """Payout rates. A new one is added after approval; none is ever changed or deleted."""
 
     saves = form_kind(
         name="add_payout_rate",
@@ -159,17 +159,17 @@ class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
 
 class PaymentsAdmin(OwnedRows):
     """
-    Rows found by a whole Stripe id, by an invoice's number, or by the owner's profile.
+    Rows that can be searched by a complete Stripe id, an invoice's number, or the owner's profile.
 
-    `stripe_ids` names the field for each prefix of an id, so that a search reads one index.
+    `stripe_ids` maps the prefix of an id to its field, so that a search reads one index.
     """
 
     owner_path = "user"
     stripe_ids: ClassVar[dict[str, str]] = {}
     invoice_path: ClassVar[str] = ""
-    # Makes the search box appear; what it finds is decided below.
+    # Shows the search box; `filter_for` implements the search.
     search_fields = ("pk",)
-    search_help_text = "A profile, an invoice's number, or a whole id of Stripe's (cus_…, sub_…, in_…, pi_…)."
+    search_help_text = "A profile, an invoice's number, or a complete Stripe id (cus_…, sub_…, in_…, pi_…)."
     ordering = ("-pk",)
 
     def find_rows(self, rows: QuerySet[Any], term: str) -> QuerySet[Any]:
@@ -177,7 +177,7 @@ class PaymentsAdmin(OwnedRows):
         return rows.filter(**lookup) if lookup else rows.none()
 
     def filter_for(self, term: str) -> dict[str, object]:
-        """Return the one field to look for the term in; nothing where no field of ours holds such ids."""
+        """Return the filter for the term; empty if no field of this model holds ids of its form."""
         people = people_like(term) if self.owner_path else []
         if people:
             return {f"{self.owner_path}__in": people}
@@ -265,7 +265,7 @@ class ClawbackAdmin(PaymentsAdmin):
 
 @admin.register(Refund)
 class RefundAdmin(ReasonedActions, PaymentsAdmin):
-    """Refunds that staff asked for, and whether Stripe has made them."""
+    """Refunds requested by staff, and their state at Stripe."""
 
     staff_actions = (SEND_AGAIN,)
     owner_path = "payout__user"
@@ -299,7 +299,7 @@ class RefundAdmin(ReasonedActions, PaymentsAdmin):
 @admin.register(BillingOperation)
 class BillingOperationAdmin(PaymentsAdmin):
     search_help_text = (
-        "A profile address, or the operation's id, which is its idempotency key at Stripe; whole."
+        "A profile, or the complete id of the operation, which is its idempotency key at Stripe."
     )
     list_display = ("id", "profile", "kind", "status", "outcome", "attempts", "created_at", "finished_at")
     list_filter = ("status", "kind")
@@ -315,10 +315,10 @@ class BillingOperationAdmin(PaymentsAdmin):
 
 @admin.register(StripeEvent)
 class StripeEventAdmin(ReasonedActions, PaymentsAdmin):
-    """The inbox. A failed event is tried again by itself; staff may have it tried now, or not any more."""
+    """The inbox of events. A failed event is retried automatically; staff can process it now or dismiss it."""
 
     owner_path = ""
-    search_help_text = "An event's id (evt_…), or the id of what it is about; whole."
+    search_help_text = "The complete id of an event (evt_…) or of its object."
     list_display = (
         "stripe_event_id",
         "type",

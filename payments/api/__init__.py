@@ -1,1 +1,1 @@
-"""The HTTP API of payments: paths for wallets, one for Stripe."""
+"""The HTTP API of payments: endpoints for wallets, and the webhook for Stripe."""

@@ -1,4 +1,4 @@
-"""The payment paths in the OpenAPI document: their errors, descriptions and examples."""
+"""The payment endpoints in the OpenAPI document: their errors, descriptions and examples."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from payments import errors
 
 
 class DeleteWithBody(AutoSchema):
-    """Describes the body of a DELETE, which generators leave out; it is optional, since a query will do."""
+    """Describes the body of a DELETE, which drf-spectacular leaves out; optional, since a query is accepted too."""
 
     def _get_request_body(self, direction: str = "request") -> Any:
         method, self.method = self.method, "POST"
@@ -24,7 +24,9 @@ class DeleteWithBody(AutoSchema):
 
 
 IMMEDIATELY = OpenApiParameter(
-    "cancelImmediately", bool, description="Instead of the body, where a proxy drops it; both must agree."
+    "cancelImmediately",
+    bool,
+    description="Use this if a proxy drops the body. If both are sent, they must agree.",
 )
 
 
@@ -57,55 +59,54 @@ CANCEL = problem_responses(*_ALWAYS, *BODY_ERRORS, errors.NoSubscription)
 
 
 CUSTOMER_DESCRIPTION = """
-Answers the customer; the same one however often it is asked for. No other path needs it first: each makes the
-customer where there is none.
+Returns the user's customer at Stripe, creating it on the first call. You need not call this first: the other endpoints
+create the customer if there is none.
 """.strip()
 
 SETUP_INTENT_DESCRIPTION = """
-Answers a fresh client secret of a setup intent of Stripe. The wallet confirms it with the user's card by Stripe's own
-libraries, for instance `stripe.confirmSetup`, under the operator's publishable key. The newest card so captured pays
-the subscription. The secret must not be stored or logged.
+Returns the client secret of a new Stripe setup intent. The wallet confirms it with the user's card through Stripe's
+libraries, for instance `stripe.confirmSetup`, with the operator's publishable key. The card that was captured last pays
+the subscription. Do not store or log the secret.
 """.strip()
 
 UPSERT_DESCRIPTION = """
-Begins the subscription, or changes the one that runs; a repeat with the same values changes nothing.
+Creates the subscription, or changes the current one; a repeat with the same values changes nothing.
 
-* A changed amount applies from the next period. Another currency needs a new subscription: cancel first.
-* `cancelAtEndOfBillingPeriod` true ends it with the running period; false, or nothing, lets it go on.
-* Where a renewal was not collected (`past_due`, `unpaid`), its open invoice is tried with the newest card.
-* 402 `payment-method-required`: no card yet. 402 `card-declined`: see `declineCode`. 402 `authentication-required`:
-  the wallet confirms the payment with `clientSecret`, then repeats the request.
+* A changed amount applies from the next period. To pay in another currency, cancel the subscription first.
+* `cancelAtEndOfBillingPeriod` true ends the subscription with the current period; false, or no value, continues it.
+* If a renewal could not be collected (`past_due`, `unpaid`), its open invoice is retried with the newest card.
+* 402 `payment-method-required`: there is no card yet. 402 `card-declined`: see `declineCode`. 402
+  `authentication-required`: confirm the payment with `clientSecret`, then repeat the request.
 """.strip()
 
 REPORT_DESCRIPTION = """
-Answers how the subscription stands and what to do next: what the running period has cost, what the next one will, and
-what is open because a renewal was not collected. The secret must not be stored or logged.
+Returns the state of the subscription and the next step: the price of the current and of the next period, and the amount
+that is open because a renewal could not be collected. Do not store or log the secret.
 """.strip()
 
 CARD_PAGE_DESCRIPTION = """
-Answers a page of Stripe's that captures a card, for wallets that do not embed Stripe's library: send the browser there.
-It leads back to `returnUrl`, with or without a card; then `upsertSubscription`.
+Creates a page at Stripe that captures a card, for wallets that do not embed Stripe's library. Redirect the browser to
+it. It returns to `returnUrl`, with or without a card; then call `upsertSubscription`.
 """.strip()
 
 PORTAL_PAGE_DESCRIPTION = """
-Answers a page of Stripe's where the person sees cards and invoices, and cancels or resumes the subscription; what is
-changed there is seen here. It leads back to `returnUrl`.
+Creates a page of Stripe's customer portal, where the user manages cards and invoices, and cancels or resumes the
+subscription. The service applies changes made there. The page returns to `returnUrl`.
 """.strip()
 
 INVOICES_DESCRIPTION = """
-Answers the person's invoices, newest first, with Stripe's page and PDF of each. Request the address in `next`,
-unchanged, until it is null. Anybody who has an invoice's address can open it.
+Returns the user's invoices, newest first, with Stripe's page and PDF of each. Follow `next` until it is null. Anyone
+with an invoice's URL can open it.
 """.strip()
 
 RECEIPT_EMAIL_DESCRIPTION = """
-Where Stripe sends receipts and reminders. The address is kept at Stripe alone, never here, and forgotten there as soon
-as null is sent.
+The address to which Stripe sends receipts and reminders. Only Stripe stores it, and deletes it when you send null.
 """.strip()
 
 CANCEL_DESCRIPTION = """
-Ends the subscription, now or with the running period. Ending it now ends the period's allowance without a refund;
-credits stay. Where a proxy drops the body of a DELETE, send `?cancelImmediately=true` or `false`; where both are sent,
-they must agree.
+Ends the subscription, now or at the end of the current period. Ending it now ends the period's allowance without a
+refund; the user keeps all credits. If a proxy drops the body of a DELETE, send `?cancelImmediately=true` or `false` in
+the query; if both are sent, they must agree.
 """.strip()
 
 _CUSTOMER_ID = "cus_R5pXw0aT2bQ1nD"
@@ -152,7 +153,7 @@ REPORT_EXAMPLES = [
     )
 ]
 CANCEL_EXAMPLES = [
-    OpenApiExample("With the period", request_only=True, value={"cancelImmediately": False}),
+    OpenApiExample("At the end of the period", request_only=True, value={"cancelImmediately": False}),
     _answer(
         "Ends with the period",
         {"success": True, "customerIdCancelledFor": _CUSTOMER_ID, "cancelledInstantly": False},

@@ -1,4 +1,4 @@
-"""Shapes of the payment bodies, as they are on the wire."""
+"""Request and response bodies of the payment endpoints."""
 
 import re
 from datetime import datetime
@@ -40,7 +40,7 @@ class CurrencyField(serializers.CharField):
 
 
 class CostField(StrictIntegerField):
-    """An amount in minor units; one with a fraction is answered by the number to send."""
+    """An amount in minor units; the error for a fraction such as 25.50 names the number to send."""
 
     default_error_messages = {"major": "Send the amount in minor units: {given} is {minor}."}
 
@@ -51,7 +51,7 @@ class CostField(StrictIntegerField):
 
 
 def _minor_units(amount: float | str) -> int | None:
-    """Return the minor units of an amount like 25.5; None of 2550.0, which may be minor units, and of anything else."""
+    """Return the minor units of an amount like 25.5; None for other input, and for 2550.0, which may be minor units."""
     if not _MAJOR_UNITS.fullmatch(str(amount)):
         return None
     minor = int(Decimal(str(amount)) * 100)
@@ -66,13 +66,13 @@ class CustomerSerializer(serializers.Serializer[Any]):
 
 
 class SetupIntentSerializer(serializers.Serializer[Any]):
-    """What the wallet captures a card with."""
+    """The client secret with which the wallet captures a card."""
 
     clientSecret = serializers.CharField()
 
 
 class UpsertSerializer(BodySerializer):
-    """The subscription that is asked for."""
+    """The requested subscription."""
 
     subscriptionCost = CostField(min_value=1, help_text="Monthly amount in minor units: 25.50 is 2550.")
     currency = CurrencyField(
@@ -81,12 +81,12 @@ class UpsertSerializer(BodySerializer):
     cancelAtEndOfBillingPeriod = StrictBooleanField(
         default=False,
         allow_null=True,
-        help_text="True ends the subscription after the running period; false lets it go on.",
+        help_text="True ends the subscription after the current period; false continues it.",
     )
 
 
 class SubscriptionSerializer(serializers.Serializer[Any]):
-    """The subscription that runs."""
+    """The current subscription."""
 
     subscriptionId = serializers.CharField()
     subscriptionFor = serializers.CharField(help_text="The customer's id.")
@@ -95,50 +95,53 @@ class SubscriptionSerializer(serializers.Serializer[Any]):
 
 @extend_schema_field(OpenApiTypes.INT64)
 class UnixTimeField(serializers.Field[datetime, Any, int, datetime]):
-    """A moment, in unix seconds."""
+    """A time in unix seconds."""
 
     def to_representation(self, value: datetime) -> int:
         return int(value.timestamp())
 
 
 class SubscriptionReportSerializer(serializers.Serializer[Any]):
-    """How the subscription stands. Amounts are in minor units, times in unix seconds."""
+    """The state of the subscription. Amounts are in minor units, times in unix seconds."""
 
     subscriptionId = serializers.CharField(source="subscription.stripe_subscription_id")
     status = serializers.ChoiceField(
-        Subscription.Status.choices, source="subscription.status", help_text="Stripe's word for it."
+        Subscription.Status.choices, source="subscription.status", help_text="Stripe's status."
     )
     currency = serializers.CharField(source="subscription.currency")
     paidCost = serializers.IntegerField(
         source="paid_minor",
         allow_null=True,
-        help_text="What the running period has cost; null while it is unpaid.",
+        help_text="Price of the current period; null while it is unpaid.",
     )
     nextCost = serializers.IntegerField(
         source="next_minor",
         allow_null=True,
-        help_text="What the next period will cost; null where there is none.",
+        help_text="Price of the next period; null if there is none.",
     )
     currentPeriodEnd = UnixTimeField(
-        source="subscription.current_period_end", help_text="From when `nextCost` is charged."
+        source="subscription.current_period_end", help_text="When `nextCost` is charged."
     )
     cancelAtEndOfBillingPeriod = serializers.BooleanField(source="subscription.cancels_at_period_end")
     openCost = serializers.IntegerField(
-        source="open_minor", help_text="What waits to be paid; 0 for nothing."
+        source="open_minor", help_text="Amount of the open invoice; 0 without one."
     )
     clientSecret = serializers.CharField(
         source="client_secret",
         allow_blank=True,
-        help_text="Confirms what is open, by Stripe's library; else empty.",
+        help_text="Confirms the open payment with Stripe's library; empty if nothing needs confirmation.",
     )
     declineCode = serializers.CharField(
-        source="decline_code", allow_blank=True, help_text="Why the card was declined last; else empty."
+        source="decline_code",
+        allow_blank=True,
+        help_text="Why the card was declined; empty if it was not.",
     )
     nextStep = serializers.ChoiceField(
         [step.value for step in NextStep],
         source="next_step",
-        help_text="`nothing`; `confirm` with `clientSecret`; `capture-card` by a setup intent, then "
-        "upsertSubscription; `pay` by upsertSubscription; `subscribe` anew.",
+        help_text="`nothing`; `confirm`: confirm the payment with `clientSecret`; `capture-card`: capture a card "
+        "with a setup intent, then call upsertSubscription; `pay`: call upsertSubscription; `subscribe`: "
+        "start a new subscription.",
     )
 
 
@@ -146,37 +149,37 @@ _RETURN_URL = r"\A(https://[^/\s]+|http://(localhost|127\.0\.0\.1)(:[0-9]{1,5})?
 
 
 class HostedPageSerializer(BodySerializer):
-    """Where the browser goes when the person is done with Stripe's page."""
+    """The URL to which Stripe's page returns the browser."""
 
     returnUrl = serializers.CharField(
         max_length=2000,
         validators=[RegexValidator(_RETURN_URL, "Send an https address.")],
-        help_text="An https address, or http of localhost.",
+        help_text="An https URL, or http on localhost.",
     )
 
 
 class HostedPageAnswerSerializer(serializers.Serializer[Any]):
-    """A page of Stripe's for this person alone, good for a short while."""
+    """A page at Stripe for this user only, valid for a short time."""
 
     url = serializers.URLField()
 
 
 class ReceiptEmailSerializer(BodySerializer):
-    """Where Stripe sends receipts."""
+    """The address to which Stripe sends receipts."""
 
     email = serializers.EmailField(
-        max_length=512, allow_null=True, help_text="Null for nowhere; the address is forgotten then."
+        max_length=512, allow_null=True, help_text="Null for no receipts, which deletes the address."
     )
 
 
 class InvoicesQuerySerializer(BodySerializer):
-    """Which page of invoices."""
+    """The requested page of invoices."""
 
-    limit = serializers.IntegerField(default=20, min_value=1, max_value=100, help_text="Rows of a page.")
+    limit = serializers.IntegerField(default=20, min_value=1, max_value=100, help_text="Rows per page.")
     after = serializers.RegexField(
         r"\Ain_[A-Za-z0-9]{1,100}\Z",
         required=False,
-        help_text="Stands in `next`: the invoice before the page.",
+        help_text="The last invoice of the previous page, as in `next`.",
     )
 
 
@@ -187,12 +190,12 @@ class InvoiceSerializer(serializers.Serializer[Any]):
     number = serializers.CharField()
     status = serializers.ChoiceField(["open", "paid", "uncollectible", "void"])
     currency = serializers.CharField()
-    total = serializers.IntegerField(source="total_minor", help_text="With tax.")
-    tax = serializers.IntegerField(source="tax_minor", help_text="What of it is tax.")
-    open = serializers.IntegerField(source="open_minor", help_text="What is left to pay.")
+    total = serializers.IntegerField(source="total_minor", help_text="Total, including tax.")
+    tax = serializers.IntegerField(source="tax_minor", help_text="Tax included in the total.")
+    open = serializers.IntegerField(source="open_minor", help_text="Amount left to pay.")
     createdAt = UnixTimeField(source="created_at")
     pageUrl = serializers.CharField(
-        source="page_url", help_text="Stripe's page of it, where an open one can be paid."
+        source="page_url", help_text="Stripe's page of the invoice, where an open invoice can be paid."
     )
     pdfUrl = serializers.CharField(source="pdf_url")
 
@@ -201,7 +204,7 @@ class InvoicesSerializer(serializers.Serializer[Any]):
     """A page of invoices, newest first."""
 
     next = serializers.URLField(
-        allow_null=True, help_text="Address of the page of older ones; null on the last one."
+        allow_null=True, help_text="URL of the next page, with older invoices; null on the last page."
     )
     results = InvoiceSerializer(many=True)
 
@@ -209,11 +212,13 @@ class InvoicesSerializer(serializers.Serializer[Any]):
 class CancelSerializer(BodySerializer):
     """How to end the subscription."""
 
-    cancelImmediately = StrictBooleanField(help_text="True ends it now, false with the running period.")
+    cancelImmediately = StrictBooleanField(
+        help_text="True ends the subscription now, false at the end of the current period."
+    )
 
 
 class CancellationSerializer(serializers.Serializer[Any]):
-    """What was cancelled, and when it ends."""
+    """The cancelled subscription's customer, and whether the subscription has already ended."""
 
     success = serializers.BooleanField()
     customerIdCancelledFor = serializers.CharField()

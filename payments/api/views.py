@@ -1,7 +1,7 @@
 """
-The payment paths for the signed-in profile, and the webhook.
+The payment endpoints for the signed-in profile, and the webhook.
 
-`POST /webhooks/stripe` is a plain Django view: the raw bytes are checked and stored; a worker does the rest.
+`POST /webhooks/stripe` is a plain Django view: it verifies and stores the raw bytes; a worker applies them.
 """
 
 from typing import Any
@@ -100,7 +100,7 @@ class PaymentsViewSet(ViewSet):
             user=request.user,
             request=SubscriptionRequest(
                 amount_minor=fields["subscriptionCost"],
-                # Null is as good as left out.
+                # Null means the same as a missing member.
                 currency=fields["currency"] or DEFAULT_CURRENCY,
                 cancels_at_period_end=bool(fields["cancelAtEndOfBillingPeriod"]),
             ),
@@ -119,7 +119,7 @@ class PaymentsViewSet(ViewSet):
     @extend_schema(
         operation_id="getSubscription",
         tags=["payments"],
-        summary="Get how the subscription stands",
+        summary="Get the state of the subscription",
         description=schema.REPORT_DESCRIPTION,
         responses={200: SubscriptionReportSerializer, **schema.REPORT},
         examples=schema.REPORT_EXAMPLES,
@@ -132,7 +132,7 @@ class PaymentsViewSet(ViewSet):
     @extend_schema(
         operation_id="createCardPage",
         tags=["payments"],
-        summary="Get a page of Stripe's that captures a card",
+        summary="Create a page at Stripe that captures a card",
         description=schema.CARD_PAGE_DESCRIPTION,
         request=HostedPageSerializer,
         responses={200: HostedPageAnswerSerializer, **schema.HOSTED_PAGE},
@@ -149,7 +149,7 @@ class PaymentsViewSet(ViewSet):
     @extend_schema(
         operation_id="createPortalPage",
         tags=["payments"],
-        summary="Get a visit to Stripe's customer portal",
+        summary="Create a session of Stripe's customer portal",
         description=schema.PORTAL_PAGE_DESCRIPTION,
         request=HostedPageSerializer,
         responses={200: HostedPageAnswerSerializer, **schema.HOSTED_PAGE},
@@ -187,7 +187,7 @@ class PaymentsViewSet(ViewSet):
         methods=["GET"],
         operation_id="getReceiptEmail",
         tags=["payments"],
-        summary="Get where receipts go",
+        summary="Get the e-mail address for receipts",
         description=schema.RECEIPT_EMAIL_DESCRIPTION,
         responses={200: ReceiptEmailSerializer, **schema.RECEIPT_EMAIL},
     )
@@ -195,7 +195,7 @@ class PaymentsViewSet(ViewSet):
         methods=["POST"],
         operation_id="setReceiptEmail",
         tags=["payments"],
-        summary="Set where receipts go",
+        summary="Set the e-mail address for receipts",
         description=schema.RECEIPT_EMAIL_DESCRIPTION,
         request=ReceiptEmailSerializer,
         responses={200: ReceiptEmailSerializer, **schema.CUSTOMER},
@@ -238,10 +238,10 @@ class PaymentsViewSet(ViewSet):
 
 def _cancellation(request: Request) -> Any:
     """
-    Return the body, completed from the query, where `cancelImmediately` is spelled exactly `true` or `false`.
+    Return the body with `cancelImmediately` added from the query, where it must be exactly `true` or `false`.
 
     Raises:
-        ValidationError: body and query differ; guessing might end a subscription that was to continue.
+        ValidationError: body and query differ. A guess could end a subscription that should continue.
     """
     body, texts = request.data, request.query_params.getlist(_IMMEDIATELY)
     if not isinstance(body, dict) or not texts:
@@ -251,14 +251,14 @@ def _cancellation(request: Request) -> Any:
         *(_BOOLEANS.get(text, text) for text in texts),
     ]
     if any(value != values[0] for value in values):
-        raise ValidationError({_IMMEDIATELY: "The body and the query say different things."})
+        raise ValidationError({_IMMEDIATELY: "The body and the query have different values."})
     return {**body, _IMMEDIATELY: values[0]}
 
 
 @csrf_exempt
 @only_methods("POST")
 def stripe_webhook(request: HttpRequest) -> HttpResponse:
-    """Answer 200 once the event is stored, 400 to anything that Stripe did not sign for us just now."""
+    """Answer 200 once the event is stored; 400 unless Stripe signed the request for this service just now."""
     try:
         events.receive(
             body=request.body, signature=request.headers.get("Stripe-Signature", ""), now=timezone.now()

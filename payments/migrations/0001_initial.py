@@ -50,7 +50,9 @@ class Migration(migrations.Migration):
                 ("stripe_invoice_id", models.CharField(max_length=255, unique=True)),
                 (
                     "invoice_number",
-                    models.CharField(blank=True, default="", help_text="As its payer has it.", max_length=64),
+                    models.CharField(
+                        blank=True, default="", help_text="The number on the payer's invoice.", max_length=64
+                    ),
                 ),
                 (
                     "stripe_payment_intent_id",
@@ -60,7 +62,7 @@ class Migration(migrations.Migration):
                     "amount_minor",
                     models.BigIntegerField(help_text="Money collected for the period, without tax."),
                 ),
-                ("tax_minor", models.BigIntegerField(default=0, help_text="Tax that was collected with it.")),
+                ("tax_minor", models.BigIntegerField(default=0, help_text="Tax collected with it.")),
                 ("currency", models.CharField(max_length=3)),
                 ("period_start", models.DateTimeField()),
                 ("period_end", models.DateTimeField()),
@@ -85,9 +87,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "permissions": [
-                    ("export_payout", "Can take the list of payouts away"),
-                    ("refund_payout", "Can ask for a refund of a payment"),
-                    ("decide_refund", "Can approve or reject a refund of somebody else"),
+                    ("export_payout", "Can export payouts"),
+                    ("refund_payout", "Can request refunds"),
+                    ("decide_refund", "Can decide other people's requests for refunds"),
                 ],
             },
         ),
@@ -139,7 +141,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "permissions": [
-                    ("decide_payoutrate", "Can approve or reject a payout rate of somebody else")
+                    ("decide_payoutrate", "Can decide other people's requests about payout rates")
                 ],
                 "constraints": [
                     models.UniqueConstraint(
@@ -303,7 +305,7 @@ class Migration(migrations.Migration):
                         max_length=20,
                     ),
                 ),
-                ("amount_minor", models.BigIntegerField(help_text="What is due every month.")),
+                ("amount_minor", models.BigIntegerField(help_text="Amount per month, in minor units.")),
                 ("currency", models.CharField(max_length=3)),
                 ("current_period_start", models.DateTimeField()),
                 ("current_period_end", models.DateTimeField()),

@@ -1,4 +1,4 @@
-"""What payers do alone: Stripe's own pages, their invoices, and where receipts go."""
+"""Self-service for payers: Stripe's pages, invoices, and the e-mail address for receipts."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 
 
 def card_page(*, user: User, return_url: str, now: datetime) -> str:
-    """Return the address of a page of Stripe's that captures a card and leads back to `return_url`."""
+    """Return the URL of a page at Stripe that captures a card and returns to `return_url`."""
 
     def create(customer: Customer) -> str:
         return get_billing_client().create_card_page(
@@ -27,7 +27,7 @@ def card_page(*, user: User, return_url: str, now: datetime) -> str:
 
 
 def portal_page(*, user: User, return_url: str, now: datetime) -> str:
-    """Return the address of the user's visit to Stripe's customer portal, which leads back to `return_url`."""
+    """Return the URL of a session of Stripe's customer portal, which returns to `return_url`."""
 
     def create(customer: Customer) -> str:
         return get_billing_client().create_portal_page(
@@ -38,7 +38,7 @@ def portal_page(*, user: User, return_url: str, now: datetime) -> str:
 
 
 def invoices(*, user: User, limit: int, after: str, now: datetime) -> InvoicePage:
-    """Return the user's invoices, newest first, that are older than the one named; none without a customer."""
+    """Return the user's invoices, newest first, that are older than the invoice `after`; none without a customer."""
 
     def ask(customer: Customer) -> InvoicePage:
         return get_billing_client().invoices(
@@ -49,7 +49,7 @@ def invoices(*, user: User, limit: int, after: str, now: datetime) -> InvoicePag
 
 
 def receipt_email(*, user: User, now: datetime) -> str:
-    """Return where Stripe sends the user's receipts; empty for nowhere. The address is kept at Stripe alone."""
+    """Return the e-mail address for the user's receipts, which only Stripe stores; empty for none."""
 
     def ask(customer: Customer) -> str:
         return get_billing_client().receipt_email(customer_id=customer.stripe_customer_id)
@@ -58,7 +58,7 @@ def receipt_email(*, user: User, now: datetime) -> str:
 
 
 def set_receipt_email(*, user: User, email: str, now: datetime) -> None:
-    """Have the user's receipts sent to this address, or with an empty one have Stripe forget it."""
+    """Set the e-mail address for the user's receipts; an empty one deletes it at Stripe."""
 
     def change(customer: Customer) -> None:
         get_billing_client().set_receipt_email(customer_id=customer.stripe_customer_id, email=email)
@@ -67,7 +67,7 @@ def set_receipt_email(*, user: User, email: str, now: datetime) -> None:
 
 
 def _ask(user: User, ask: Callable[[Customer], _Result], nothing: _Result, now: datetime) -> _Result:
-    """Return what `ask` answers; to look makes no customer, so `nothing` where there is none any more."""
+    """Return the result of `ask`, or `nothing` for a user without a customer; a read creates none."""
     customer = Customer.objects.current().filter(user_id=user.pk).first()
     if customer is None:
         return nothing

@@ -1,4 +1,4 @@
-"""The only package that speaks to Stripe. Everything else asks `get_billing_client()`."""
+"""The only package that calls Stripe. Other code uses `get_billing_client()`."""
 
 from functools import cache
 
@@ -10,12 +10,12 @@ _installed: BillingClient | None = None
 
 
 def get_billing_client() -> BillingClient:
-    """Return the process's client: the installed one, else one over `settings.STRIPE_*`, made once."""
+    """Return the process's client: the installed one, else one for `settings.STRIPE_*`, created once."""
     return _stripe_client() if _installed is None else _installed
 
 
 def set_billing_client(client: BillingClient | None) -> None:
-    """Install another client for this process, or with None the one of the settings, made anew."""
+    """Install another client for this process; with None, create the client of the settings again."""
     global _installed  # noqa: PLW0603
     _installed = client
     _stripe_client.cache_clear()
@@ -24,7 +24,7 @@ def set_billing_client(client: BillingClient | None) -> None:
 @cache
 def _stripe_client() -> BillingClient:
     from payments.stripe.sdk import (
-        StripeBillingClient,  # many processes never need it, and its import is slow
+        StripeBillingClient,  # the import is slow, and many processes never need it
     )
 
     return StripeBillingClient(

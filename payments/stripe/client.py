@@ -1,5 +1,5 @@
 """
-The interface to Stripe: what the service reads and changes there, and the values it gets back.
+The interface to Stripe: the requests that the service makes, and the values that they return.
 
 Money is in minor units, times are aware datetimes in UTC.
 """
@@ -14,13 +14,13 @@ TEST_PREFIXES = ("sk_test_", "rk_test_")
 
 
 def is_live_key(secret_key: str) -> bool:
-    """Return whether real money moves under this key, full or restricted; Stripe keeps live and test mode apart."""
+    """Return whether this secret or restricted key is of Stripe's live mode, where real money moves."""
     return secret_key.startswith(LIVE_PREFIXES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomerState:
-    """A customer, and the user and profile it was created for; both are empty where another system created it."""
+    """A customer with the user and profile it was created for; both are empty if another system created it."""
 
     customer_id: str
     user_id: str
@@ -32,14 +32,15 @@ class CustomerState:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionState:
     """
-    A subscription, reduced to the items of our product.
+    A subscription, with only the items of our product.
 
-    It is not `is_ours` without such an item, and `is_shared` where it has items of other products, too. `item_id` is
-    the first item of ours, `other_item_ids` are further ones; `amount_minor` is the sum of their prices times
-    quantities. It is not `is_plain` unless one item of ours with quantity 1 is billed.
-    `latest_invoice_id` is empty where there is none yet. Of a subscription that is `incomplete`, `past_due` or
-    `unpaid`, `payment_client_secret` is set while the payment of its open invoice waits for the card holder, and
-    `decline_code` where it was declined; `open_minor` is what that invoice asks for.
+    `is_ours` means that it has such an item, `is_shared` that it also has items of other products, `is_plain` that it
+    bills exactly one of our items, with quantity 1. `item_id` is the first of our items, `other_item_ids` are the
+    others; `amount_minor` is the sum of their prices times quantities.
+
+    `latest_invoice_id` is empty if there is none yet. For the status `incomplete`, `past_due` or `unpaid`, `open_minor`
+    is the amount of the open invoice. `payment_client_secret` is set while the invoice's payment waits for the card
+    holder, `decline_code` if the payment was declined.
     """
 
     subscription_id: str
@@ -65,12 +66,13 @@ class SubscriptionState:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvoiceState:
     """
-    An invoice, reduced to its lines of our product and to what a payout depends on.
+    An invoice, with its lines of our product and the values that a payout depends on.
 
-    It is not `is_ours` without such a line. Money that reached Stripe (amount paid, less what was paid off Stripe, from
-    a credit balance, or by credit notes) is divided among the lines in proportion to their amounts: `collected_minor`
-    is our lines' part without tax, `tax_minor` the tax on it, and `other_minor` what other lines brought. The period is
-    that of our latest line that is no proration, else of our latest proration; None where there is neither.
+    `is_ours` means that it has such a line. The money that reached Stripe (the amount paid, less payments outside Stripe,
+    from a credit balance or by credit notes) is divided among the lines in proportion to their amounts:
+    `collected_minor` is the part of our lines without tax, `tax_minor` the tax on it, and `other_minor` the part of
+    other lines. The period is that of our latest line that is not a proration, else of our latest proration; None if
+    there is neither.
     """
 
     invoice_id: str
@@ -88,16 +90,16 @@ class InvoiceState:
     tax_minor: int = 0
     other_minor: int = 0
     is_ours: bool = True
-    # What its payer calls it.
+    # The number that the payer sees.
     number: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvoiceSummary:
     """
-    An invoice as its payer sees it: finalized, with Stripe's own page and file of it.
+    A finalized invoice as its payer sees it, with the URLs of Stripe's page and PDF; empty if there is none.
 
-    The total is with `tax_minor`; what is left to pay is `open_minor`. Addresses are empty where there is none.
+    `total_minor` includes `tax_minor`; `open_minor` is the amount left to pay.
     """
 
     invoice_id: str
@@ -114,7 +116,7 @@ class InvoiceSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvoicePage:
-    """Invoices, newest first, and whether there are others older than `last_id`."""
+    """Invoices, newest first, and whether there are older ones than `last_id`."""
 
     invoices: tuple[InvoiceSummary, ...]
     has_more: bool
@@ -124,9 +126,9 @@ class InvoicePage:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountState:
     """
-    What Stripe's API tells of the account's settings.
+    The settings of the account that Stripe's API returns.
 
-    `webhook_types` has the event types that an enabled endpoint sends, by its URL; `*` stands for all.
+    `webhook_types` has the event types that each enabled endpoint receives, by its URL; `*` stands for all.
     """
 
     webhook_types: dict[str, frozenset[str]]
@@ -137,7 +139,7 @@ class AccountState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnedMoney:
-    """All money of one payment that was returned so far: refunds that did not fail, and withdrawn disputed sums."""
+    """Money of one payment returned so far: refunds that did not fail, and disputed amounts that were withdrawn."""
 
     payment_intent_id: str
     refunded_minor: int
@@ -160,45 +162,45 @@ class ReceivedEvent:
 
 class BillingClient(Protocol):
     """
-    Stripe, reduced to what the service needs.
+    The requests to Stripe that the service needs.
 
-    Commands take an idempotency key: the same key and arguments give the same answer, so a repeat is safe.
-    Every method raises `BillingUnavailable` when Stripe is unreachable, slow, busy or failing.
+    Commands take an idempotency key: the same key and arguments return the same result, so a repeat is safe.
+    Every method raises `BillingUnavailable` if Stripe is unreachable, slow, busy or failing.
     """
 
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
         """Create a customer and return its id."""
 
     def is_customer_deleted(self, *, customer_id: str) -> bool:
-        """Return whether Stripe once had this customer and has deleted it, which is for good."""
+        """Return whether this customer existed and was deleted, which is permanent."""
 
     def delete_customer(self, *, customer_id: str) -> None:
-        """Delete the customer with cards and subscriptions, for good; a deleted one stays as it is."""
+        """Permanently delete the customer with cards and subscriptions; do nothing if it is deleted already."""
 
     def create_setup_intent(self, *, customer_id: str) -> str:
         """Create a setup intent for off-session use and return its client secret."""
 
     def create_card_page(self, *, customer_id: str, return_url: str) -> str:
-        """Create a page of Stripe's that captures a card, and return its address."""
+        """Create a page at Stripe that captures a card, and return its URL."""
 
     def create_portal_page(self, *, customer_id: str, return_url: str) -> str:
-        """Create a visit to Stripe's customer portal and return its address."""
+        """Create a session of Stripe's customer portal and return its URL."""
 
     def receipt_email(self, *, customer_id: str) -> str:
-        """Return the address that Stripe sends receipts to; empty for none."""
+        """Return the e-mail address for receipts; empty for none."""
 
     def set_receipt_email(self, *, customer_id: str, email: str) -> None:
-        """Have receipts sent to this address, or with an empty one forget it."""
+        """Set the e-mail address for receipts; an empty one deletes it."""
 
     def invoices(self, *, customer_id: str, limit: int, after: str) -> InvoicePage:
         """
-        Read invoices of a customer for our product, newest first, that are older than the one named.
+        Read invoices of a customer for our product, newest first, that are older than the invoice `after`.
 
-        Drafts are left out, so a page may have fewer than `limit`.
+        Drafts are omitted, so a page may have fewer than `limit` invoices.
         """
 
     def has_payment_method(self, *, customer_id: str) -> bool:
-        """Return whether the customer has something to pay with, after making the newest card the default."""
+        """Make the newest card the default, and return whether the customer has a default payment method."""
 
     def create_subscription(
         self, *, customer_id: str, amount_minor: int, currency: str, cancels_at_period_end: bool, key: str
@@ -217,37 +219,37 @@ class BillingClient(Protocol):
         other_item_ids: Sequence[str] = (),
     ) -> SubscriptionState:
         """
-        Change the amount from the next period on (None keeps it) and whether it ends with this one.
+        Set the amount from the next period on (None keeps it), and whether the current period is the last.
 
-        A changed amount is that of one item with quantity 1; `other_item_ids` are removed.
+        A changed amount is set on one item with quantity 1; `other_item_ids` are removed.
         """
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
         """
-        End the subscription at once, without refund or final invoice. Cancelling twice gives the same answer.
+        End the subscription at once, without refund or final invoice. A repeat returns the same state.
 
-        One that bills other products, too, goes on without our items.
+        A subscription that also bills other products continues without our items.
         """
 
     def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
         """
-        Return money of a payment to its card, and the id of the refund; once for a key, however long ago.
+        Refund money of a payment to its card and return the refund's id; once per key, however old the key is.
 
         Raises:
-            BillingRefused: there is not so much left to return, or the payment is disputed.
+            BillingRefused: less than the amount is left to refund, or the payment is disputed.
         """
 
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
         """Read a subscription."""
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
-        """Read all subscriptions of a customer to our product, ended ones too, newest first."""
+        """Read all subscriptions of a customer to our product, including ended ones, newest first."""
 
     def pay_invoice(self, *, invoice_id: str) -> None:
-        """Try to collect an invoice, also one that is still a draft; a decline shows in its subscription's state."""
+        """Try to collect an open or draft invoice; after a decline, the state of its subscription has the reason."""
 
     def use_newest_card(self, *, customer_id: str) -> None:
-        """Make the card that was captured last the default of the customer and of the live subscriptions."""
+        """Make the card captured last the default of the customer and of the live subscriptions."""
 
     def payment_method_of_setup(self, *, setup_intent_id: str) -> tuple[str, str]:
         """Return (customer id, payment method id) of a succeeded setup intent."""
@@ -256,19 +258,19 @@ class BillingClient(Protocol):
         """Read an invoice."""
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
-        """Read every paid invoice created, or in the last 30 days paid, since then, page by page."""
+        """Read the paid invoices created since then, and those paid since then in the last 30 days, page by page."""
 
     def customers(self) -> Iterator[CustomerState]:
-        """Read every customer of the account that is not deleted, page by page, also those of other systems."""
+        """Read every customer of the account that is not deleted, including those of other systems, page by page."""
 
     def live_subscriptions(self, *, customer_id: str = "") -> Iterator[SubscriptionState]:
-        """Read every subscription to our product that has not ended, of one customer or of all, newest first."""
+        """Read every live subscription to our product, of one customer or of all, newest first."""
 
     def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:
-        """Read the payment intents of every refund and dispute begun since then, page by page; some more than once."""
+        """Read the payment intents of all refunds and disputes created since then; some may occur more than once."""
 
     def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
-        """Read all that was refunded or disputed of one payment."""
+        """Read the amounts of one payment that were refunded or disputed."""
 
     def payment_intent_of(self, *, object_id: str) -> str:
         """Return the payment intent of a charge, refund or dispute."""
@@ -279,12 +281,12 @@ class BillingClient(Protocol):
         """Read events that no webhook endpoint has accepted, oldest first, each with a body to store."""
 
     def account_state(self) -> AccountState:
-        """Read the account's settings, as far as the API tells them."""
+        """Read the account's settings that the API returns."""
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
         """
         Check a webhook's signature (two secrets during rotation), age and mode.
 
         Raises:
-            WebhookRefused: it is not what Stripe sent to us just now.
+            WebhookRefused: Stripe did not just send it to this service.
         """

@@ -1,4 +1,4 @@
-"""What is read from Stripe, through its own SDK: nothing here changes anything there."""
+"""Reads from Stripe through its SDK; nothing here changes anything at Stripe."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -22,18 +22,18 @@ from payments.stripe.client import (
 )
 from payments.stripe.requests import GuardedClient, translated_errors
 
-# The version that `objects` was written for; a newer package alone does not change what Stripe answers.
+# The version that `objects` reads. It is pinned, so that an upgrade of the package does not change Stripe's answers.
 API_VERSION = "2026-10-28.endive"
 PAGE = {"limit": 100}
 _NETWORK_RETRIES = 2
-# Invoices that can be paid. Stripe finalizes a draft when it is; renewals of an `unpaid` subscription stay drafts.
+# Invoices that can be paid. Paying a draft finalizes it; renewals of an `unpaid` subscription stay drafts.
 COLLECTABLE = ("open", "draft")
 _PAYMENTS = ["payments"]
 _LATEST_PAYMENTS = ["latest_invoice.payments"]
 
 
 class Lookups:
-    """The account of a key, to read."""
+    """Reads of the Stripe account that a key belongs to."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class Lookups:
         automatic_tax: bool = False,
         places: int = 10,
     ) -> None:
-        """At most `places` threads of this process wait for Stripe."""
+        """Let at most `places` threads of this process wait for Stripe."""
         self._webhook_secrets = tuple(webhook_secrets)
         self._timeout_seconds = timeout_seconds
         self._product_id, self._has_product = product_id, False
@@ -90,7 +90,7 @@ class Lookups:
         query = {"status": "paid", **_created_since(since), "expand": ["data.payments"]}
         with translated_errors():
             yield from map(self._invoice_state, self._v1.invoices.list(query).auto_paging_iter())
-            # Stripe lists invoices by their creation alone; one may be paid on its page months later.
+            # Stripe lists invoices by creation time only; an invoice may be paid on its page months later.
             events = self._v1.events.list({"types": ["invoice.paid"], **_created_since(since)})
             for event in events.auto_paging_iter():
                 if event.data.object.created < int(since.timestamp()):
@@ -123,7 +123,7 @@ class Lookups:
     def live_subscriptions(self, *, customer_id: str = "") -> Iterator[SubscriptionState]:
         query = {**PAGE, **({"customer": customer_id} if customer_id else {})}
         with translated_errors():
-            # Without a status Stripe leaves out only the cancelled ones.
+            # Without a status, Stripe omits only cancelled subscriptions.
             for row in self._v1.subscriptions.list(query).auto_paging_iter():
                 state = self._state_of(row)
                 if state.is_ours and state.status not in Subscription.ENDED:
@@ -166,7 +166,8 @@ class Lookups:
         query = {"types": list(types), "delivery_success": False, **_created_since(since)}
         with translated_errors():
             rows = self._v1.events.list(query).auto_paging_iter()
-            # Stripe begins with the newest. After days without webhooks these are many, and its objects are large.
+            # Stripe lists the newest first. Only the bytes are kept: the SDK's objects are large, and after days
+            # without webhooks there are many.
             yield from reversed([_received(row.to_dict()) for row in rows])
 
     def account_state(self) -> AccountState:
@@ -235,14 +236,14 @@ class Lookups:
         intent = self._v1.payment_intents.retrieve(intent_id)
         failure = intent.last_payment_error
         code = (getattr(failure, "decline_code", None) or failure.code) if failure else "generic_decline"
-        # A bank may also decline what it wants confirmed; the wallet confirms the same payment then.
+        # A bank may decline a payment that it wants confirmed; the wallet then confirms the same payment.
         if intent.status == "requires_action" or code == "authentication_required":
             return self._state_of(subscription, client_secret=str(intent.client_secret), open_minor=due)
         return self._state_of(subscription, decline_code=str(code), open_minor=due)
 
 
 def is_deleted(row: Any) -> bool:
-    """Return whether Stripe answers with what it keeps of a deleted customer or product."""
+    """Return whether this is Stripe's stub of a deleted customer or product."""
     return bool(getattr(row, "deleted", False))
 
 
@@ -255,6 +256,6 @@ def _received(event: dict[str, Any]) -> tuple[ReceivedEvent, bytes]:
 
 
 def _is_withdrawn(dispute: Any) -> bool:
-    """Return whether the disputed sum is out of our account right now: withdrawn, and not reinstated since."""
+    """Return whether the disputed amount was withdrawn from our account and not reinstated since."""
     amounts = [int(entry.amount) for entry in dispute.balance_transactions or []]
     return sum(amounts) < 0

@@ -1,4 +1,4 @@
-"""From Stripe's objects to our values. Fields live where API version 2026-10-28 keeps them."""
+"""Converts Stripe's objects to our values, for API version 2026-10-28."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -67,7 +67,7 @@ def _quantity(item: Any) -> int:
 
 
 def _ends_with_period(subscription: Any, item: Any) -> bool:
-    """Return whether no further period is billed: Stripe's portal sets a date instead of the flag."""
+    """Return whether no further period is billed; Stripe's portal sets a date instead of the flag."""
     ends_at = getattr(subscription, "cancel_at", None)
     return bool(subscription.cancel_at_period_end) or (
         ends_at is not None and int(ends_at) <= int(item.current_period_end)
@@ -80,7 +80,7 @@ def invoice_state(invoice: Any, *, lines: Sequence[Any], product_id: str) -> Inv
     period = _period_of(ours)
     collected = max(0, invoice.amount_paid - (getattr(invoice, "amount_paid_off_stripe", None) or 0))
     part = _part_of(collected, ours=sum(map(_charged, ours)), all_lines=sum(map(_charged, lines)))
-    # Where a balance paid a part, the rest has its share of the tax.
+    # If a credit balance paid a part, tax is divided in proportion.
     tax = part * _tax_of(invoice) // invoice.total if invoice.total > 0 else 0
     return InvoiceState(
         invoice_id=invoice.id,
@@ -122,7 +122,7 @@ def _tax_of(invoice: Any) -> int:
 
 
 def payment_intent_of_invoice(invoice: Any) -> str:
-    """Return the payment intent that paid the invoice, or the one that is to pay it."""
+    """Return the payment intent that paid the invoice, or else the one that should pay it."""
     payments = getattr(invoice, "payments", None)
     rows = sorted(payments.data, key=lambda row: row.status != "paid") if payments else []
     intents = [id_of(getattr(row.payment, "payment_intent", None)) for row in rows]
@@ -146,11 +146,11 @@ def received_event(event: dict[str, Any]) -> ReceivedEvent:
             is_live=bool(event["livemode"]),
         )
     except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
-        raise WebhookRefused("The body is no snapshot event of Stripe.") from error
+        raise WebhookRefused("The body is not a snapshot event of Stripe.") from error
 
 
 def id_of(value: Any) -> str:
-    """Return the id of an object that Stripe gives as its id, expanded, or not at all."""
+    """Return the id of an object given as an id or expanded; empty for None."""
     if value is None:
         return ""
     return value if isinstance(value, str) else str(value.id)
@@ -164,7 +164,7 @@ def _subscription_of(invoice: Any) -> str:
 
 
 def product_of(line: Any) -> str:
-    """Return the product that an invoice's line bills; empty for a line of an amount alone."""
+    """Return the product that an invoice's line bills; empty for a line without a price."""
     pricing = getattr(line, "pricing", None)
     details = getattr(pricing, "price_details", None) if pricing else None
     return id_of(details.product) if details else ""
@@ -177,14 +177,14 @@ def _charged(line: Any) -> int:
 
 
 def _part_of(collected: int, *, ours: int, all_lines: int) -> int:
-    """Return the part of the collected money that our lines brought: all of it where other lines bring nothing."""
+    """Return the part of the collected money that is for our lines: all of it if other lines are free."""
     if ours <= 0:
         return 0
     return collected if ours >= all_lines else collected * ours // all_lines
 
 
 def _period_of(lines: Sequence[Any]) -> Any:
-    """Return the period of the latest line that bills a subscription item, preferably of one that is no proration."""
+    """Return the period of the latest line that bills a subscription item, preferably not of a proration."""
     periods = []
     for line in lines:
         details = getattr(getattr(line, "parent", None), "subscription_item_details", None)

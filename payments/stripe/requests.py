@@ -1,7 +1,7 @@
 """
-One request to Stripe: its errors become ours here and nowhere else, and a command is carried out once.
+Requests to Stripe: the SDK's errors are translated only here, and a command is carried out once.
 
-A command has an idempotency key, and a way to find what it made in case Stripe failed.
+A command has an idempotency key, and a function that finds the object it created in case Stripe failed.
 """
 
 import logging
@@ -19,18 +19,18 @@ from payments.errors import BillingRefused, BillingUnavailable, CardDeclined, Pa
 
 logger = logging.getLogger(__name__)
 _RETRY_AFTER_SECONDS = 5
-# How many keys are tried where Stripe answers with the saved failure of the one before.
+# How many keys are tried while Stripe replays the failure saved for the previous key.
 _MAX_KEYS = 3
-# A failure that took longer kept a thread waiting.
+# Only failures that took longer than this count for the circuit breaker, because they kept a thread waiting.
 _SLOW_SECONDS = 0.5
-# Some answers of Stripe take seconds when all is well; so long a caller waits for others to get theirs.
+# How long a caller waits for a free place. Some responses of a healthy Stripe take seconds.
 PATIENCE_SECONDS = 3.0
-# Between two tries while an equal request is running; the SDK may have paused as well.
+# Pause between two attempts while a request with the same key is in progress.
 _PAUSE_SECONDS = 0.25
 
 
 class GuardedClient(stripe.RequestsClient):
-    """The SDK's HTTP client, which keeps Stripe from taking all threads while it stands still."""
+    """The SDK's HTTP client with a bulkhead and a circuit breaker: a stalled Stripe cannot occupy all threads."""
 
     def __init__(self, *, timeout_seconds: int, places: int) -> None:
         super().__init__(timeout=timeout_seconds)
@@ -41,7 +41,7 @@ class GuardedClient(stripe.RequestsClient):
         Send one request.
 
         Raises:
-            APIConnectionError: Stripe did not answer, or it is left alone for now.
+            APIConnectionError: Stripe did not answer, or the circuit is open.
         """
         started = time.monotonic()
         try:
@@ -51,7 +51,7 @@ class GuardedClient(stripe.RequestsClient):
             message = "Stripe has not answered lately."
             raise stripe.APIConnectionError(message, should_retry=False) from error  # type: ignore[no-untyped-call]
         except stripe.APIConnectionError:
-            # A connection that is refused or breaks off takes no thread's time, and the next one may hold.
+            # A connection that is refused or breaks keeps no thread waiting, and the next one may succeed.
             if time.monotonic() - started > _SLOW_SECONDS:
                 self._guard.failed()
             raise
@@ -59,7 +59,7 @@ class GuardedClient(stripe.RequestsClient):
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Turn the SDK's exceptions into ours; their texts may name customers and stay in the log."""
+    """Translate the SDK's exceptions into ours, without their texts, which may name customers."""
     try:
         yield
     except stripe.StripeError as error:
@@ -87,15 +87,15 @@ def idempotent_request(
     patience_seconds: int,
 ) -> str:
     """
-    Send a command under its key and return the id of what was made; where Stripe failed, look for it.
+    Send a command with its key and return the id of the created object; if Stripe failed, `find` looks for it.
 
-    `send` gets the SDK's options with the key. Stripe keeps a 500 for the key for a day. Once it
-    replays one and nothing was made, the command is sent again under a key derived from the first.
-    While Stripe works on an equal request, its end is awaited for at most `patience_seconds`.
+    `send` gets the SDK's options with the key. Stripe replays a 500 for the same key for a day. If it does, and
+    nothing was created, the command is sent again with a key derived from the first. While a request with the
+    same key is in progress at Stripe, wait for its end for at most `patience_seconds`.
 
     Raises:
         BillingUnavailable: Stripe is unreachable or keeps failing; the same command may be sent again.
-        DomainError: Stripe refuses it.
+        DomainError: Stripe refused the command.
     """
     deadline = time.monotonic() + patience_seconds
     for number in range(_MAX_KEYS):
@@ -114,7 +114,7 @@ def idempotent_request(
 
 
 def is_made_by(row: Any, key: str) -> bool:
-    """Return whether a command of this key made the customer or subscription: our metadata names it."""
+    """Return whether the command with this key created the object, whose metadata then has the key."""
     metadata = getattr(row, "metadata", None)
     return metadata is not None and "operation" in metadata and metadata["operation"] == key
 
@@ -130,7 +130,7 @@ def _send_when_key_is_free(send: Callable[[dict[str, str]], str], key: str, dead
 
 
 def _is_transient(error: stripe.StripeError) -> bool:
-    """Return whether a repeat with the same key may succeed: Stripe is away, busy or failing, or our key changes."""
+    """Return whether a retry may succeed: Stripe is unreachable, busy or failing, or our API key is being replaced."""
     if isinstance(error, stripe.APIConnectionError | stripe.RateLimitError | stripe.AuthenticationError):
         return True
     return error.http_status is None or error.http_status in {409, 429} or error.http_status >= 500
@@ -143,7 +143,7 @@ def _is_key_in_use(error: stripe.StripeError) -> bool:
 
 
 def _is_replayed_failure(error: stripe.StripeError) -> bool:
-    """Return whether Stripe answers a key with the 500 of its first use, which it keeps for a day."""
+    """Return whether Stripe replayed the 500 of the key's first use, which it saves for a day."""
     headers = {name.lower(): text for name, text in (error.headers or {}).items()}
     return (error.http_status or 0) >= 500 and headers.get("idempotent-replayed") == "true"
 

@@ -30,7 +30,7 @@ class Cards(Lookups):
                 {
                     "customer": customer_id,
                     "usage": "off_session",
-                    # By settings of the account, Stripe would offer what cannot be charged off session as well.
+                    # Otherwise Stripe also offers the account's methods that cannot be charged off session.
                     "payment_method_types": ["card"],
                 }
             )
@@ -89,9 +89,9 @@ class Cards(Lookups):
         try:
             self._v1.invoices.pay(invoice_id, {"off_session": True})
         except stripe.CardError:
-            pass  # The subscription's state shows a decline, as after creation.
+            pass  # The state of the subscription has the decline, as after its creation.
         except stripe.InvalidRequestError:
-            # Another request was faster.
+            # A concurrent request may have paid it.
             if self._v1.invoices.retrieve(invoice_id).status in COLLECTABLE:
                 raise
 
@@ -103,14 +103,14 @@ class Cards(Lookups):
         parameters: dict[str, Any] = {"invoice_settings": {"default_payment_method": card.id}}
         address = card.billing_details.address
         if self._automatic_tax and address is not None and address.country:
-            # Tax depends on where the payer lives, and nobody else asks for it.
+            # Tax depends on the payer's address, which is asked for only with the card.
             given = {name: text for name, text in address.to_dict().items() if text}
             parameters["address"] = given
         self._v1.customers.update(customer_id, parameters)
 
 
 class StripeBillingClient(Cards):
-    """A `BillingClient` over the SDK, at an API version of our own. Safe to share between threads."""
+    """A `BillingClient` over the SDK, with a pinned API version. Safe to share between threads."""
 
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
         metadata = {"address": profile_address, "user": user_id, "operation": key}
@@ -146,7 +146,7 @@ class StripeBillingClient(Cards):
         def send(options: dict[str, str]) -> str:
             return self._sell(partial(self._v1.subscriptions.create, parameters), options)
 
-        # A repeated key gets the answer that was true the first time, so the subscription is read again.
+        # Stripe answers a repeated key with its first response, so read the current state.
         return self.retrieve_subscription(subscription_id=self._send_once(key, send, find))
 
     def update_subscription(
@@ -166,7 +166,7 @@ class StripeBillingClient(Cards):
         else:
             parameters["cancel_at_period_end"] = cancels_at_period_end
         if amount_minor is not None:
-            # Without the item's id Stripe would add a second item, and bill both.
+            # Without the item's id, Stripe would add a second item and bill both.
             item = {"id": item_id, "price_data": self._price(amount_minor, currency), "quantity": 1}
             parameters["items"] = [item, *({"id": other, "deleted": True} for other in other_item_ids)]
 
@@ -183,13 +183,13 @@ class StripeBillingClient(Cards):
         return self.retrieve_subscription(subscription_id=self._send_once(key, send, find))
 
     def _has_end_of_its_own(self, subscription_id: str) -> bool:
-        """Return whether it was cancelled at Stripe for a date; Stripe takes one way of cancelling at a time."""
+        """Return whether it was set at Stripe to end on a date; that excludes `cancel_at_period_end`."""
         with translated_errors():
             row = self._v1.subscriptions.retrieve(subscription_id)
         return bool(row.cancel_at) and not row.cancel_at_period_end
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
-        # Stripe takes no idempotency key here and needs none: what is cancelled stays so.
+        # Stripe accepts no idempotency key here. None is needed, because a cancelled subscription stays cancelled.
         with translated_errors():
             state = self._subscription(subscription_id)
             if state.status in Subscription.ENDED or not state.is_ours:
@@ -199,7 +199,7 @@ class StripeBillingClient(Cards):
             try:
                 self._v1.subscriptions.cancel(subscription_id, {"prorate": False, "invoice_now": False})
             except stripe.InvalidRequestError:
-                # It is cancelled already where the answer of the first try was lost.
+                # It may be cancelled already, if the response to a first attempt was lost.
                 state = self._subscription(subscription_id)
                 if state.status not in Subscription.ENDED:
                     raise
@@ -227,7 +227,7 @@ class StripeBillingClient(Cards):
         def send(options: dict[str, str]) -> str:
             return str(self._v1.refunds.create(parameters, options).id)
 
-        # Stripe forgets keys after a day, and would return the money twice; the refund itself stays.
+        # Stripe deletes keys after a day and would then refund twice, so look for the refund first.
         with translated_errors():
             made = find()
         return made or self._send_once(key, send, find)
@@ -238,17 +238,17 @@ class StripeBillingClient(Cards):
         return idempotent_request(key=key, send=send, find=find, patience_seconds=self._timeout_seconds)
 
     def _sell(self, send: Callable[[dict[str, str]], Any], options: dict[str, str]) -> str:
-        """Send a command that names our product; where Stripe refuses, once more with the product put right."""
+        """Send a command that names our product; if Stripe refuses it, restore the product and send it once more."""
         try:
             return str(send(options).id)
         except stripe.InvalidRequestError:
             if not self._restore_product():
                 raise
-        # Stripe may answer the first key with its refusal for a day.
+        # With another key, because Stripe may replay its refusal of the first one for a day.
         return str(send({"idempotency_key": f"{options['idempotency_key']}:product"}).id)
 
     def _restore_product(self) -> bool:
-        """Make our product anew where it was deleted, sell it again where it was archived; say whether it was."""
+        """Create the product again if it was deleted, activate it if it was archived; return whether it was either."""
         try:
             product = self._v1.products.retrieve(self._product_id)
         except stripe.InvalidRequestError as error:
@@ -270,7 +270,7 @@ class StripeBillingClient(Cards):
             "currency": currency,
             "product": self._product_id,
             "unit_amount": amount_minor,
-            # The payer pays what was asked for, whatever part of it is tax.
+            # The price includes tax, so the payer pays exactly the requested amount.
             "tax_behavior": "inclusive",
             "recurring": {"interval": "month"},
         }

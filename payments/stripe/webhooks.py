@@ -1,4 +1,4 @@
-"""Which webhooks are accepted: signed with a secret of ours, fresh, of our mode, and an event."""
+"""Verification of webhooks: the signature, its age, Stripe's mode, and the form of an event."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from payments.stripe.client import ReceivedEvent
 from payments.stripe.objects import received_event
 
 _MAX_AGE_SECONDS = 300
-# Clocks differ a little; a timestamp further ahead would keep a stolen webhook good for longer.
+# Allows for clock skew. A timestamp further in the future would extend the time in which a webhook can be replayed.
 _MAX_CLOCK_SKEW_SECONDS = 60
 _TIMESTAMP_DIGITS = 12
 
@@ -22,12 +22,12 @@ def read_webhook(*, body: bytes, signature: str, secrets: Sequence[str], is_live
     Return the event of a webhook that one of our secrets signed within the last five minutes.
 
     Raises:
-        WebhookRefused: it was not, it is of the other mode, or it is no event.
+        WebhookRefused: none of them did, the event is of the other mode, or the body is not an event.
     """
     _verify(body, signature, secrets)
     event = received_event(_parse(body))
     if event.is_live != is_live:
-        raise WebhookRefused("The event is of the other mode of Stripe.")
+        raise WebhookRefused("The event is of Stripe's other mode, live or test.")
     return event
 
 
@@ -42,13 +42,13 @@ def _verify(body: bytes, signature: str, secrets: Sequence[str]) -> None:
         except (stripe.SignatureVerificationError, ValueError):
             continue
         return
-    raise WebhookRefused("No secret of ours made this signature in the last five minutes.")
+    raise WebhookRefused("The signature is wrong, or older than five minutes.")
 
 
 def _timestamp(signature: str) -> int:
     text = next((part[2:] for part in signature.split(",") if part.startswith("t=")), "")
     if not signature.isascii() or not text.isdigit() or len(text) > _TIMESTAMP_DIGITS:
-        raise WebhookRefused("The signature has no time.")
+        raise WebhookRefused("The signature has no valid timestamp.")
     return int(text)
 
 
@@ -58,5 +58,5 @@ def _parse(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise WebhookRefused("The body is not JSON.") from error
     if not isinstance(parsed, dict) or parsed.get("object") != "event":
-        raise WebhookRefused("The body is no event.")
+        raise WebhookRefused("The body is not an event.")
     return parsed

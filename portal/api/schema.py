@@ -17,10 +17,10 @@ HISTORY = problem_responses(InvalidRequest, NotAuthenticated)
 
 DASHBOARD_DESCRIPTION = """
 Everything that a wallet shows about its user in one response: credits, experience on both tracks, the current badges,
-active modifiers, the newest 100 earnings and relay transactions, and the drop table of a check-in. Shares are fractions
-from 0 to 1; bonuses may exceed 1. `credits` are the available credits (balance minus holds), negative in debt.
-`/api/user/account` explains zeros in `checkInDropTable` and when a changed `subscriptionAmount` is first charged. Older
-history is at `/api/user/earnings` and `/api/user/transactions`.
+active modifiers, the newest 100 earnings and relay transactions, and the drop table of a check-in. Percentages
+are fractions from 0 to 1; bonuses may exceed 1. `credits` are the available credits (balance minus holds), negative in
+debt. `/api/user/account` explains zeros in `checkInDropTable`, and when a changed `subscriptionAmount` is first
+charged. Older history is at `/api/user/earnings` and `/api/user/transactions`.
 """.strip()
 ACCOUNT_DESCRIPTION = """
 A summary of the signed-in profile's account: balance and held credits, the payout and end of the current period, the

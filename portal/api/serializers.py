@@ -48,8 +48,8 @@ class UserInfoSerializer(serializers.Serializer[Any]):
     )
     percentToNextSubscriberBadge = FractionField(
         source="rewards.subscriber_fraction",
-        help_text="The same for the subscriber badge. At most 1, even where a user without a paid period "
-        "is shown the lowest badge and has more experience than that needs.",
+        help_text="The same for the subscriber badge; 1 if the experience exceeds the range of the badge, which is the "
+        "lowest one for users without a paid period.",
     )
     isSubscriber = serializers.BooleanField(source="rewards.is_subscriber")
     canCheckIn = serializers.BooleanField(

@@ -115,7 +115,7 @@ def _recent_dashboard(user: User) -> Dashboard:
     try:
         with reading_from_replica():
             return dashboard_of(user=user, now=now())
-    except User.DoesNotExist:  # who has signed in for the first time, a moment ago
+    except User.DoesNotExist:  # the standby may lag behind a first sign-in
         return dashboard_of(user=user, now=now())
 
 

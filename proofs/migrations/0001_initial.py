@@ -70,19 +70,19 @@ class Migration(migrations.Migration):
                         (
                             "number",
                             models.BigIntegerField(
-                                help_text="From 1, without a gap.", primary_key=True, serialize=False
+                                help_text="Counts the roots from 1, without gaps.",
+                                primary_key=True,
+                                serialize=False,
                             ),
                         ),
                         ("closed_at", models.DateTimeField()),
                         (
                             "last_entry_id",
-                            models.BigIntegerField(
-                                help_text="No entry up to this one is under a later root."
-                            ),
+                            models.BigIntegerField(help_text="The root covers new entries up to this id."),
                         ),
                         (
                             "entry_count",
-                            models.IntegerField(help_text="Entries after those of the root before it."),
+                            models.IntegerField(help_text="Number of entries that the root covers."),
                         ),
                         (
                             "tree",
@@ -93,7 +93,7 @@ class Migration(migrations.Migration):
                         (
                             "previous",
                             models.CharField(
-                                blank=True, help_text="Hash of the root before it.", max_length=64
+                                blank=True, help_text="Hash of the previous root.", max_length=64
                             ),
                         ),
                         (

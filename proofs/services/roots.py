@@ -67,7 +67,7 @@ def close_roots(*, wait_seconds: float = WAIT_SECONDS) -> list[LedgerRoot]:
 
     Raises:
         WritersBusy: a transaction that writes entries runs for longer than `wait_seconds`.
-        ImproperlyConfigured: `LEDGER_SIGNING_KEY` is missing or no EC P-256 private key.
+        ImproperlyConfigured: `LEDGER_SIGNING_KEY` is missing, or is not an EC P-256 private key.
     """
     with try_lease("credits.roots") as acquired:
         if not acquired:

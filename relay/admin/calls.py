@@ -196,13 +196,13 @@ class RelayTransactionAdmin(Exportable, ReasonedActions, ReadOnlyAdmin):
 
     @admin.display(description="profile", ordering="profile_address")
     def profile(self, call: RelayTransaction) -> SafeString:
-        """Lead to the person who sent it; the address is the call's own, so nothing is joined."""
+        """Link to the user who sent it, by the address in the call's row, so that no join is needed."""
         page = reverse("admin:users_user_change", args=[call.user_id])
         return format_html('<a href="{}">{}</a>', page, columns.short(call.profile_address))
 
     @admin.display(description="why", ordering="failure_code")
     def why(self, call: RelayTransaction) -> str | SafeString:
-        """Return why it ended unwanted, in words; the whole of what the chain said is its title."""
+        """Return the reason of a failure or cancellation in words, with the full detail as its title."""
         if not call.failure_code:
             return ""
         word = columns.word_of(call.failure_code)

@@ -41,8 +41,8 @@ RESUME_RELAYER = ReasonedAction(
 
 def _retire(row: Relayer, decision: Decision) -> str:
     if relayers.retire(relayer_id=row.pk, now=timezone.now()):
-        return "It is retired. What it holds stays on its address."
-    return "Nothing changed: it takes calls, or some of its calls are not settled."
+        return "It is retired. Its balance stays at its address."
+    return "Nothing changed: it is not paused, or some of its calls are not settled."
 
 
 def _ask_for_another(row: Relayer, decision: Decision) -> str:
@@ -54,7 +54,7 @@ def _ask_for_return(row: Relayer, decision: Decision) -> str:
     approval = relayers.request_return(
         relayer_id=row.pk, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return approvals.outcome_of(approval, "It is back, paused.")
+    return approvals.outcome_of(approval, "It is back in service, paused.")
 
 
 ADD_RELAYER = ReasonedAction(

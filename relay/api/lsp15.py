@@ -64,7 +64,7 @@ class Lsp15ViewSet(ViewSet):
     )
     @action(detail=False, methods=["post"])
     def execute(self, request: Request) -> Response:
-        """Answer the hash of the transaction that carries the call."""
+        """Return the hash of the transaction that executes the call."""
         body = Lsp15ExecuteSerializer.read(request.data)
         user = queries.registered_owner(body["address"])
         # The service looks up which key manager the call is for.
@@ -85,7 +85,7 @@ class Lsp15ViewSet(ViewSet):
     )
     @action(detail=False, methods=["post"])
     def quota(self, request: Request) -> Response:
-        """Answer what is left, as gas at 1 gwei; without a paid period, no total and no end."""
+        """Return the available credits as gas at 1 gwei; without a paid period, there is neither a total nor an end."""
         body = QuotaRequestSerializer.read(request.data)
         reading = lsp15.read_quota(
             user=queries.registered_owner(body["address"]),

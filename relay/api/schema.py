@@ -68,7 +68,7 @@ HASH_IN_PATH = OpenApiParameter(
     "transaction_hash",
     {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"},
     OpenApiParameter.PATH,
-    description="Any hash of the transaction, as answered by execute.",
+    description="Any hash of the transaction, as returned by execute.",
 )
 LSP15_EXECUTE = problem_responses(
     *BODY_ERRORS,

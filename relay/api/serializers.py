@@ -1,4 +1,4 @@
-"""Shapes of the relay bodies on the wire. They check form alone; the services decide."""
+"""Request and response bodies of the relay. Serializers check only the form; services decide."""
 
 from collections.abc import Set
 from typing import Any
@@ -81,7 +81,7 @@ class Lsp15ExecuteSerializer(BodySerializer):
 
 
 class TransactionHashSerializer(BodySerializer):
-    """A transaction's hash, as answered by execute."""
+    """A transaction's hash, as returned by execute."""
 
     transactionHash = HashField()
 
@@ -108,7 +108,7 @@ class CallSerializer(BodySerializer):
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Require the one form or the other."""
+        """Require exactly one of the two forms."""
         abi, to = attrs.get("abi"), attrs.get("to")
         if (abi is None) == (to is None):
             raise serializers.ValidationError({"abi": "Send either `abi` or `to`."}, code="required")
@@ -169,26 +169,27 @@ class QuoteSerializer(serializers.Serializer[Any]):
 
 
 class PreparedSerializer(serializers.Serializer[Any]):
-    """A relay call that lacks nothing but its signature, and what it would come to."""
+    """A relay call that is complete except for its signature, and its expected cost."""
 
     keyManagerAddress = AddressField(help_text="The key manager that controls the profile.")
     transaction = UnsignedTransactionSerializer(help_text="Add `signature` and send it to execute.")
-    controller = AddressField(help_text="Who is to sign.")
-    hash = HashField(help_text="What to sign, as it is: LSP-25 adds no further prefix.")
+    controller = AddressField(help_text="The controller that must sign.")
+    hash = HashField(help_text="The hash to sign unchanged: LSP-25 adds no further prefix.")
     chainId = serializers.IntegerField(help_text="The chain that the hash is for.")
     gasLimit = serializers.IntegerField(
-        allow_null=True, help_text="The gas that the service would allow; null where the call reverts."
+        allow_null=True, help_text="The gas limit that the service would set; null if the call reverts."
     )
     expectedCost = serializers.IntegerField(
-        allow_null=True, help_text="Credits that it costs at the current price; null where that is unknown."
+        allow_null=True, help_text="Cost in credits at the current gas price; null if unknown."
     )
     highestCost = serializers.IntegerField(
-        allow_null=True, help_text="Credits that would be held for it now; null where that is unknown."
+        allow_null=True, help_text="Credits that would be held for the call now; null if unknown."
     )
     refusals = ProblemSerializer(
-        many=True, help_text="Why execute would refuse the call now; empty where it would accept it."
+        many=True,
+        help_text="The reasons for which execute would refuse the call now; empty if it would accept it.",
     )
-    quote = QuoteSerializer(allow_null=True, help_text="Null where none was wanted or can be given.")
+    quote = QuoteSerializer(allow_null=True, help_text="Null if no quote was requested or is available.")
     quoteRefusal = ProblemSerializer(
         allow_null=True, help_text="Why there is no quote for a call that execute would accept."
     )
@@ -218,18 +219,18 @@ class QuotaRequestSerializer(BodySerializer):
     signature = HexField(**SIGNATURE_BYTES, help_text="A controller with SIGN signs address and timestamp.")
 
     def validate_timestamp(self, value: int) -> int:
-        """Refuse what no clock shows; a number of 4,300 digits could not even be compared with ours."""
+        """Refuse impossible times; Python cannot convert a number of more than 4,300 digits to text."""
         if not 0 <= value < 2**63:
             raise serializers.ValidationError("Send unix seconds.", code="range")
         return value
 
 
 class QuotaSerializer(serializers.Serializer[Any]):
-    """What is left, and until when."""
+    """The available credits, and the current paid period."""
 
     quota = serializers.IntegerField(help_text="Available credits; negative when in debt.")
     unit = serializers.CharField(help_text="`credits`.")
-    totalQuota = serializers.IntegerField(help_text="Credits paid out for the running period; 0 without one.")
+    totalQuota = serializers.IntegerField(help_text="Credits paid out for the current period; 0 without one.")
     resetDate = serializers.IntegerField(help_text="End of the period in unix seconds; -1 without one.")
 
 
@@ -248,12 +249,12 @@ class TransactionStatusSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=RelayTransaction.Status.choices)
     transactionSenderAddress = AddressField(help_text="The profile that acted.")
     creditsUsed = serializers.IntegerField(
-        help_text="The expected cost while in progress, then the real one."
+        help_text="The expected cost while the call is in progress, then the actual cost."
     )
     creditsBefore = serializers.IntegerField(
-        help_text="The balance; while in progress, of when it was accepted."
+        help_text="The balance before the charge; while the call is in progress, the balance at acceptance."
     )
-    creditsAfter = serializers.IntegerField(help_text="creditsBefore less creditsUsed.")
+    creditsAfter = serializers.IntegerField(help_text="creditsBefore minus creditsUsed.")
 
 
 def relay_call(*, key_manager: str, transaction: dict[str, Any]) -> RelayCall:
@@ -268,7 +269,7 @@ def relay_call(*, key_manager: str, transaction: dict[str, Any]) -> RelayCall:
 
 
 def draft_of(body: dict[str, Any]) -> Draft:
-    """Return the validated body of prepare as what the profile is to do."""
+    """Return the draft of the call in the validated body of prepare."""
     call = body["transaction"]
     payload = call.get("abi") or encode_execute(
         to=call["to"], value_wei=call["value"] or 0, data=call.get("data") or b""
@@ -283,7 +284,7 @@ def draft_of(body: dict[str, Any]) -> Draft:
 
 
 def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
-    """Return the answer of prepare."""
+    """Return the response body of prepare."""
     call, quote = prepared.call, prepared.quote
     return {
         "keyManagerAddress": call.key_manager,
@@ -310,7 +311,7 @@ def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
 
 
 def status_answer(report: TransactionReport) -> dict[str, Any]:
-    """Return the answer about a relay transaction's status."""
+    """Return the response body for a relay transaction's status."""
     return {
         "status": report.status,
         "transactionSenderAddress": report.sender_address,
@@ -321,6 +322,6 @@ def status_answer(report: TransactionReport) -> dict[str, Any]:
 
 
 def changed_answers(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], bytes]:
-    """Return the answers, as they are sent, about those of the relay transactions whose status has changed."""
+    """Return the rendered responses for the shown relay transactions whose status has changed."""
     reports = queries.changed_reports(shown)
     return {one: json_bytes(status_answer(report)) for one, report in reports.items()}

@@ -37,7 +37,7 @@ class Migration(migrations.Migration):
                 (
                     "replaced_at",
                     models.DateTimeField(
-                        help_text="Since when the node has had another block at this height.", null=True
+                        help_text="Since when the chain has had another block at this height.", null=True
                     ),
                 ),
             ],
@@ -81,7 +81,7 @@ class Migration(migrations.Migration):
                 "permissions": [
                     ("pause_relayer", "Can pause and resume a relayer"),
                     ("add_spare_relayer", "Can retire a relayer, and ask to add or bring back one"),
-                    ("decide_relayer", "Can approve or reject a relayer of somebody else"),
+                    ("decide_relayer", "Can decide other people's requests about relayers"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(fields=("chain_id", "address"), name="relayer_address"),
@@ -194,7 +194,7 @@ class Migration(migrations.Migration):
                     ("rebroadcast_relaytransaction", "Can broadcast a relay transaction again"),
                     ("cancel_relaytransaction", "Can cancel a relay transaction that was never broadcast"),
                     ("release_orphaned_hold", "Can release a hold that nothing can close any more"),
-                    ("export_relaytransaction", "Can take the list of relay transactions away"),
+                    ("export_relaytransaction", "Can export relay transactions"),
                 ],
             },
         ),
@@ -248,7 +248,7 @@ class Migration(migrations.Migration):
                 ("sent_at", models.DateTimeField(null=True)),
                 (
                     "mined_at",
-                    models.DateTimeField(help_text="When its block was first seen here.", null=True),
+                    models.DateTimeField(help_text="When the service first read its block.", null=True),
                 ),
                 (
                     "relayer",
@@ -269,7 +269,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "permissions": [("export_attempt", "Can take the list of attempts away")],
+                "permissions": [("export_attempt", "Can export attempts")],
             },
         ),
         migrations.CreateModel(
@@ -397,7 +397,9 @@ class Migration(migrations.Migration):
                 ("worst_cost_wei", gateway.common.fields.Uint256Field()),
                 (
                     "call",
-                    models.JSONField(help_text="What `relay_insert_calls` takes, without the signed bytes."),
+                    models.JSONField(
+                        help_text="The argument of `relay_insert_calls`, without the signed bytes."
+                    ),
                 ),
                 ("taken_at", models.DateTimeField()),
                 (
@@ -450,9 +452,7 @@ class Migration(migrations.Migration):
                 ("chain_id", models.BigIntegerField()),
                 (
                     "key",
-                    models.CharField(
-                        help_text="Names the cause; the same key is counted once.", max_length=255
-                    ),
+                    models.CharField(help_text="Idempotency key, which names the cause.", max_length=255),
                 ),
                 (
                     "kind",
@@ -514,10 +514,15 @@ class Migration(migrations.Migration):
                 ("chain_id", models.BigIntegerField()),
                 ("digest", gateway.common.fields.HashField()),
                 ("credits", models.BigIntegerField()),
-                ("gas_limit", models.BigIntegerField(help_text="What the call is signed with, at most.")),
+                (
+                    "gas_limit",
+                    models.BigIntegerField(help_text="The highest gas limit that the quote covers."),
+                ),
                 (
                     "max_fee_per_gas_wei",
-                    gateway.common.fields.Uint256Field(help_text="The most that the reservation covers."),
+                    gateway.common.fields.Uint256Field(
+                        help_text="The highest fee that the loss reservation covers."
+                    ),
                 ),
                 ("expires_at", models.DateTimeField()),
                 ("used_at", models.DateTimeField(null=True)),

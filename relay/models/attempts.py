@@ -101,12 +101,12 @@ class Attempt(models.Model):
     created_at = models.DateTimeField()
     first_sent_at = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
-    mined_at = models.DateTimeField(null=True, help_text="When its block was first seen here.")
+    mined_at = models.DateTimeField(null=True, help_text="When the service first read its block.")
 
     objects = AttemptQuerySet.as_manager()
 
     class Meta:
-        permissions = [("export_attempt", "Can take the list of attempts away")]
+        permissions = [("export_attempt", "Can export attempts")]
         constraints = [
             models.UniqueConstraint(fields=["chain_id", "transaction_hash"], name="attempt_transaction_hash"),
             # A relayer belongs to one chain, and so do its account nonces.
@@ -159,7 +159,7 @@ class UnsignedCall(models.Model):
     controller_address = AddressField()
     relay_nonce = Uint256Field()
     worst_cost_wei = Uint256Field()
-    call = models.JSONField(help_text="What `relay_insert_calls` takes, without the signed bytes.")
+    call = models.JSONField(help_text="The argument of `relay_insert_calls`, without the signed bytes.")
     taken_at = models.DateTimeField()
 
     class Meta:

@@ -34,7 +34,7 @@ class ChainIdField(models.BigIntegerField[int, int]):
 
 
 class RelayStatus(models.TextChoices):
-    """The statuses as the API answers them. Only a reorganisation changes a final one."""
+    """The statuses that the API returns. Only a reorganisation changes a final one."""
 
     PENDING = "Pending"
     SUBMITTED = "Submitted"
@@ -149,7 +149,7 @@ class RelayTransaction(models.Model):
             ("rebroadcast_relaytransaction", "Can broadcast a relay transaction again"),
             ("cancel_relaytransaction", "Can cancel a relay transaction that was never broadcast"),
             ("release_orphaned_hold", "Can release a hold that nothing can close any more"),
-            ("export_relaytransaction", "Can take the list of relay transactions away"),
+            ("export_relaytransaction", "Can export relay transactions"),
         ]
         constraints = [
             models.UniqueConstraint(

@@ -42,7 +42,7 @@ class Relayer(models.Model):
         permissions = [
             ("pause_relayer", "Can pause and resume a relayer"),
             ("add_spare_relayer", "Can retire a relayer, and ask to add or bring back one"),
-            ("decide_relayer", "Can approve or reject a relayer of somebody else"),
+            ("decide_relayer", "Can decide other people's requests about relayers"),
         ]
         constraints = [
             models.UniqueConstraint(fields=["chain_id", "address"], name="relayer_address"),

@@ -38,7 +38,7 @@ class FinalBlock(models.Model):
     number = models.BigIntegerField()
     block_hash = models.CharField(max_length=66)
     replaced_at = models.DateTimeField(
-        null=True, help_text="Since when the node has had another block at this height."
+        null=True, help_text="Since when the chain has had another block at this height."
     )
 
     def __str__(self) -> str:
@@ -57,8 +57,8 @@ class Quote(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
     digest = HashField()
     credits = models.BigIntegerField()
-    gas_limit = models.BigIntegerField(help_text="What the call is signed with, at most.")
-    max_fee_per_gas_wei = Uint256Field(help_text="The most that the reservation covers.")
+    gas_limit = models.BigIntegerField(help_text="The highest gas limit that the quote covers.")
+    max_fee_per_gas_wei = Uint256Field(help_text="The highest fee that the loss reservation covers.")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
 
@@ -92,7 +92,7 @@ class Loss(models.Model):
 
     chain_id = ChainIdField()
     # For a call, the key of its hold.
-    key = models.CharField(max_length=255, help_text="Names the cause; the same key is counted once.")
+    key = models.CharField(max_length=255, help_text="Idempotency key, which names the cause.")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="losses", null=True)
     kind = models.CharField(max_length=16, choices=Kind)
     reserved_wei = Uint256Field()

@@ -31,17 +31,19 @@ class Migration(migrations.Migration):
                 (
                     "amount",
                     models.BigIntegerField(
-                        help_text="In ten-thousandths of a credit; negative where taken back."
+                        help_text="In ten-thousandths of a credit; negative if taken back."
                     ),
                 ),
                 (
                     "credits",
-                    models.BigIntegerField(help_text="Posted to the account under the same key, if any."),
+                    models.BigIntegerField(
+                        help_text="Whole credits posted to the account with the same key, or 0."
+                    ),
                 ),
                 ("remainder_after", models.SmallIntegerField(help_text="In ten-thousandths of a credit.")),
                 (
                     "key",
-                    models.CharField(help_text="Names the cause; the same key posts once.", max_length=255),
+                    models.CharField(help_text="Idempotency key, which names the cause.", max_length=255),
                 ),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
@@ -68,14 +70,14 @@ class Migration(migrations.Migration):
                 (
                     "base",
                     models.BigIntegerField(
-                        help_text="Experience before the growth rate; negative where taken back."
+                        help_text="Experience before the growth rate is applied; negative if taken back."
                     ),
                 ),
                 ("amount", models.BigIntegerField(help_text="Experience posted.")),
                 ("total_after", models.BigIntegerField()),
                 (
                     "key",
-                    models.CharField(help_text="Names the cause; the same key posts once.", max_length=255),
+                    models.CharField(help_text="Idempotency key, which names the cause.", max_length=255),
                 ),
                 ("cause", models.CharField(max_length=64)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -111,7 +113,7 @@ class Migration(migrations.Migration):
                 (
                     "key",
                     models.CharField(
-                        help_text="Names the cause; the same key gives once.", max_length=255, unique=True
+                        help_text="Idempotency key, which names the cause.", max_length=255, unique=True
                     ),
                 ),
                 ("reason", models.TextField(blank=True, default="")),
@@ -120,7 +122,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "rewards_modifier",
-                "permissions": [("decide_modifier", "Can approve or reject a modifier of somebody else")],
+                "permissions": [("decide_modifier", "Can decide other people's requests for modifiers")],
             },
         ),
         migrations.CreateModel(
@@ -149,7 +151,7 @@ class Migration(migrations.Migration):
                     models.SmallIntegerField(
                         db_default=0,
                         default=0,
-                        help_text="Cashback that is no whole credit yet, in ten-thousandths of one.",
+                        help_text="Cashback below one credit, in ten-thousandths of a credit.",
                     ),
                 ),
             ],
@@ -181,7 +183,9 @@ class Migration(migrations.Migration):
                 (
                     "exp_upper_bound",
                     models.BigIntegerField(
-                        blank=True, help_text="Where the next badge begins; empty for the top.", null=True
+                        blank=True,
+                        help_text="Experience from which a user has the next badge; empty for the top badge.",
+                        null=True,
                     ),
                 ),
                 (
@@ -241,15 +245,13 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "acceptable_credit_debt",
-                    models.BigIntegerField(default=0, help_text="Credits that may be owed."),
+                    models.BigIntegerField(default=0, help_text="The debt limit in credits."),
                 ),
             ],
             options={
                 "db_table": "rewards_badge",
                 "ordering": ("track", "exp_lower_bound"),
-                "permissions": [
-                    ("decide_badge", "Can approve or reject a change of badges of somebody else")
-                ],
+                "permissions": [("decide_badge", "Can decide other people's requests about badges")],
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("track__in", ["PERMANENT", "SUBSCRIBER"])),

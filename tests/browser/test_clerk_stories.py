@@ -81,7 +81,7 @@ def test_a_refund_shows_what_it_takes_back_and_a_note_stays_as_written(
     page.locator("[name=reason]").fill("paid by mistake")
     assert violations(page) == []
     clicks.on(clicks.button("Refund $10.00"))
-    expect(page.get_by_text("is on its way to Stripe").first).to_be_visible()
+    expect(page.get_by_text("is being refunded by Stripe").first).to_be_visible()
     assert clicks.count == 4
 
     assert refunds.send_pending(now=timezone.now()) == 1

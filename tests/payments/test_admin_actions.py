@@ -26,7 +26,7 @@ def subscription(fake: FakeBilling, user: User, amount: int) -> Subscription:
 
 def test_a_subscription_is_ended_with_its_period(subscription: Subscription) -> None:
     text = prove("payments_subscription", "cancel", subscription, roles=SUPPORT)
-    assert "It ends with its period" in text
+    assert "It ends with the current period" in text
     subscription.refresh_from_db()
     assert (subscription.status, subscription.cancels_at_period_end) == ("active", True)
 
@@ -74,9 +74,9 @@ def test_an_event_that_failed_is_dismissed_by_finance(fake: FakeBilling, user: U
     assert everything() == untried
     StripeEvent.objects.update(status="failed", attempts=7, last_error="IntegrityError")
     page = browser_of(member("finance")).get(address_of("payments_stripeevent", "dismiss", row))
-    assert "After 7 tries: IntegrityError" in page.content.decode()
+    assert "after 7 attempts: IntegrityError" in page.content.decode()
     text = prove("payments_stripeevent", "dismiss", row, roles={"finance"})
-    assert "It is not tried any more" in text
+    assert "It will not be retried" in text
     row.refresh_from_db()
     assert (row.status, row.outcome, row.last_error) == ("processed", "dismissed", "IntegrityError")
 

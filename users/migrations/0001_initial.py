@@ -405,7 +405,7 @@ class Migration(migrations.Migration):
                         choices=[("profile", "Profile"), ("key-manager", "Key Manager")], max_length=12
                     ),
                 ),
-                ("name", models.CharField(help_text="For staff: which release this is.", max_length=80)),
+                ("name", models.CharField(help_text="Name of the release, shown to staff.", max_length=80)),
                 ("address", gateway.common.fields.AddressField(blank=True, null=True)),
                 ("code_hash", gateway.common.fields.HashField(blank=True, null=True)),
                 ("is_active", models.BooleanField(default=True)),

@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
             model_name="accountdeletion",
             name="waits_for",
             field=models.CharField(
-                blank=True, default="", help_text="When it was last attempted.", max_length=200
+                blank=True, default="", help_text="What it waited for at the last attempt.", max_length=200
             ),
         ),
     ]

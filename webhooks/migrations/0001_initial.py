@@ -37,11 +37,16 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("name", models.CharField(help_text="Whose it is, for staff.", max_length=80, unique=True)),
+                (
+                    "name",
+                    models.CharField(
+                        help_text="Name of the wallet app, shown to staff.", max_length=80, unique=True
+                    ),
+                ),
                 (
                     "url",
                     models.CharField(
-                        help_text="With https; messages are posted to it.",
+                        help_text="The https URL to which messages are posted.",
                         max_length=2000,
                         verbose_name="address",
                     ),
@@ -50,7 +55,7 @@ class Migration(migrations.Migration):
                     "origins",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(max_length=200),
-                        help_text="The app's origins, such as https://wallet.example. It receives events of those signed in there.",
+                        help_text="The app's origins, such as https://wallet.example. It receives events of users who signed in there.",
                         size=None,
                     ),
                 ),
@@ -194,7 +199,7 @@ class Migration(migrations.Migration):
                 ("response_status", models.PositiveSmallIntegerField(null=True)),
                 (
                     "response",
-                    models.TextField(blank=True, default="", help_text="The beginning of the answer."),
+                    models.TextField(blank=True, default="", help_text="The beginning of the response."),
                 ),
                 ("error", models.TextField(blank=True, default="")),
                 (
@@ -227,7 +232,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "row_id",
-                    models.BigIntegerField(help_text="Of the relay transaction, or of the subscription."),
+                    models.BigIntegerField(help_text="Id of the relay transaction or of the subscription."),
                 ),
                 ("is_open", models.BooleanField(default=True)),
                 ("state", models.JSONField(default=dict)),

@@ -117,7 +117,7 @@ def send_test(endpoint: Endpoint, *, now: datetime) -> Message:
         EndpointDisabled: the endpoint is disabled.
     """
     if not endpoint.is_enabled:
-        raise EndpointDisabled("Enable it first.")
+        raise EndpointDisabled("Enable the endpoint first.")
     key = f"test:{uuid.uuid4()}"
     event = Event(EventType.TEST, 0, now, key, key, {"endpoint": endpoint.name})
     return Message.objects.create(

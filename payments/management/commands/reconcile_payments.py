@@ -35,5 +35,5 @@ class Command(ReconciliationCommand):
                 repair=options["repair"],
             )
         except BillingUnavailable as error:
-            raise CommandError(f"Nothing can be said: {error.detail}", returncode=2) from error
+            raise CommandError(f"The comparison did not run: {error.detail}", returncode=2) from error
         self.report(run)

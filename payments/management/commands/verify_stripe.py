@@ -1,9 +1,9 @@
 """
-`manage.py verify_stripe`: hold the contract of the Stripe double against a Stripe account in test mode.
+`manage.py verify_stripe`: run the contract suite of the Stripe double against a Stripe account in test mode.
 
-The account is that of STRIPE_TEST_SECRET_KEY where this is set, else that of the settings. The contract is the
-suite in `stripe_double/tests/contract`, so this runs from a checkout. It makes customers on test clocks of their
-own, and some without, and products; delete the clocks at Stripe's dashboard afterwards.
+The account is that of STRIPE_TEST_SECRET_KEY if it is set, else that of the settings. The suite is
+`stripe_double/tests/contract`, so the command needs a checkout. It creates products, and customers, most of them on
+test clocks of their own; delete the clocks in Stripe's dashboard afterwards.
 """
 
 import os
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         if not key.startswith(TEST_PREFIXES):
             raise CommandError("This needs a key of Stripe's test mode; a live one is refused.")
         if not (settings.BASE_DIR / _SUITE).is_dir():
-            raise CommandError(f"Run this from a checkout: {_SUITE} is not here.")
+            raise CommandError(f"Run this from a checkout: {_SUITE} was not found.")
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder) / "report.xml"
             _run_suite(key, base, options["only"], report)
@@ -47,7 +47,7 @@ class Command(BaseCommand):
             self.stdout.write(f"differs: {name}: {message}")
         self.stdout.write(f"{base}: {held} held, {len(differences)} differ.")
         if differences or not held:
-            raise CommandError("The double and this account are not the same.")
+            raise CommandError("The double and this account behave differently.")
 
 
 def _account() -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""What a reconciliation may find. The runbook says what to do about each rule."""
+"""The rules that a reconciliation verifies. The runbook explains what to do about a finding of each rule."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _Row = TypeVar("_Row", bound=Model)
 
 
 class Rule(TextChoices):
-    """What must hold, named by how it fails."""
+    """A rule. Its code names the violation, its label states what must hold."""
 
     PAYOUT_MISSING = "payout-missing", "a paid invoice has a payout"
     INVOICE_UNKNOWN = "invoice-unknown", "Stripe knows the payout's invoice"
@@ -31,20 +31,20 @@ class Rule(TextChoices):
     CLAWBACK_ENTRY = "clawback-entry", "the clawback's credits were posted to its user by its entry"
     ALLOWANCE = "allowance", "the allowance is that of the newest payout"
     SUBSCRIPTIONS_TWO_LIVE = "subscriptions-two-live", "a customer has one live subscription"
-    SUBSCRIPTION_DIFFERS = "subscription-differs", "the subscription is as Stripe says"
+    SUBSCRIPTION_DIFFERS = "subscription-differs", "the subscription equals Stripe's"
     SUBSCRIPTION_MISSING = "subscription-missing", "a live subscription of our customer is stored"
     SUBSCRIPTION_UNKNOWN = "subscription-unknown", "Stripe knows the subscription"
     CUSTOMER_UNKNOWN = "customer-unknown", "Stripe knows the customer"
-    CUSTOMER_DIFFERS = "customer-differs", "the customer was made for this user"
-    CUSTOMER_MISSING = "customer-missing", "a customer that was made for our user is the stored one"
+    CUSTOMER_DIFFERS = "customer-differs", "the customer was created for this user"
+    CUSTOMER_MISSING = "customer-missing", "a customer that was created for our user is stored"
     EVENT_FAILED = "event-failed", "an event is processed"
-    OPERATION_UNFINISHED = "operation-unfinished", "what was begun at Stripe is finished"
-    LIVEMODE = "livemode", "what Stripe answers is of our key's mode"
+    OPERATION_UNFINISHED = "operation-unfinished", "a change at Stripe is finished"
+    LIVEMODE = "livemode", "Stripe's objects are of our key's mode"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A rule that does not hold: what we have, what Stripe or our other rows say, and the ids it is about."""
+    """A broken rule: the value of our row, the value at Stripe or of our other rows, and the ids of the objects."""
 
     rule: Rule
     have: str
@@ -52,7 +52,7 @@ class Finding:
     ids: dict[str, str]
 
     def is_about(self, other: "Finding") -> bool:
-        """Return whether both are about the same rule and ids, whatever the values are by now."""
+        """Return whether both have the same rule and ids; the values may differ."""
         return (self.rule, self.ids) == (other.rule, other.ids)
 
     def __str__(self) -> str:
@@ -63,10 +63,10 @@ class Finding:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """
-    What is compared: what began at `since` or later.
+    The time range of a comparison: objects created at `since` or later.
 
-    What began after `settled_before` may still be on its way, and is not missed yet. Refunds and disputes
-    come long after the payment, so they are compared from `returned_since` on.
+    An object created after `settled_before` may still be in progress, so it is not reported as missing. Refunds and
+    disputes follow long after the payment, so they are compared from `returned_since` on.
     """
 
     since: datetime
@@ -82,5 +82,5 @@ def pages(items: Iterable[_Item]) -> Iterator[list[_Item]]:
 
 
 def rows_by(field: str, ids: Iterable[str], rows: QuerySet[_Row]) -> dict[str, _Row]:
-    """Return those of the rows whose field has one of these ids, by id."""
+    """Return the rows whose `field` has one of these ids, by id."""
     return {getattr(row, field): row for row in rows.filter(**{f"{field}__in": list(ids)})}

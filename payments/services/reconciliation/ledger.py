@@ -1,4 +1,4 @@
-"""Our own rows against each other: rules that no database constraint can enforce."""
+"""Compares our own rows with each other, by rules that no database constraint can enforce."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _TakenBack(TypedDict):
-    # In credits, so far.
+    # In credits.
     taken_back: int
 
 
@@ -69,7 +69,7 @@ def _entries(window: Window) -> Iterator[Finding]:
             yield Finding(
                 rule=Rule.ENTRY_WITHOUT_PAYOUT,
                 have=f"{entry.amount} credits {source}",
-                wanted="no payout or clawback of ours names it",
+                wanted="a payout or clawback that names it",
                 ids={"entry": str(entry.pk), "key": entry.key},
             )
 
@@ -130,8 +130,8 @@ def _events(window: Window) -> Iterator[Finding]:
     for event in waiting.filter(received_at__lt=window.settled_before).order_by("pk").iterator():
         yield Finding(
             rule=Rule.EVENT_FAILED,
-            have=f"{event.status} after {event.attempts} tries",
-            wanted=event.last_error or "nothing yet",
+            have=f"{event.status} after {event.attempts} attempts",
+            wanted=event.last_error or "no error yet",
             ids={"event": event.stripe_event_id, "type": event.type, "object": event.object_id},
         )
 

@@ -1,4 +1,4 @@
-"""Payouts against Stripe's paid invoices, both ways, and clawbacks against its refunds and disputes."""
+"""Compares payouts with Stripe's paid invoices, in both directions, and clawbacks with refunds and disputes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
         missing = payouts.credits_for(invoice=invoice, paid_at=invoice.paid_at)
         have = f"no payout of {missing} credits"
     except RateMissing:
-        missing, have = None, "no payout, for no rate is in force"
+        missing, have = None, "no payout, because no rate is in force"
     if missing == 0:
         return
     yield Finding(
@@ -108,7 +108,7 @@ def _ids(payout: Payout) -> dict[str, str]:
 
 
 def compare_clawbacks(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
-    """Yield payouts of which more or less was taken back than refunds and disputes ask for now."""
+    """Yield payouts whose clawbacks do not match their refunds and disputes."""
     compared: set[str] = set()
     client = get_billing_client()
     for page in pages(client.refunded_or_disputed_since(since=window.returned_since)):

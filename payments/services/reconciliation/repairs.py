@@ -1,4 +1,4 @@
-"""Apply what no webhook has told us: paid invoices without a payout, refunds and disputes without a clawback."""
+"""Apply what webhooks have missed: paid invoices without a payout, refunds and disputes without a clawback."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -13,12 +13,12 @@ from payments.services.reconciliation.findings import Finding, Rule
 from payments.services.synchronisation import Snapshot
 from payments.stripe import get_billing_client
 
-# A month's invoice is looked for somewhat longer than a month.
+# Somewhat longer than the month that an invoice is for.
 _INVOICE_WINDOW = timedelta(days=40)
 
 
 def pay_out_missed_invoices(*, now: datetime) -> int:
-    """Apply every invoice made or paid in the last 40 days that has no payout; return how many got one."""
+    """Apply every invoice without a payout created or paid in the last 40 days; return how many were paid out."""
     paid_out, sweep = 0, Sweep("invoice")
     for invoice in get_billing_client().paid_invoices_since(since=now - _INVOICE_WINDOW):
         rows = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id)
@@ -33,10 +33,10 @@ def pay_out_missed_invoices(*, now: datetime) -> int:
 
 def claw_back_missed_money(*, now: datetime) -> int:
     """
-    Claw back, or give again, what refunds and disputes ask for by now; return how many clawbacks that took.
+    Post the missing clawbacks of refunds and disputes, and reversals of clawbacks; return how many were posted.
 
-    Reads every refund and dispute of the last 180 days, even where Stripe counts its event as delivered:
-    a restored database has lost events that it had stored.
+    Reads every refund and dispute of the last 180 days, even if Stripe considers its event delivered, because a
+    restored database may have lost stored events.
     """
     posted, sweep = 0, Sweep("payment")
     intents = get_billing_client().refunded_or_disputed_since(since=now - clawbacks.LOOKBACK)
@@ -53,7 +53,7 @@ def claw_back_missed_money(*, now: datetime) -> int:
 
 
 def repair(findings: Iterable[Finding], *, now: datetime) -> int:
-    """Apply once more what findings say was missed; return how many could be applied."""
+    """Apply the missed payouts and clawbacks among the findings; return how many could be applied."""
     sweep = Sweep("finding")
     for finding in findings:
         fetch = _fetch_for(finding)

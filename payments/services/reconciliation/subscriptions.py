@@ -1,4 +1,4 @@
-"""Customers and subscriptions against Stripe's, both ways."""
+"""Compares customers and subscriptions with Stripe's, in both directions."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ from payments.stripe import get_billing_client
 from payments.stripe.client import CustomerState, SubscriptionState
 from users.models import User
 
-# Of our row, and of Stripe's answer.
+# The names of each value in our row and in Stripe's state.
 _COMPARED_FIELDS = (
     ("status", "status"),
     ("amount_minor", "amount_minor"),
@@ -25,7 +25,7 @@ _COMPARED_FIELDS = (
 
 
 def compare_customers(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
-    """Yield customers that were created for another user than we think, or that only one side has."""
+    """Yield customers that belong to another user at Stripe, or that only one side has."""
     compared: set[int] = set()
     customers = Customer.objects.select_related("user").order_by("pk")
     for page in pages(get_billing_client().customers()):
@@ -44,7 +44,7 @@ def compare_customers(*, window: Window, counts: Counter[str]) -> Iterator[Findi
 
 
 def ours_among(customer_ids: Iterable[str]) -> set[str]:
-    """Return the Stripe customers that are users of ours; other systems may use the same account."""
+    """Return the ids that are customers of our users; other systems may use the same account."""
     rows = Customer.objects.filter(stripe_customer_id__in=set(customer_ids))
     return set(rows.values_list("stripe_customer_id", flat=True))
 
@@ -60,9 +60,9 @@ def _customer_differences(row: Customer, state: CustomerState) -> Iterator[Findi
 
 def _missing_customers(states: list[CustomerState], window: Window) -> Iterator[Finding]:
     """
-    Yield customers that were created for a user of ours who has none, or another one.
+    Yield customers that were created for a user of ours who has no customer stored, or another one.
 
-    User and profile must both fit: another deployment on the same account numbers its users, too.
+    User id and profile must both match, because another deployment on the same account has the same user ids.
     """
     settled = [state for state in states if state.created_at <= window.settled_before]
     addresses = {state.profile_address for state in settled}
@@ -94,7 +94,7 @@ def _customer_ids(row: Customer) -> dict[str, str]:
 
 
 def compare_subscriptions(*, counts: Counter[str]) -> Iterator[Finding]:
-    """Yield subscriptions that differ from Stripe's, that only one side has, or of which a customer has several."""
+    """Yield subscriptions that differ from Stripe's, that only one side has, or that are one of several live ones."""
     live: defaultdict[str, list[str]] = defaultdict(list)
     missing: list[SubscriptionState] = []
     compared: set[int] = set()

@@ -9,7 +9,7 @@ export async function earn({ session, report }) {
   const columns = [
     { label: "Network", cell: (row) => row.network },
     { label: "Credits for", cell: (row) => nameOf(SOURCES, row.kind) },
-    { label: "Your reference there", cell: (row) => h("span", {}, h("code", {}, row.userReference), " ", actionButton("Copy", () => copy(row.userReference), report, { kind: "plain" })) },
+    { label: "Your reference", cell: (row) => h("span", {}, h("code", {}, row.userReference), " ", actionButton("Copy", () => copy(row.userReference), report, { kind: "plain" })) },
   ];
   return panel(
     "Earn credits",

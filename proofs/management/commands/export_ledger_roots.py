@@ -31,5 +31,5 @@ class Command(BaseCommand):
         if rewritten or kept:
             gone = ", ".join(sorted(kept)) or "none"
             raise CommandError(
-                f"Changed since they were kept: {', '.join(rewritten) or 'none'}; gone: {gone}"
+                f"Changed since they were exported: {', '.join(rewritten) or 'none'}; missing now: {gone}"
             )

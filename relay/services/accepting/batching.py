@@ -32,7 +32,7 @@ Seal = Callable[[], Set[int]]
 
 @dataclass(frozen=True, slots=True)
 class WaitLimits:
-    """After `seconds` of a run, at most `callers` go on waiting; the others get the refusal at once."""
+    """After `seconds` of a run, at most `callers` continue to wait; the others get the refusal at once."""
 
     seconds: float
     callers: int

@@ -126,8 +126,8 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> l
     """
     Advance each call: to its hash, to its error, or to an item for the next batch.
 
-    A `ReadCall` comes again once the node was asked about it, an `UnknownPair` once its contracts were read, and an
-    approved call once an earlier one of its channel is stored, which it must see.
+    A `ReadCall` returns in a later batch after another node read, an `UnknownPair` after its contracts were read, and an
+    approved call after an earlier call of its channel was stored, since its checks depend on it.
     """
     # Returning items go first.
     outcomes: dict[int, _Stage] = {
@@ -152,9 +152,9 @@ relay_batched: Batcher[CallRequest | ApprovedCall, str | _Unfinished] = Batcher(
     relay_together,
     # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
     most=32,
-    # The callers of the last batch come back one after the other: with 8 clients, a call costs a tenth less by 8 ms
-    # than by 3, and is answered sooner, because batches are larger. Where calls come at their own times, batches are
-    # small, and nobody waits.
+    # The callers of the last batch return one after the other. With 8 clients, waiting up to 8 ms instead of 3 makes
+    # batches larger, and calls a tenth cheaper and faster. Calls that arrive independently form small batches, after
+    # which no run waits.
     pause_seconds=0.003,
     longest_wait_seconds=0.008,
     # Requests wait here for the chain: a node that hangs must not keep all threads.

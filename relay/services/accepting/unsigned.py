@@ -207,8 +207,8 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     """
     Withdraw calls that wait for their signature: delete their rows and release their holds.
 
-    `give_back` declares that nothing was signed on their account nonces; each returns to its relayer where no later
-    one is taken. Other account nonces are found as gaps and used up by self-transfers.
+    With `give_back`, nothing was signed on their account nonces, so an account nonce returns to its relayer unless a
+    later one is taken. All others remain as gaps, which `gaps` fills by self-transfers.
     """
     if not calls:
         return

@@ -1,1 +1,1 @@
-"""The relayers, and what the service may lose through them."""
+"""The relayers, and the limits on the gas that the service may lose."""

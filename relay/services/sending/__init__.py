@@ -1,1 +1,1 @@
-"""What gets stored attempts mined: broadcast, replacement, cancellation, the worker's loops, relayer funding."""
+"""Getting stored attempts mined: broadcast, replacement, cancellation, the worker's loops, and relayer funding."""

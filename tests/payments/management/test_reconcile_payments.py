@@ -81,7 +81,7 @@ def test_the_window_can_be_chosen(payer: Payer) -> None:
 def test_with_stripe_unreachable_the_command_exits_with_2(payer: Payer, fake: FakeBilling) -> None:
     with fake.away():
         printed, code = _run()
-    assert (code, printed.startswith("Nothing can be said: ")) == (2, True)
+    assert (code, printed.startswith("The comparison did not run: ")) == (2, True)
     assert ReconciliationRun.objects.get().finished_at is None
 
 

@@ -202,7 +202,7 @@ def test_support_sees_what_it_takes_back_and_sends_exactly_that(
     assert everything() == before
 
     answer = clerk.post(url, sent, follow=True)
-    assert "is on its way to Stripe" in messages_of(answer)
+    assert "is being refunded by Stripe" in messages_of(answer)
     refund = Refund.objects.get()
     assert answer.redirect_chain[-1][0] == f"/admin/payments/refund/{refund.pk}/change/"
     assert refund.amount_minor == 1

@@ -18,6 +18,6 @@ class Command(BaseCommand):
         self.stdout.write(f"{result.secrets} secrets are encrypted under the first key.")
         if result.unreadable:
             raise CommandError(
-                f"No key decrypts the secrets of: {', '.join(result.unreadable)}. Set their old key again, "
-                "or make new secrets."
+                f"No key decrypts the secrets of: {', '.join(result.unreadable)}. Restore their old "
+                "key, or create new secrets."
             )

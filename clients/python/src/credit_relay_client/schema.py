@@ -182,7 +182,7 @@ class CancelRequest(TypedDict):
 
 
 class Cancellation(TypedDict):
-    """What was cancelled, and when it ends."""
+    """The cancelled subscription's customer, and whether the subscription has already ended."""
 
     success: bool
     customerIdCancelledFor: str
@@ -341,13 +341,13 @@ class Fairness(TypedDict):
 
 
 class HostedPageAnswer(TypedDict):
-    """A page of Stripe's for this person alone, good for a short while."""
+    """A page at Stripe for this user only, valid for a short time."""
 
     url: str
 
 
 class HostedPageRequest(TypedDict):
-    """Where the browser goes when the person is done with Stripe's page."""
+    """The URL to which Stripe's page returns the browser."""
 
     returnUrl: str
 
@@ -511,7 +511,7 @@ class PrepareRequest(TypedDict):
 
 
 class Prepared(TypedDict):
-    """A relay call that lacks nothing but its signature, and what it would come to."""
+    """A relay call that is complete except for its signature, and its expected cost."""
 
     keyManagerAddress: str
     transaction: "UnsignedTransaction"
@@ -554,7 +554,7 @@ class Proof(TypedDict):
 
 
 class Quota(TypedDict):
-    """What is left, and until when."""
+    """The available credits, and the current paid period."""
 
     quota: int
     unit: str
@@ -582,13 +582,13 @@ class Quote(TypedDict):
 
 
 class ReceiptEmail(TypedDict):
-    """Where Stripe sends receipts."""
+    """The address to which Stripe sends receipts."""
 
     email: str | None
 
 
 class ReceiptEmailRequest(TypedDict):
-    """Where Stripe sends receipts."""
+    """The address to which Stripe sends receipts."""
 
     email: str | None
 
@@ -642,7 +642,7 @@ class SessionsResponse(TypedDict):
 
 
 class SetupIntent(TypedDict):
-    """What the wallet captures a card with."""
+    """The client secret with which the wallet captures a card."""
 
     clientSecret: str
 
@@ -653,7 +653,7 @@ StatusEnum: TypeAlias = Literal[
 
 
 class Subscription(TypedDict):
-    """The subscription that runs."""
+    """The current subscription."""
 
     subscriptionId: str
     subscriptionFor: str
@@ -661,7 +661,7 @@ class Subscription(TypedDict):
 
 
 class SubscriptionReport(TypedDict):
-    """How the subscription stands. Amounts are in minor units, times in unix seconds."""
+    """The state of the subscription. Amounts are in minor units, times in unix seconds."""
 
     subscriptionId: str
     status: "SubscriptionStatusEnum"
@@ -709,13 +709,13 @@ class Transaction(TypedDict):
 
 
 class TransactionHash(TypedDict):
-    """A transaction's hash, as answered by execute."""
+    """A transaction's hash, as returned by execute."""
 
     transactionHash: str
 
 
 class TransactionHashRequest(TypedDict):
-    """A transaction's hash, as answered by execute."""
+    """A transaction's hash, as returned by execute."""
 
     transactionHash: str
 
@@ -759,7 +759,7 @@ class UnsignedTransaction(TypedDict):
 
 
 class UpsertRequest(TypedDict):
-    """The subscription that is asked for."""
+    """The requested subscription."""
 
     subscriptionCost: int
     currency: NotRequired[str | None]

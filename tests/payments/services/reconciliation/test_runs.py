@@ -247,7 +247,7 @@ class TestRepairing:
         run = reconciliation.reconcile(now=fake.now() + HOUR, repair=True)
         assert _rules(run) == ["payout-missing"]
         assert run is not None
-        assert run.findings[0]["have"] == "no payout, for no rate is in force"
+        assert run.findings[0]["have"] == "no payout, because no rate is in force"
         assert not CreditEntry.objects.exists()
 
     def test_without_being_told_to_nothing_is_changed(self, fake: FakeBilling, subscriber: Payer) -> None:

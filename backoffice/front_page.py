@@ -106,14 +106,14 @@ def _relay_cards(outcomes: figures.Outcomes, now: datetime) -> list[Card]:
         Card(
             title="Success rate",
             value=f"{rate:.1%}" if rate is not None else "—",
-            detail="of the ended calls accepted in 24 hours",
+            detail="of ended calls accepted in 24 hours",
             link=rows_of("relay_relaytransaction", created_at__gte=since),
             is_alarming=rate is not None and rate < Decimal("0.95"),
         ),
         Card(
             title="Time to inclusion",
             value=_seconds(outcomes.median_seconds),
-            detail=f"median; 95 of 100 within {_seconds(outcomes.slow_seconds)}",
+            detail=f"median; 95 % within {_seconds(outcomes.slow_seconds)}",
             link=rows_of("relay_attempt", status__exact="mined"),
         ),
         Card(
@@ -126,7 +126,7 @@ def _relay_cards(outcomes: figures.Outcomes, now: datetime) -> list[Card]:
         Card(
             title="Losses",
             value=_coins(losses.lost_wei),
-            detail=f"in an hour, {_coins(losses.reserved_wei)} in flight, of {_coins(losses.limit_wei)} at most",
+            detail=f"in the last hour; {_coins(losses.reserved_wei)} in flight; limit {_coins(losses.limit_wei)}",
             link=rows_of("relay_loss"),
             is_alarming=losses.is_used_up,
         ),
@@ -171,9 +171,9 @@ def _trouble_cards(ledger: credits_queries.LedgerCounts, now: datetime) -> list[
             link=rows_of("earnings_postback", state__exact="REFUSED", received_at__gte=received),
         ),
         Card(
-            title="Contradicting postbacks",
+            title="Conflicting postbacks",
             value=f"{earnings.conflicting:,}",
-            detail="conflicting duplicates in 24 hours",
+            detail="duplicates with other content in 24 hours",
             link=rows_of("earnings_postback", is_conflicting__exact="1", received_at__gte=received),
             is_alarming=earnings.conflicting > 0,
         ),
@@ -189,21 +189,21 @@ def _waiting_cards(
     unsent_age = relay_queries.relay_counts().unsent_age
     return [
         _waiting(
-            "Request waits for a second person",
+            "Requests waiting for a second person",
             approvals.waiting().oldest_age,
             rows_of("gateway_admin_approvalrequest"),
         ),
-        _waiting("Waits for broadcast", unsent_age, rows_of("relay_attempt", status__exact="signed")),
+        _waiting("Calls waiting for broadcast", unsent_age, rows_of("relay_attempt", status__exact="signed")),
         _waiting(
-            "Stripe event waits",
+            "Stripe events waiting",
             payments.oldest_event_age,
             rows_of("payments_stripeevent", status__in="received,failed"),
         ),
         _waiting(
-            "Held earning is due", earnings.overdue_age, rows_of("earnings_postback", state__exact="HELD")
+            "Held earnings due", earnings.overdue_age, rows_of("earnings_postback", state__exact="HELD")
         ),
         _waiting(
-            "Billing operation is open",
+            "Open billing operations",
             payments.oldest_operation_age,
             rows_of("payments_billingoperation", status__exact="pending"),
         ),
@@ -211,10 +211,10 @@ def _waiting_cards(
 
 
 def _waiting(title: str, seconds: float, link: str) -> Card:
-    """Return the card of a queue, with the age of its oldest row in seconds; 0 where it is empty."""
+    """Return the card of a queue; `seconds` is the age of its oldest row, 0 if it is empty."""
     return Card(
         title=title,
-        value=in_largest_unit(seconds) if seconds else "nothing",
+        value=in_largest_unit(seconds) if seconds else "none",
         detail="age of the oldest",
         link=link,
         is_alarming=seconds > _LATE_SECONDS,
@@ -251,7 +251,7 @@ def _relayer(row: figures.RelayerFigures) -> dict[str, object]:
 
 
 def _days(days: Decimal | None) -> str:
-    """Return in words how long a balance lasts at last week's rate."""
+    """Return in words how long a balance lasts at the spending rate of the last week."""
     if days is None:
         return "nothing spent"
     if days > _YEAR_DAYS:

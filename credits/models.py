@@ -242,10 +242,10 @@ class ReconciliationRun(models.Model):
     """
 
     class Kind(models.TextChoices):
-        LEDGER = "ledger", "the ledger with its accounts"
-        ROOTS = "roots", "the ledger with its signed roots"
-        CHAIN = "chain", "the chain with what was captured"
-        STRIPE = "stripe", "Stripe with payouts and clawbacks"
+        LEDGER = "ledger", "ledger against accounts"
+        ROOTS = "roots", "entries against signed roots"
+        CHAIN = "chain", "chain against captures"
+        STRIPE = "stripe", "Stripe against payouts"
 
     kind = models.CharField(max_length=16, choices=Kind)
     started_at = models.DateTimeField()

@@ -45,7 +45,7 @@ _State = PostbackState
 columns.describe(
     {
         _State.RECEIVED: "Waiting for its credit",
-        _State.PENDING: "The network decides",
+        _State.PENDING: "Pending at the network",
         _State.HELD: "Held",
         _State.AVAILABLE: "Credited",
         _State.REFUSED: "Refused",

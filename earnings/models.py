@@ -187,19 +187,19 @@ class PostbackKind(models.TextChoices):
 class PostbackState(models.TextChoices):
     """The state of a postback; `earnings.states` has the transitions."""
 
-    RECEIVED = "RECEIVED", "Received: a reversal whose credit has not come"
+    RECEIVED = "RECEIVED", "Received: a reversal whose credit has not arrived"
     PENDING = "PENDING", "Pending: the network has not decided"
-    HELD = "HELD", "Held: credited when its time has come"
+    HELD = "HELD", "Held: credited at the end of the hold"
     AVAILABLE = "AVAILABLE", "Available: credited"
     REVERSED = "REVERSED", "Reversed"
     INFO = "INFO", "Nothing to do"
-    REFUSED = "REFUSED", "Refused: see why"
+    REFUSED = "REFUSED", "Refused: see the reason"
 
 
 class Refusal(models.TextChoices):
     ABOVE_A_CAP = "ABOVE_A_CAP", "Above a cap"
-    ANOTHERS_CREDIT = "ANOTHERS_CREDIT", "It names another user than the credit that it takes back"
-    FORFEITED = "FORFEITED", "Staff forfeited it while it was held"
+    ANOTHERS_CREDIT = "ANOTHERS_CREDIT", "Its user differs from the user of the credit to reverse"
+    FORFEITED = "FORFEITED", "Forfeited by staff while it was held"
 
 
 # Rows without a credit that also prevent none: a repeat of them changes nothing.

@@ -7,7 +7,7 @@ from devstack.environment import overriding
 from devstack.files import PROJECT
 from devstack.preparation import short_lived_stack
 
-# No limits per clerk or day, because two clerks serve all runs. The limit per person is small, so many adjustments
+# No limits per clerk or day, because two clerks serve all runs. The limit per person is small, so most adjustments
 # wait for a second person.
 _NO_LIMIT = 10**12
 _LIMITS = {"actor": _NO_LIMIT, "person": 100, "day": _NO_LIMIT, "ceiling": 10**7, "ceiling_day": _NO_LIMIT}

@@ -81,7 +81,7 @@ class WebhookRefused(DomainError):
 
 
 class NotRefundable(DomainError):
-    """The amount exceeds what is left to refund, `left` in minor units, or Stripe has no payment to refund."""
+    """The amount exceeds the amount left to refund, `left` in minor units, or Stripe has no payment to refund."""
 
     code, title, status = "not-refundable", "The amount cannot be refunded", 422
 

@@ -91,6 +91,7 @@ class SignInSession(models.Model):
     objects = SignInSessionQuerySet.as_manager()
 
     class Meta:
+        verbose_name = "sign-in session"
         permissions = [("revoke_signinsession", "Can end a session")]
         constraints = [
             models.CheckConstraint(

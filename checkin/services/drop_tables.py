@@ -162,4 +162,4 @@ def _excess(items: list[Item], drop_type: DropType, attempts: int, cap: int) -> 
         odds = of_one.over(attempts)
         if odds.drop_type == drop_type and odds.expected > cap:
             expected = f"{float(odds.expected):.2f}"
-            yield f"{drop_type} is worth {expected} a day in {attempts} attempts; the maximum is {cap}."
+            yield f"{drop_type} gives {expected} a day on average in {attempts} attempts; the maximum is {cap}."

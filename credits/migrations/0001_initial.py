@@ -168,10 +168,10 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("ledger", "the ledger with its accounts"),
-                            ("roots", "the ledger with its signed roots"),
-                            ("chain", "the chain with what was captured"),
-                            ("stripe", "Stripe with payouts and clawbacks"),
+                            ("ledger", "ledger against accounts"),
+                            ("roots", "entries against signed roots"),
+                            ("chain", "chain against captures"),
+                            ("stripe", "Stripe against payouts"),
                         ],
                         max_length=16,
                     ),

@@ -233,13 +233,13 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
-                            ("RECEIVED", "Received: a reversal whose credit has not come"),
+                            ("RECEIVED", "Received: a reversal whose credit has not arrived"),
                             ("PENDING", "Pending: the network has not decided"),
-                            ("HELD", "Held: credited when its time has come"),
+                            ("HELD", "Held: credited at the end of the hold"),
                             ("AVAILABLE", "Available: credited"),
                             ("REVERSED", "Reversed"),
                             ("INFO", "Nothing to do"),
-                            ("REFUSED", "Refused: see why"),
+                            ("REFUSED", "Refused: see the reason"),
                         ],
                         max_length=10,
                     ),
@@ -250,8 +250,8 @@ class Migration(migrations.Migration):
                         blank=True,
                         choices=[
                             ("ABOVE_A_CAP", "Above a cap"),
-                            ("ANOTHERS_CREDIT", "It names another user than the credit that it takes back"),
-                            ("FORFEITED", "Staff forfeited it while it was held"),
+                            ("ANOTHERS_CREDIT", "Its user differs from the user of the credit to reverse"),
+                            ("FORFEITED", "Forfeited by staff while it was held"),
                         ],
                         db_default="",
                         default="",

@@ -104,7 +104,7 @@ def _shown(name: str) -> str:
 
 
 class AlwaysJSON(DefaultContentNegotiation):
-    """Always answer JSON, whatever the Accept header says; an error about the header would be JSON as well."""
+    """Always answer JSON and ignore the Accept header; an error about the header would be JSON as well."""
 
     def select_renderer(self, request: Request, renderers: Any, format_suffix: Any = None) -> Any:
         return renderers[0], renderers[0].media_type

@@ -145,7 +145,7 @@ def _page_of(approval: ApprovalRequest) -> str:
 
 def _send_again(row: Refund, decision: Decision) -> str:
     refund = refunds.send(refund_id=str(row.pk), now=timezone.now())
-    return f"The refund was {refund.get_status_display()}: {refund.outcome}."
+    return f"Stripe's answer: {refund.get_status_display()} ({refund.outcome})."
 
 
 SEND_AGAIN = ReasonedAction(

@@ -358,6 +358,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "verbose_name": "top-up",
+            },
         ),
         migrations.CreateModel(
             name="Treasury",
@@ -458,11 +461,11 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("replacement", "replacement beyond the hold"),
+                            ("replacement", "replacement that costs more than the hold"),
                             ("cancellation", "self-transfer that cancels a call"),
-                            ("untrusted", "call of unvetted code"),
+                            ("untrusted", "call of untrusted code"),
                             ("gap", "self-transfer that fills a gap"),
-                            ("quote", "price that was promised"),
+                            ("quote", "quote"),
                         ],
                         max_length=16,
                     ),

@@ -148,6 +148,7 @@ class TopUp(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "top-up"
         constraints = [
             models.UniqueConstraint(
                 fields=["chain_id", "treasury_address", "account_nonce", "sequence"], name="topup_slot"

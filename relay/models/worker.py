@@ -84,11 +84,11 @@ class Loss(models.Model):
     class Kind(models.TextChoices):
         """What costs the service gas."""
 
-        REPLACEMENT = "replacement", "replacement beyond the hold"
+        REPLACEMENT = "replacement", "replacement that costs more than the hold"
         CANCELLATION = "cancellation", "self-transfer that cancels a call"
-        UNTRUSTED = "untrusted", "call of unvetted code"
+        UNTRUSTED = "untrusted", "call of untrusted code"
         GAP = "gap", "self-transfer that fills a gap"
-        QUOTE = "quote", "price that was promised"
+        QUOTE = "quote", "quote"
 
     chain_id = ChainIdField()
     # For a call, the key of its hold.

@@ -59,7 +59,7 @@ def test_without_any_row_the_page_says_so(staff: Client) -> None:
     assert card("Success rate").value == "—"
     assert card("Time to inclusion").value == "—"
     assert card("Stripe against payouts").is_alarming
-    assert not card("Waits for broadcast").is_alarming
+    assert not card("Calls waiting for broadcast").is_alarming
 
 
 def test_outcomes_are_counted_by_state_and_lead_to_their_rows(staff: Client) -> None:
@@ -127,9 +127,9 @@ def test_each_sum_and_count_is_of_its_own_rows_and_leads_to_them(staff: Client) 
     for title, value, row in (
         ("Payouts in USD", f"{Decimal(minor) / 100:,.2f}", payout),
         ("Refused postbacks", "1", refused),
-        ("Contradicting postbacks", "1", contradicting),
-        ("Held earning is due", "6 h", held),
-        ("Billing operation is open", "4 h", order),
+        ("Conflicting postbacks", "1", contradicting),
+        ("Held earnings due", "6 h", held),
+        ("Open billing operations", "4 h", order),
     ):
         shown = card(title)
         assert shown.value == value, title
@@ -223,20 +223,20 @@ def test_failed_events_alarm_and_lead_to_their_rows(staff: Client) -> None:
     shown = card("Failed Stripe events")
     assert (shown.value, shown.is_alarming) == ("1", True)
     assert [row.pk for row in staff.get(shown.link).context["cl"].result_list] == [event.pk]
-    waiting = card("Stripe event waits")
+    waiting = card("Stripe events waiting")
     assert (waiting.value, waiting.is_alarming) == ("2 h", True)
 
 
 def test_an_earning_is_due_where_its_network_is_enabled_and_metrics_agree(scrape: Scrape) -> None:
     network = set_up("bitlabs", hold_hours=5)
     network.send(network.reward(UserFactory.create()))
-    assert card("Held earning is due").value == "nothing"
+    assert card("Held earnings due").value == "none"
     Postback.objects.update(available_at=timezone.now() - timedelta(hours=3))
-    shown = card("Held earning is due")
+    shown = card("Held earnings due")
     assert (shown.value, shown.is_alarming) == ("3 h", True)
     assert scrape()["postbacks_held_overdue_seconds",] >= 3 * 3600
     AdNetwork.objects.update(is_enabled=False)
-    shown = card("Held earning is due")
+    shown = card("Held earnings due")
     assert (shown.value, shown.is_alarming) == ("nothing", False)
     assert scrape()["postbacks_held_overdue_seconds",] == 0
 
@@ -254,8 +254,8 @@ def test_what_waits_is_as_old_as_metrics_say(scrape: Scrape) -> None:
     )
     gauges = scrape()
     for title, name, age in (
-        ("Waits for broadcast", "relay_oldest_unsent_age_seconds", hours[0]),
-        ("Billing operation is open", "billing_operations_oldest_age_seconds", hours[1]),
+        ("Calls waiting for broadcast", "relay_oldest_unsent_age_seconds", hours[0]),
+        ("Open billing operations", "billing_operations_oldest_age_seconds", hours[1]),
     ):
         assert gauges[name,] // 3600 == age
         shown = card(title)

@@ -76,7 +76,7 @@ def test_a_networks_rate(admin: AdminClient, live_server: LiveServer) -> None:
 
     _save(page)
 
-    expect(page.get_by_text("1.00 of the network's unit is worth 3 instead of 1 credits")).to_be_visible()
+    expect(page.get_by_text("1.00 of the network's unit yields 3 instead of 1 credits")).to_be_visible()
     lately = page.get_by_label("The last 30 days").get_by_role("row").last
     expect(lately).to_have_text("2300601")
     admin.picture("network-rate-preview")

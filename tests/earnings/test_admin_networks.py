@@ -104,7 +104,7 @@ def test_another_rate_is_saved_after_its_effect_was_shown(staff: Client) -> None
 
     assert list(AdNetwork.objects.values()) == before
     assert not LogEntry.objects.exists()
-    assert "1.00 of the network's unit is worth 3 instead of 1 credits, without bonuses." in page
+    assert "1.00 of the network's unit yields 3 instead of 1 credits, without bonuses." in page
     assert "Credits before, at 1</th>" in page
     assert "Credits after, at 3.5</th>" in page
     for numbers in (("100.00", "100", "350"), ("1,000.00", "1,000", "3,500"), ("3", "600", "0", "3")):

@@ -356,6 +356,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "sign-in session",
                 "permissions": [("revoke_signinsession", "Can end a session")],
             },
         ),

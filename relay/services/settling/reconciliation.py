@@ -218,13 +218,13 @@ def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
         price, credit = receipt.effective_gas_price_wei, settings.CREDIT_WEI
         cost = cost_in_credits(gas=receipt.gas_used, price_wei=price, credit_wei=credit)
     pairs = {
-        "an attempt succeeded if the nodes say so": (receipt.succeeded, row.succeeded),
-        "the gas used is what the nodes say": (receipt.gas_used, row.gas_used),
-        "the gas price is what the nodes say": (receipt.effective_gas_price_wei, row.price_wei),
-        "the cost is what the nodes' receipt makes of it": (cost, row.real_cost),
+        "an attempt succeeded if the nodes report success": (receipt.succeeded, row.succeeded),
+        "the gas used is what the nodes report": (receipt.gas_used, row.gas_used),
+        "the gas price is what the nodes report": (receipt.effective_gas_price_wei, row.price_wei),
+        "the cost follows from the nodes' receipt": (cost, row.real_cost),
     }
     if receipt.block_hash != row.block_hash:
-        rule = "a mined attempt is in the block that the nodes say"
+        rule = "a mined attempt is in the block that the nodes report"
         yield Finding(rule, row.call_id, row.attempt_id, receipt.block_number, row.block_number or 0)
     for rule, (reported, stored) in pairs.items():
         if reported != stored:
@@ -249,7 +249,7 @@ def _compare_relayers() -> list[Finding]:
             rule = "the chain has used no account nonce that was not taken here"
             findings.append(Finding(rule, None, row_id, account.latest_nonce, new[2]))
         if is_idle and new == old and account.balance_wei != balance_wei:
-            rule = "a relayer with nothing in flight holds what the nodes say, in wei"
+            rule = "a relayer with nothing in flight has the balance that the nodes report, in wei"
             findings.append(Finding(rule, None, row_id, account.balance_wei, int(balance_wei)))
     return findings
 

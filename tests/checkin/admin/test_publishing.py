@@ -62,7 +62,7 @@ def test_the_page_shows_what_is_approved(approver: User, draft: DropTable) -> No
         assert f">{one.minutes or ''}<" in page
     for odds in odds_of(items):
         assert f">{plain(odds.expected)}<" in page
-    assert "EXPERIENCE is worth" in page
+    assert "EXPERIENCE gives" in page
 
 
 def _another_weight(draft: DropTable) -> Any:

@@ -6,6 +6,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django import Settings
 
@@ -94,7 +95,8 @@ def test_a_changed_signature_needs_another_name_and_nothing_is_replaced(other: s
 def test_nothing_is_replaced_before_the_last_migration() -> None:
     _execute(_OTHER)
     before = _definition()
-    MigrationRecorder(connection).record_unapplied("relay", "0001_initial")
+    (last,) = MigrationLoader(connection).graph.leaf_nodes("relay")
+    MigrationRecorder(connection).record_unapplied(*last)
 
     sql_functions.replace()
 

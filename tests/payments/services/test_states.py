@@ -129,9 +129,9 @@ def _shown_state(case: Case, now: datetime, staff: Client) -> dict[str, str]:
     ]
     status, *_amount_and_end, then = cells
     return {
-        "the dashboard says": "subscriber" if rewards.is_subscriber else "no subscriber",
+        "the dashboard shows": "subscriber" if rewards.is_subscriber else "no subscriber",
         "`status`, `nextStep`": f"{report.subscription.status}, `{report.next_step}`",
-        "the staff page says": f"{status}, {then}",
+        "the staff page shows": f"{status}, {then}",
     }
 
 

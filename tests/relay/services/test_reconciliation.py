@@ -221,8 +221,8 @@ class TestNodes:
     @pytest.mark.parametrize(
         ("column", "rule"),
         [
-            ("gas_used", "the gas used is what the nodes say"),
-            ("effective_gas_price_wei", "the gas price is what the nodes say"),
+            ("gas_used", "the gas used is what the nodes report"),
+            ("effective_gas_price_wei", "the gas price is what the nodes report"),
         ],
     )
     def test_another_cost_than_the_nodes_receipt_makes_is_found(
@@ -235,17 +235,17 @@ class TestNodes:
         RelayTransaction.objects.filter(pk=final.pk).update(real_cost=2 * cost)
         assert self.of_nodes() == {
             rule: (final.pk, stored, 2 * stored),
-            "the cost is what the nodes' receipt makes of it": (final.pk, cost, 2 * cost),
+            "the cost follows from the nodes' receipt": (final.pk, cost, 2 * cost),
         }
 
     def test_another_verdict_than_the_nodes_is_found(self, final: RelayTransaction) -> None:
         Attempt.objects.filter(relay_transaction=final).update(succeeded=False)
-        assert self.of_nodes() == {"an attempt succeeded if the nodes say so": (final.pk, 1, 0)}
+        assert self.of_nodes() == {"an attempt succeeded if the nodes report success": (final.pk, 1, 0)}
 
     def test_another_block_is_found(self, final: RelayTransaction) -> None:
         attempt = final.attempts.get()
         Attempt.objects.filter(pk=attempt.pk).update(block_hash="0x" + "ab" * 32)
-        rule = "a mined attempt is in the block that the nodes say"
+        rule = "a mined attempt is in the block that the nodes report"
         assert self.of_nodes() == {rule: (final.pk, attempt.block_number, attempt.block_number)}
 
     def test_a_call_that_the_chain_does_not_have_is_found(
@@ -259,7 +259,7 @@ class TestNodes:
         # The account has its gas money and its account nonce back.
         assert set(differences) == {
             "the chain has used the account nonces of all mined attempts",
-            "a relayer with nothing in flight holds what the nodes say, in wei",
+            "a relayer with nothing in flight has the balance that the nodes report, in wei",
         }
 
     def test_a_cancelled_call_that_the_chain_executed_is_found(self, final: RelayTransaction) -> None:
@@ -275,7 +275,7 @@ class TestNodes:
         chain.fund(one.balance_wei + 7, one.address)
         Relayer.objects.filter(pk=other.pk).update(next_account_nonce=F("next_account_nonce") - 1)
         assert self.of_nodes() == {
-            "a relayer with nothing in flight holds what the nodes say, in wei": (
+            "a relayer with nothing in flight has the balance that the nodes report, in wei": (
                 None,
                 one.balance_wei + 7,
                 one.balance_wei,

@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
             name="takes_back",
             field=models.DecimalField(
                 decimal_places=12,
-                help_text="Of a reversal, in the network's unit; empty takes the whole credit back.",
+                help_text="For a reversal: the amount to take back, in the network's unit; empty for all of it.",
                 max_digits=36,
                 null=True,
             ),

@@ -126,8 +126,8 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> l
     """
     Advance each call: to its hash, to its error, or to an item for the next batch.
 
-    A `ReadCall` returns in a later batch after another node read, an `UnknownPair` after its contracts were read, and an
-    approved call after an earlier call of its channel was stored, since its checks depend on it.
+    A `ReadCall` returns in a later batch after another node read, an `UnknownPair` after a read of its contracts, and
+    an approved call after an earlier call of its channel was stored, since its checks depend on it.
     """
     # Returning items go first.
     outcomes: dict[int, _Stage] = {

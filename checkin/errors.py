@@ -36,7 +36,7 @@ class CheckInsNotReady(DomainError):
 class DropTableNotADraft(DomainError):
     """A published drop table never changes; copy it as a new draft instead."""
 
-    code, title, status = "drop-table-not-a-draft", "The drop table is published", 409
+    code, title, status = "drop-table-not-a-draft", "The drop table is already published", 409
 
 
 class DropTableInvalid(DomainError):

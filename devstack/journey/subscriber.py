@@ -123,7 +123,9 @@ class Subscriber:
         if returned:
             entry = newest.get("credit_source"), newest.get("credits_earned")
             expect("what came back of the cost", entry, ("CREDITS_BACK", returned))
-            echo(f"    {float(fraction):.2%} of {cost} came back: {returned} credits, an earning of its own")
+            echo(
+                f"    cashback of {float(fraction):.2%} of {cost}: {returned} credits, in an entry of their own"
+            )
         return returned
 
     def _capture_card(self) -> None:

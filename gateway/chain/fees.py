@@ -46,7 +46,7 @@ class FeePolicy:
         return max(self.floor_wei, self.cap_wei * 4 // 5)
 
     def tip_for(self, market_tip_wei: int) -> int:
-        """Return the tip to offer at this market tip, within our limits: other senders may pay any amount."""
+        """Return the tip to offer for this market tip, within our limits, because other senders may pay any tip."""
         return min(max(self.tip_wei, market_tip_wei), self.tip_cap_wei)
 
     def quote_new_call(self, *, base_fee_wei: int, market_tip_wei: int) -> Fees:

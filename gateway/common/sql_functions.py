@@ -95,13 +95,13 @@ def differing(using: str = DEFAULT_DB_ALIAS) -> list[str]:
 
 def replace(*, using: str = DEFAULT_DB_ALIAS, **_: Any) -> None:
     """
-    Put the registered functions into a database to which every migration was applied; otherwise do nothing.
+    Create or replace the registered functions if every migration has been applied; otherwise do nothing.
 
     All are replaced in one transaction. A function that is replaced keeps its privileges, and
     `DATABASE_APPLICATION_ROLE` may execute each of them.
 
     Raises:
-        ImproperlyConfigured: a function has the name of one with another signature.
+        ImproperlyConfigured: the database has a function of the same name with another signature.
     """
     loader = MigrationLoader(connections[using])
     if not set(loader.graph.leaf_nodes()) <= set(loader.applied_migrations):

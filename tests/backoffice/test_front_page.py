@@ -237,7 +237,7 @@ def test_an_earning_is_due_where_its_network_is_enabled_and_metrics_agree(scrape
     assert scrape()["postbacks_held_overdue_seconds",] >= 3 * 3600
     AdNetwork.objects.update(is_enabled=False)
     shown = card("Held earnings due")
-    assert (shown.value, shown.is_alarming) == ("nothing", False)
+    assert (shown.value, shown.is_alarming) == ("none", False)
     assert scrape()["postbacks_held_overdue_seconds",] == 0
 
 

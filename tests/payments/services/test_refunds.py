@@ -214,5 +214,5 @@ def test_support_sees_what_it_takes_back_and_sends_exactly_that(
         messages = messages_of(confirm(clerk, "payments_refund", "send", refund))
         assert "Stripe does not answer" in messages
         assert "Nothing was done" in clerk.get(url).context["refusal"]
-    assert "Stripe has refunded it: re_" in messages_of(confirm(clerk, "payments_refund", "send", refund))
+    assert "Stripe's answer: refunded (re_" in messages_of(confirm(clerk, "payments_refund", "send", refund))
     assert clerk.get(address_of("payments_refund", "send", refund)).context["effects"] == []

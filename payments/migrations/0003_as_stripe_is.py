@@ -73,21 +73,21 @@ class Migration(migrations.Migration):
             field=models.BigIntegerField(
                 db_default=0,
                 default=0,
-                help_text="Money collected with it by lines of the invoice that are not of our product.",
+                help_text="Money collected with it for the invoice's lines of other products.",
             ),
         ),
         migrations.AddField(
             model_name="payout",
             name="refunded_minor",
             field=models.BigIntegerField(
-                db_default=0, default=0, help_text="Money that was returned by refunds, with tax."
+                db_default=0, default=0, help_text="Money returned by refunds, including tax."
             ),
         ),
         migrations.AddField(
             model_name="payout",
             name="disputed_minor",
             field=models.BigIntegerField(
-                db_default=0, default=0, help_text="Money that disputes have withdrawn, with tax."
+                db_default=0, default=0, help_text="Money withdrawn by disputes, including tax."
             ),
         ),
         migrations.CreateModel(

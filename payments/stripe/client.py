@@ -68,8 +68,8 @@ class InvoiceState:
     """
     An invoice, with its lines of our product and the values that a payout depends on.
 
-    `is_ours` means that it has such a line. The money that reached Stripe (the amount paid, less payments outside Stripe,
-    from a credit balance or by credit notes) is divided among the lines in proportion to their amounts:
+    `is_ours` means that it has such a line. The money that reached Stripe (the amount paid, less payments outside
+    Stripe, from a credit balance or by credit notes) is divided among the lines in proportion to their amounts:
     `collected_minor` is the part of our lines without tax, `tax_minor` the tax on it, and `other_minor` the part of
     other lines. The period is that of our latest line that is not a proration, else of our latest proration; None if
     there is neither.

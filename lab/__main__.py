@@ -102,6 +102,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     throughput.add_argument("--results", type=Path, default=_RESULTS / "hosts.json", help="the file to write")
     throughput.set_defaults(action=_cluster_throughput, guarded=True)
+    containers = commands.add_parser(
+        "containers",
+        help="compose.yaml on a Docker engine: start, kill, upgrade, restore (where one is at hand)",
+    )
+    containers.add_argument(
+        "--parts",
+        type=lambda text: text.split(","),
+        default=["idle", "commands", "kills", "upgrade", "restore"],
+        help="comma-separated (default: idle,commands,kills,upgrade,restore)",
+    )
+    containers.set_defaults(action=_containers)
     soak = commands.add_parser("soak", help="load without faults: find leaks and failures")
     soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
     soak.add_argument("--results", type=Path, default=_RESULTS / "soak.json", help="the file to add to")
@@ -239,6 +250,13 @@ def _cluster_throughput(options: argparse.Namespace) -> int:
 
     directory = options.data.resolve() / "cluster"
     return run(Options(options.rounds, options.seconds, options.rate, options.results, directory))
+
+
+def _containers(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    from lab.containers.run import Options, run
+
+    return run(Options(options.data / "containers", options.parts))
 
 
 def _soak(options: argparse.Namespace) -> int:

@@ -59,6 +59,15 @@ def test_postgres_is_healthy_only_once_it_answers_by_tcp(services: dict[str, Any
     assert services["postgres"]["healthcheck"]["test"][-2:] == ["-h", "127.0.0.1"]
 
 
+def test_nothing_is_unhealthy_while_it_starts_slowly(services: dict[str, Any]) -> None:
+    """`up` gives up on a container that is, and with it on all that depend on it."""
+    checks = [part["healthcheck"] for part in services.values() if part.get("healthcheck", {}).get("test")]
+    image = (settings.BASE_DIR / "Dockerfile").read_text()
+
+    assert {check.get("start_period") for check in checks} == {"1m", "5m"}
+    assert "--start-period=1m" in image
+
+
 def test_the_signer_trusts_what_env_names_without_a_change_of_the_file(services: dict[str, Any]) -> None:
     environment = services["signer"]["environment"]
     names = {name for name in environment if name.startswith("SIGNER_TRUSTED")}

@@ -152,7 +152,7 @@ STORAGES = {
 
 _PLACE = {"dbname", "user", "password", "host", "port"}
 _STATEMENT_SECONDS = env.integer("DATABASE_STATEMENT_TIMEOUT_SECONDS", default=15)
-_TIMEOUTS = {"lock_timeout": "10s", "idle_in_transaction_session_timeout": "30s"}
+_TIMEOUTS = {"lock_timeout": "3s", "idle_in_transaction_session_timeout": "30s"}
 # What `migrate` sets for the role of the processes. Commands run without a statement timeout; the role has one anyway.
 DATABASE_ROLE_LIMITS = {"statement_timeout": f"{_STATEMENT_SECONDS or 15}s", **_TIMEOUTS}
 # A connection pooler that assigns a session per transaction keeps no state of a session.

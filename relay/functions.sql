@@ -277,7 +277,8 @@ END $$;
 --
 -- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
 -- worst_cost_wei, risk_wei, quote, now}]. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day,
--- user_loss_wei, service_loss_wei}. One row for each call:
+-- user_loss_wei, service_loss_wei, lock_timeout}. `lock_timeout` holds for the rest of the transaction; null stands for that of
+-- the session. One row for each call:
 --   taken          the hold, the balance before, and the relayer with the account nonce
 --   repeated       an equal call was accepted before; the hash that it was answered, and its user
 --   insufficient   the account affords less: `number` is what a hold could take
@@ -316,6 +317,7 @@ DECLARE
     cost numeric;
     best integer;
 BEGIN
+    PERFORM set_config('lock_timeout', policy ->> 'lock_timeout', true) WHERE policy ->> 'lock_timeout' IS NOT NULL;
     FOR call IN
         SELECT * FROM relay_admit_calls(calls, policy)
     LOOP

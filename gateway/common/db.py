@@ -12,9 +12,11 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 import psycopg
+import psycopg.errors
 from django.db import (
     DEFAULT_DB_ALIAS,
     IntegrityError,
+    OperationalError,
     connections,
 )
 from django.db.backends.utils import CursorWrapper
@@ -64,6 +66,16 @@ def violated_constraint(error: IntegrityError) -> str | None:
     """
     diagnosis = getattr(error.__cause__, "diag", None)
     return getattr(diagnosis, "constraint_name", None)
+
+
+def is_lock_timeout(error: OperationalError) -> bool:
+    """Return whether the statement waited for a lock for longer than `lock_timeout`."""
+    return isinstance(error.__cause__, psycopg.errors.LockNotAvailable)
+
+
+def limit_lock_waits(milliseconds: int) -> None:
+    """Have the rest of this transaction wait at most this long for each lock."""
+    first_row("SELECT set_config('lock_timeout', %(limit)s, true)", {"limit": f"{milliseconds}ms"})
 
 
 def columns(model: type[Model], table: str) -> str:

@@ -208,8 +208,8 @@ def test_a_pooler_of_transactions_gets_no_options_and_no_prepared_statements(
 
 def test_statements_wait_ten_seconds_for_a_lock() -> None:
     loaded = settings_with()
-    assert loaded.DATABASE_ROLE_LIMITS["lock_timeout"] == "10s"
-    assert "lock_timeout=10s" in loaded.DATABASES["default"]["OPTIONS"]["options"]
+    assert loaded.DATABASE_ROLE_LIMITS["lock_timeout"] == "3s"
+    assert "lock_timeout=3s" in loaded.DATABASES["default"]["OPTIONS"]["options"]
 
 
 def test_a_management_command_may_take_as_long_as_it_takes() -> None:

@@ -8,6 +8,7 @@ its own, and the calls wait for their signatures in between (`relay.services.acc
 """
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 
 from credits.errors import InsufficientCredits, KeyConflict
 from credits.services.entries import open_account
@@ -39,11 +40,14 @@ from relay.models import Loss
 from relay.pricing import cost_in_credits
 from relay.queries import CallRows, Identity
 from relay.services.accepting import unsigned
+from relay.services.accepting.contention import BATCH_MILLISECONDS, Lines, Ticket, locked
 from relay.services.accepting.preflight import Approval
 from relay.services.accepting.unsigned import Unsigned, as_hex, insert_calls
 from relay.services.fleet import losses
 from relay.services.fleet.relayers import seconds_until_next_block
 from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,25 +157,82 @@ class _AccountMissing(Exception):
     """One of the users has no credit account yet."""
 
 
-def accept_together(batch: Sequence[ApprovedCall], signer: Signer) -> list[str | ApprovedCall | Exception]:
-    """
-    Accept calls in one transaction; return for each its hash, its error, or the call itself.
+@dataclass(frozen=True, slots=True)
+class LinedUpCall:
+    """An approved call that its own thread accepts alone, because another transaction holds a lock that it needs."""
 
-    Only the first call of a channel is accepted; the others are returned for the next batch, which sees the first.
+    approved: ApprovedCall
+    ticket: Ticket
+
+
+_lines = Lines()
+_Accepted = str | ApprovedCall | LinedUpCall | Exception
+
+
+def accept_together(batch: Sequence[ApprovedCall], signer: Signer) -> list[_Accepted]:
+    """
+    Accept calls in one transaction; return for each its hash, its error, or the call, if it is not accepted yet.
+
+    Only the first call of a channel is accepted; the others are returned for the next batch, which sees the first. If
+    a lock cannot be had within a moment, none is accepted, and each is returned as one to accept alone.
 
     Raises:
         IntegrityError, _AccountMissing: one of several calls must be accepted alone.
     """
     first_of = {approved.channel: place for place, approved in reversed(list(enumerate(batch)))}
-    places = sorted(first_of.values())
-    outcomes: dict[int, str | ApprovedCall | Exception] = dict(enumerate(batch))
-    outcomes |= zip(places, _accept([batch[place] for place in places], signer), strict=True)
+    outcomes: dict[int, _Accepted] = dict(enumerate(batch))
+    joint: dict[int, ApprovedCall] = {}
+    for place in sorted(first_of.values()):
+        if _lines.has(batch[place].request.caller.user_id):
+            outcomes[place] = _line_up(batch[place])
+        else:
+            joint[place] = batch[place]
+    if joint:
+        outcomes |= zip(joint, _accept_quickly(list(joint.values()), signer), strict=True)
     return [outcomes[place] for place in range(len(batch))]
 
 
-def _accept(batch: Sequence[ApprovedCall], signer: Signer) -> list[str | Exception]:
+def _accept_quickly(batch: Sequence[ApprovedCall], signer: Signer) -> Sequence[_Accepted]:
     try:
-        policy = _policy(batch, signer)
+        return _accept(batch, signer, lock_timeout=f"{BATCH_MILLISECONDS}ms")
+    except OperationalError as error:
+        if not db.is_lock_timeout(error):
+            raise
+        logger.warning("a lock is held by another transaction; %s calls are accepted one by one", len(batch))
+        return [_line_up(approved) for approved in batch]
+
+
+def _line_up(approved: ApprovedCall) -> LinedUpCall:
+    return LinedUpCall(approved, _lines.join(approved.request.caller.user_id))
+
+
+def accept_alone(call: LinedUpCall) -> str:
+    """
+    Accept the call after earlier ones of its user, and return its hash.
+
+    Raises:
+        ServiceUnavailable: another transaction keeps the lock for too long; nothing is stored.
+        DomainError: the call was refused; nothing is stored.
+    """
+    with _lines.turn(call.ticket):
+        try:
+            (outcome,) = _accept([call.approved], get_signer())
+        except OperationalError as error:
+            if not db.is_lock_timeout(error):
+                raise
+            _lines.note(call.ticket.user_id, got_lock=False)
+            raise locked() from error
+        _lines.note(call.ticket.user_id, got_lock=True)
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def _accept(
+    batch: Sequence[ApprovedCall], signer: Signer, *, lock_timeout: str | None = None
+) -> list[str | Exception]:
+    try:
+        policy = {**_policy(batch, signer), "lock_timeout": lock_timeout}
     except SignerUnavailable as away:
         return [away] * len(batch)
     try:
@@ -189,7 +250,7 @@ def _accept(batch: Sequence[ApprovedCall], signer: Signer) -> list[str | Excepti
         if len(batch) > 1:
             raise
         open_account(user_id=batch[0].request.caller.user_id)
-        return _accept(batch, signer)
+        return _accept(batch, signer, lock_timeout=lock_timeout)
     except IntegrityError as error:
         if len(batch) > 1 or db.violated_constraint(error) not in _NONCE_TAKEN:
             raise

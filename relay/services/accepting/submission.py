@@ -33,7 +33,14 @@ from relay import queries
 from relay.errors import RelayPaused
 from relay.queries import CallKey, CallRows, Identity
 from relay.services.accepting import gas_limits, limits, preflight, quotes
-from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest, accept_together
+from relay.services.accepting.acceptance import (
+    ApprovedCall,
+    Caller,
+    CallRequest,
+    LinedUpCall,
+    accept_alone,
+    accept_together,
+)
 from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from users.queries import require_active_state
 
@@ -73,6 +80,9 @@ def _execute(caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | No
     item = CallRequest(caller, call, identity, now, quote_id, request_id() or "", trace)
     try:
         while not isinstance(outcome := relay_batched(item), str):
+            if isinstance(outcome, LinedUpCall):
+                outcome = accept_alone(outcome)
+                break
             item = _read_alone(outcome)
     except DomainError:
         # A concurrent equal request may have been accepted, with this one's nonce or credits.
@@ -119,7 +129,7 @@ class UnknownPair:
 
 # What is left to do of a call: its hash, something for its own thread and the next batch, or its error.
 _Unfinished = UnknownPair | ReadCall | ApprovedCall
-_Stage = str | _Unfinished | Exception
+_Stage = str | _Unfinished | LinedUpCall | Exception
 
 
 def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> list[_Stage]:
@@ -127,7 +137,8 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> l
     Advance each call: to its hash, to its error, or to an item for the next batch.
 
     A `ReadCall` returns in a later batch after another node read, an `UnknownPair` after a read of its contracts, and
-    an approved call after an earlier call of its channel was stored, since its checks depend on it.
+    an approved call after an earlier call of its channel was stored, since its checks depend on it. A `LinedUpCall`
+    is accepted by its own thread.
     """
     # Returning items go first.
     outcomes: dict[int, _Stage] = {
@@ -148,7 +159,7 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> l
     return [outcomes[place] for place in range(len(items))]
 
 
-relay_batched: Batcher[CallRequest | ApprovedCall, str | _Unfinished] = Batcher(
+relay_batched: Batcher[CallRequest | ApprovedCall, str | _Unfinished | LinedUpCall] = Batcher(
     relay_together,
     # As many as request threads may wait; the node and PostgreSQL take a few milliseconds for them.
     most=32,

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
@@ -24,6 +24,7 @@ from gateway.chain.signing import get_signer
 from gateway.common import db
 from relay.errors import RelayNonceTaken
 from relay.models import UnsignedCall
+from relay.services.accepting.contention import BATCH_MILLISECONDS, locked
 from signer.messages import SigningRequest
 from signer.transactions import PolicyViolation, SignedTransaction, UnsignedTransaction
 
@@ -150,12 +151,18 @@ def _store(signed: Sequence[tuple[Unsigned, SignedTransaction]]) -> dict[int, st
     holds = [call.hold_id for call, _ in signed]
     try:
         with transaction.atomic(durable=True):
+            db.limit_lock_waits(BATCH_MILLISECONDS)
             waiting = {hold_id for (hold_id,) in db.all_rows(_TAKE_AWAY, {"holds": holds})}
             rows = [call.signed(outcome) for call, outcome in signed if call.hold_id in waiting]
             insert_calls(rows)
-    except IntegrityError as error:
+    except (IntegrityError, OperationalError) as error:
+        if isinstance(error, OperationalError) and not db.is_lock_timeout(error):
+            raise
         if len(signed) > 1:
             return {hold: result for one in signed for hold, result in _store([one]).items()}
+        if isinstance(error, OperationalError):
+            # The call stays for a repeat or the sweep.
+            return {holds[0]: locked()}
         if db.violated_constraint(error) != "relaytransaction_active_nonce":
             raise
         # Another call with this nonce was stored between two statements of this call's first transaction.

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.conf import settings
+from django.db import OperationalError, transaction
 from django.db.models import Exists, F
 
 from gateway.chain.client import get_chain_client
@@ -25,6 +26,8 @@ from relay.models import TIMELINE, Relayer, RelayTransaction
 from users.models import User
 
 logger = logging.getLogger(__name__)
+# A request holds a relayer's row for a few milliseconds.
+_LOCK_MILLISECONDS = 500
 
 
 def seconds_until_next_block() -> int:
@@ -259,8 +262,19 @@ def update_accounts(
     updated = {row_id for group in groups for row_id in _update(group, accounts, now, locked="SKIP LOCKED")}
     for relayer in relayers:
         if relayer.pk not in updated:
-            # Wait for the request that has locked it, without locking any other meanwhile.
+            _update_when_free(relayer, accounts, now)
+
+
+def _update_when_free(relayer: Relayer, accounts: Mapping[str, AccountState], now: datetime) -> None:
+    """Update the row, or leave it to the next block if a request keeps it locked. No other is locked meanwhile."""
+    try:
+        with transaction.atomic():
+            db.limit_lock_waits(_LOCK_MILLISECONDS)
             _update([relayer], accounts, now)
+    except OperationalError as error:
+        if not db.is_lock_timeout(error):
+            raise
+        logger.warning("relayer %s is locked; its account is stored with the next block", relayer.address)
 
 
 def _ahead(relayers: Iterable[Relayer], accounts: Mapping[str, AccountState]) -> dict[str, int]:

@@ -7,8 +7,9 @@ lease can no longer write. The work is also safe to do twice, which is the secon
 
 import time
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import psycopg
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
@@ -23,6 +24,8 @@ BROADCASTING, TRACKING = "broadcasting", "tracking"
 
 _LEASE_SECONDS = 10
 RENEWED_AFTER_SECONDS = 3
+# Another worker takes over long before.
+_STOPPED_SECONDS = 60
 
 
 def notify_signed() -> None:
@@ -115,6 +118,19 @@ def stalls() -> list[Stall]:
     needed = {BROADCASTING: 1, TRACKING: chain.quorum}
     return [Stall(loop, seconds) for loop, seconds in db.all_rows(_STALLS, params) if fit >= needed[loop]]
 
+
+def stopped(session: "psycopg.Connection[Any]") -> str:
+    """Return `relay-worker` if a loop that sends or settles calls has not succeeded lately; for `/readyz`."""
+    params = {"chain": get_chain().id, "loops": [BROADCASTING, TRACKING], "seconds": _STOPPED_SECONDS}
+    return "relay-worker" if session.execute(_STOPPED, params).fetchone() is not None else ""
+
+
+_STOPPED = """
+SELECT FROM relay_workerloop
+WHERE chain_id = %(chain)s AND name = ANY(%(loops)s)
+  AND succeeded_at < statement_timestamp() - %(seconds)s * interval '1 second'
+LIMIT 1
+"""
 
 _NOTE = """
 INSERT INTO relay_workerloop AS noted (chain_id, name) VALUES (%(chain)s, %(loop)s)

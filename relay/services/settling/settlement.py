@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db import transaction
+from django.db import OperationalError, transaction
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
@@ -39,6 +39,11 @@ _EXPLAINED_WITHIN_BLOCKS = 50
 _LOOK_BACK_BLOCKS = 150
 # Calls settled in one transaction. Requests wait for its locks, and larger batches hardly lower the time per call.
 _BATCH_SIZE = 50
+# How long one transaction waits for each lock. Requests wait for the locks that it holds meanwhile, so this is shorter
+# than they wait.
+_LOCK_MILLISECONDS = 100
+# A lock could not be had in time, or a deadlock was resolved.
+_LOCKED = (OperationalError,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +204,12 @@ def _settle_all(settlements: Sequence[_Settlement], now: datetime) -> int:
 
 def _settle_batch(settlements: Sequence[_Settlement], now: datetime) -> int:
     if len(settlements) > 1:
-        with isolated(f"settlement of {len(settlements)} calls together"):
+        with isolated(f"settlement of {len(settlements)} calls together", expected=_LOCKED):
             return _settle(settlements, now)
     # The joint transaction was rolled back; settle them one by one.
     settled = 0
     for settlement in settlements:
-        with isolated(f"settlement of relay transaction {settlement.relay_transaction_id}"):
+        with isolated(f"settlement of call {settlement.relay_transaction_id}", expected=_LOCKED):
             settled += _settle([settlement], now)
     return settled
 
@@ -221,6 +226,7 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
         "hashes": [settlement.mined_hash for settlement in settlements],
         "now": now,
     }
+    db.limit_lock_waits(_LOCK_MILLISECONDS)
     settled = db.all_rows(_SETTLE_CALLS, params)
     # Accounts come last, because requests wait for their locks.
     if settled:

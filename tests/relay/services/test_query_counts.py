@@ -31,8 +31,8 @@ OF_REPEAT = 1
 OF_TICK = 8
 # Another block is final.
 OF_BLOCK = 1
-# BEGIN, the rows, the captures, experience and what decides the cashback, what comes back, COMMIT.
-OF_SETTLEMENT = 6
+# BEGIN, the lock timeout, the rows, the captures, experience and what decides the cashback, what comes back, COMMIT.
+OF_SETTLEMENT = 7
 
 
 @pytest.fixture

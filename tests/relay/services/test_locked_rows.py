@@ -1,0 +1,168 @@
+"""A row that another transaction keeps locked delays only the calls that need it; one it refuses leaves nothing."""
+
+import random
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from django.utils import timezone
+
+from credits.models import CreditAccount, CreditHold
+from credits.services.reconciliation import find_differences
+from devstack.services.stack import Services
+from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
+from gateway.chain.lsp25 import RelayCall
+from gateway.common.errors import ServiceUnavailable
+from relay.models import Attempt, Relayer, RelayTransaction
+from relay.services.accepting import acceptance, submission
+from relay.services.accepting.acceptance import Caller, CallRequest, LinedUpCall, accept_alone
+from relay.services.accepting.contention import Lines
+from tests.credits.rows import query
+from tests.relay.chain import Chain
+from tests.relay.signing import sign_call
+from tests.relay.workers import broadcast_all, track
+from tests.threads import at_once, locked_elsewhere
+from users.models import User
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Callers = list[tuple[User, Profile]]
+LOCK_ACCOUNT = "SELECT FROM credits_account WHERE user_id = %s FOR UPDATE"
+LOCK_RELAYER = "SELECT FROM relay_relayer WHERE id = %s FOR UPDATE"
+
+
+@pytest.fixture(autouse=True)
+def _no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acceptance, "_lines", Lines())
+
+
+@pytest.fixture
+def callers(
+    services: Services, open_account: Callable[..., User], trusted: None, relayers: list[Relayer]
+) -> Callers:
+    """Four users, each with a profile and plenty of credits."""
+    profiles = services.world.create_profiles(*(ProfilePlan([ControllerPlan()]) for _ in range(4)))
+    return [(open_account(profile), profile) for profile in profiles]
+
+
+class Calls:
+    """A call of each caller, and another in the next channel, and so on."""
+
+    def __init__(self, services: Services, callers: Callers) -> None:
+        self._services, self._callers = services, callers
+        self._count = 0
+
+    def together(self) -> list[object]:
+        """Hand the next call of each in as one batch, and return the outcomes."""
+        calls = [
+            sign_call(services=self._services, profile=profile, channel=self._count)
+            for _, profile in self._callers
+        ]
+        self._count += 1
+        return list(submission.relay_together(self._requests(calls), lambda: set(range(len(calls)))))
+
+    def _requests(self, calls: list[RelayCall]) -> list[CallRequest]:
+        return [
+            CallRequest(
+                Caller(user.pk, str(user.profile_address)),
+                *submission.identify(call=call),
+                timezone.now(),
+                is_pair_verified=True,
+            )
+            for (user, _), call in zip(self._callers, calls, strict=True)
+        ]
+
+
+def alone(outcome: object) -> object:
+    """Return the hash or the error of a call that was lined up."""
+    assert isinstance(outcome, LinedUpCall)
+    try:
+        return accept_alone(outcome)
+    except ServiceUnavailable as refusal:
+        return refusal
+
+
+def test_a_locked_account_refuses_its_own_calls_and_no_others(services: Services, callers: Callers) -> None:
+    place = random.randrange(len(callers))
+    user, _ = callers[place]
+    calls = Calls(services, callers)
+    with locked_elsewhere(partial(query, LOCK_ACCOUNT, user.pk)):
+        outcomes = [alone(outcome) for outcome in calls.together()]
+        refusal = outcomes.pop(place)
+        assert isinstance(refusal, ServiceUnavailable)
+        assert refusal.retry_after
+        assert all(isinstance(outcome, str) for outcome in outcomes)
+        assert RelayTransaction.objects.count() == Attempt.objects.count() == CreditHold.objects.count() == 3
+        assert not RelayTransaction.objects.filter(user=user).exists()
+
+        # From now on its calls stay out of batches, which do not wait for the lock again.
+        outcomes = calls.together()
+        assert isinstance(alone(outcomes.pop(place)), ServiceUnavailable)
+        assert all(isinstance(outcome, str) for outcome in outcomes)
+
+    assert isinstance(alone(calls.together()[place]), str)
+    assert all(isinstance(outcome, str) for outcome in calls.together())
+    assert CreditAccount.objects.get(user=user).open_holds == 2
+    assert CreditHold.objects.count() == RelayTransaction.objects.count() == 3 * 4 + 2
+    assert find_differences() == []
+
+
+def test_calls_of_a_locked_account_wait_in_line_and_occupy_one_connection() -> None:
+    lines, user_id = Lines(), random.randrange(10**6)
+    first, second, third = (lines.join(user_id) for _ in range(3))
+    order: list[object] = []
+
+    def run(ticket: object) -> None:
+        with lines.turn(ticket):  # type: ignore[arg-type]
+            order.append(ticket)
+
+    at_once([partial(run, third), partial(run, second), partial(run, first)])
+    assert order == [first, second, third]
+    assert not lines.has(user_id)
+
+    first, second = (lines.join(user_id) for _ in range(2))
+    with lines.turn(first):
+        lines.note(user_id, got_lock=False)
+        with pytest.raises(ServiceUnavailable), lines.turn(second):
+            pass
+    assert lines.has(user_id)
+    third = lines.join(user_id)
+    with lines.turn(third):
+        lines.note(user_id, got_lock=True)
+    assert not lines.has(user_id)
+
+
+def test_a_locked_account_delays_no_other_settlement(
+    services: Services, callers: Callers, chain: Chain
+) -> None:
+    calls = Calls(services, callers)
+    assert all(isinstance(outcome, str) for outcome in calls.together())
+    broadcast_all()
+    chain.mine(10)
+    user, _ = random.choice(callers)
+    with locked_elsewhere(partial(query, LOCK_ACCOUNT, user.pk)):
+        assert track() == 3
+        row = RelayTransaction.objects.exclude(status="Success").get()
+        assert (row.user, row.status) == (user, "Submitted")
+    chain.mine()
+    assert track() == 1
+    assert find_differences() == []
+
+
+def test_a_locked_relayer_delays_neither_settlement_nor_the_others(
+    services: Services, callers: Callers, chain: Chain
+) -> None:
+    calls = Calls(services, callers)
+    assert all(isinstance(outcome, str) for outcome in calls.together())
+    broadcast_all()
+    chain.mine(10)
+    locked = random.choice(list(Relayer.objects.filter(attempts__isnull=False)))
+    with locked_elsewhere(partial(query, LOCK_RELAYER, locked.pk)):
+        assert track() == 4
+        assert Relayer.objects.get(pk=locked.pk).mined_account_nonce == locked.mined_account_nonce
+        others = [outcome for outcome in calls.together() if isinstance(outcome, str)]
+        assert len(others) == 4
+        assert not RelayTransaction.objects.filter(transaction_hash__in=others, relayer=locked).exists()
+    chain.mine()
+    track()
+    assert Relayer.objects.get(pk=locked.pk).mined_account_nonce > locked.mined_account_nonce
+    assert find_differences() == []

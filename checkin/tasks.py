@@ -3,11 +3,11 @@
 from typing import Any
 
 from celery import shared_task
-from django.utils import timezone
 
 from checkin.services import seeds
+from gateway.common import clock
 
 
 @shared_task(name="checkin.keep_seeds")
 def keep_seeds(**_: Any) -> None:
-    seeds.commit_and_reveal(now=timezone.now())
+    seeds.commit_and_reveal(now=clock.now())

@@ -4,10 +4,10 @@ import logging
 from typing import Any
 
 from celery import shared_task
-from django.utils import timezone
 
 from credits.services import reconciliation
 from credits.services.reconciliation import require_no_findings
+from gateway.common import clock
 
 logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ def reconcile_ledger(**_: Any) -> None:
     Raises:
         BooksDiffer: there are differences.
     """
-    run = reconciliation.reconcile(now=timezone.now())
+    run = reconciliation.reconcile(now=clock.now())
     require_no_findings(run)
     if run is not None:
         logger.info(

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -21,7 +20,7 @@ from rest_framework.viewsets import ViewSet
 
 from earnings.networks.base import MAX_PATH_TOKEN_LENGTH, RawRequest
 from earnings.services import networks, postbacks
-from gateway.common import errors
+from gateway.common import clock, errors
 from gateway.common.http import PRIVATE, client_ip
 from gateway.common.logging import request_id
 from gateway.common.problems import problem_responses
@@ -142,7 +141,7 @@ def _receive(request: Request, network: str, token: str) -> HttpResponse:
     answer = postbacks.receive(
         slug=network,
         request=_raw(request, token),
-        now=timezone.now(),
+        now=clock.now(),
         request_id=request_id() or "",
     )
     return HttpResponse(

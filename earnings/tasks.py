@@ -4,25 +4,25 @@ import logging
 from typing import Any
 
 from celery import shared_task
-from django.utils import timezone
 
 from earnings.services import earnings, networks, postbacks
+from gateway.common import clock
 
 logger = logging.getLogger(__name__)
 
 
 @shared_task(name="earnings.release")
 def release_earnings(**_: Any) -> None:
-    earnings.release_due(now=timezone.now())
+    earnings.release_due(now=clock.now())
 
 
 @shared_task(name="earnings.refresh_verifier_keys")
 def refresh_verifier_keys(**_: Any) -> None:
-    networks.refresh_verifier_keys(now=timezone.now())
+    networks.refresh_verifier_keys(now=clock.now())
 
 
 @shared_task(name="earnings.purge")
 def purge(**_: Any) -> None:
-    deleted = postbacks.purge(now=timezone.now())
+    deleted = postbacks.purge(now=clock.now())
     if deleted:
         logger.info("%s old postbacks without a credit were deleted", deleted)

@@ -3,9 +3,9 @@
 from typing import Any
 
 from celery import shared_task
-from django.utils import timezone
 
 from credits.services.reconciliation import require_no_findings
+from gateway.common import clock
 from gateway.common.sweeps import NothingSucceeded
 from payments.errors import BillingRefused, BillingUnavailable
 from payments.services import events, operations, reconciliation, refunds, synchronisation
@@ -14,39 +14,39 @@ from payments.services.reconciliation import repairs
 
 @shared_task(name="payments.process_event", throws=(BillingUnavailable,))
 def process_event(*, event_id: int, **_: Any) -> None:
-    events.process(event_id=event_id, now=timezone.now())
+    events.process(event_id=event_id, now=clock.now())
 
 
 @shared_task(name="payments.process_due_events")
 def process_due_events(**_: Any) -> None:
-    events.process_due(now=timezone.now())
+    events.process_due(now=clock.now())
 
 
 @shared_task(name="payments.resume_operations")
 def resume_operations(**_: Any) -> None:
-    operations.resume_abandoned(now=timezone.now())
-    refunds.send_pending(now=timezone.now())
+    operations.resume_abandoned(now=clock.now())
+    refunds.send_pending(now=clock.now())
 
 
 @shared_task(name="payments.send_refund", throws=(BillingUnavailable, BillingRefused))
 def send_refund(*, refund_id: str, **_: Any) -> None:
-    refunds.send(refund_id=refund_id, now=timezone.now())
+    refunds.send(refund_id=refund_id, now=clock.now())
 
 
 @shared_task(name="payments.catch_up", throws=(BillingUnavailable,))
 def catch_up(**_: Any) -> None:
     """Fetch events and paid invoices that Stripe could not deliver."""
     try:
-        events.fetch_undelivered(now=timezone.now())
+        events.fetch_undelivered(now=clock.now())
     except NothingSucceeded:
-        repairs.pay_out_missed_invoices(now=timezone.now())
+        repairs.pay_out_missed_invoices(now=clock.now())
         raise
-    repairs.pay_out_missed_invoices(now=timezone.now())
+    repairs.pay_out_missed_invoices(now=clock.now())
 
 
 @shared_task(name="payments.refresh_subscriptions", throws=(BillingUnavailable,))
 def refresh_subscriptions(**_: Any) -> None:
-    synchronisation.refresh_subscriptions(now=timezone.now())
+    synchronisation.refresh_subscriptions(now=clock.now())
 
 
 # These two read all rows; other tasks may take two minutes.
@@ -60,7 +60,7 @@ _SOFT_LIMIT_SECONDS, _HARD_LIMIT_SECONDS = 2 * 3600, 2 * 3600 + 60
     time_limit=_HARD_LIMIT_SECONDS,
 )
 def claw_back(**_: Any) -> None:
-    repairs.claw_back_missed_money(now=timezone.now())
+    repairs.claw_back_missed_money(now=clock.now())
 
 
 @shared_task(name="payments.reconcile", soft_time_limit=_SOFT_LIMIT_SECONDS, time_limit=_HARD_LIMIT_SECONDS)
@@ -71,4 +71,4 @@ def reconcile_with_stripe(**_: Any) -> None:
     Raises:
         BooksDiffer: there are differences.
     """
-    require_no_findings(reconciliation.reconcile(now=timezone.now()))
+    require_no_findings(reconciliation.reconcile(now=clock.now()))

@@ -8,9 +8,9 @@ upgrade, and each must know the tasks that the others enqueue.
 from typing import Any
 
 from celery import shared_task
-from django.utils import timezone
 
 from credits.services.reconciliation import require_no_findings
+from gateway.common import clock
 from proofs.services import audit, roots
 
 
@@ -29,4 +29,4 @@ def audit_roots(**_: Any) -> None:
     Raises:
         BooksDiffer: there is one.
     """
-    require_no_findings(audit.audit(now=timezone.now()))
+    require_no_findings(audit.audit(now=clock.now()))

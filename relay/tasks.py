@@ -3,9 +3,9 @@
 from typing import Any
 
 from celery import shared_task
-from django.utils import timezone
 
 from credits.services.reconciliation import require_no_findings
+from gateway.common import clock
 from relay.services.settling import reconciliation
 
 
@@ -18,4 +18,4 @@ def reconcile_with_chain(**_: Any) -> None:
     Raises:
         BooksDiffer: there are differences.
     """
-    require_no_findings(reconciliation.reconcile(now=timezone.now()))
+    require_no_findings(reconciliation.reconcile(now=clock.now()))

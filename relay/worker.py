@@ -22,11 +22,10 @@ from celery import bootsteps, signals
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import InterfaceError, OperationalError, connection
-from django.utils import timezone
 
 from gateway.chain.client import node_checks
 from gateway.chain.config import get_chain
-from gateway.common import metrics, tasks, tracing
+from gateway.common import clock, metrics, tasks, tracing
 from gateway.common.errors import DomainError
 from gateway.common.leases import LeaseLost
 from relay.services.accepting import unsigned
@@ -154,9 +153,9 @@ class Broadcasting(Loop):
     def work(self) -> int:
         """Broadcast unsent attempts; every few seconds also resend attempts that are overdue."""
         if time.monotonic() < self._sweep_at:
-            return broadcasting.broadcast(now=timezone.now())
+            return broadcasting.broadcast(now=clock.now())
         self._sweep_at = time.monotonic() + settings.RELAY_TRACK_SECONDS
-        return broadcasting.sweep(now=timezone.now())
+        return broadcasting.sweep(now=clock.now())
 
     def wait(self) -> None:
         """Wait for a notification, then briefly for calls that arrive with it."""
@@ -178,7 +177,7 @@ class Tracking(Loop):
         """Read the newest block; track if it is a new one."""
         seconds = min(settings.RELAY_TRACK_SECONDS, get_chain().block_seconds / _READS_PER_BLOCK)
         self._next_at = time.monotonic() + seconds
-        return self._tracker.track_new_block(now=timezone.now())
+        return self._tracker.track_new_block(now=clock.now())
 
     def wait(self) -> None:
         """Wait until the next read is due; settling a block does not delay it."""
@@ -192,7 +191,7 @@ class Funding(Loop):
 
     def work(self) -> int:
         """Follow the transfer in flight, or begin one."""
-        funding.top_up(now=timezone.now())
+        funding.top_up(now=clock.now())
         return 0
 
     def wait(self) -> None:
@@ -207,7 +206,7 @@ class Signing(Loop):
 
     def work(self) -> int:
         """Sign waiting calls; withdraw those that have waited too long."""
-        return unsigned.sweep(now=timezone.now())
+        return unsigned.sweep(now=clock.now())
 
     def wait(self) -> None:
         """Wait until the next sweep is due."""
@@ -293,6 +292,7 @@ class RelayLoops(bootsteps.StartStopStep):
             self._loops.append(Funding(owner=worker.hostname))
         self._node_checks = node_checks()
         self._node_checks.start()
+        clock.start()
         metrics.reporter().start()
         tracing.start()
         signals.worker_shutting_down.connect(self._end_soon)

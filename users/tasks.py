@@ -3,8 +3,8 @@
 from typing import Any
 
 from celery import shared_task
-from django.utils.timezone import now
 
+from gateway.common.clock import now
 from users.services import deletion, external_issuer, profile_cards, sign_in
 
 

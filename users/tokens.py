@@ -12,7 +12,6 @@ in memory. Whether the token's session has ended is read from the database for e
 import functools
 import hmac
 import secrets
-import time
 import uuid
 from abc import ABC, abstractmethod
 from base64 import urlsafe_b64encode
@@ -26,10 +25,11 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from rest_framework_simplejwt import tokens as simplejwt
 from rest_framework_simplejwt.backends import TokenBackend
-from rest_framework_simplejwt.exceptions import TokenBackendError, TokenError
+from rest_framework_simplejwt.exceptions import TokenError
 from rest_framework_simplejwt.settings import api_settings
 from rest_framework_simplejwt.utils import datetime_from_epoch
 
+from gateway.common import clock
 from gateway.common.errors import NotAuthenticated
 from users import errors
 from users.keys import signing_keys
@@ -39,9 +39,11 @@ HEADER_TYPE = "at+jwt"
 # Lets scanners find leaked refresh tokens, and identifies a misplaced one.
 REFRESH_PREFIX = "rt_"
 _REFRESH_RANDOM_BYTES = 32
+# Of an external issuer's `nbf`.
+_LEEWAY = 60
 
 _PROBLEMS: tuple[tuple[type[jwt.InvalidTokenError], type[NotAuthenticated], str], ...] = (
-    (jwt.ExpiredSignatureError, errors.AccessTokenExpired, "Exchange the refresh token for a new one."),
+    (jwt.ImmatureSignatureError, errors.AccessTokenExpired, "The token is not valid yet. Get another one."),
     (
         jwt.InvalidAlgorithmError,
         errors.AccessTokenAlgorithmRefused,
@@ -91,15 +93,41 @@ class KeySetBackend(TokenBackend, ABC):
             NotAuthenticated: as one of its AccessToken… subclasses.
         """
         try:
-            return super().decode(token, verify)
-        except (TokenBackendError, jwt.InvalidKeyError) as error:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                self.get_verifying_key(token),
+                algorithms=[self.algorithm],
+                audience=self.audience,
+                issuer=self.issuer,
+                leeway=_LEEWAY,
+                # The host that issued the token may be ahead. When it expires is compared with the common clock.
+                options={
+                    "verify_aud": self.audience is not None,
+                    "verify_signature": verify,
+                    "verify_iat": False,
+                    "verify_exp": False,
+                },
+            )
+        except jwt.PyJWTError as error:
             raise _problem_of(error) from error
+        if verify:
+            _require_unexpired(claims)
+        return claims
 
 
-def _problem_of(error: Exception) -> NotAuthenticated:
-    # PyJWT's error is more precise; simplejwt keeps it as the cause of its own.
+def _require_unexpired(claims: dict[str, Any]) -> None:
+    # `AccessToken` refuses a token without `exp`.
+    try:
+        is_expired = "exp" in claims and int(claims["exp"]) <= clock.now().timestamp()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise errors.AccessTokenMalformed("The expiry of the token is not a number.") from error
+    if is_expired:
+        raise errors.AccessTokenExpired("Exchange the refresh token for a new one.")
+
+
+def _problem_of(error: jwt.PyJWTError) -> NotAuthenticated:
     for kind, problem, detail in _PROBLEMS:
-        if isinstance(error.__cause__, kind):
+        if isinstance(error, kind):
             return problem(detail)
     return errors.AccessTokenMalformed("A claim of the token is missing or invalid.")
 
@@ -122,9 +150,7 @@ class _OwnKeysBackend(KeySetBackend):
         if not verify:
             return super().decode(token, verify)
         claims = _verified_claims(settings.AUTH_SIGNING_KEYS, token)
-        # PyJWT accepts a token that has no `exp`; `AccessToken` refuses it.
-        if int(claims.get("exp", 0)) <= time.time():
-            return super().decode(token, verify)
+        _require_unexpired(claims)
         return dict(claims)
 
 
@@ -190,6 +216,10 @@ class AccessToken(simplejwt.AccessToken):
         except (TokenError, KeyError, ValueError, TypeError, OverflowError, OSError) as error:
             raise errors.AccessTokenMalformed("A claim of the token is missing or invalid.") from error
 
+    def check_exp(self, claim: str = "exp", current_time: datetime | None = None) -> None:
+        """Require that the claim is in the future of the common clock."""
+        super().check_exp(claim, current_time or clock.now())
+
     def verify_token_type(self) -> None:
         try:
             super().verify_token_type()
@@ -203,6 +233,7 @@ class AccessToken(simplejwt.AccessToken):
         for claim in ("iat", "address", "ctl"):
             if self[claim] is None:
                 raise ValueError(claim)
+        int(self["iat"])
         self.user_id = int(self[api_settings.USER_ID_CLAIM])
         self.session_id = uuid.UUID(str(self["sid"]))
         self.profile_address = str(self["address"])

@@ -4,8 +4,8 @@ import logging
 from typing import Any
 
 from celery import shared_task
-from django.utils import timezone
 
+from gateway.common import clock
 from webhooks.services import collection, delivery, messages
 
 logger = logging.getLogger(__name__)
@@ -13,16 +13,16 @@ logger = logging.getLogger(__name__)
 
 @shared_task(name="webhooks.collect")
 def collect(**_: Any) -> None:
-    collection.collect(now=timezone.now())
+    collection.collect(now=clock.now())
 
 
 @shared_task(name="webhooks.deliver")
 def deliver(**_: Any) -> None:
-    delivery.deliver_due(now=timezone.now())
+    delivery.deliver_due(now=clock.now())
 
 
 @shared_task(name="webhooks.purge")
 def purge(**_: Any) -> None:
-    deleted = messages.purge(now=timezone.now())
+    deleted = messages.purge(now=clock.now())
     if deleted:
         logger.info("%s old webhook messages were deleted", deleted)

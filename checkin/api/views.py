@@ -2,7 +2,6 @@
 
 import re
 
-from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -12,6 +11,7 @@ from rest_framework.viewsets import ViewSet
 from checkin import queries
 from checkin.api import schema, serializers
 from checkin.services import checkins, seeds
+from gateway.common import clock
 from gateway.common.errors import InvalidRequest
 from gateway.common.http import PRIVATE
 from gateway.web.parsers import expect_json_or_nothing
@@ -45,7 +45,7 @@ class CheckInViewSet(ViewSet):
     )
     @action(detail=False, url_path="checkInDrops")
     def drops(self, request: ProfileRequest) -> Response:
-        rewards = current_rewards(user=request.user, now=timezone.now())
+        rewards = current_rewards(user=request.user, now=clock.now())
         ranges = queries.drop_ranges(user=request.user, rewards=rewards)
         return Response(serializers.drop_ranges(ranges), headers=PRIVATE)
 
@@ -89,7 +89,7 @@ class CheckInViewSet(ViewSet):
     )
     @action(detail=False, url_path="checkInFairness")
     def fairness(self, request: ProfileRequest) -> Response:
-        record = seeds.fairness_record_of(user=request.user, now=timezone.now())
+        record = seeds.fairness_record_of(user=request.user, now=clock.now())
         answer = serializers.fairness(
             record, profile_address=str(request.user.profile_address), how=schema.HOW_TO_RECOMPUTE
         )
@@ -97,7 +97,7 @@ class CheckInViewSet(ViewSet):
 
 
 def _execute(request: ProfileRequest) -> Response:
-    check_in = checkins.execute(user=request.user, now=timezone.now(), idempotency_key=_key_of(request))
+    check_in = checkins.execute(user=request.user, now=clock.now(), idempotency_key=_key_of(request))
     return Response(serializers.check_in_result(check_in), headers=PRIVATE)
 
 

@@ -3,7 +3,6 @@
 import logging
 import statistics
 import threading
-import time
 from concurrent.futures import wait
 from typing import Any
 
@@ -14,6 +13,7 @@ from gateway.chain.nodes import CONNECT_SECONDS, WRONG_CHAIN, Node, Nodes
 from gateway.chain.rpc import NodeFault
 from gateway.chain.types import Head
 from gateway.chain.web3_reads import head_of, web3_errors, web3_over
+from gateway.common import clock
 
 logger = logging.getLogger(__name__)
 _INTERVAL_SECONDS = 3.0
@@ -46,7 +46,7 @@ class NodeChecks(threading.Thread):
         wait(futures, timeout=max(node.check_seconds for node in self._nodes) + CONNECT_SECONDS)
         heads = [future.result() if future.done() else None for future in futures]
         numbers = [head.number for head in heads if head is not None]
-        now = time.time()
+        now = clock.now().timestamp()
         for node, head in zip(self._nodes, heads, strict=True):
             if head is not None:
                 node.head = head

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from gateway.chain.errors import NodeUnavailable, no_answer
 from gateway.chain.rpc import Call, HttpFault, NodeConnection, NodeFault, RpcError
 from gateway.chain.types import Head, NodeHealth
-from gateway.common import metrics
+from gateway.common import clock, metrics
 from gateway.common.guards import CircuitOpen, Guard
 
 logger = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class Node:
     def health(self) -> NodeHealth:
         """Return what this process knows of the node."""
         fault = self.fault or ("no answer" if self.guard.is_open else "")
-        age = None if self.head is None else max(0.0, time.time() - self.head.timestamp)
+        age = None if self.head is None else max(0.0, clock.now().timestamp() - self.head.timestamp)
         return NodeHealth(self.name, fault, age)
 
     def _checked(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:

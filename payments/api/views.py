@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import re_path
-from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
@@ -17,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from gateway.common import clock
 from gateway.common.errors import DomainError
 from gateway.common.http import PRIVATE
 from gateway.common.problems import json_problem, only_methods
@@ -65,7 +65,7 @@ class PaymentsViewSet(ViewSet):
     def create_customer(self, request: ProfileRequest) -> Response:
         user = request.user
         expect_json_or_nothing(request)
-        customer = customers.ensure_customer(user=user, now=timezone.now())
+        customer = customers.ensure_customer(user=user, now=clock.now())
         return Response(
             {"walletAddress": user.profile_address, "paymentsCustomerId": customer.stripe_customer_id}
         )
@@ -81,7 +81,7 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["get"], url_path="getSetupIntent", http_method_names=WITHOUT_HEAD)
     @not_prefetched
     def get_setup_intent(self, request: ProfileRequest) -> Response:
-        secret = customers.setup_secret(user=request.user, now=timezone.now())
+        secret = customers.setup_secret(user=request.user, now=clock.now())
         return Response({"clientSecret": secret}, headers=PRIVATE)
 
     @extend_schema(
@@ -104,7 +104,7 @@ class PaymentsViewSet(ViewSet):
                 currency=fields["currency"] or DEFAULT_CURRENCY,
                 cancels_at_period_end=bool(fields["cancelAtEndOfBillingPeriod"]),
             ),
-            now=timezone.now(),
+            now=clock.now(),
         )
         return Response(
             {
@@ -126,7 +126,7 @@ class PaymentsViewSet(ViewSet):
     )
     @action(detail=False, methods=["get"], url_path="subscription")
     def subscription(self, request: ProfileRequest) -> Response:
-        report = subscriptions.report(user=request.user, now=timezone.now())
+        report = subscriptions.report(user=request.user, now=clock.now())
         return Response(SubscriptionReportSerializer(report).data, headers=PRIVATE)
 
     @extend_schema(
@@ -142,7 +142,7 @@ class PaymentsViewSet(ViewSet):
     def card_page(self, request: ProfileRequest) -> Response:
         return_url = HostedPageSerializer.read(request.data)["returnUrl"]
         return Response(
-            {"url": self_service.card_page(user=request.user, return_url=return_url, now=timezone.now())},
+            {"url": self_service.card_page(user=request.user, return_url=return_url, now=clock.now())},
             headers=PRIVATE,
         )
 
@@ -159,7 +159,7 @@ class PaymentsViewSet(ViewSet):
     def portal_page(self, request: ProfileRequest) -> Response:
         return_url = HostedPageSerializer.read(request.data)["returnUrl"]
         return Response(
-            {"url": self_service.portal_page(user=request.user, return_url=return_url, now=timezone.now())},
+            {"url": self_service.portal_page(user=request.user, return_url=return_url, now=clock.now())},
             headers=PRIVATE,
         )
 
@@ -176,7 +176,7 @@ class PaymentsViewSet(ViewSet):
     def invoices(self, request: ProfileRequest) -> Response:
         query = InvoicesQuerySerializer.read(request.query_params.dict())
         page = self_service.invoices(
-            user=request.user, limit=query["limit"], after=query.get("after", ""), now=timezone.now()
+            user=request.user, limit=query["limit"], after=query.get("after", ""), now=clock.now()
         )
         rows = InvoiceSerializer(page.invoices, many=True).data
         address = request.build_absolute_uri(request.path)
@@ -203,10 +203,10 @@ class PaymentsViewSet(ViewSet):
     @action(detail=False, methods=["get", "post"], url_path="receiptEmail")
     def receipt_email(self, request: ProfileRequest) -> Response:
         if request.method != "POST":
-            email = self_service.receipt_email(user=request.user, now=timezone.now())
+            email = self_service.receipt_email(user=request.user, now=clock.now())
             return Response({"email": email or None}, headers=PRIVATE)
         email = ReceiptEmailSerializer.read(request.data)["email"] or ""
-        self_service.set_receipt_email(user=request.user, email=email, now=timezone.now())
+        self_service.set_receipt_email(user=request.user, email=email, now=clock.now())
         return Response({"email": email or None}, headers=PRIVATE)
 
     @extend_schema(
@@ -225,7 +225,7 @@ class PaymentsViewSet(ViewSet):
         subscription = subscriptions.cancel(
             user=request.user,
             immediately=body["cancelImmediately"],
-            now=timezone.now(),
+            now=clock.now(),
         )
         return Response(
             {
@@ -261,7 +261,7 @@ def stripe_webhook(request: HttpRequest) -> HttpResponse:
     """Answer 200 once the event is stored; 400 unless Stripe signed the request for this service just now."""
     try:
         events.receive(
-            body=request.body, signature=request.headers.get("Stripe-Signature", ""), now=timezone.now()
+            body=request.body, signature=request.headers.get("Stripe-Signature", ""), now=clock.now()
         )
     except DomainError as error:
         return json_problem(error)

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
-from django.utils.timezone import now
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.decorators import action
 from rest_framework.mixins import ListModelMixin
@@ -16,6 +15,7 @@ from rest_framework.viewsets import GenericViewSet, ViewSet
 
 from credits.models import CreditEntry
 from gateway.chain.config import get_chain
+from gateway.common.clock import now
 from gateway.common.db import reading_from_replica
 from gateway.common.http import PRIVATE
 from gateway.web.pagination import NewestFirst

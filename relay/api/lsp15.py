@@ -9,7 +9,6 @@ profile, which must have signed in once.
 from functools import partial
 
 from django.conf import settings
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.permissions import AllowAny
@@ -17,6 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from gateway.common import clock
 from gateway.web.throttling import NetworkRate, check_rate
 from relay import queries
 from relay.api import schema
@@ -70,7 +70,7 @@ class Lsp15ViewSet(ViewSet):
         # The service looks up which key manager the call is for.
         call = relay_call(key_manager=body["address"], transaction=body["transaction"])
         transaction_hash = lsp15.execute(
-            user=user, call=call, now=timezone.now(), admit=partial(_admit, body["address"])
+            user=user, call=call, now=clock.now(), admit=partial(_admit, body["address"])
         )
         return Response({"transactionHash": transaction_hash})
 
@@ -91,7 +91,7 @@ class Lsp15ViewSet(ViewSet):
             user=queries.registered_owner(body["address"]),
             timestamp=body["timestamp"],
             signature=body["signature"],
-            now=timezone.now(),
+            now=clock.now(),
             admit=partial(_admit, body["address"]),
         )
         answer = {"quota": _as_gas(reading.available), "unit": "gas"}

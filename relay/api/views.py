@@ -5,7 +5,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.decorators import action
@@ -13,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from gateway.common import clock
 from gateway.common.errors import InvalidRequest
 from gateway.web.routers import ApiRouter
 from gateway.web.serializers import json_answer
@@ -115,7 +115,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
             check_own(profile_address=caller.profile_address, address=body["address"])
         call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
         transaction_hash = submission.execute(
-            caller=caller, call=call, now=timezone.now(), quote_id=_quote_id(request)
+            caller=caller, call=call, now=clock.now(), quote_id=_quote_id(request)
         )
         return json_answer({"transactionHash": transaction_hash})
 
@@ -135,7 +135,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
         caller, body = _caller(request), PrepareSerializer.read(request.data)
         if body.get("address") is not None:
             check_own(profile_address=caller.profile_address, address=body["address"])
-        prepared = preparation.prepare(caller=caller, draft=draft_of(body), now=timezone.now())
+        prepared = preparation.prepare(caller=caller, draft=draft_of(body), now=clock.now())
         return Response(prepared_answer(prepared))
 
     @extend_schema(
@@ -152,7 +152,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
     def quota(self, request: Request) -> Response:
         """Return the quota, authorised by a controller's signature."""
         body = QuotaRequestSerializer.read(request.data)
-        reading = quota.read_quota(caller=_caller(request), now=timezone.now(), **body)
+        reading = quota.read_quota(caller=_caller(request), now=clock.now(), **body)
         return Response(
             {
                 "quota": reading.available,
@@ -180,7 +180,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
             user_id=caller.user_id,
             session_id=caller.session_id,
             transaction_hash=body["transactionHash"],
-            now=timezone.now(),
+            now=clock.now(),
         )
         return Response(status_answer(report))
 
@@ -208,7 +208,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
             user_id=caller.user_id,
             session_id=caller.session_id,
             transaction_hash=query["transactionHash"],
-            now=timezone.now(),
+            now=clock.now(),
         )
         response = json_answer(status_answer(report))
         seconds = min(query["wait"], settings.RELAY_WAIT_SECONDS)

@@ -13,6 +13,7 @@ from django.utils.timezone import now
 from jwt import PyJWK
 from jwt.algorithms import ECAlgorithm
 
+from gateway.common import clock
 from gateway.common.errors import NotAuthenticated
 from tests.factories import random_address
 from tests.users.forged_tokens import ODD_EXPIRIES, forged_token, raw_token
@@ -163,14 +164,37 @@ def test_a_token_that_is_wrong_in_one_way_is_refused_by_that_name(
 
 def test_a_token_is_good_until_its_last_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(AccessToken, "lifetime", timedelta(seconds=30))
-    with time_machine.travel(now().replace(microsecond=0), tick=False) as clock:
+    with time_machine.travel(now().replace(microsecond=0), tick=False) as own_clock:
         text = _issued()
-        clock.shift(timedelta(seconds=29, milliseconds=999))
+        own_clock.shift(timedelta(seconds=29, milliseconds=999))
         assert AccessToken(text)
 
-        clock.shift(timedelta(milliseconds=1))
+        own_clock.shift(timedelta(milliseconds=1))
         with pytest.raises(errors.AccessTokenExpired):
             AccessToken(text)
+
+
+@pytest.mark.parametrize("seconds", [2, 60, 600])
+def test_a_token_of_a_host_that_is_ahead_is_accepted_by_the_others(seconds: int) -> None:
+    with time_machine.travel(now() + timedelta(seconds=seconds)):
+        text = _issued()
+    assert AccessToken(text)
+
+
+def test_a_host_whose_clock_is_wrong_agrees_with_the_others_about_the_end_of_a_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text, ahead = _issued(), timedelta(hours=1)
+    with time_machine.travel(now() + ahead):
+        with pytest.raises(errors.AccessTokenExpired):
+            AccessToken(text)
+        monkeypatch.setattr(clock._clock, "correction", -ahead)
+        assert AccessToken(text)
+
+
+def test_a_token_that_is_not_valid_yet_gets_the_code_that_clients_renew() -> None:
+    with pytest.raises(errors.AccessTokenExpired):
+        AccessToken(forged_token(nbf=int(now().timestamp()) + 3600))
 
 
 def test_simplejwt_verifies_a_token_once_and_a_refused_one_each_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.utils.timezone import now
 from rest_framework import exceptions as drf
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework_simplejwt.authentication import JWTAuthentication
 
+from gateway.common.clock import now
 from gateway.common.errors import DomainError, NotAuthenticated
 from users.errors import AccessTokenKindRefused, AccessTokenMalformed
 from users.models import User

@@ -3,7 +3,6 @@
 from typing import Any
 
 from django.utils.crypto import salted_hmac
-from django.utils.timezone import now
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.permissions import AllowAny
@@ -12,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.viewsets import ViewSet
 
+from gateway.common.clock import now
 from gateway.common.http import PRIVATE, client_ip, origin_of
 from gateway.web.routers import ApiRouter
 from gateway.web.serializers import rendered

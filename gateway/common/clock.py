@@ -1,0 +1,124 @@
+"""
+The time by the database's clock, which all hosts share.
+
+A row's time is often written on one host and compared on another. If each used its own clock, a host that is ahead
+would end sessions, quotes and attempts of the others too early. So each process measures every few seconds how far the
+database's clock is from its own, and corrects its own by that. A difference is also reported to `/metrics`.
+"""
+
+import functools
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import Error, connection
+from django.utils import timezone
+from prometheus_client.core import Metric
+from redis.exceptions import RedisError
+
+from gateway.common.db import only_row
+from gateway.common.metrics import gauges, register
+from gateway.common.redis_urls import text_client
+
+logger = logging.getLogger(__name__)
+_INTERVAL_SECONDS = 10.0
+# Smaller differences are within the error of the measurement, and harm nobody.
+_TOLERATED_SECONDS = 0.5
+# A measurement that takes longer says too little.
+_LONGEST_SECONDS = 1.0
+_KEY = "gateway:clocks"
+_KEPT_SECONDS = 300
+
+
+class Clock:
+    """This process's clock, corrected by the last measurement."""
+
+    def __init__(self) -> None:
+        self.correction = timedelta(0)
+
+    def measure(self) -> float | None:
+        """
+        Compare with the database's clock; return by how many seconds this host is ahead, or None if that took too long.
+
+        Raises:
+            django.db.Error: the database is unavailable; the last correction stays.
+        """
+        began = time.time()
+        (seconds,) = only_row("SELECT extract(epoch FROM clock_timestamp())::float", {})
+        ended = time.time()
+        if not 0 <= ended - began <= _LONGEST_SECONDS:
+            return None
+        ahead = (began + ended) / 2 - float(seconds)
+        self.correction = timedelta(seconds=-ahead if abs(ahead) > _TOLERATED_SECONDS else 0)
+        return ahead
+
+
+_clock = Clock()
+
+
+def now() -> datetime:
+    """Return the current time by the database's clock; by this host's until `checks` has started."""
+    return timezone.now() + _clock.correction
+
+
+class ClockChecks(threading.Thread):
+    """Measures every few seconds, and reports the difference to Redis; from `start` until the end of the process."""
+
+    def __init__(self) -> None:
+        super().__init__(name="clock", daemon=True)
+
+    def run(self) -> None:
+        while True:
+            self.check()
+            time.sleep(_INTERVAL_SECONDS)
+
+    def check(self) -> None:
+        """Measure and report once."""
+        try:
+            ahead = _clock.measure()
+            if ahead is not None:
+                report = json.dumps([ahead, now().timestamp()])
+                text_client(settings.REDIS_URL).hset(_KEY, socket.gethostname(), report)
+        except (Error, RedisError) as error:
+            logger.info("the clock was not compared or reported: %s", type(error).__name__)
+        finally:
+            connection.close()
+
+
+@functools.cache
+def checks() -> ClockChecks:
+    """Return the process's thread."""
+    return ClockChecks()
+
+
+def start() -> None:
+    """Start the checks of this process; does nothing if they run."""
+    if not checks().is_alive():
+        checks.cache_clear()
+        checks().start()
+
+
+@register
+def skews() -> Iterator[Metric]:
+    """Yield how far each host's clock is from the database's; none while Redis is unavailable."""
+    redis = text_client(settings.REDIS_URL)
+    try:
+        reports = {host: json.loads(report) for host, report in redis.hgetall(_KEY).items()}
+        old = now().timestamp() - _KEPT_SECONDS
+        for host in [host for host, (_, at) in reports.items() if at < old]:
+            del reports[host]
+            redis.hdel(_KEY, host)
+    except RedisError as error:
+        logger.warning("the clocks cannot be read: %s", type(error).__name__)
+        reports = {}
+    yield gauges(
+        "clock_ahead_seconds",
+        "Seconds by which the host's clock is ahead of the database's.",
+        "host",
+        {host: ahead for host, (ahead, _) in sorted(reports.items())},
+    )

@@ -54,8 +54,8 @@ class Web(GatewayProcess):
         return [self.python, "-m", "granian", *options, f"{application}:application"]
 
     def answers(self) -> bool:
-        """Return whether it takes requests and reaches its database."""
-        return status_of(f"{self.url}/readyz") == 200
+        """Return whether it takes requests; it is ready only once the relay worker works too."""
+        return status_of(f"{self.url}/healthz") == 200
 
     @property
     def url(self) -> str:

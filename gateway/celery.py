@@ -21,7 +21,7 @@ from kombu.transport import redis as redis_transport
 from kombu.transport import virtual
 from redis.exceptions import RedisError
 
-from gateway.common import metrics, sql_functions, tasks
+from gateway.common import clock, metrics, sql_functions, tasks
 from gateway.common.logging import log_uncaught
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")
@@ -126,7 +126,8 @@ def keep_one_connection(**_: object) -> None:
 
 @signals.worker_process_init.connect
 def report_durations(**_: object) -> None:
-    """Start reporting durations in each forked process; the relay worker starts it with its loops."""
+    """Report durations and compare clocks in each forked process; the relay worker starts both with its loops."""
+    clock.start()
     metrics.reporter().start()
 
 

@@ -20,6 +20,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from gateway.common import metrics, sql_functions, tasks
+from gateway.common.db import only_row
 from gateway.common.errors import NotAuthenticated, NotFound
 from gateway.common.metrics import gauge, gauges, register
 
@@ -35,6 +36,13 @@ def differing_functions() -> Iterator[Metric]:
         "Functions that are missing in the database or differ from the code.",
         len(sql_functions.differing()),
     )
+
+
+@register
+def database() -> Iterator[Metric]:
+    """Yield whether the primary takes writes, in one statement."""
+    (is_writable,) = only_row("SELECT current_setting('transaction_read_only') = 'off'", {})
+    yield gauge("database_writable", "Whether PostgreSQL takes writes (1) or not (0).", is_writable)
 
 
 @register

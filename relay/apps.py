@@ -12,8 +12,10 @@ class RelayConfig(AppConfig):
 
     def ready(self) -> None:
         from gateway.chain.signing import get_signer
+        from gateway.web import process
         from relay import checks, metrics  # noqa: F401 - register on import, and need the loaded models
         from relay.services import erasure
+        from relay.services.sending import loops
         from users.services import deletion
 
         deletion.register(
@@ -22,5 +24,6 @@ class RelayConfig(AppConfig):
                 waits_for=lambda user, now: erasure.what_is_under_way(user), erase=erasure.erase
             ),
         )
+        process.register(loops.stopped)
         if settings.RELAY_SIGNER == "local":
             get_signer()  # An unreadable key must fail the start, not the first call.

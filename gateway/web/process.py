@@ -5,18 +5,29 @@ The event loop of `gateway.web.rsgi` answers the probes itself. Under other serv
 of host and scheme, because orchestrators probe a container by its address over plain http.
 """
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import psycopg
 from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.urls import get_resolver
 
-from gateway.chain.client import node_checks
-from gateway.common import metrics, sql_functions, tracing
+from gateway.chain.client import get_chain_client, node_checks
+from gateway.common import clock, metrics, sql_functions, tracing
 
 OK = b'{"status": "ok"}'
-NO_DATABASE = b'{"status": "unavailable", "missing": "database"}'
+DATABASE, _WRITES, _NODES = "database", "database-writes", "nodes"
+# Given a session at the primary, a check returns the name of what is missing, or an empty text.
+Check = Callable[["psycopg.Connection[Any]"], str]
+_checks: list[Check] = []
+
+
+def register(check: Check) -> Check:
+    """Decorator: have `/readyz` report what this check finds missing."""
+    _checks.append(check)
+    return check
 
 
 def start() -> None:
@@ -24,20 +35,41 @@ def start() -> None:
     _ = get_resolver().url_patterns
     sql_functions.log_differing()
     node_checks().start()
+    clock.start()
     metrics.reporter().start()
     tracing.start()
 
 
-def ask_database() -> None:
+def ask_database() -> str:
     """
-    Query the primary on a separate connection, because those of the pool may all be in use.
+    Return what the primary lacks so that calls can be accepted and are settled; an empty text if nothing.
+
+    Asked on a session of its own, because those of the pool may all be in use.
 
     Raises:
         psycopg.Error: the primary does not answer.
     """
     parameters = {**connection.get_connection_params(), "connect_timeout": 1}
     with psycopg.connect(**parameters) as own:
-        own.execute("SELECT 1")
+        (read_only,) = own.execute("SELECT current_setting('transaction_read_only')::bool").fetchone() or (
+            True,
+        )
+        return _WRITES if read_only else next(filter(None, (check(own) for check in _checks)), "")
+
+
+def missing() -> str:
+    """Return what is missing so that calls can be accepted and are settled; an empty text if nothing."""
+    try:
+        found = ask_database()
+    except psycopg.Error:
+        return DATABASE
+    is_any_fit = any(not node.fault for node in get_chain_client().nodes())
+    return found or ("" if is_any_fit else _NODES)
+
+
+def readiness(lacking: str) -> tuple[int, bytes]:
+    """Return the status and the body for what is missing."""
+    return (503, json.dumps({"status": "unavailable", "missing": lacking}).encode()) if lacking else (200, OK)
 
 
 def live(request: HttpRequest) -> HttpResponse:
@@ -46,12 +78,9 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Answer 200 if PostgreSQL answers, else 503. Endpoints that need Redis or a node report that themselves."""
-    try:
-        ask_database()
-    except psycopg.Error:
-        return HttpResponse(NO_DATABASE, content_type="application/json", status=503)
-    return live(request)
+    """Answer 200 if calls can be accepted and are settled, else 503 with the name of what is missing."""
+    status, body = readiness(missing())
+    return HttpResponse(body, content_type="application/json", status=status)
 
 
 _PROBES = {"/healthz": live, "/readyz": ready}

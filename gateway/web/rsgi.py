@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-import psycopg
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.wsgi import get_wsgi_application
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 _JSON: Headers = [("content-type", "application/json")]
-_READY_SECONDS = 0.8
+_READY_SECONDS = 1.5
 # Timeout for sending one chunk of a streamed response.
 _SEND_SECONDS = 30
 
@@ -50,7 +49,7 @@ class Application:
         self._threads = RequestThreads(
             self._answer, size=settings.WEB_THREADS, max_waiting=settings.WEB_MAX_WAITING_REQUESTS
         )
-        self._database_check: asyncio.Future[None] | None = None
+        self._readiness_check: asyncio.Future[str] | None = None
         self._waiters = Waiters(
             LongPollLimits(settings.WEB_MAX_LONG_POLLS, settings.WEB_MAX_LONG_POLLS_PER_USER)
         )
@@ -204,17 +203,17 @@ class Application:
             asyncio.run_coroutine_threadsafe(send(chunk), job.loop).result(_SEND_SECONDS)
 
     async def _ready(self, protocol: "HTTPProtocol") -> None:
-        """Answer 200 if PostgreSQL answers in time, else 503."""
-        if self._database_check is None or self._database_check.done():
-            self._database_check = asyncio.ensure_future(asyncio.to_thread(process.ask_database))
+        """Answer 200 if calls can be accepted and are settled, else 503 with what is missing."""
+        if self._readiness_check is None or self._readiness_check.done():
+            self._readiness_check = asyncio.ensure_future(asyncio.to_thread(process.missing))
         try:
             async with asyncio.timeout(_READY_SECONDS):
                 # At most one check runs; further probes wait for its result.
-                await asyncio.shield(self._database_check)
-        except (psycopg.Error, TimeoutError):
-            protocol.response_bytes(503, _JSON, process.NO_DATABASE)
-        else:
-            protocol.response_bytes(200, _JSON, process.OK)
+                lacking = await asyncio.shield(self._readiness_check)
+        except TimeoutError:
+            lacking = process.DATABASE
+        status, body = process.readiness(lacking)
+        protocol.response_bytes(status, _JSON, body)
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")

@@ -4,6 +4,7 @@ A service where all is well, and one fault for each alert: rows, settings and pa
 `FAULTS` has a function for each alert. Alerts that come with it name themselves in `also`.
 """
 
+import json
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -314,6 +315,16 @@ def _(_patch: pytest.MonkeyPatch) -> None:
 @fault("GatewayRedisAway")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
+
+
+@fault("GatewayDatabaseReadOnly")
+def _(_patch: pytest.MonkeyPatch) -> None:
+    as_owner("SET LOCAL transaction_read_only = on")
+
+
+@fault("GatewayClockSkew")
+def _(_patch: pytest.MonkeyPatch) -> None:
+    redis().hset("gateway:clocks", "a-host", json.dumps([-7.5, timezone.now().timestamp()]))
 
 
 @fault("GatewayRelayWorkerStopped")

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from devstack.services.stack import Services
 from gateway.chain.client import set_chain_client
-from gateway.common import metrics, tasks
+from gateway.common import clock, metrics, tasks
 from gateway.metrics import exposition
 from tests.docs.faults import FAULTS, Fault, all_tasks_ended, make_healthy, redis
 from tests.docs.pages import DOCS
@@ -45,7 +45,7 @@ def healthy(db: None, services: Services, monkeypatch: pytest.MonkeyPatch) -> It
 def _forget() -> None:
     """Forget what Redis and this process have counted."""
     metrics.Reporter().report()
-    redis().delete(tasks._HEARTBEATS_KEY, metrics._KEY)
+    redis().delete(tasks._HEARTBEATS_KEY, metrics._KEY, clock._KEY)
 
 
 def scraped() -> Scraped:

@@ -23,7 +23,7 @@ from gateway.chain.signing import LocalSigner, get_signer
 from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken, SignerNotController
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.accepting import acceptance, submission
-from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest
+from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest, LinedUpCall
 from relay.services.accepting.submission import ReadCall, UnknownPair
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
@@ -58,12 +58,14 @@ def _request(user: User, call: RelayCall) -> CallRequest:
 
 def _relayed(
     *items: CallRequest | ApprovedCall,
-) -> list[str | UnknownPair | ReadCall | ApprovedCall | Exception]:
+) -> list[str | UnknownPair | ReadCall | ApprovedCall | LinedUpCall | Exception]:
     """Take these as far as one pass takes them; no caller leaves meanwhile."""
     return submission.relay_together(items, lambda: set(range(len(items))))
 
 
-def _finished(outcome: str | UnknownPair | ReadCall | ApprovedCall | Exception) -> str | Exception:
+def _finished(
+    outcome: str | UnknownPair | ReadCall | ApprovedCall | LinedUpCall | Exception,
+) -> str | Exception:
     """Return the outcome of a call, for which the node may have to be asked again."""
     if isinstance(outcome, ReadCall):
         (outcome,) = _relayed(submission._ask_again(outcome))

@@ -147,6 +147,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     partitions.add_argument("--rows", type=int, default=100_000, help="how many (default: 100000)")
     partitions.set_defaults(action=_partition_rehearsal, guarded=True)
+    world = commands.add_parser("world", help="the product on geth, EDR and anvil, where they are at hand")
+    world.add_argument(
+        "--clients",
+        type=lambda text: text.split(","),
+        default=["anvil", "edr", "geth"],
+        help="names, comma-separated (default: anvil,edr,geth)",
+    )
+    world.add_argument(
+        "--seconds", type=float, default=20, help="of load before and after a reorganisation (default: 20)"
+    )
+    world.set_defaults(action=_world, guarded=True)
     mutation = commands.add_parser("mutation", help="mutation test of the code that moves money")
     mutation.add_argument(
         "--minutes",
@@ -281,6 +292,12 @@ def _partition_rehearsal(options: argparse.Namespace) -> int:
     from lab.rehearsals.partitions import Options, run
 
     return run(Options(options.table, options.rows))
+
+
+def _world(options: argparse.Namespace) -> int:
+    from lab.world.run import Options, run
+
+    return run(Options(options.clients, options.seconds))
 
 
 def _mutation(options: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """The chain: an anvil node that keeps its blocks across restarts."""
 
 import json
+from abc import abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,7 +16,31 @@ _BLOCKS_TO_LOOK_BACK = 32
 _BLOCKS_WITH_STATE = 512
 
 
-class Anvil(Server):
+class Node(Server):
+    """A node of chain 4201."""
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The JSON-RPC URL."""
+
+    @property
+    def rpc(self) -> Rpc:
+        """The client of the development world, which knows anvil's control methods."""
+        return Rpc(self.url)
+
+    def answers(self) -> bool:
+        """Return whether the node answers with its chain id."""
+        try:
+            return int(Rpc(self.url, timeout=2).call("eth_chainId"), 16) == CHAIN_ID
+        except RpcUnreachable:
+            return False
+
+    def mine_a_past(self) -> None:
+        """Mine blocks before the first use, if the node needs them."""
+
+
+class Anvil(Node):
     """One node of chain 4201, without anvil's public test accounts."""
 
     name: ClassVar[str] = "anvil"
@@ -60,13 +85,6 @@ class Anvil(Server):
         history = ["--prune-history", str(_BLOCKS_WITH_STATE)]
         pace = [] if self._block_time is None else ["--block-time", f"{self._block_time:g}"]
         return [str(anvil_binary()), *place, *chain, *state, *history, *pace]
-
-    def answers(self) -> bool:
-        """Return whether the node answers with its chain id."""
-        try:
-            return int(Rpc(self.url, timeout=2).call("eth_chainId"), 16) == CHAIN_ID
-        except RpcUnreachable:
-            return False
 
     def mine_a_past(self) -> None:
         """Mine some empty blocks, because after a restart the node has only the newest block's state."""

@@ -1,7 +1,7 @@
 """PostgreSQL, Redis, the chain with its contracts and the Stripe double, started and stopped together."""
 
 import fcntl
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,7 @@ from devstack.ad_networks.demo import VerifierKeys, serve_verifier_keys
 from devstack.console import step
 from devstack.rpc import Rpc
 from devstack.services import pgbouncer
-from devstack.services.anvil import CHAIN_ID, Anvil
+from devstack.services.anvil import CHAIN_ID, Anvil, Node
 from devstack.services.pgbouncer import PgBouncer
 from devstack.services.postgres import APPLICATION_ROLE, DATABASE, Postgres
 from devstack.services.redis import Redis
@@ -26,7 +26,7 @@ class Services:
 
     postgres: Postgres
     redis: Redis
-    anvil: Anvil
+    node: Node
     stripe: StripeDouble
     verifier_keys: VerifierKeys
     world: World
@@ -36,7 +36,7 @@ class Services:
     @property
     def servers(self) -> tuple[Server, ...]:
         """Every server of the stack."""
-        always = (self.postgres, self.redis, self.anvil, self.stripe)
+        always = (self.postgres, self.redis, self.node, self.stripe)
         return (*always, self.pooler) if self.pooler else always
 
     @property
@@ -72,7 +72,7 @@ class Services:
     @property
     def rpc_url(self) -> str:
         """URL of the chain's JSON-RPC."""
-        return self.anvil.url
+        return self.node.url
 
     @property
     def chain_id(self) -> int:
@@ -93,6 +93,7 @@ def start_services(
     durable: bool = True,
     saves_chain: bool = True,
     postgres_settings: Sequence[str] = (),
+    make_node: Callable[..., Node] = Anvil,
 ) -> Iterator[Services]:
     """
     Run PostgreSQL, Redis, the chain and the Stripe double with their data under `directory`; list AdMob's keys.
@@ -112,20 +113,20 @@ def start_services(
     )
     redis = Redis(directory / "redis", logs)
     saves = durable and saves_chain
-    anvil = Anvil(directory / "anvil", logs, block_time=block_time, saves_meanwhile=saves)
+    node = make_node(directory / "anvil", logs, block_time=block_time, saves_meanwhile=saves)
     stripe = StripeDouble(directory / "stripe", logs)
     with alone_in(directory), serve_verifier_keys() as verifier_keys:
         try:
             with step("starting PostgreSQL, Redis, the chain and the Stripe double"):
-                _start(postgres, redis, anvil, stripe)
+                _start(postgres, redis, node, stripe)
             postgres.ensure_application_role()
             postgres.ensure_database(template=TEMPLATE)
-            anvil.mine_a_past()
-            world = load_world(Rpc(anvil.url), directory / "world.json")
+            node.mine_a_past()
+            world = load_world(node.rpc, directory / "world.json")
             with _pooler(postgres, logs) as pooler:
-                yield Services(postgres, redis, anvil, stripe, verifier_keys, world, pooler)
+                yield Services(postgres, redis, node, stripe, verifier_keys, world, pooler)
         finally:
-            stop_all((stripe, anvil, redis, postgres))
+            stop_all((stripe, node, redis, postgres))
 
 
 def _pooler(postgres: Postgres, logs: Path) -> AbstractContextManager[PgBouncer | None]:

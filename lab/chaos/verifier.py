@@ -265,8 +265,10 @@ _RELAYERS = "SELECT address, next_account_nonce FROM relay_relayer"
 # The entries of a hold have the key `hold:ID` or `hold:ID:…`.
 _CALLS = """
 WITH charge AS (
-    SELECT split_part(key, ':', 2) AS hold_id, -sum(amount) AS charged, count(*) AS entries
-    FROM credits_entry WHERE key LIKE 'hold:%%' GROUP BY hold_id
+    -- A reorganisation reverses a charge by an entry; both count.
+    SELECT split_part(replace(key, 'reversal:', ''), ':', 2) AS hold_id, -sum(amount) AS charged,
+           sum(-sign(amount)) AS entries
+    FROM credits_entry WHERE key LIKE 'hold:%%' OR key LIKE 'reversal:hold:%%' GROUP BY hold_id
 )
 SELECT attempt.transaction_hash, attempt.account_nonce, relayer.address AS relayer, call.status, hold.amount,
        coalesce(charge.charged, 0) AS charged, coalesce(charge.entries, 0) AS entries

@@ -98,7 +98,7 @@ class Stack:
     @property
     def node(self) -> Server:
         """The chain's process."""
-        return self.services.anvil
+        return self.services.node
 
     @property
     def provider(self) -> StripeDouble:

@@ -1,0 +1,1 @@
+"""`python -m lab world`: the product on Ethereum clients of other makers, where they are at hand."""

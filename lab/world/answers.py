@@ -1,0 +1,162 @@
+"""What a client answers where clients differ, and what the service makes of each answer."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from devstack.rpc import Rpc, RpcFailed
+from devstack.services.anvil import CHAIN_ID
+from devstack.services.stack import Services
+from devstack.world.deployer import ETHER
+from devstack.world.keys import address_of, sign_transaction
+from gateway.chain.node_errors import is_block_error, is_call_error, revert_data, send_outcome
+from gateway.chain.rpc import RpcError
+
+_GWEI, _GAS = 10**9, 21_000
+_LONGEST = 110
+_BATCHES = (100, 200, 1_000, 2_000)
+# Contract code: revert with the four bytes 0xdeadbeef.
+_REVERTING = "0x63deadbeef60e01b60005260046000fd"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One call, and the client's answer in a cell of the table."""
+
+    call: str
+    text: str
+
+
+def ask_everything(services: Services) -> list[Answer]:
+    """Ask the client about everything in which clients differ, in a fixed order."""
+    rpc = Rpc(services.rpc_url)
+    key = "0x" + secrets.token_hex(32)
+    services.world.fund(10 * ETHER, address_of(key))
+    sender = _Sender(rpc, key)
+    reads: list[tuple[str, Callable[[], str]]] = [
+        ("fee history of 5 blocks", partial(_fee_history, rpc)),
+        ("block `safe`", partial(_block, rpc, "safe")),
+        ("block `finalized`", partial(_block, rpc, "finalized")),
+        ("receipt of an unknown hash", lambda: _result(rpc, "eth_getTransactionReceipt", "0x" + "00" * 32)),
+        ("state at block 0", lambda: _result(rpc, "eth_getBalance", sender.address, "0x0")),
+        ("state at a future block", lambda: _result(rpc, "eth_getBalance", sender.address, "0x5f5e100")),
+        ("a call that reverts with data", partial(_revert, rpc)),
+        (
+            "eth_simulateV1",
+            lambda: _result(rpc, "eth_simulateV1", {"blockStateCalls": [{"calls": []}]}, "latest"),
+        ),
+        ("largest accepted batch", partial(_largest_batch, rpc)),
+    ]
+    sends: list[tuple[str, Callable[[], str]]] = [
+        ("send: more than the balance", lambda: sender.send(value=11 * ETHER)),
+        ("send: gas below 21,000", lambda: sender.send(gas=20_999)),
+        ("send: gas above the block's", lambda: sender.send(gas=2**40, fee=1)),
+        ("send: fee below the base fee", lambda: sender.send(fee=1, tip=1)),
+        ("send: tip above the fee", lambda: sender.send(fee=_GWEI, tip=2 * _GWEI)),
+        ("send: another chain's id", lambda: sender.send(chain_id=CHAIN_ID + 1)),
+        ("send: nonce 3 ahead", lambda: sender.send(ahead=3)),
+        ("send", sender.send),
+        ("send: the same bytes again", sender.send_again),
+        ("send: replaced at a lower fee", lambda: sender.send(fee=30 * _GWEI, value=1)),
+        ("send: replaced at twice the fee", lambda: sender.send(fee=300 * _GWEI, tip=200 * _GWEI, value=1)),
+    ]
+    answers = [Answer(name, ask()[:_LONGEST].replace("|", "\\|")) for name, ask in (*reads, *sends)]
+    services.rpc.call("evm_mine")
+    return [*answers, Answer("send: a nonce that is mined", sender.send(ahead=-1)[:_LONGEST])]
+
+
+class _Sender:
+    """An account that sends transfers to itself."""
+
+    def __init__(self, rpc: Rpc, key: str) -> None:
+        self._rpc, self._key, self.address = rpc, key, address_of(key)
+        self._last = ""
+        self._number = 0
+
+    def send(
+        self,
+        *,
+        value: int = 0,
+        gas: int = _GAS,
+        fee: int = 100 * _GWEI,
+        tip: int = 0,
+        chain_id: int = CHAIN_ID,
+        ahead: int = 0,
+    ) -> str:
+        """Send one transfer; return the client's words and the kind that the service reads in them."""
+        fields: dict[str, Any] = {
+            "chainId": chain_id,
+            "nonce": max(0, self._number + ahead + (1 if ahead < 0 else 0)),
+            "gas": gas,
+            "maxFeePerGas": fee,
+            "maxPriorityFeePerGas": tip,
+            "to": bytes.fromhex(self.address[2:]),
+            "value": value,
+            "data": b"",
+        }
+        self._last = sign_transaction(self._key, fields)
+        return self.send_again()
+
+    def send_again(self) -> str:
+        try:
+            self._rpc.call("eth_sendRawTransaction", self._last)
+        except RpcFailed as failure:
+            error = _as_error(failure)
+            return f"{error.code} {error.message} → {send_outcome(error).kind.name}"
+        return "accepted"
+
+
+def _fee_history(rpc: Rpc) -> str:
+    history = rpc.call("eth_feeHistory", "0x5", "latest", [50])
+    counts = {name: len(history.get(name) or []) for name in ("baseFeePerGas", "gasUsedRatio", "reward")}
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
+
+
+def _block(rpc: Rpc, tag: str) -> str:
+    try:
+        block = rpc.call("eth_getBlockByNumber", tag, False)
+    except RpcFailed as failure:
+        error = _as_error(failure)
+        return (
+            f"{error.code} {error.message} → {'no such block yet' if is_block_error(error) else 'node fault'}"
+        )
+    return "null" if block is None else f"block {int(block['number'], 16)}"
+
+
+def _result(rpc: Rpc, method: str, *params: Any) -> str:
+    try:
+        return str(rpc.call(method, *params))
+    except RpcFailed as failure:
+        error = _as_error(failure)
+        return f"{error.code} {error.message} → {'an answer' if is_call_error(error) else 'node fault'}"
+
+
+def _revert(rpc: Rpc) -> str:
+    place = "0x" + "77" * 20
+    call = ({"to": place, "data": "0x"}, "latest", {place: {"code": _REVERTING}})
+    try:
+        rpc.call("eth_call", *call)
+    except RpcFailed as failure:
+        error = _as_error(failure)
+        verdict = "an answer" if is_call_error(error) else "node fault"
+        return f"{error.code} {error.message}, data {revert_data(error).hex()} → {verdict}"
+    return "no error"
+
+
+def _largest_batch(rpc: Rpc) -> str:
+    largest = 0
+    for size in _BATCHES:
+        try:
+            rpc.batch([("eth_chainId",)] * size)
+        except (RpcFailed, LookupError, TypeError, ValueError, OSError):
+            break
+        largest = size
+    return f"at least {largest}" if largest == _BATCHES[-1] else f"{largest}"
+
+
+def _as_error(failure: RpcFailed) -> RpcError:
+    """Return the error as the service's own client reads it."""
+    message = str(failure).split(": ", 1)[1]
+    return RpcError(code=failure.code or 0, message=message, data=failure.data)

@@ -13,7 +13,8 @@ from gateway.chain.types import SendKind, SendOutcome
 
 logger = logging.getLogger(__name__)
 _MESSAGE_CHARACTERS = 200
-METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
+# EIP-1474 has "method not supported" besides JSON-RPC's "method not found"; EDR answers with it.
+METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED, INVALID_PARAMS = -32601, -32004, -32602
 # geth's code while no block is final yet.
 _UNKNOWN_BLOCK = -39001
 _REVERT_CODES = frozenset({3, -32015})
@@ -21,8 +22,8 @@ _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
 # What nodes answer to `eth_sendRawTransaction`, and what it means for the service. The first match decides. The words
 # are those of geth (core/txpool, core/error.go), Erigon (txpoolcfg.DiscardReason), Nethermind (AcceptTxResult,
-# TransactionResult), Besu (RpcErrorType, TransactionInvalidReason), Reth (RpcPoolError, RpcInvalidTransactionError) and
-# anvil; older spellings are kept. Only words that are known to be permanent end a call.
+# TransactionResult), Besu (RpcErrorType, TransactionInvalidReason), Reth (RpcPoolError, RpcInvalidTransactionError),
+# anvil and EDR; older spellings are kept. Only words that are known to be permanent end a call.
 _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for kind, pattern in (
@@ -75,6 +76,11 @@ _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
             r"oversized data|rlp ?too ?long|max ?tx ?size|gas ?uint(64)? ?overflow|int256 ?overflow",
         ),
         (SendKind.REFUSED, r"negative value|nonce has max value"),
+        (
+            SendKind.REFUSED,
+            r"doesn't have enough funds|requires at least \d+ gas|exceeds transaction gas cap",
+        ),
+        (SendKind.REFUSED, r"maxPriorityFeePerGas .* is bigger than maxFeePerGas"),
     )
 )
 _EXECUTION = re.compile(
@@ -135,7 +141,7 @@ def is_call_error(error: RpcError) -> bool:
         return False
     return (
         error.code in _REVERT_CODES
-        or error.code == METHOD_NOT_FOUND
+        or error.code in {METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED}
         or bool(_EXECUTION.search(error.message))
     )
 

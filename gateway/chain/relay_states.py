@@ -258,6 +258,7 @@ def _trial(query: RelayQuery, reply: Any, *, simulated: bool) -> Trial:
 def _is_unknown_method(reply: Any) -> bool:
     return isinstance(reply, RpcError) and reply.code in {
         node_errors.METHOD_NOT_FOUND,
+        node_errors.METHOD_NOT_SUPPORTED,
         node_errors.INVALID_PARAMS,
     }
 

@@ -81,7 +81,7 @@ class _Sender:
         value: int = 0,
         gas: int = _GAS,
         fee: int = 100 * _GWEI,
-        tip: int = 0,
+        tip: int = _GWEI,
         chain_id: int = CHAIN_ID,
         ahead: int = 0,
     ) -> str:

@@ -150,7 +150,7 @@ def test_without_state_overrides_contracts_are_read_one_by_one(
     )
 
 
-@pytest.mark.parametrize("code", [-32601, -32602])
+@pytest.mark.parametrize("code", [-32601, -32004, -32602])
 def test_without_simulations_a_limit_is_tried_by_a_plain_call(
     client: JsonRpcChainClient, script: Script, code: int
 ) -> None:

@@ -8,7 +8,7 @@ from gateway.chain.node_errors import is_call_error, is_send_error, revert_data,
 from gateway.chain.rpc import RpcError
 from gateway.chain.types import SendKind
 
-# In the clients' words: g geth, e erigon, n nethermind, b besu, r reth, a anvil, o openethereum.
+# In the clients' words: g geth, e erigon, n nethermind, b besu, r reth, a anvil, d EDR, o openethereum.
 _WORDS = {
     SendKind.ACCEPTED: [
         "already known",  # g e n r
@@ -21,6 +21,7 @@ _WORDS = {
         "Transaction with the same hash was already imported.",  # o
     ],
     SendKind.NONCE_TOO_LOW: [
+        "Transaction nonce too low. Expected nonce to be at least 1 but got 0.",  # d
         "nonce too low",  # g e r a
         "nonce too low: next nonce 5, tx nonce 3",  # g
         "transaction nonce 3 below sender account nonce 5",  # b
@@ -29,6 +30,7 @@ _WORDS = {
         "mined",  # e
     ],
     SendKind.UNDERPRICED: [
+        "Replacement transaction underpriced. A gasPrice/maxPriorityFeePerGas of at least 2 is necessary",  # d
         "replacement transaction underpriced",  # g e r a
         "transaction underpriced",  # g r
         "transaction underpriced: gas tip cap 0, minimum needed 1000000000",  # g
@@ -74,6 +76,11 @@ _WORDS = {
         "something that no node has ever said",
     ],
     SendKind.REFUSED: [
+        "Sender doesn't have enough funds to send tx. The max upfront cost is: 11",  # d
+        "Transaction requires at least 21000 gas but got 20999",  # d
+        "Transaction gas limit is 1099511627776 and exceeds transaction gas cap of 16777216",  # d
+        "maxPriorityFeePerGas (2000000000) is bigger than maxFeePerGas (1000000000)",  # d
+        "Trying to send a raw transaction with an invalid chainId. The expected chainId is 4201",  # d
         "insufficient funds for gas * price + value: balance 0, tx cost 1",  # g r
         "Insufficient funds for gas * price + value",  # a
         "insufficient funds",  # e

@@ -278,7 +278,10 @@ RELAY_EXECUTE_RATE = RELAY_PREPARE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/mi
 RELAY_READ_RATE = "1200/minute"
 DASHBOARD_RATE = "600/minute"
 BILLING_RATE = CHECKIN_RATE = "60/minute"
-# The LSP-15 paths have no token: limited by network address, by signer, and by profile for unknown signers.
+# Setup intents and Stripe's card pages, with which stolen cards can be tested: per user, and per network address.
+CARD_CAPTURE_RATE = env.rate("CARD_CAPTURE_RATE", "10/day")
+CARD_CAPTURE_NETWORK_RATE = env.rate("CARD_CAPTURE_NETWORK_RATE", "50/day")
+# The LSP-15 paths have no token: limited by network address, by signer, and for unknown signers by profile and network.
 LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
 LSP15_SIGNER_RATE, LSP15_NEW_SIGNER_RATE = "120/minute", "30/minute"
 # By network address.
@@ -507,8 +510,9 @@ AXES_VERBOSE = False
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_CALLABLE = "gateway.admin.error_pages.locked_out"
-# The address of the caller instead of the proxy's, so that a lockout does not lock out everyone behind the proxy.
-AXES_CLIENT_IP_CALLABLE = "gateway.common.http.client_ip_or_none"
+# The caller's address instead of the proxy's, so that a lockout does not lock out everyone behind the proxy; the
+# network of an IPv6 address, because a caller has 2^64 of them.
+AXES_CLIENT_IP_CALLABLE = "gateway.common.http.lockout_address"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # How long a login lasts: from its start, and from the last request.
 SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600

@@ -138,13 +138,15 @@ class SignInChallenge(models.Model):
 
     The text is stored as issued, so that nothing is parsed or rebuilt when the
     signature arrives. `client` is a keyed digest of the caller's network address; it
-    finds the right challenge when a client confuses two nonces.
+    finds the right challenge when a client confuses two nonces. `site` is one of the
+    organisation's network around it.
     """
 
     nonce = models.CharField(max_length=32, unique=True)
     profile_address = AddressField()
     message = models.TextField()
     client = models.CharField(max_length=64)
+    site = models.CharField(max_length=64, db_default="")
     issued_at = models.DateTimeField(default=now)
     expires_at = models.DateTimeField(db_index=True)
     consumed_at = models.DateTimeField(null=True)

@@ -23,6 +23,8 @@ PRIVATE = {"Cache-Control": "no-store"}
 UNKNOWN = "unknown"
 # The smallest network that a provider assigns to a customer, who can use any address in it.
 _SUBSCRIBER_BITS = 64
+# The usual network of one organisation, by IP version.
+_SITE_BITS = {4: 24, 6: 48}
 _WITH_PORT = re.compile(r"\[(?P<six>[^\]]+)\](:\d+)?|(?P<four>[\d.]+):\d+")
 
 
@@ -42,18 +44,30 @@ def client_ip(request: Request | HttpRequest) -> str:
     return _plain(str(request.META.get("REMOTE_ADDR", "")))
 
 
-def client_ip_or_none(request: HttpRequest) -> str | None:
-    """Return the caller's address for a database column; None if it is unknown."""
-    address = client_ip(request)
-    return None if address == UNKNOWN else address
+def lockout_address(request: HttpRequest) -> str | None:
+    """
+    Return the address by which failed logins are counted, for a database column; None if it is unknown.
+
+    For IPv6 this is the first address of the /64 network, because a caller can use any address of it.
+    """
+    network = client_network(request)
+    return None if network == UNKNOWN else network.partition("/")[0]
 
 
 def client_network(request: Request | HttpRequest) -> str:
     """Return the key of a rate limit: an IPv4 address, or the /64 network of an IPv6 address."""
     address = client_ip(request)
-    if ":" not in address:
-        return address
-    return str(ipaddress.IPv6Network((int(ipaddress.IPv6Address(address)), _SUBSCRIBER_BITS), strict=False))
+    return _network_of(address, _SUBSCRIBER_BITS) if ":" in address else address
+
+
+def client_site(request: Request | HttpRequest) -> str:
+    """Return the network of one organisation around the caller: the /24 of an IPv4, the /48 of an IPv6 address."""
+    address = client_ip(request)
+    return address if address == UNKNOWN else _network_of(address, _SITE_BITS[6 if ":" in address else 4])
+
+
+def _network_of(address: str, bits: int) -> str:
+    return str(ipaddress.ip_network(f"{address}/{bits}", strict=False))
 
 
 def _plain(text: str) -> str:

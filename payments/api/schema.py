@@ -66,7 +66,8 @@ create the customer if there is none.
 SETUP_INTENT_DESCRIPTION = """
 Returns the client secret of a new Stripe setup intent. The wallet confirms it with the user's card through Stripe's
 libraries, for instance `stripe.confirmSetup`, with the operator's publishable key. The card that was captured last pays
-the subscription. Do not store or log the secret.
+the subscription. Do not store or log the secret. Because it could test stolen cards, a user gets few a day, together with card
+pages, and so do all users of one network address.
 """.strip()
 
 UPSERT_DESCRIPTION = """

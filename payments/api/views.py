@@ -22,7 +22,7 @@ from gateway.common.http import PRIVATE
 from gateway.common.problems import json_problem, only_methods
 from gateway.web.parsers import expect_json_or_nothing
 from gateway.web.routers import WITHOUT_HEAD, ApiRouter, not_prefetched
-from gateway.web.throttling import user_rate
+from gateway.web.throttling import network_rate, user_rate
 from payments.amounts import display_amount
 from payments.api import schema
 from payments.api.serializers import (
@@ -49,8 +49,13 @@ _IMMEDIATELY = "cancelImmediately"
 _BOOLEANS = {"true": True, "false": False}
 
 
+_BILLING_RATE = user_rate("BILLING_RATE")
+# Requests with which a caller could test stolen cards.
+_CARD_RATES = (_BILLING_RATE, network_rate("CARD_CAPTURE_NETWORK_RATE"), user_rate("CARD_CAPTURE_RATE"))
+
+
 class PaymentsViewSet(ViewSet):
-    throttle_classes = (user_rate("BILLING_RATE"),)
+    throttle_classes = (_BILLING_RATE,)
 
     @extend_schema(
         operation_id="createCustomer",
@@ -78,7 +83,13 @@ class PaymentsViewSet(ViewSet):
         responses={200: SetupIntentSerializer, **schema.SETUP_INTENT},
         examples=schema.SETUP_INTENT_EXAMPLES,
     )
-    @action(detail=False, methods=["get"], url_path="getSetupIntent", http_method_names=WITHOUT_HEAD)
+    @action(
+        detail=False,
+        methods=["get"],
+        url_path="getSetupIntent",
+        http_method_names=WITHOUT_HEAD,
+        throttle_classes=_CARD_RATES,
+    )
     @not_prefetched
     def get_setup_intent(self, request: ProfileRequest) -> Response:
         secret = customers.setup_secret(user=request.user, now=clock.now())
@@ -138,7 +149,7 @@ class PaymentsViewSet(ViewSet):
         responses={200: HostedPageAnswerSerializer, **schema.HOSTED_PAGE},
         examples=schema.HOSTED_PAGE_EXAMPLES,
     )
-    @action(detail=False, methods=["post"], url_path="cardPage")
+    @action(detail=False, methods=["post"], url_path="cardPage", throttle_classes=_CARD_RATES)
     def card_page(self, request: ProfileRequest) -> Response:
         return_url = HostedPageSerializer.read(request.data)["returnUrl"]
         return Response(

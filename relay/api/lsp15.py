@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from gateway.common import clock
+from gateway.common.http import client_network
 from gateway.web.throttling import NetworkRate, check_rate
 from relay import queries
 from relay.api import schema
@@ -38,12 +39,20 @@ class Lsp15Rate(NetworkRate):
     setting = "LSP15_RATE"
 
 
-def _admit(profile: str, signer: str | None) -> None:
-    """Count a known signer of the profile separately, so that third parties cannot use up its rate."""
+def _admit(profile: str, network: str, signer: str | None) -> None:
+    """
+    Count a known signer of the profile separately, and an unknown one with others of its network.
+
+    So third parties can use up neither a known signer's rate nor, from their own networks, a new one's.
+    """
     if signer is None:
-        check_rate("LSP15_NEW_SIGNER_RATE", profile)
+        check_rate("LSP15_NEW_SIGNER_RATE", f"{profile}:{network}")
     else:
         check_rate("LSP15_SIGNER_RATE", f"{profile}:{signer}")
+
+
+def _admitting(profile: str, request: Request) -> lsp15.Admit:
+    return partial(_admit, profile, client_network(request))
 
 
 class Lsp15ViewSet(ViewSet):
@@ -70,7 +79,7 @@ class Lsp15ViewSet(ViewSet):
         # The service looks up which key manager the call is for.
         call = relay_call(key_manager=body["address"], transaction=body["transaction"])
         transaction_hash = lsp15.execute(
-            user=user, call=call, now=clock.now(), admit=partial(_admit, body["address"])
+            user=user, call=call, now=clock.now(), admit=_admitting(body["address"], request)
         )
         return Response({"transactionHash": transaction_hash})
 
@@ -92,7 +101,7 @@ class Lsp15ViewSet(ViewSet):
             timestamp=body["timestamp"],
             signature=body["signature"],
             now=clock.now(),
-            admit=partial(_admit, body["address"]),
+            admit=_admitting(body["address"], request),
         )
         answer = {"quota": _as_gas(reading.available), "unit": "gas"}
         # LSP-15 lets both be omitted; a wallet would render 0 as used up and -1 as a day of 1969.

@@ -12,7 +12,7 @@ from rest_framework.serializers import Serializer
 from rest_framework.viewsets import ViewSet
 
 from gateway.common.clock import now
-from gateway.common.http import PRIVATE, client_ip, origin_of
+from gateway.common.http import PRIVATE, client_network, client_site, origin_of
 from gateway.web.routers import ApiRouter
 from gateway.web.serializers import rendered
 from gateway.web.throttling import network_rate
@@ -43,7 +43,7 @@ class SignInViewSet(ViewSet):
     def nonce(self, request: Request) -> Response:
         body = serializers.NonceRequestSerializer.read(request.data)
         challenge = sign_in.request_challenge(
-            profile_address=body["address"], client=_client(request), now=now()
+            profile_address=body["address"], client=_client(request), site=_site(request), now=now()
         )
         return _answer(serializers.NonceResponseSerializer, challenge)
 
@@ -171,7 +171,15 @@ def _answer(serializer_class: type[Serializer[Any]], instance: object) -> Respon
 
 def _client(request: Request) -> str:
     """Return the client's network address as a digest that only we can compute."""
-    return salted_hmac("users.challenge.client", client_ip(request), algorithm="sha256").hexdigest()
+    return _digest(client_network(request))
+
+
+def _site(request: Request) -> str:
+    return _digest(client_site(request))
+
+
+def _digest(network: str) -> str:
+    return salted_hmac("users.challenge.client", network, algorithm="sha256").hexdigest()
 
 
 router = ApiRouter()

@@ -1,6 +1,7 @@
 """Sign-in: a challenge valid for one attempt, the signature of a controller, and a session."""
 
 import logging
+import math
 import secrets
 import string
 from datetime import UTC, datetime, timedelta
@@ -13,7 +14,7 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.chain.lsp25 import LUKSO_CHAIN_IDS
 from gateway.chain.mistakes import SignedForOtherChain
 from gateway.chain.signatures import normalise_signature
-from gateway.common.errors import TooManyRequests
+from gateway.common import db
 from users import queries
 from users.errors import (
     ChallengeExpired,
@@ -31,9 +32,10 @@ logger = logging.getLogger(__name__)
 
 STATEMENT = "Sign in to the credit relay gateway. This costs nothing and sends no transaction."
 MAX_OPEN_PER_CLIENT = 20
-# Five hundred clients at their own limit can have this many open for one profile.
-MAX_OPEN_PER_PROFILE = 500 * MAX_OPEN_PER_CLIENT
-_RETRY_AFTER_SECONDS = 60
+# Beyond this, the clients and sites that have the most open lose some.
+MAX_OPEN_PER_PROFILE = 10_000
+# How many are deleted at a time, so that not every request counts and deletes.
+_PART_DELETED = 0.1
 _KEPT_AFTER_EXPIRY = timedelta(hours=1)
 _ALPHABET = string.ascii_letters + string.digits
 # 22 letters of 62 are 131 bits.
@@ -42,35 +44,26 @@ _NONCE_LETTERS = 22
 _WRAPPED_SUFFIX = bytes.fromhex("6492" * 16)
 
 
-def request_challenge(*, profile_address: str, client: str, now: datetime) -> SignInChallenge:
+def request_challenge(*, profile_address: str, client: str, site: str, now: datetime) -> SignInChallenge:
     """
     Return a new challenge for the profile, unless a node answers at once that the address has no profile.
 
     Raises:
         ProfileNotDeployed, UntrustedCode: there is no profile; without an answer the challenge is issued.
-        TooManyRequests: too many clients have challenges open for this profile.
     """
     controllers.require_profile_code(profile_address=profile_address)
-    return issue_challenge(profile_address=profile_address, client=client, now=now)
+    return issue_challenge(profile_address=profile_address, client=client, site=site, now=now)
 
 
-def issue_challenge(*, profile_address: str, client: str, now: datetime) -> SignInChallenge:
+def issue_challenge(*, profile_address: str, client: str, site: str = "", now: datetime) -> SignInChallenge:
     """
     Return a new challenge for the profile without checking that it exists.
 
     A client has at most `MAX_OPEN_PER_CLIENT` open challenges of a profile; its own oldest are
-    deleted. Those of other clients stay, or anyone could prevent the profile's sign-in.
-
-    Raises:
-        TooManyRequests: too many clients have challenges open for this profile.
+    deleted. A profile has about `MAX_OPEN_PER_PROFILE`; beyond that those go first of which the
+    site has newer ones, most of all where the client has. So nobody is refused, and whoever floods
+    a profile deletes their own challenges and not its owner's.
     """
-    if (
-        SignInChallenge.objects.open(now=now).filter(profile_address=profile_address).count()
-        >= MAX_OPEN_PER_PROFILE
-    ):
-        raise TooManyRequests(
-            "Too many sign-ins of this profile are open. Retry later.", retry_after=_RETRY_AFTER_SECONDS
-        )
     nonce = "".join(secrets.choice(_ALPHABET) for _ in range(_NONCE_LETTERS))
     expires_at = now + settings.AUTH_CHALLENGE_LIFETIME
     message = _message(profile_address=profile_address, nonce=nonce, issued_at=now, expires_at=expires_at)
@@ -80,10 +73,12 @@ def issue_challenge(*, profile_address: str, client: str, now: datetime) -> Sign
             profile_address=profile_address,
             message=message,
             client=client,
+            site=site,
             issued_at=now,
             expires_at=expires_at,
         )
         _delete_oldest(profile_address, client, now)
+        _delete_surplus(profile_address, now)
     return challenge
 
 
@@ -118,6 +113,35 @@ def _delete_oldest(profile_address: str, client: str, now: datetime) -> None:
     challenges = SignInChallenge.objects.open(now=now).filter(profile_address=profile_address, client=client)
     newest = challenges.order_by("-issued_at", "-pk").values("pk")[:MAX_OPEN_PER_CLIENT]
     challenges.exclude(pk__in=newest).delete()
+
+
+def _delete_surplus(profile_address: str, now: datetime) -> None:
+    """Where too many of a profile's challenges are open, delete those of the clients and sites with the most."""
+    surplus = SignInChallenge.objects.open(now=now).filter(profile_address=profile_address).count()
+    surplus -= MAX_OPEN_PER_PROFILE
+    if surplus > 0:
+        part = math.ceil(MAX_OPEN_PER_PROFILE * _PART_DELETED)
+        db.all_rows(_DELETE_SURPLUS, {"profile": profile_address, "now": now, "count": max(surplus, part)})
+
+
+# Every client's newest challenge comes before any client's second, and every site's first before any site's second.
+_DELETE_SURPLUS = """
+DELETE FROM users_signinchallenge WHERE id IN (
+    SELECT id FROM (
+        SELECT id, issued_at,
+               row_number() OVER (PARTITION BY site ORDER BY of_client, issued_at DESC, id DESC) AS of_site
+        FROM (
+            SELECT id, site, issued_at,
+                   row_number() OVER (PARTITION BY client ORDER BY issued_at DESC, id DESC) AS of_client
+            FROM users_signinchallenge
+            WHERE profile_address = %(profile)s AND consumed_at IS NULL AND expires_at > %(now)s
+        ) AS ranked
+    ) AS shared
+    ORDER BY of_site DESC, issued_at, id
+    LIMIT %(count)s
+)
+RETURNING id
+"""
 
 
 def consume_challenge(*, nonce: str, profile_address: str | None, now: datetime) -> SignInChallenge:

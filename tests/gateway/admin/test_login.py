@@ -26,10 +26,10 @@ def employ(devices: int) -> tuple[User, str, list[TOTPDevice]]:
     return user, password, made
 
 
-def log_in(user: User, password: str, token: str) -> int:
+def log_in(user: User, password: str, token: str, *, address: str = "127.0.0.1") -> int:
     """Return the status of the login: 302 lets in, 200 shows the form again."""
     form = {"username": user.username, "password": password, "otp_token": token}
-    return Client(REMOTE_ADDR="127.0.0.1").post("/admin/login/?next=/admin/", form).status_code
+    return Client(REMOTE_ADDR=address).post("/admin/login/?next=/admin/", form).status_code
 
 
 def _passwords(device: TOTPDevice) -> pyotp.TOTP:
@@ -82,6 +82,21 @@ def test_after_five_wrong_passwords_the_right_one_opens_nothing_for_a_while() ->
 
         clock.shift(settings.AXES_COOLOFF_TIME + timedelta(seconds=1))
         assert log_in(user, password, _current(device)) == 302
+
+
+def test_another_address_of_the_same_network_has_no_more_tries() -> None:
+    user, password, (device,) = employ(1)
+    network = f"2001:db8:{secrets.randbelow(2**16):x}:{secrets.randbelow(2**16):x}"
+    with time_machine.travel(timezone.now(), tick=False):
+        wrong = [
+            log_in(user, secrets.token_hex(8), _current(device), address=f"{network}::{host:x}")
+            for host in range(1, 6)
+        ]
+        right = log_in(user, password, _current(device), address=f"{network}::6")
+
+        assert (wrong, right) == ([200, 200, 200, 200, 429], 429)
+        # Whoever has locked out their own network has not locked out the owner's.
+        assert log_in(user, password, _current(device), address="2001:db8:ffff::1") == 302
 
 
 def test_wrong_one_time_passwords_are_slowed_down() -> None:

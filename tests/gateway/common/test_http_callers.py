@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from devstack.services.stack import Services
-from gateway.common.http import client_ip, client_ip_or_none, client_network
+from gateway.common.http import client_ip, client_network, client_site, lockout_address
 from gateway.web.throttling import RateLimit
 
 
@@ -42,7 +42,7 @@ def test_only_what_our_own_proxies_wrote_counts_as_the_callers_address(
 
     request = RequestFactory().get("/", headers={"X-Forwarded-For": forwarded})
 
-    assert (client_ip(request), client_ip_or_none(request)) == (expected, expected)
+    assert client_ip(request) == expected
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_what_is_no_address_is_the_same_unknown_caller(settings: Settings, forwa
 
     request = RequestFactory().get("/", HTTP_X_FORWARDED_FOR=forwarded)
 
-    assert (client_ip(request), client_ip_or_none(request)) == ("unknown", None)
-    assert client_network(request) == "unknown"
+    assert (client_ip(request), lockout_address(request)) == ("unknown", None)
+    assert client_network(request) == client_site(request) == "unknown"
 
 
 def test_a_server_without_an_address_of_the_caller_counts_all_as_one() -> None:
@@ -83,3 +83,23 @@ def test_one_subscriber_is_one_caller_whichever_address_they_pick(
         False,
         True,
     ]
+
+
+@pytest.mark.parametrize(
+    ("address", "network", "lockout", "site"),
+    [
+        ("203.0.113.9", "203.0.113.9", "203.0.113.9", "203.0.113.0/24"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64", "2001:db8:1:2::", "2001:db8:1::/48"),
+        ("::ffff:203.0.113.9", "203.0.113.9", "203.0.113.9", "203.0.113.0/24"),
+    ],
+)
+def test_a_caller_is_counted_by_networks_that_it_cannot_leave_at_will(
+    address: str, network: str, lockout: str, site: str
+) -> None:
+    request = RequestFactory().get("/", REMOTE_ADDR=address)
+
+    assert (client_network(request), lockout_address(request), client_site(request)) == (
+        network,
+        lockout,
+        site,
+    )

@@ -2,15 +2,17 @@
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from payments.models import BillingOperation, Customer
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.api.conftest import NothingHappens, signed_in
 from tests.payments.api.spec import CUSTOMER, SETUP_INTENT, as_specified
+from tests.payments.api.test_self_service import BACK, CARD_PAGE
 from tests.payments.rows import all_rows
 from tests.payments.stripe_accounts import DoubleAccount
-from tests.relay.api.conftest import Wallet
+from tests.relay.api.conftest import Wallet, network_address
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
 
@@ -107,3 +109,33 @@ def test_a_head_request_creates_no_setup_intent(
     with nothing_happens():
         answer = Client(REMOTE_ADDR=wallet.address).head(SETUP_INTENT, headers=headers)
     assert answer.status_code == 405
+
+
+def test_a_user_gets_few_setup_intents_and_card_pages_a_day_and_nobody_elses(
+    double: DoubleAccount, wallet: Wallet, settings: Settings, nothing_happens: NothingHappens
+) -> None:
+    settings.CARD_CAPTURE_RATE = "2/day"
+    as_specified(wallet.send("get", SETUP_INTENT), SETUP_INTENT)
+    assert wallet.post(CARD_PAGE, BACK).status == 200
+    with nothing_happens():
+        # From another network, too.
+        for caller in (wallet, Wallet(wallet.token, network_address())):
+            answer = caller.send("get", SETUP_INTENT)
+            assert_problem(answer, 429, "too-many-requests")
+            assert 3600 < int(answer.headers["Retry-After"]) <= 86_401
+            assert_problem(caller.post(CARD_PAGE, BACK), 429, "too-many-requests")
+    # What tests no card is not limited so, and other users have their own.
+    as_specified(wallet.send("post", CUSTOMER), CUSTOMER)
+    as_specified(signed_in(UserFactory.create()).send("get", SETUP_INTENT), SETUP_INTENT)
+
+
+def test_all_users_of_one_network_get_no_more_setup_intents_than_its_share(
+    double: DoubleAccount, settings: Settings, nothing_happens: NothingHappens
+) -> None:
+    settings.CARD_CAPTURE_NETWORK_RATE = "3/day"
+    machine = network_address().removesuffix("::1")
+    callers = [Wallet(signed_in(UserFactory.create()).token, f"{machine}::{host:x}") for host in range(1, 5)]
+    for caller in callers[:3]:
+        as_specified(caller.send("get", SETUP_INTENT), SETUP_INTENT)
+    with nothing_happens():
+        assert_problem(callers[3].send("get", SETUP_INTENT), 429, "too-many-requests")

@@ -98,7 +98,7 @@ def test_callers_are_counted_by_their_network(
     assert statuses == [200, 429, 429, 200]
 
 
-def test_unknown_signers_are_counted_by_the_profile_they_claim(
+def test_unknown_signers_are_counted_by_the_profile_they_claim_and_their_network(
     profile: Profile,
     user: User,
     new_call: NewCall,
@@ -107,14 +107,18 @@ def test_unknown_signers_are_counted_by_the_profile_they_claim(
     node: FaultyClient,
 ) -> None:
     settings.LSP15_NEW_SIGNER_RATE = "2/hour"
-    codes = [post_without_token(LSP15_EXECUTE, forged()).body["code"] for _ in range(3)]
+    attacker = Wallet(None, network_address())
+    codes = [attacker.post(LSP15_EXECUTE, forged()).body["code"] for _ in range(3)]
     assert codes == ["signer-not-a-controller"] * 2 + ["too-many-requests"]
     requests_before = node.requests
-    answer = post_without_token(LSP15_QUOTA, quota_body(profile))
+    answer = attacker.post(LSP15_QUOTA, quota_body(profile))
     assert_problem(answer, 429, "too-many-requests")
     assert 1 < int(answer.headers["Retry-After"]) <= 3601
     assert node.requests == requests_before
     assert not RelayTransaction.objects.exists()
+    # The profile is new, so its own controller is no better known; but it calls from elsewhere.
+    assert post_without_token(LSP15_QUOTA, quota_body(profile)).status == 200
+    assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
 
 
 def test_unknown_signers_use_up_no_known_signers_rate(
@@ -125,10 +129,11 @@ def test_unknown_signers_use_up_no_known_signers_rate(
     settings: Settings,
 ) -> None:
     settings.LSP15_NEW_SIGNER_RATE = "3/hour"
-    assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
-    assert {post_without_token(LSP15_EXECUTE, forged()).status for _ in range(3)} == {403, 429}
-    assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=7))).status == 200
-    assert post_without_token(LSP15_QUOTA, quota_body(profile)).status == 200
+    wallet = Wallet(None, network_address())
+    assert wallet.post(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
+    assert {wallet.post(LSP15_EXECUTE, forged()).status for _ in range(3)} == {403, 429}
+    assert wallet.post(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=7))).status == 200
+    assert wallet.post(LSP15_QUOTA, quota_body(profile)).status == 200
 
 
 def test_a_known_signer_has_a_rate_that_repeats_of_a_known_call_do_not_touch(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from django.utils.timezone import now
 
-from gateway.common.errors import TooManyRequests
 from tests.factories import random_address
 from users.models import SignInChallenge
 from users.services import sign_in
@@ -76,21 +75,50 @@ def test_a_stranger_pushes_out_nobody_elses_challenges() -> None:
     assert taken.pk == own.pk
 
 
-def test_far_above_what_one_caller_may_have_open_a_profile_gets_no_more_for_a_while(
+def test_a_profile_that_is_flooded_from_many_networks_can_still_sign_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sign_in, "MAX_OPEN_PER_PROFILE", 3)
+    monkeypatch.setattr(sign_in, "MAX_OPEN_PER_PROFILE", 30)
     address, start = random_address(), now()
-    for client in "abc":
-        sign_in.issue_challenge(profile_address=address, client=client, now=start)
+    owners = sign_in.issue_challenge(profile_address=address, client="own", site="home", now=start)
+    for second in range(1, 200):
+        # From one organisation's networks, each of which stays below the limit of a client.
+        sign_in.issue_challenge(
+            profile_address=address,
+            client=f"network {second % 67}",
+            site=f"site {second % 3}",
+            now=start + timedelta(seconds=second),
+        )
 
-    with pytest.raises(TooManyRequests) as refused:
-        sign_in.issue_challenge(profile_address=address, client="d", now=start)
+    late = sign_in.issue_challenge(
+        profile_address=address, client="own", site="home", now=start + timedelta(seconds=200)
+    )
 
-    assert refused.value.retry_after == 60
-    assert SignInChallenge.objects.count() == 3
-    sign_in.issue_challenge(profile_address=random_address(), client="d", now=start)
-    sign_in.issue_challenge(profile_address=address, client="d", now=start + timedelta(minutes=5))
+    assert SignInChallenge.objects.filter(profile_address=address).count() <= 30
+    for challenge in (owners, late):
+        taken = sign_in.consume_challenge(
+            nonce=challenge.nonce, profile_address=address, now=start + timedelta(seconds=201)
+        )
+        assert taken.pk == challenge.pk
+
+
+def test_of_a_flooded_profile_those_go_first_of_which_client_and_site_have_newer_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sign_in, "MAX_OPEN_PER_PROFILE", 6)
+    address, start, other = random_address(), now(), random_address()
+    elsewhere = sign_in.issue_challenge(profile_address=other, client="busy", site="large", now=start)
+    places = [("calm", "large"), ("busy", "large"), ("busy", "large"), ("busy", "large"), ("own", "home")]
+    issued = [
+        sign_in.issue_challenge(
+            profile_address=address, client=client, site=site, now=start + timedelta(seconds=second)
+        )
+        for second, (client, site) in enumerate([*places, ("own", "home"), ("new", "new")])
+    ]
+
+    kept = set(SignInChallenge.objects.values_list("pk", flat=True))
+    # The oldest of the busiest client at the busiest site.
+    assert {challenge.pk for challenge in [elsewhere, *issued]} - kept == {issued[1].pk}
 
 
 def test_consumed_challenges_are_kept_so_that_a_repeat_is_refused_as_such() -> None:

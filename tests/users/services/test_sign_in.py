@@ -353,7 +353,7 @@ def test_unvetted_profiles_do_not_sign_in_otherwise(chain: FakeChain, db: None) 
 
 
 def _request(profile_address: str) -> SignInChallenge:
-    return sign_in.request_challenge(profile_address=profile_address, client=CALLER, now=now())
+    return sign_in.request_challenge(profile_address=profile_address, site="s", client=CALLER, now=now())
 
 
 def test_an_address_without_code_gets_no_challenge(chain: FakeChain, trusted: None) -> None:

@@ -58,7 +58,7 @@ def append_only_tables() -> list[str]:
 
 
 def owner_columns() -> dict[str, list[str]]:
-    """Return the columns that name the user or account to whom a row belongs, by table: required protected keys."""
+    """Return, by table, the columns that name the owner of a row: its required, protected foreign keys."""
     columns = ((model._meta.db_table, list(_owner_columns_of(model))) for model in apps.get_models())
     return {table: names for table, names in columns if names and table not in append_only_tables()}
 
@@ -110,7 +110,7 @@ def grant_to_application(*, using: str, **_: Any) -> None:
 
 
 def _execute(cursor: Any, statement: str, **names: str | list[str]) -> None:
-    """Execute the statement with these identifiers, or lists of identifiers, in its places."""
+    """Execute the statement with its placeholders replaced by these identifiers or lists of identifiers."""
     identifiers = {
         place: sql.Identifier(name)
         if isinstance(name, str)

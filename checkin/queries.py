@@ -88,7 +88,7 @@ def attempts_of(rewards: CurrentRewards) -> int:
 
 
 def spent_attempts_of_today(user: User, now: datetime) -> str:
-    """Return that the user has checked in today, else an empty text: erased today, the profile could check in again."""
+    """Return why a user who has checked in today cannot be erased yet (a new account could check in again), or ''."""
     return "the day of a check-in is not over" if attempts_used(user=user, day=day_of(now)) else ""
 
 

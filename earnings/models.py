@@ -14,7 +14,7 @@ from django.db.models import Q
 from credits.models import CreditEntry
 from gateway.common.http import is_bounded, normal_network
 
-# Of an amount in a network's unit, before and after the point.
+# Digits of an amount in a network's unit: in total, and after the point.
 AMOUNT_DIGITS, AMOUNT_PLACES = 36, 12
 _WEAK_NEEDS = (
     "The network's signature does not cover user, amount and id. Enabling it needs a path token, "

@@ -90,14 +90,14 @@ redis_transport.Transport.connection_errors += (RedisError,)
 
 
 class Consumer(consumer.Consumer):
-    """Takes messages, and connects again after any error, so that none ends the worker and what else it runs."""
+    """Takes messages, and reconnects after any error, so that no error ends the worker and its other threads."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.connection_errors = (Exception,)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
-        """Wait a moment, because Redis may accept each connection and refuse each command."""
+        """Pause before reconnecting, because Redis may accept every connection and refuse every command."""
         if not isinstance(exc, redis_transport.Transport.connection_errors):
             logger.error("messages could not be taken; the worker connects again", exc_info=exc)
         super().on_connection_error_after_connected(exc)

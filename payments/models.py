@@ -79,7 +79,7 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
 
 class Subscription(models.Model):
     """
-    A subscription to our product. We make one live one per user; staff can make others at Stripe's dashboard.
+    A subscription to our product. The service creates at most one live one per user; staff can add others.
 
     Ended ones stay as history; one that lost our product at Stripe has ended for us.
     """

@@ -44,9 +44,9 @@ class Certificates:
 
 class CurrentTLS:
     """
-    The TLS settings of one side for a new connection, read again where a file has changed: certificates are renewed.
+    The TLS settings of one side for a new connection, read again after a file has changed, as for renewed certificates.
 
-    Files that cannot be read are logged once, and the settings before stay.
+    Files that cannot be read are logged once, and the previous settings stay in use.
     """
 
     def __init__(self, certificates: Certificates, *, is_server: bool) -> None:

@@ -1,7 +1,7 @@
 """
 `python -m signer.probe`: exit 0 if the signer at the socket of SIGNER_LISTEN answers that its journal is readable.
 
-For a container's health check, which runs every some seconds: it imports nothing but sockets, while `python -m signer`
+For a container's health check, which runs every few seconds: it imports nothing but sockets, while `python -m signer`
 takes a second of processor time to load.
 """
 

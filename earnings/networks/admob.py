@@ -94,7 +94,7 @@ class AdMob(Adapter):
 
 
 def _with_signature_last(query: bytes) -> bytes:
-    """Return the query with signature and key id at the end, from where a CDN that sorts parameters moves them."""
+    """Return the query with signature and key id moved back to the end; a CDN may have sorted the parameters."""
     parts = query.split(b"&")
     last = [part for name in (b"signature=", b"key_id=") for part in parts if part.startswith(name)]
     return b"&".join([part for part in parts if part not in last] + last)

@@ -27,9 +27,9 @@ _Value = TypeVar("_Value")
 
 def parameters(query: bytes) -> dict[str, str]:
     """
-    Return the decoded parameters of a raw query; a bare name has an empty value.
+    Return the decoded parameters of a raw query; a name without `=` has an empty value.
 
-    Bytes that are no UTF-8 are kept as surrogates, because a value that nothing reads must not refuse the others.
+    Invalid UTF-8 is kept as surrogates, so that an unused value does not make the request invalid.
 
     Raises:
         PostbackRefused: a name is duplicate, or there are too many.
@@ -77,11 +77,11 @@ def identifier(fields: SignedFields, name: str) -> str:
 
 def number(fields: SignedFields, name: str) -> Decimal:
     """
-    Return a deciding number, rounded to the places of a stored amount; any JSON or decimal number is accepted.
+    Return a number that decides about credits, rounded to a stored amount's places; accepts JSON and decimal numbers.
 
     Raises:
         MacroNotReplaced: it is a macro.
-        PostbackRefused: it is no number, or too large to be stored.
+        PostbackRefused: it is not a number, or too large to be stored.
     """
     value = _decimal(_without_macro(fields, name))
     if value is None:
@@ -92,7 +92,7 @@ def number(fields: SignedFields, name: str) -> Decimal:
 
 
 def information(fields: SignedFields, name: str) -> Decimal | None:
-    """Return a number that decides nothing, or None where it is missing or unusable: it refuses nothing."""
+    """Return a number that is only stored, or None if it is missing or invalid; it never makes a request invalid."""
     value = _decimal(fields.get(name, ""))
     return _rounded(value) if value is not None and _can_be_stored(value) else None
 

@@ -1,7 +1,7 @@
 """
 Verify networks' signatures in constant time.
 
-What lies between a network and us may have changed the address: percent-encoding written another way, sorted
+Proxies between a network and us may have changed the URL: percent-encoding written another way, sorted
 parameters, a slash at the path's end. Such forms are tried too. None of them changes a value, and values are read
 only from text that the signature covers.
 """
@@ -68,12 +68,12 @@ def signed_url(
     template: str = "",
 ) -> dict[str, str]:
     """
-    Return the other parameters of an address whose parameter `name` signs all of it before itself.
+    Return the other parameters of a URL whose parameter `name` signs everything before it.
 
-    The address as it came is tried first, then its other forms. `template` has the network's order of parameters.
+    The URL is tried as received, then in its other forms. `template` has the network's order of parameters.
 
     Raises:
-        PostbackRefused: `name` does not sign the rest; the reason names what changed on the way, where it shows.
+        PostbackRefused: `name` does not sign the rest; the reason names the change on the way, if it is recognised.
         PostbackPostponed: there is no secret.
     """
     parts = request.query.split(b"&")
@@ -95,7 +95,7 @@ _NOT_LAST = ", and it is not the last parameter: something on the way, like a CD
 
 
 def _forms(url: str, query: bytes, order: Sequence[str]) -> Iterator[bytes]:
-    """Yield the address as it came, then in the other forms that the network may have signed."""
+    """Yield the URL as received, then in the other forms that the network may have signed."""
     queries = [query, *_in_other_encodings(query)]
     parts = [part for part in query.split(b"&") if part]
     parts.sort(key=lambda part: _place(part, order))

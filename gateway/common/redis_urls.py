@@ -54,7 +54,7 @@ def sentinels(url: str) -> Sentinels | None:
 
 
 def patience() -> dict[str, Any]:
-    """Return the options of a client with a short timeout, which leaves a demoted Redis by a new connection."""
+    """Return the options of a client with a short timeout that reconnects after its Redis was demoted."""
     return {
         "socket_timeout": PATIENCE_SECONDS,
         "socket_connect_timeout": PATIENCE_SECONDS,

@@ -72,7 +72,7 @@ def is_payable(*, invoice: InvoiceState) -> bool:
     """
     Return whether the invoice is for our product in a subscription and was paid with money, in the key's mode.
 
-    Whatever was its reason: a month, a proration, or an invoice that staff made at Stripe's dashboard.
+    The reason does not matter: a month, a proration, or an invoice that staff created in Stripe's dashboard.
     """
     return (
         invoice.status == "paid"

@@ -95,7 +95,7 @@ def _step(
     for other in others:
         _cancel_now(user=user, customer=customer, subscription_id=other.subscription_id, now=now)
     if state.status in Subscription.COLLECTABLE:
-        # A list does not tell what the open payment waits for.
+        # The list does not contain what the open payment waits for.
         state = _refresh(customer=customer, subscription_id=state.subscription_id, now=now)
     if not _is_live(state):
         return None
@@ -285,7 +285,7 @@ def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
 
     Raises:
         NoSubscription: the user has no live subscription.
-        BillingRefused: it bills other products, too, and can only be cancelled at once.
+        BillingRefused: it also bills other products, so it can only be cancelled at once.
     """
     before = Subscription.objects.live().filter(user_id=user.pk).kept_first().first()
     customer = Customer.objects.current().filter(user_id=user.pk).first()
@@ -303,7 +303,7 @@ def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:
 
 
 def _cancel_at_period_end(*, user: User, customer: Customer, state: SubscriptionState, now: datetime) -> None:
-    kept = replace(state, is_plain=True)  # Whatever it bills is left as it is.
+    kept = replace(state, is_plain=True)  # Its items stay unchanged.
     request = SubscriptionRequest(state.amount_minor, state.currency, cancels_at_period_end=True)
     _change(user=user, customer=customer, state=kept, request=request, now=now)
 

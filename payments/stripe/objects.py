@@ -34,7 +34,7 @@ def subscription_state(
     decline_code: str = "",
     open_minor: int = 0,
 ) -> SubscriptionState:
-    """Read a subscription with all of its `items`; those of other products only tell its period, where none is ours."""
+    """Read a subscription with all of its `items`; other products' items give the period if it has none of ours."""
     ours = [item for item in items if id_of(item.price.product) == product_id]
     item = (ours or items)[0]
     return SubscriptionState(
@@ -46,7 +46,7 @@ def subscription_state(
         is_shared=len(ours) < len(items),
         is_plain=len(ours) == 1 and _quantity(ours[0]) == 1,
         status=subscription.status,
-        # Tiered and metered prices, which nobody but staff at the dashboard makes, have no amount.
+        # Tiered and metered prices have no amount; only staff can create them, in Stripe's dashboard.
         amount_minor=sum(int(item.price.unit_amount or 0) * _quantity(item) for item in ours),
         currency=subscription.currency,
         current_period_start=_time(item.current_period_start),

@@ -207,7 +207,7 @@ class StripeBillingClient(Cards):
             return self._subscription(subscription_id)
 
     def _leave(self, state: SubscriptionState) -> SubscriptionState:
-        """Take our items out of a subscription that bills other products, too."""
+        """Remove our items from a subscription that also bills other products."""
         removed = [{"id": item_id, "deleted": True} for item_id in (state.item_id, *state.other_item_ids)]
         parameters = {"items": removed, "proration_behavior": "none"}
         self._v1.subscriptions.update(state.subscription_id, parameters)

@@ -104,7 +104,7 @@ class Lsp15ViewSet(ViewSet):
             admit=_admitting(body["address"], request),
         )
         answer = {"quota": _as_gas(reading.available), "unit": "gas"}
-        # LSP-15 lets both be omitted; a wallet would render 0 as used up and -1 as a day of 1969.
+        # LSP-15 allows omitting both; a wallet would show 0 as used up, and -1 as a day in 1969.
         if reading.has_period:
             answer |= {"totalQuota": _as_gas(reading.total), "resetDate": reading.reset_date}
         return Response(answer)

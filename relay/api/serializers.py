@@ -235,7 +235,7 @@ class QuotaSerializer(serializers.Serializer[Any]):
 
 
 class Lsp15QuotaSerializer(serializers.Serializer[Any]):
-    """What is left in gas; the last two members only while a paid period is running."""
+    """The available credits as gas; the last two members only during a paid period."""
 
     quota = serializers.IntegerField(help_text="Gas that available credits buy at 1 gwei; negative in debt.")
     unit = serializers.CharField(help_text="`gas`.")

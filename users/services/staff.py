@@ -22,7 +22,7 @@ from users.errors import StaffStarted
 from users.models import User
 from users.services import second_factors
 
-# Each of the first two requests what the other decides, including staff accounts. Support gives the first credits.
+# Each of the first two decides the requests of the other, including staff accounts. Support requests credits.
 DECIDING_ROLES = ("operations", "finance")
 FIRST_ROLES = (*DECIDING_ROLES, "support")
 _PASSWORD_BYTES = 18

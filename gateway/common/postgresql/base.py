@@ -25,7 +25,7 @@ _ENDS_SESSION = (
 
 
 class _Errors(DatabaseErrorWrapper):
-    """Translates the driver's errors to Django's, and ends the session after those that would be repeated."""
+    """Translates the driver's errors to Django's, and ends the session after errors that every query would repeat."""
 
     wrapper: "DatabaseWrapper"
 
@@ -50,7 +50,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.close()
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
-        """Return a session; of those that the pool kept, none that the server has ended meanwhile."""
+        """Return a session from the pool that the server has not ended meanwhile, or a new one."""
         session = super().get_new_connection(conn_params)
         for _ in range(self.pool.max_size if self.pool else 0):
             if not _has_news(session):

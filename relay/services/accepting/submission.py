@@ -127,7 +127,7 @@ class UnknownPair:
     query: RelayQuery
 
 
-# What is left to do of a call: its hash, something for its own thread and the next batch, or its error.
+# The progress of a call: its hash, an item for its own thread and the next batch, or its error.
 _Unfinished = UnknownPair | ReadCall | ApprovedCall
 _Stage = str | _Unfinished | LinedUpCall | Exception
 
@@ -245,7 +245,7 @@ def _query_of(request: CallRequest, rows: CallRows, signer: Signer) -> RelayQuer
 
 
 def _read_alone(unfinished: _Unfinished) -> CallRequest | ApprovedCall:
-    """Return the item for the next batch; what the node must be asked for it is asked by this thread alone."""
+    """Return the item for the next batch, after this thread alone has made the node reads that it needs."""
     if isinstance(unfinished, UnknownPair):
         return _verify_pair(unfinished)
     return _ask_again(unfinished) if isinstance(unfinished, ReadCall) else unfinished

@@ -44,7 +44,7 @@ class _Signed(NamedTuple):
 
 class _Backoff:
     """
-    Attempts that a node has refused, and when each may be sent again. A relayer's later ones wait as well.
+    Attempts that a node has refused, and when each may be sent again. Later attempts of the same relayer wait too.
 
     Kept in memory: after a restart, or in another worker, they are sent at once.
     """

@@ -25,7 +25,7 @@ from relay.models import Relayer, TopUp, Treasury
 from relay.services.sending.replacement import bump_fees, current_fees
 
 logger = logging.getLogger(__name__)
-# What was last logged of each treasury that cannot pay, so that a lack is logged once and not in each block.
+# The last log message about each treasury that cannot pay, so that it is logged once and not in each block.
 _logged: dict[str, str] = {}
 
 _Status = TopUp.Status

@@ -18,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--reset",
             action="store_true",
-            help="reset password and phone of the only account of operations or finance, which nobody else can",
+            help="reset password and phone of the only account of operations or finance; no one else can reset it",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -49,7 +49,7 @@ class Command(BaseCommand):
             raise CommandError("Only the owner of the tables may erase. Use the DATABASE_URL of migrate.")
 
     def _pause(self, seconds: float, ending: threading.Event) -> None:
-        """Sleep until it is time or the process is to end, and keep the health check's file fresh."""
+        """Sleep until the next run or the signal to stop, and keep the health check's file fresh."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and not ending.is_set():
             touch_alive_file()

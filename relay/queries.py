@@ -360,7 +360,7 @@ def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]
     """
     Return the user's relay transactions, each with the columns of its ledger entry that `credits_of` reads.
 
-    Rows instead of model instances, of which each line would need three, and without long columns.
+    Rows without the long columns: model instances would be three objects for each transaction.
     """
     shown = (
         "id",

@@ -422,7 +422,7 @@ class Lsp15ExecuteRequest(TypedDict):
 
 
 class Lsp15Quota(TypedDict):
-    """What is left in gas; the last two members only while a paid period is running."""
+    """The available credits as gas; the last two members only during a paid period."""
 
     quota: int
     unit: str

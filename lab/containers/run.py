@@ -1,18 +1,22 @@
 """`python -m lab containers`: build the image, start compose.yaml, and do to it what happens to operators."""
 
 import re
+import secrets
 import shutil
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
 
+import psycopg
+
 from devstack.console import echo, markdown, step
-from devstack.journey.relay_calls import write_data
 from devstack.rpc import Rpc
 from devstack.stack_file import described
+from devstack.world.abi import calldata
 from devstack.world.deployer import ETHER
 from devstack.world.world import World
 from lab.chaos.proxies import Loop
@@ -21,11 +25,12 @@ from lab.containers.bases import provide_bases
 from lab.containers.engine import Engine, NoEngine, engine_at_hand
 from lab.containers.outside import BLOCK_SECONDS, chain_at, proxy_of
 from lab.containers.site import DEPLOYMENT, Site
-from lab.containers.trials import CREDIT_WEI, KILLED, Trials, timed
+from lab.containers.trials import CREDIT_WEI, KILLED, Row, Trials, timed
 from lab.rehearsals.balancer import Balancer
 
 _CLIENTS = 2
 _NOT_RUN = 2
+_SETTLED_SECONDS = 300
 
 
 @dataclass(frozen=True)
@@ -118,29 +123,46 @@ def _first_call(site: Site, traffic: Traffic) -> None:
     for number, wallet in enumerate(traffic.wallets):
         names = {"0xPROFILE": wallet.profile_address, "first-call": f"first-call-{number}"}
         site.documented(DEPLOYMENT, "## 8. Try it as a wallet does", 1, names=names)
-    write_data(traffic.wallets[0])
+    wallet = traffic.wallets[0]
+    payload = calldata("setData(bytes32,bytes)", secrets.token_bytes(32), b"from nothing")
+    status = wallet.relay.prepare(wallet.profile_address, payload).send().wait(_SETTLED_SECONDS)
+    if status["status"] != "Success":
+        raise RuntimeError(f"the first call is {status}")
 
 
 def _report(trials: Trials, parts: list[str]) -> int:
-    idle = trials.idle() if "idle" in parts else {}
-    if "commands" in parts:
-        trials.commands()
-    if "kills" in parts:
-        for service in KILLED:
-            trials.kill(service)
-    if "upgrade" in parts:
-        site = trials.site
-        site.shell("echo '# the next version' >> manage.py && GATEWAY_VERSION=next docker compose build")
-        trials.replace("upgrade", "next", migrates=True)
-        trials.replace("roll back", "current", migrates=False)
-    if "restore" in parts:
-        trials.restore()
-    if idle:
-        rows = [
-            (name, f"{share:.1%}", f"{used.memory_bytes / 2**20:.0f}")
-            for name, (share, used) in sorted(idle.items())
+    for part in parts:
+        try:
+            _PARTS[part](trials)
+        except (RuntimeError, OSError, psycopg.Error) as error:
+            trials.rows.append(Row(part, 0, wrong=[f"{type(error).__name__}: {error}"]))
+            echo(f"  ✗ {part}: {error}")
+    if trials.idle_usage:
+        usage = [
+            (name, f"{share:.1%}", f"{size / 2**20:.0f}")
+            for name, (share, size) in sorted(trials.idle_usage.items())
         ]
-        echo(f"\n{markdown(('container', 'processor when idle', 'memory, MiB'), rows)}")
+        echo(f"\n{markdown(('container', 'processor when idle', 'memory, MiB'), usage)}")
     head = ("step", "seconds", "calls", "longest wait for an answer, s", "lost, doubled or wrong")
     echo(f"\n{markdown(head, [row.cells for row in trials.rows])}")
     return int(any(row.wrong for row in trials.rows))
+
+
+def _kill_each(trials: Trials) -> None:
+    for service in KILLED:
+        trials.kill(service)
+
+
+def _upgrade(trials: Trials) -> None:
+    trials.site.shell("echo '# the next version' >> manage.py && GATEWAY_VERSION=next docker compose build")
+    trials.replace("upgrade", "next", migrates=True)
+    trials.replace("roll back", "current", migrates=False)
+
+
+_PARTS: dict[str, Callable[[Trials], None]] = {
+    "idle": Trials.idle,
+    "commands": Trials.commands,
+    "kills": _kill_each,
+    "upgrade": _upgrade,
+    "restore": Trials.restore,
+}

@@ -12,7 +12,6 @@ from devstack.console import echo
 from devstack.rpc import Rpc
 from lab.chaos.traffic import Traffic
 from lab.chaos.verifier import Verifier, drained
-from lab.containers.engine import Usage
 from lab.containers.site import RUNBOOK, Site
 
 # Of `.env`, so that a clerk's limit of one day pays for every call of a run.
@@ -46,17 +45,18 @@ class Trials:
         self.site, self.traffic = site, traffic
         self._verifier = Verifier(rpc, credit_wei=CREDIT_WEI)
         self.rows: list[Row] = []
+        # By container: the share of a processor, and bytes of memory.
+        self.idle_usage: dict[str, tuple[float, int]] = {}
 
-    def idle(self) -> dict[str, tuple[float, Usage]]:
-        """Return each container's share of a processor and its memory while nothing is asked of it."""
+    def idle(self) -> None:
+        """Measure each container while nothing is asked of it, with its health checks."""
         running, engine = self.site.running(), self.site.engine
         before = {name: engine.usage(found) for name, found in running.items()}
         time.sleep(_IDLE_SECONDS)
-        after = {name: engine.usage(found) for name, found in running.items()}
-        return {
-            name: ((after[name].cpu_seconds - before[name].cpu_seconds) / _IDLE_SECONDS, after[name])
-            for name in running
-        }
+        for name, found in running.items():
+            after = engine.usage(found)
+            share = (after.cpu_seconds - before[name].cpu_seconds) / _IDLE_SECONDS
+            self.idle_usage[name] = share, after.memory_bytes
 
     @contextmanager
     def measured(self, name: str) -> Iterator[None]:

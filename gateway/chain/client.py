@@ -4,21 +4,30 @@ The client of the chain, over JSON-RPC: `get_chain_client()` is the one seam to 
 Reads that requests and relay calls wait for are one batch per method, built here, by `views` or by `relay_states`.
 Everything else goes through web3.py (`web3_reads`). "latest" is given explicitly, as the nodes' defaults differ.
 
-A contract may answer nonsense, which reads as None, empty or 0. The node itself must
-answer correctly; anything else raises `NodeUnavailable`.
+A contract may answer nonsense, which reads as None, empty or 0. The node itself must answer correctly: each `Call`
+reads its answer, anything else is that node's fault, and the next node is asked.
 """
 
 import os
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
-from gateway.chain import contracts, lsp6, node_errors, rpc
+from gateway.chain import answers, contracts, lsp6, node_errors
 from gateway.chain.config import get_chain
-from gateway.chain.errors import CallReverted, NodeUnavailable, no_answer
+from gateway.chain.errors import RETRY_AFTER_SECONDS, CallReverted, NodeUnavailable, no_answer
 from gateway.chain.fees import follower_gas
 from gateway.chain.node_checks import NodeChecks
-from gateway.chain.nodes import ANY_CHAIN, CHECK_SECONDS, Answer, Node, NodeLimits, Nodes
+from gateway.chain.nodes import (
+    ANY_CHAIN,
+    CHAIN_ID,
+    CHECK_SECONDS,
+    NEWEST_BLOCK,
+    Answer,
+    Node,
+    NodeLimits,
+    Nodes,
+)
 from gateway.chain.quorum import agreed_outcome, agreed_view
 from gateway.chain.relay_states import READ_GAS, RelayStateReader
 from gateway.chain.rpc import Call, RpcError
@@ -26,6 +35,7 @@ from gateway.chain.types import (
     ChainClient,
     ChainView,
     Finality,
+    Head,
     KeyManagerState,
     NodeHealth,
     ProfileState,
@@ -34,7 +44,7 @@ from gateway.chain.types import (
     SendKind,
     SendOutcome,
 )
-from gateway.chain.views import is_answer, view_of
+from gateway.chain.views import view_of
 from gateway.chain.web3_reads import Web3Reads
 
 _LATEST, _PENDING = "latest", "pending"
@@ -43,6 +53,7 @@ _PRICE_SECONDS = 3
 # lsp20VerifyCall answers this and one byte of flags (LSP-20).
 _VERIFIED = contracts.LSP20_VERIFY_CALL[:3]
 _SENDS_PER_BATCH = 100
+_PROBE_SECONDS = 0.5
 _ZERO_ADDRESS = "0x0000000000000000000000000000000000000000"
 
 
@@ -69,7 +80,17 @@ class JsonRpcChainClient(Web3Reads):
         self._relay_states = RelayStateReader(self.pool, price_seconds=price_seconds)
 
     def chain_id(self) -> int:
-        return rpc.quantity(self._read(("eth_chainId", []))[0])
+        (chain_id,) = self._read(CHAIN_ID)
+        return int(chain_id)
+
+    def head(self) -> Head:
+        newest: Head
+        (newest,) = self.pool.batch([NEWEST_BLOCK], checked=True)
+        return newest
+
+    def probe_code(self, *, address: str) -> bytes:
+        (code,) = self.pool.probe([_code(address)], timeout_seconds=_PROBE_SECONDS)
+        return bytes(code)
 
     def read_profile(self, *, profile: str, controller: str, digest: bytes, signature: bytes) -> ProfileState:
         code, owner, permissions, accepted = self._read(
@@ -79,26 +100,26 @@ class JsonRpcChainClient(Web3Reads):
             _call(profile, contracts.encode_is_valid_signature(digest=digest, signature=signature)),
         )
         return ProfileState(
-            profile_code=rpc.octets(code),
-            owner=contracts.decode_address(_returned(owner)),
-            permissions=contracts.decode_permissions(_returned(permissions)),
-            signature_valid=contracts.is_accepted_signature(_returned(accepted)),
+            profile_code=code,
+            owner=contracts.decode_address(owner),
+            permissions=contracts.decode_permissions(permissions),
+            signature_valid=contracts.is_accepted_signature(accepted),
         )
 
     def read_key_manager(self, *, key_manager: str) -> KeyManagerState:
         code, target = self._read(_code(key_manager), _call(key_manager, contracts.TARGET))
-        return KeyManagerState(code=rpc.octets(code), target=contracts.decode_address(_returned(target)))
+        return KeyManagerState(code=code, target=contracts.decode_address(target))
 
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
-        replies = self._read(*(_permissions(profile, controller) for controller in controllers))
-        return [contracts.decode_permissions(_returned(reply)) for reply in replies]
+        values = self._read(*(_permissions(profile, controller) for controller in controllers))
+        return [contracts.decode_permissions(value) for value in values]
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         return self._relay_states.read(queries)
 
     def simulate_relay_call(self, *, sender: str, key_manager: str, calldata: bytes, gas_cap: int) -> int:
-        reply = self._read(_estimate(sender, key_manager, calldata, gas_cap))[0]
-        return rpc.quantity(_unreverted(reply))
+        (gas,) = self._read(_estimate(sender, key_manager, calldata, gas_cap))
+        return int(_unreverted(gas))
 
     def simulate_follower(
         self, *, key_manager: str, profile: str, controller: str, payload: bytes, gas_cap: int
@@ -107,15 +128,15 @@ class JsonRpcChainClient(Web3Reads):
             profile=profile, controller=controller, payload=payload
         )
         verified, verifying, executing = self._read(
-            _call(key_manager, verification, gas=gas_cap),
+            _call(key_manager, verification, answers.returned_or_error, gas=gas_cap),
             _estimate(_ZERO_ADDRESS, key_manager, verification, gas_cap),
             _estimate(key_manager, profile, payload, gas_cap),
         )
-        if _returned(_unreverted(verified))[:3] != _VERIFIED:
+        if _unreverted(verified)[:3] != _VERIFIED:
             raise CallReverted(b"")
         return follower_gas(
-            verifying_gas=rpc.quantity(_unreverted(verifying)),
-            executing_gas=rpc.quantity(_unreverted(executing)),
+            verifying_gas=_unreverted(verifying),
+            executing_gas=_unreverted(executing),
             verifying_calldata=verification,
             payload=payload,
         )
@@ -131,7 +152,7 @@ class JsonRpcChainClient(Web3Reads):
     ) -> ChainView:
         views = self._quorum_of(
             lambda node: view_of(
-                partial(node.batch, accepts=is_answer, checked=True),
+                node,
                 transaction_hashes=transaction_hashes,
                 accounts=accounts,
                 confirmations=confirmations,
@@ -150,23 +171,20 @@ class JsonRpcChainClient(Web3Reads):
         )
 
     def read_pending_nonces(self, *, accounts: Sequence[str]) -> dict[str, int]:
-        calls = [("eth_getTransactionCount", [account, _PENDING]) for account in accounts]
-        answers = self._quorum_of(lambda node: node.batch(calls, accepts=is_answer, checked=True))
+        calls = [
+            Call("eth_getTransactionCount", [account, _PENDING], answers.quantity) for account in accounts
+        ]
+        by_node = self._quorum_of(lambda node: node.batch(calls, checked=True))
         # Bytes are sent to every node, and any of them may have lost its pool.
         return {
-            account: max(rpc.quantities(replies))
-            for account, replies in zip(accounts, zip(*answers, strict=True), strict=True)
+            account: max(nonces) for account, nonces in zip(accounts, zip(*by_node, strict=True), strict=True)
         }
 
     def send_raw_transactions(self, raw: Sequence[bytes]) -> list[SendOutcome]:
         sent: list[SendOutcome] = []
         for start in range(0, len(raw), _SENDS_PER_BATCH):
-            calls = [
-                ("eth_sendRawTransaction", ["0x" + one.hex()])
-                for one in raw[start : start + _SENDS_PER_BATCH]
-            ]
             try:
-                sent += self._send(calls)
+                sent += self._send([_send_call(one) for one in raw[start : start + _SENDS_PER_BATCH]])
             except NodeUnavailable as error:
                 # Do not send the rest: it depends on these, and would wait for the same nodes.
                 return sent + [SendOutcome(SendKind.UNREACHABLE, error.detail)] * (len(raw) - start)
@@ -180,31 +198,25 @@ class JsonRpcChainClient(Web3Reads):
         return NodeChecks(self.pool)
 
     def _send(self, calls: Sequence[Call]) -> list[SendOutcome]:
-        by_node = self.pool.read_each(
-            lambda node: [
-                node_errors.send_outcome(reply)
-                for reply in node.batch(calls, accepts=node_errors.is_send_error, checked=True)
-            ],
-            enough=1,
-        )
+        by_node = self.pool.read_each(lambda node: node.batch(calls, checked=True), enough=1)
         if not by_node:
             raise no_answer()
         return [agreed_outcome(outcomes, needed=self._quorum) for outcomes in zip(*by_node, strict=True)]
 
     def _quorum_of(self, read: Callable[[Node], Answer]) -> list[Answer]:
         """Return the answers of the nodes that answered, which are at least a quorum."""
-        answers = self.pool.read_each(read, enough=self._quorum)
-        if not answers:
+        by_node = self.pool.read_each(read, enough=self._quorum)
+        if not by_node:
             raise no_answer()
-        if len(answers) < self._quorum:
+        if len(by_node) < self._quorum:
             raise NodeUnavailable(
-                f"{len(answers)} of {len(self.pool)} chain nodes answer, and {self._quorum} must agree.",
-                retry_after=rpc.RETRY_AFTER_SECONDS,
+                f"{len(by_node)} of {len(self.pool)} chain nodes answer, and {self._quorum} must agree.",
+                retry_after=RETRY_AFTER_SECONDS,
             )
-        return answers
+        return by_node
 
     def _read(self, *calls: Call) -> list[Any]:
-        return self.pool.batch(calls, accepts=node_errors.is_call_error)
+        return self.pool.batch(calls)
 
 
 def _unreverted(reply: Any) -> Any:
@@ -214,25 +226,35 @@ def _unreverted(reply: Any) -> Any:
 
 
 def _code(address: str) -> Call:
-    return "eth_getCode", [address, _LATEST]
+    return Call("eth_getCode", [address, _LATEST], answers.octets, max_bytes=answers.CODE_BYTES)
 
 
-def _call(to: str, calldata: bytes, *, gas: int = READ_GAS) -> Call:
-    return "eth_call", [{"to": to, "data": "0x" + calldata.hex(), "gas": hex(gas)}, _LATEST]
+def _call(
+    to: str, calldata: bytes, read: Callable[[Any], Any] = answers.returned, *, gas: int = READ_GAS
+) -> Call:
+    fields = {"to": to, "data": "0x" + calldata.hex(), "gas": hex(gas)}
+    return Call("eth_call", [fields, _LATEST], read, node_errors.is_call_error, is_sized_by_contract=True)
 
 
 def _estimate(sender: str, to: str, calldata: bytes, gas_cap: int) -> Call:
     fields = {"from": sender, "to": to, "data": "0x" + calldata.hex(), "gas": hex(gas_cap)}
-    return "eth_estimateGas", [fields, _LATEST]
+    return Call(
+        "eth_estimateGas",
+        [fields, _LATEST],
+        answers.gas_or_error,
+        node_errors.is_call_error,
+        is_sized_by_contract=True,
+    )
 
 
 def _permissions(profile: str, controller: str) -> Call:
     return _call(profile, contracts.GET_DATA + lsp6.permissions_key(controller))
 
 
-def _returned(reply: Any) -> bytes:
-    """Read what a contract returned; empty if it reverted."""
-    return b"" if isinstance(reply, RpcError) else rpc.octets(reply)
+def _send_call(raw: bytes) -> Call:
+    return Call(
+        "eth_sendRawTransaction", ["0x" + raw.hex()], node_errors.send_outcome, node_errors.is_send_error
+    )
 
 
 _installed: ChainClient | None = None

@@ -9,6 +9,8 @@ from typing import ClassVar
 
 from gateway.common.errors import DomainError
 
+RETRY_AFTER_SECONDS = 2
+
 
 class NodeUnavailable(DomainError):
     """No chain node answers; repeat after `Retry-After` seconds."""
@@ -29,7 +31,7 @@ class SignerUnavailable(DomainError):
 
 def no_answer() -> NodeUnavailable:
     """Return the error for a request that no node answers."""
-    return NodeUnavailable("No chain node answers. Repeat the request.", retry_after=2)
+    return NodeUnavailable("No chain node answers. Repeat the request.", retry_after=RETRY_AFTER_SECONDS)
 
 
 class CallReverted(Exception):

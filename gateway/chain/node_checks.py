@@ -4,15 +4,10 @@ import logging
 import statistics
 import threading
 from concurrent.futures import wait
-from typing import Any
 
-from web3 import Web3
-
-from gateway.chain.errors import NodeUnavailable
-from gateway.chain.nodes import CONNECT_SECONDS, WRONG_CHAIN, Node, Nodes
+from gateway.chain.nodes import CHAIN_ID, CONNECT_SECONDS, NEWEST_BLOCK, WRONG_CHAIN, Node, Nodes
 from gateway.chain.rpc import NodeFault
 from gateway.chain.types import Head
-from gateway.chain.web3_reads import head_of, web3_errors, web3_over
 from gateway.common import clock
 
 logger = logging.getLogger(__name__)
@@ -25,7 +20,6 @@ class NodeChecks(threading.Thread):
     def __init__(self, nodes: Nodes) -> None:
         super().__init__(name="node-checks", daemon=True)
         self._nodes, self._stopping = nodes, threading.Event()
-        self._web3 = [(node, web3_over(node.check)) for node in nodes]
 
     def run(self) -> None:
         while not self._stopping.is_set():
@@ -42,7 +36,7 @@ class NodeChecks(threading.Thread):
 
     def check(self) -> None:
         """Read each node's chain and newest block, and take nodes out of the rotation or put them back."""
-        futures = [node.threads.submit(self._head, node, web3) for node, web3 in self._web3]
+        futures = [node.threads.submit(self._head, node) for node in self._nodes]
         wait(futures, timeout=max(node.check_seconds for node in self._nodes) + CONNECT_SECONDS)
         heads = [future.result() if future.done() else None for future in futures]
         numbers = [head.number for head in heads if head is not None]
@@ -52,19 +46,19 @@ class NodeChecks(threading.Thread):
                 node.head = head
                 node.set_fault(self._fault_of(head, statistics.median_high(numbers), now))
 
-    def _head(self, node: Node, web3: Web3) -> Head | None:
-        """Return the node's newest block; None where it does not answer, or is of another chain."""
+    def _head(self, node: Node) -> Head | None:
+        """Return the node's newest block; None where it does not answer, answers wrongly, or is of another chain."""
         expected = self._nodes.limits.chain_id
         try:
-            with web3_errors(), web3.batch_requests() as batch:
-                batch.add(web3.eth.chain_id)
-                batch.add(web3.eth.get_block("latest"))
-                answers: list[Any] = batch.execute()
-                chain_id, block = answers
-                if expected in (None, chain_id):
-                    return head_of(block)
-        except (NodeFault, NodeUnavailable):
+            chain_id, head = node.check([CHAIN_ID, NEWEST_BLOCK])
+        except NodeFault as fault:
+            if fault.is_wrong:
+                node.note_wrong(fault)
+                node.set_fault(f"it answers wrongly: {fault}")
             return None
+        if expected in (None, chain_id):
+            newest: Head = head
+            return newest
         node.set_fault(WRONG_CHAIN)
         return None
 

@@ -8,13 +8,17 @@ import logging
 import re
 from typing import Any
 
-from gateway.chain.rpc import RpcError
+from gateway.chain.rpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    METHOD_NOT_SUPPORTED,
+    MalformedAnswer,
+    RpcError,
+)
 from gateway.chain.types import SendKind, SendOutcome
 
 logger = logging.getLogger(__name__)
 _MESSAGE_CHARACTERS = 200
-# EIP-1474 has "method not supported" besides JSON-RPC's "method not found"; EDR answers with it.
-METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED, INVALID_PARAMS = -32601, -32004, -32602
 # geth's code while no block is final yet.
 _UNKNOWN_BLOCK = -39001
 _REVERT_CODES = frozenset({3, -32015})
@@ -100,8 +104,10 @@ def send_outcome(reply: Any) -> SendOutcome:
 
     Unknown words are `LATER`: the bytes are sent again. They are logged once, for the table above.
     """
-    if not isinstance(reply, RpcError):
+    if isinstance(reply, str):
         return SendOutcome(SendKind.ACCEPTED, "")
+    if not isinstance(reply, RpcError):
+        raise MalformedAnswer("it is no transaction hash")
     message = reply.message[:_MESSAGE_CHARACTERS]
     kind = _kind_of(message)
     if kind is None:

@@ -2,8 +2,9 @@
 The nodes of the chain: which of them take requests, and which of them gets a request.
 
 Every request is safe to repeat (reads, and transactions that are the same bytes), so after any fault of a node
-the next one gets it. `node_checks` takes nodes out of the rotation that are on another chain, have stopped or lag
-behind, and puts them back. URLs may hold access keys, so no log and no error shows them.
+the next one gets it. Whatever goes wrong while a node's answers are read is a fault of that node. `node_checks` takes
+nodes out of the rotation that are on another chain, have stopped or lag behind, and puts them back. URLs may hold
+access keys, so no log and no error shows them.
 """
 
 import logging
@@ -11,13 +12,16 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
-from gateway.chain.errors import NodeUnavailable, no_answer
-from gateway.chain.rpc import Call, HttpFault, NodeConnection, NodeFault, RpcError
+from gateway.chain import answers
+from gateway.chain.batches import oversized
+from gateway.chain.connection import NodeConnection
+from gateway.chain.errors import no_answer
+from gateway.chain.rpc import BatchRefused, Call, HttpFault, MalformedAnswer, NodeFault, TooLarge
 from gateway.chain.types import Head, NodeHealth
 from gateway.common import clock, metrics
 from gateway.common.guards import CircuitOpen, Guard
@@ -28,7 +32,11 @@ Answer = TypeVar("Answer")
 CONNECT_SECONDS, CHECK_SECONDS = 2.0, 2.0
 # A node that failed is tried last for this long, so that not every request waits for its timeout again.
 _BACKOFF_SECONDS = 10.0
-_MAX_BATCH = 200
+# A node that answered wrongly is out of the rotation for this long, unless the others are too few.
+_WRONG_SECONDS = 60.0
+MAX_BATCH = 200
+# After this long, a node that takes only smaller batches is sent a large one again.
+_LIMIT_SECONDS = 3600.0
 # How long the other nodes may still take once enough have answered.
 _GRACE_SECONDS = 1.0
 # Requests to one node at a time where several nodes are read together.
@@ -37,8 +45,8 @@ _THREADS_PER_NODE = 3
 _MAX_PROBES = 2
 WRONG_CHAIN = "it is of another chain"
 
-NEWEST_BLOCK: Call = ("eth_getBlockByNumber", ["latest", False])
-_CHAIN_ID: Call = ("eth_chainId", [])
+NEWEST_BLOCK = Call("eth_getBlockByNumber", ["latest", False], answers.head, max_bytes=answers.BLOCK_BYTES)
+CHAIN_ID = Call("eth_chainId", [], answers.quantity)
 
 
 class NodeLimits(NamedTuple):
@@ -50,6 +58,22 @@ class NodeLimits(NamedTuple):
 
 
 ANY_CHAIN = NodeLimits()
+
+
+class _BatchLimit:
+    """How many calls a node takes at a time, learned from what it refuses."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._limit, self._valid_until = name, MAX_BATCH, 0.0
+
+    def current(self) -> int:
+        return self._limit if time.monotonic() < self._valid_until else MAX_BATCH
+
+    def learn(self, limit: int) -> None:
+        if limit != self._limit:
+            logger.warning("chain node %s takes at most %d calls in a batch", self._name, limit)
+        self._limit, self._valid_until = limit, time.monotonic() + _LIMIT_SECONDS
+        metrics.CHAIN_BATCH_LIMIT.add(self._name, str(limit))
 
 
 class Node:
@@ -75,6 +99,9 @@ class Node:
         self.backs_off_until = 0.0
         self._url, self._chain_id = url, chain_id
         self._thread = threading.local()
+        self._limit = _BatchLimit(name)
+        # Its last wrong answer, and until when that keeps it out of the rotation.
+        self._wrong, self._wrong_until = "", 0.0
         self._is_failing = False
 
     @cached_property
@@ -82,51 +109,78 @@ class Node:
         """Threads for requests to several nodes at once."""
         return ThreadPoolExecutor(_THREADS_PER_NODE, thread_name_prefix="node")
 
-    def batch(
-        self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool], checked: bool = False
-    ) -> list[Any]:
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it has answered wrongly lately, so that it is asked only where the others are too few."""
+        return time.monotonic() < self._wrong_until
+
+    def read(self, read: Callable[["Node"], Answer]) -> Answer:
         """
-        Return each call's result or accepted error; with `checked` only if the node is still of our chain.
+        Return what `read` makes of this node's answers. Whatever it raises is this node's fault.
 
         Raises:
-            NodeFault: the node did not answer, or not correctly; for a while it is tried last.
+            NodeFault: the node did not answer, or not correctly; for a while it is tried last, or not at all.
         """
         try:
-            answers: list[Any] = []
-            for start in range(0, len(calls), _MAX_BATCH):
-                piece = calls[start : start + _MAX_BATCH]
-                answers += self._checked(piece, accepts) if checked else self._guarded(piece, accepts)
+            answer = read(self)
         except NodeFault as fault:
-            self.backs_off_until = time.monotonic() + _BACKOFF_SECONDS
-            if not self._is_failing:
-                logger.warning("chain node %s failed: %s", self.name, fault)
-            self._is_failing = True
+            self._note_failure(fault)
             raise
+        except Exception as error:
+            wrong = MalformedAnswer(f"unreadable ({type(error).__name__})", method=self._last_method())
+            logger.exception("chain node %s: %s", self.name, wrong)
+            self._note_failure(wrong)
+            raise wrong from error
         if self._is_failing:
             self._is_failing = False
             logger.warning("chain node %s answers again", self.name)
-        return answers
+        return answer
+
+    def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
+        """
+        Return each call's value; with `checked` only if the node is still of our chain.
+
+        Raises:
+            NodeFault: the node did not answer all calls, or not correctly.
+        """
+        return _all_values(self.ask(calls, checked=checked))
+
+    def ask(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
+        """
+        Return each call's value, or the `NodeFault` in place of it, in order.
+
+        Raises:
+            NodeFault: the node did not answer, or the response is not one to these calls.
+        """
+        if not calls:
+            return []
+        extra = [CHAIN_ID] if checked and self._chain_id is not None else []
+        try:
+            with self.guard.place(), self._failures_reported():
+                return self._in_pieces(calls, extra)
+        except CircuitOpen as error:
+            raise HttpFault("no answer lately") from error
 
     def probe(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
         """
-        Return each call's result if the node answers within this timeout, which holds for connecting and for reading.
+        Return each call's value if the node answers within this timeout, which holds for connecting and for reading.
 
         Raises:
             NodeFault: it did not. The node's place in the rotation stays as it is.
         """
-        return self._timed(calls, _never, timeout_seconds)
+        return _all_values(self._timed(calls, timeout_seconds))
 
     def check(self, calls: Sequence[Call]) -> list[Any]:
         """
-        Return each call's result, whether or not the node is in the rotation or its circuit is open.
+        Return each call's value, whether or not the node is in the rotation or its circuit is open.
 
         Raises:
-            NodeFault: it did not answer, or answered with an error.
+            NodeFault: it did not answer, or not correctly.
         """
         with self._failures_reported():
-            answers = self._timed(calls, _never, self.check_seconds)
+            values = _all_values(self._timed(calls, self.check_seconds))
         self.guard.answered()
-        return answers
+        return values
 
     def set_fault(self, fault: str) -> None:
         """Take the node out of the rotation for this reason, or with none put it back; each change is logged once."""
@@ -137,32 +191,88 @@ class Node:
                 logger.warning("chain node %s is back in the rotation", self.name)
         self.fault = fault
 
+    def note_wrong(self, fault: NodeFault) -> None:
+        """Count and log a wrong answer to one call, which has no effect on the rotation."""
+        metrics.CHAIN_WRONG_ANSWERS.add(self.name, fault.method)
+        logger.warning("chain node %s answers wrongly: %s", self.name, fault)
+
     def health(self) -> NodeHealth:
         """Return what this process knows of the node."""
         fault = self.fault or ("no answer" if self.guard.is_open else "")
+        fault = fault or (f"it answers wrongly: {self._wrong}" if self.is_wrong else "")
         age = None if self.head is None else max(0.0, clock.now().timestamp() - self.head.timestamp)
         return NodeHealth(self.name, fault, age)
 
-    def _checked(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
-        if self._chain_id is None or not calls:
-            return self._guarded(calls, accepts)
-        *answers, chain_id = self._guarded([*calls, _CHAIN_ID], accepts)
-        if chain_id != hex(self._chain_id):
-            raise NodeFault(WRONG_CHAIN)
-        return answers
+    def _note_failure(self, fault: NodeFault) -> None:
+        now = time.monotonic()
+        self.backs_off_until = now + _BACKOFF_SECONDS
+        if fault.is_wrong:
+            metrics.CHAIN_WRONG_ANSWERS.add(self.name, fault.method)
+            if not self.is_wrong:
+                logger.warning("chain node %s leaves the rotation: it answers wrongly: %s", self.name, fault)
+            self._wrong, self._wrong_until = str(fault), now + _WRONG_SECONDS
+        elif not self._is_failing:
+            logger.warning("chain node %s failed: %s", self.name, fault)
+        self._is_failing = True
 
-    def _guarded(self, calls: Sequence[Call], accepts: Callable[[RpcError], bool]) -> list[Any]:
-        if not calls:
-            return []
-        try:
-            with self.guard.place(), self._failures_reported():
-                return self._timed(calls, accepts, self.timeout_seconds)
-        except CircuitOpen as error:
-            raise NodeFault("no answer lately") from error
+    def _in_pieces(self, calls: Sequence[Call], extra: Sequence[Call]) -> list[Any]:
+        """Return the values of any number of calls, in batches that the node takes; `extra` is part of each of them."""
+        values: list[Any] = []
+        size = self._limit.current()
+        while len(values) < len(calls):
+            piece = calls[len(values) : len(values) + max(1, size - len(extra))]
+            try:
+                if size > len(extra):
+                    got = self._exchange([*piece, *extra])
+                else:
+                    got = [*self._exchange(piece), *self._exchange(extra)]
+            except BatchRefused as refusal:
+                sent = min(size, len(piece) + len(extra))
+                if sent <= 1:
+                    raise
+                named = refusal.limit or 0
+                size = named if 1 < named < sent else sent // 2
+                continue
+            if size < self._limit.current():
+                self._limit.learn(size)
+            values += got[: len(piece)]
+            self._check_chain(got[len(piece) :])
+        return values
+
+    def _check_chain(self, chain_ids: Sequence[Any]) -> None:
+        for chain_id in _all_values(chain_ids):
+            if chain_id != self._chain_id:
+                raise NodeFault(WRONG_CHAIN)
+
+    def _exchange(self, calls: Sequence[Call]) -> list[Any]:
+        """Return the values of one batch; where an answer is too large, the other calls are sent again without it."""
+        ends_at = time.monotonic() + self.timeout_seconds
+        values: list[Any] = [None] * len(calls)
+        waiting = [list(range(len(calls)))]
+        while waiting:
+            if time.monotonic() > ends_at:
+                raise HttpFault("TimeoutError")
+            places = waiting.pop()
+            try:
+                got = self._timed([calls[place] for place in places], self.timeout_seconds)
+            except TooLarge as fault:
+                if fault.place is not None:
+                    place = places.pop(fault.place)
+                    values[place] = oversized(calls[place])
+                    waiting += [places] if places else []
+                elif len(places) > 1:
+                    half = len(places) // 2
+                    waiting += [places[half:], places[:half]]
+                else:
+                    raise
+            else:
+                for place, value in zip(places, got, strict=True):
+                    values[place] = value
+        return values
 
     @contextmanager
     def _failures_reported(self) -> Iterator[None]:
-        """Report to the circuit breaker whether the node failed to answer, or answered by an error."""
+        """Report to the circuit breaker whether the node failed to answer, or answered wrongly or by an error."""
         try:
             yield
         except HttpFault:
@@ -172,18 +282,22 @@ class Node:
             self.guard.answered()
             raise
 
-    def _timed(
-        self, calls: Sequence[Call], accepts: Callable[[RpcError], bool], timeout_seconds: float
-    ) -> list[Any]:
+    def _timed(self, calls: Sequence[Call], timeout_seconds: float) -> list[Any]:
+        self._thread.method = calls[0].method
         started = time.perf_counter()
         try:
-            return self._connection(timeout_seconds).batch(calls, accepts)
+            return self._connection(timeout_seconds).batch(calls)
         finally:
             metrics.CHAIN_REQUEST.observe(time.perf_counter() - started, self.name)
 
+    def _last_method(self) -> str:
+        """Return the method of the first call of this thread's last batch."""
+        method: str = getattr(self._thread, "method", "")
+        return method
+
     def _connection(self, timeout_seconds: float) -> NodeConnection:
         """Return this thread's connection with that timeout."""
-        connections: dict[Any, NodeConnection] = self._thread.__dict__
+        connections: dict[float, NodeConnection] = self._thread.__dict__.setdefault("connections", {})
         connection = connections.get(timeout_seconds)
         if connection is None:
             connection = connections[timeout_seconds] = NodeConnection(
@@ -192,6 +306,19 @@ class Node:
                 read_seconds=timeout_seconds,
             )
         return connection
+
+
+def _all_values(values: Sequence[Any]) -> list[Any]:
+    """
+    Return the values.
+
+    Raises:
+        NodeFault: it is in the place of one of them.
+    """
+    for value in values:
+        if isinstance(value, NodeFault):
+            raise value
+    return list(values)
 
 
 class Nodes:
@@ -231,25 +358,29 @@ class Nodes:
     def __iter__(self) -> Iterator[Node]:
         return iter(self._nodes)
 
-    def batch(
-        self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool], checked: bool = False
-    ) -> list[Any]:
+    def read(self, read: Callable[[Node], Answer]) -> Answer:
         """
-        Return each call's result, or the `RpcError` that `accepts` lets pass, in the order of `calls`.
+        Return what `read` makes of the answers of one node of the rotation; after any fault, the next one is asked.
 
-        One node of the rotation answers all. Any other error is a fault of the node, and the next one gets the calls.
+        Raises:
+            NodeUnavailable: no node answered correctly.
+        """
+        for node in self._in_rotation(1):
+            with suppress(NodeFault):
+                return node.read(read)
+        raise no_answer()
+
+    def batch(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
+        """
+        Return each call's value, in order. One node of the rotation answers all.
+
         With `checked` the node confirms in the same request that it is of our chain. More than 200 calls go in
         several requests.
 
         Raises:
-            NodeUnavailable: no node answered.
+            NodeUnavailable: no node answered correctly.
         """
-        for node in self._in_rotation():
-            try:
-                return node.batch(calls, accepts=accepts, checked=checked)
-            except NodeFault:
-                continue
-        raise no_answer()
+        return self.read(lambda node: node.batch(calls, checked=checked))
 
     def probe(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
         """
@@ -261,7 +392,7 @@ class Nodes:
         Raises:
             NodeUnavailable: the node did not answer in time, is failing, or too many threads probe.
         """
-        node = next(iter(self._in_rotation()), None)
+        node = next(iter(self._in_rotation(1)), None)
         if node is None or node.guard.is_open or node.backs_off_until > time.monotonic():
             raise no_answer()
         try:
@@ -280,7 +411,7 @@ class Nodes:
 
         Once `enough` of them have answered, the others have another second.
         """
-        nodes = self._in_rotation()
+        nodes = self._in_rotation(enough)
         if len(self._nodes) == 1:
             return [answer for node in nodes if (answer := _answer_of(read, node)) is not None]
         pending = {node.threads.submit(_answer_of, read, node) for node in nodes}
@@ -293,16 +424,21 @@ class Nodes:
                 ends_at = min(ends_at, time.monotonic() + _GRACE_SECONDS)
         return answers
 
-    def _in_rotation(self) -> list[Node]:
+    def _in_rotation(self, needed: int) -> list[Node]:
+        """Return the nodes to ask, the best first; those that answer wrongly only if `needed` are not left without."""
         now = time.monotonic()
         fit = [node for node in self._nodes if not node.fault]
-        return sorted(fit, key=lambda node: node.backs_off_until > now)
+        right = [node for node in fit if not node.is_wrong]
+        return sorted(
+            right if len(right) >= needed else fit,
+            key=lambda node: (node.is_wrong, node.backs_off_until > now),
+        )
 
 
 def _answer_of(read: Callable[[Node], Answer], node: Node) -> Answer | None:
     try:
-        return read(node)
-    except (NodeFault, NodeUnavailable):
+        return node.read(read)
+    except NodeFault:
         return None
 
 
@@ -314,7 +450,3 @@ def _names(urls: Iterable[str]) -> list[str]:
         count = sum(name.partition("#")[0] == place for name in names)
         names.append(f"{place}#{count + 1}" if count else place)
     return names
-
-
-def _never(_: RpcError) -> bool:
-    return False

@@ -29,8 +29,10 @@ def agreed_view(
     For numbers (height, nonce, balance): the highest value that `needed` views have reached. A transaction with fewer
     equal reports is undecided.
     """
-    receipts, undecided = _decided([view.receipts for view in views], transaction_hashes, needed)
-    block_hashes, _ = _decided([view.block_hashes for view in views], heights, needed)
+    receipts, undecided = _decided(
+        [(view.receipts, view.undecided) for view in views], transaction_hashes, needed
+    )
+    block_hashes, _ = _decided([(view.block_hashes, frozenset()) for view in views], heights, needed)
     heads = [view.head for view in views]
     return ChainView(
         head=Head(
@@ -41,7 +43,9 @@ def agreed_view(
         ),
         receipts=receipts,
         accounts={
-            account: _account([view.accounts[account] for view in views], needed) for account in accounts
+            account: _account(states, needed)
+            for account in accounts
+            if len(states := [view.accounts[account] for view in views if account in view.accounts]) >= needed
         },
         block_hashes=block_hashes,
         final=_final(views, needed),
@@ -50,14 +54,19 @@ def agreed_view(
 
 
 def _decided(
-    answers: Sequence[Mapping[Key, Value]], keys: Iterable[Key], needed: int
+    answers: Sequence[tuple[Mapping[Key, Value], frozenset[Key]]], keys: Iterable[Key], needed: int
 ) -> tuple[dict[Key, Value], frozenset[Key]]:
-    """Return the value that `needed` answers have for each key (absent counts as a value), and the undecided keys."""
+    """
+    Return the value that `needed` answers have for each key (absent counts as a value), and the undecided keys.
+
+    An answer comes with the keys that it is silent about.
+    """
     decided: dict[Key, Value] = {}
     undecided = set()
     for key in keys:
-        [(value, votes)] = Counter(answer.get(key) for answer in answers).most_common(1)
-        if votes < needed:
+        votes = Counter(answer.get(key) for answer, silent in answers if key not in silent)
+        value, count = max(votes.items(), key=lambda vote: vote[1], default=(None, 0))
+        if count < needed:
             undecided.add(key)
         elif value is not None:
             decided[key] = value

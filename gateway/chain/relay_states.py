@@ -7,25 +7,31 @@ simulation is separate, because a lens that executed the call would warm storage
 state overrides or `eth_simulateV1` there are older methods, which cost more.
 """
 
-import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from eth_hash.auto import keccak
 
-from gateway.chain import contracts, lsp6, node_errors, rpc
-from gateway.chain.nodes import NEWEST_BLOCK, Nodes
-from gateway.chain.rpc import Call, RpcError
+from gateway.chain import answers, contracts, lsp6, node_errors
+from gateway.chain.nodes import NEWEST_BLOCK, Node, Nodes
+from gateway.chain.rpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    METHOD_NOT_SUPPORTED,
+    Call,
+    MalformedAnswer,
+    RpcError,
+)
 from gateway.chain.types import Head, RelayQuery, RelayState, Trial
 from signer.contracts import implementation_of
 
 _LATEST = "latest"
 _FEE_BLOCKS, _FEE_PERCENTILE = 10, 50
-# While those blocks use less gas together than this many full blocks, senders do not compete for space.
-_FEWEST_USED_BLOCKS = 1.0
 # Callers choose the contract, so cap the gas of each read.
 READ_GAS = 500_000
+_UNKNOWN_METHOD = frozenset({METHOD_NOT_FOUND, METHOD_NOT_SUPPORTED, INVALID_PARAMS})
 _NOT_TRIED = Trial(gas_limit=None)
 # How long the older methods are used after a node has lacked a method.
 _RETRY_SECONDS = 600.0
@@ -54,102 +60,83 @@ class RelayStateReader:
 
     def read(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         """Return the state of each query; see `ChainClient.read_relay_states`."""
+        return self._nodes.read(lambda node: self._states(node, queries))
+
+    def _states(self, node: Node, queries: Sequence[RelayQuery]) -> list[RelayState]:
         now = time.monotonic()
         groups = _parts(queries, _MOST_IN_LENS) if self._no_lens_until < now else []
         simulates = self._no_simulation_until < now
         price = self._price if self._price and now < self._price.valid_until else None
         calls = [] if price else list(_PRICE)
         calls += [_lens_call(group) for group in groups]
-        calls += [_trial_call(query, simulates=simulates) for query in queries if query.calldata]
-        replies = self._nodes.batch(calls, accepts=_accepts)
-        if price is None:
-            price, replies = self._new_price(replies[: len(_PRICE)], now), replies[len(_PRICE) :]
-        contract_answers = self._answers(queries, groups, replies[: len(groups)], now)
         to_try = [query for query in queries if query.calldata]
-        tried = iter(self._trials(to_try, replies[len(groups) :], now, simulates=simulates))
+        calls += [_trial_call(query, simulates=simulates) for query in to_try]
+        values = node.batch(calls)
+        if price is None:
+            price, values = self._new_price(values[: len(_PRICE)], now), values[len(_PRICE) :]
+        contract_answers = self._answers(node, queries, groups, values[: len(groups)], now)
+        tried = iter(self._trials(node, to_try, values[len(groups) :], now, simulates=simulates))
         return [
-            _state(answers, next(tried) if query.calldata else _NOT_TRIED, price)
-            for query, answers in zip(queries, contract_answers, strict=True)
+            _state(of_query, next(tried) if query.calldata else _NOT_TRIED, price)
+            for query, of_query in zip(queries, contract_answers, strict=True)
         ]
 
-    def _new_price(self, replies: Sequence[Any], now: float) -> _Price:
-        block, history = replies
-        price = _Price(rpc.head_of(block), _market_tip(history), now + self._price_seconds)
+    def _new_price(self, values: Sequence[Any], now: float) -> _Price:
+        head, market_tip_wei = values
+        price = _Price(head, market_tip_wei, now + self._price_seconds)
         self._price = price
         return price
 
     def _answers(
         self,
+        node: Node,
         queries: Sequence[RelayQuery],
         groups: Sequence[Sequence[RelayQuery]],
-        readings: Sequence[Any],
+        readings: Sequence[list[Sequence[bytes]] | None],
         now: float,
     ) -> list[Sequence[bytes]]:
         """Return the contracts' answers for each query; those that no lens has read are read one by one."""
         answered: list[Sequence[bytes]] = []
-        for group, reading in zip(groups, readings, strict=True):
-            answers = _lens_answers(reading, len(group))
-            if answers is None:
+        for of_group in readings:
+            if of_group is None:
                 break
-            answered += answers
+            answered += of_group
         unread = queries[len(answered) :]
         if unread:
             if groups:
                 self._no_lens_until = now + _RETRY_SECONDS
             calls = [call for query in unread for call in _single_calls(query)]
-            replies = self._nodes.batch(calls, accepts=node_errors.is_call_error)
-            answered += [_single_answers(of_query) for of_query in _parts(replies, _QUESTIONS)]
+            answered += _parts(node.batch(calls), _QUESTIONS)
         return answered
 
     def _trials(
-        self, queries: Sequence[RelayQuery], replies: Sequence[Any], now: float, *, simulates: bool
+        self, node: Node, queries: Sequence[RelayQuery], trials: Sequence[Any], now: float, *, simulates: bool
     ) -> list[Trial]:
         """Return the simulations; a node that cannot simulate executes the calls by `eth_call`."""
-        executed: dict[int, Any] = {}
-        lacking = [
-            place
-            for place, (query, reply) in enumerate(zip(queries, replies, strict=True))
-            if simulates and query.gas_limit is not None and _is_unknown_method(reply)
-        ]
+        trials = list(trials)
+        lacking = [place for place, trial in enumerate(trials) if trial is None]
         if lacking:
             self._no_simulation_until = now + _RETRY_SECONDS
             calls = [_trial_call(queries[place], simulates=False) for place in lacking]
-            again = self._nodes.batch(calls, accepts=node_errors.is_call_error)
-            executed = dict(zip(lacking, again, strict=True))
-        return [
-            _trial(query, executed.get(place, reply), simulated=simulates and place not in executed)
-            for place, (query, reply) in enumerate(zip(queries, replies, strict=True))
-        ]
+            for place, trial in zip(lacking, node.batch(calls), strict=True):
+                trials[place] = trial
+        return trials
+
+
+def _accepts(error: RpcError) -> bool:
+    """Also accept the errors of a node that does not support state overrides or simulations."""
+    return error.code == INVALID_PARAMS or node_errors.is_call_error(error)
 
 
 _PRICE: tuple[Call, ...] = (
     NEWEST_BLOCK,
-    ("eth_feeHistory", [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]]),
+    Call(
+        "eth_feeHistory",
+        [hex(_FEE_BLOCKS), _LATEST, [_FEE_PERCENTILE]],
+        answers.market_tip,
+        _accepts,
+    ),
 )
-
-
-def _market_tip(history: Any) -> int:
-    """
-    Return the median tip of recent blocks, in wei per gas; 0 if they were nearly empty.
-
-    Each block's median is weighted by the block's gas: to move the result, a sender must use as much gas as all
-    others together, not one transaction in each block.
-    """
-    if not isinstance(history, dict | RpcError):
-        raise rpc.unreadable()
-    blocks = history if isinstance(history, dict) else {}
-    rows, ratios = blocks.get("reward") or (), blocks.get("gasUsedRatio") or ()
-    if not all(isinstance(ratio, int | float) for ratio in ratios):
-        raise rpc.unreadable()
-    filled = [(row[0], ratio) for row, ratio in zip(rows, ratios, strict=False) if row]
-    tips = sorted(
-        zip(rpc.quantities([tip for tip, _ in filled]), [ratio for _, ratio in filled], strict=True)
-    )
-    used = sum(ratio for _, ratio in tips)
-    if used < _FEWEST_USED_BLOCKS:
-        return 0
-    passed = itertools.accumulate(ratio for _, ratio in tips)
-    return next(tip for (tip, _), below in zip(tips, passed, strict=True) if 2 * below >= used)
 
 
 class Question(NamedTuple):
@@ -181,31 +168,26 @@ def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
-def _lens_answers(reply: Any, count: int) -> list[Sequence[bytes]] | None:
-    """Return a lens's answers for `count` queries; None if the node does not support lenses."""
-    if isinstance(reply, RpcError):
-        return None
-    answers = _read_answers(rpc.octets(reply), _QUESTIONS * count)
-    return None if answers is None else _parts(answers, _QUESTIONS)
-
-
 def _single_calls(query: RelayQuery) -> list[Call]:
-    return [
-        ("eth_call", [{"to": to, "data": "0x" + calldata.hex(), "gas": hex(READ_GAS)}, _LATEST])
-        if calldata
-        else ("eth_getCode", [to, _LATEST])
-        for to, calldata in _questions(query)
-    ]
+    return [_single_call(*question) for question in _questions(query)]
 
 
-def _single_answers(replies: Sequence[Any]) -> list[bytes]:
-    """Return the contracts' answers in the form of a lens: no bytes from one that reverted."""
-    codes = [code_answer(rpc.octets(reply)) for reply in replies[:2]]
-    return codes + [b"" if isinstance(reply, RpcError) else rpc.octets(reply) for reply in replies[2:]]
+def _single_call(to: str, calldata: bytes) -> Call:
+    """Return the call whose value is a contract's answer in the form of a lens: no bytes if it reverted."""
+    if not calldata:
+        return Call("eth_getCode", [to, _LATEST], _code_of, max_bytes=answers.CODE_BYTES)
+    fields = {"to": to, "data": "0x" + calldata.hex(), "gas": hex(READ_GAS)}
+    return Call(
+        "eth_call", [fields, _LATEST], answers.returned, node_errors.is_call_error, is_sized_by_contract=True
+    )
 
 
-def _state(answers: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
-    profile_code, key_manager_code, *of_contracts = answers
+def _code_of(answer: Any) -> bytes:
+    return code_answer(answers.octets(answer))
+
+
+def _state(of_query: Sequence[bytes], trial: Trial, price: _Price) -> RelayState:
+    profile_code, key_manager_code, *of_contracts = of_query
     owner, target, permissions, relay_nonce = of_contracts
     return RelayState(
         profile_code_name=_code_name(profile_code),
@@ -229,43 +211,42 @@ def _trial_call(query: RelayQuery, *, simulates: bool) -> Call:
         "gas": hex(gas),
     }
     if query.gas_limit is None:
-        return "eth_estimateGas", [fields, _LATEST]
+        return _executing("eth_estimateGas", [fields, _LATEST], _estimated)
     if simulates:
-        return "eth_simulateV1", [{"blockStateCalls": [{"calls": [fields]}]}, _LATEST]
-    return "eth_call", [fields, _LATEST]
+        simulation = {"blockStateCalls": [{"calls": [fields]}]}
+        return _executing("eth_simulateV1", [simulation, _LATEST], partial(_simulated, query.gas_limit))
+    return _executing("eth_call", [fields, _LATEST], partial(_executed, query.gas_limit))
 
 
-def _trial(query: RelayQuery, reply: Any, *, simulated: bool) -> Trial:
-    if isinstance(reply, RpcError):
-        if reply.code == node_errors.INVALID_PARAMS:
-            raise rpc.unreadable()
-        return Trial(gas_limit=query.gas_limit, gas_used=None, revert=node_errors.revert_data(reply))
-    if query.gas_limit is None:
-        return Trial(gas_limit=rpc.quantity(reply), gas_used=None)
-    if not simulated:
-        # Only whether it returned matters, not what.
-        rpc.octets(reply)
-        return Trial(gas_limit=query.gas_limit)
-    try:
-        ((call,),) = (block["calls"] for block in reply)
-        status, gas_used = int(call["status"], 16), int(call["gasUsed"], 16)
-        revert = None if status == 1 else rpc.octets(call["returnData"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise rpc.unreadable() from error
-    return Trial(gas_limit=query.gas_limit, gas_used=gas_used, revert=revert)
+def _executing(method: str, params: list[Any], read: Callable[[Any], Trial | None]) -> Call:
+    return Call(method, params, read, _accepts, max_bytes=answers.TRIAL_BYTES, is_sized_by_contract=True)
 
 
-def _is_unknown_method(reply: Any) -> bool:
-    return isinstance(reply, RpcError) and reply.code in {
-        node_errors.METHOD_NOT_FOUND,
-        node_errors.METHOD_NOT_SUPPORTED,
-        node_errors.INVALID_PARAMS,
-    }
+def _estimated(answer: Any) -> Trial:
+    gas = answers.gas_or_error(answer)
+    return _failed(None, gas) if isinstance(gas, RpcError) else Trial(gas)
 
 
-def _accepts(error: RpcError) -> bool:
-    """Also accept the errors of a node that does not support state overrides or simulations."""
-    return error.code == node_errors.INVALID_PARAMS or node_errors.is_call_error(error)
+def _executed(gas_limit: int, answer: Any) -> Trial:
+    # Only whether it returned matters, not what.
+    returned = answers.returned_or_error(answer)
+    return _failed(gas_limit, returned) if isinstance(returned, RpcError) else Trial(gas_limit)
+
+
+def _simulated(gas_limit: int, answer: Any) -> Trial | None:
+    """Return the simulation; None if the node cannot simulate."""
+    if isinstance(answer, RpcError) and answer.code in _UNKNOWN_METHOD:
+        return None
+    simulated = answers.simulated(answer)
+    if isinstance(simulated, RpcError):
+        return _failed(gas_limit, simulated)
+    return Trial(gas_limit, simulated.gas_used, simulated.revert)
+
+
+def _failed(gas_limit: int | None, error: RpcError) -> Trial:
+    if error.code == INVALID_PARAMS:
+        raise MalformedAnswer("the node refuses the parameters")
+    return Trial(gas_limit, revert=node_errors.revert_data(error))
 
 
 # A lens is code that the node runs in one `eth_call`, to read several contracts in one call instead of many.
@@ -317,25 +298,31 @@ def _lens_call(queries: Sequence[RelayQuery]) -> Call:
         for query in queries
         for address, calldata in _questions(query)
     )
-    return "eth_call", [
-        {"to": _LENS_ADDRESS, "data": "0x" + data.hex(), "gas": hex(_LENS_GAS * len(queries))},
-        _LATEST,
-        _OVERRIDE,
-    ]
+    fields = {"to": _LENS_ADDRESS, "data": "0x" + data.hex(), "gas": hex(_LENS_GAS * len(queries))}
+    read = partial(_lens_answers, _QUESTIONS * len(queries))
+    return Call("eth_call", [fields, _LATEST, _OVERRIDE], read, _accepts)
+
+
+def _lens_answers(count: int, answer: Any) -> list[Sequence[bytes]] | None:
+    """Return a lens's answers for each query; None if the node does not support lenses."""
+    if isinstance(answer, RpcError):
+        return None
+    of_questions = _read_answers(answers.octets(answer), count)
+    return None if of_questions is None else _parts(of_questions, _QUESTIONS)
 
 
 def _read_answers(returned: bytes, count: int) -> list[bytes] | None:
     """Return each question's answer, empty if its contract failed; None if the bytes are not a lens's."""
-    answers: list[bytes] = []
+    found: list[bytes] = []
     at = 0
     while at < len(returned):
         length = int.from_bytes(returned[at : at + _WORD], "big")
         at += _WORD
         if length == _FAILED:
             length = 0
-        answers.append(returned[at : at + length])
+        found.append(returned[at : at + length])
         at += length
-    return answers if len(answers) == count and at == len(returned) else None
+    return found if len(found) == count and at == len(returned) else None
 
 
 def code_answer(code: bytes) -> bytes:

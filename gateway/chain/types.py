@@ -10,6 +10,7 @@ from decimal import Decimal
 from enum import Enum
 from typing import Protocol
 
+from gateway.chain.errors import NodeUnavailable
 from gateway.chain.fees import FeePolicy
 
 _WEI_PER_COIN = 10**18
@@ -198,7 +199,8 @@ class ChainView:
 
     `block_hashes` has the requested heights that the chain has reached; `final` is the newest final block, None
     if it was not requested. Nodes disagree about `undecided` transactions, which count as neither mined nor absent
-    for now. A height or a final block that nodes disagree about is missing.
+    for now, as do those about which a node gives no usable answer. A height, a final block or an account without a
+    usable answer, or about which nodes disagree, is missing.
     """
 
     head: Head
@@ -207,6 +209,17 @@ class ChainView:
     block_hashes: dict[int, str] = field(default_factory=dict)
     final: BlockId | None = None
     undecided: frozenset[str] = frozenset()
+
+    def account(self, address: str) -> AccountState:
+        """
+        Return a requested account.
+
+        Raises:
+            NodeUnavailable: no node, or too few, gave a usable answer about it.
+        """
+        if address not in self.accounts:
+            raise NodeUnavailable("The chain nodes do not answer about an account.")
+        return self.accounts[address]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,32 +1,20 @@
 """One node's view of the chain: its newest block, receipts, accounts and final block."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from gateway.chain import node_errors, rpc
-from gateway.chain.nodes import NEWEST_BLOCK
-from gateway.chain.rpc import Call, RpcError
-from gateway.chain.types import (
-    AccountState,
-    BlockId,
-    ChainView,
-    Finality,
-    Head,
-    Receipt,
-)
+from gateway.chain import answers, node_errors
+from gateway.chain.nodes import NEWEST_BLOCK, Node
+from gateway.chain.rpc import Call, ErrorAnswer, MalformedAnswer, NodeFault
+from gateway.chain.types import AccountState, ChainView, Finality, Head, Receipt
 
 _LATEST = "latest"
-# Sends a batch of calls to one node and returns the results.
-Read = Callable[[Sequence[Call]], list[Any]]
-
-
-def is_answer(error: RpcError) -> bool:
-    """Return whether the error is an answer: a node reports an unknown block tag by an error."""
-    return node_errors.is_call_error(error) or node_errors.is_block_error(error)
+# Behind one URL may be several nodes at different heights: what one does not know, the next one may.
+_ROUNDS = 3
 
 
 def view_of(
-    read: Read,
+    node: Node,
     *,
     transaction_hashes: Sequence[str],
     accounts: Sequence[str],
@@ -35,57 +23,75 @@ def view_of(
     finality: Finality | None = None,
 ) -> ChainView:
     """
-    Return one node's view, read by `read`; see `ChainClient.read_chain`.
+    Return one node's view; see `ChainClient.read_chain`.
+
+    What the node answers only in part is kept: transactions without a usable answer are undecided, accounts are left
+    out.
 
     Raises:
-        NodeUnavailable: the node gave no usable answer.
+        NodeFault: the node did not answer, or does not tell its newest block.
     """
     # The head is read first, so that a block which arrives meanwhile can only add to the later reads.
-    block, *replies = read(
+    newest, *replies = _ask(
+        node,
         [
             NEWEST_BLOCK,
             *(_block(hex(height)) for height in heights),
-            *(("eth_getTransactionReceipt", [name]) for name in transaction_hashes),
-        ]
+            *(receipt_call(name) for name in transaction_hashes),
+        ],
     )
-    newest = rpc.head_of(block)
-    blocks, replies = replies[: len(heights)], replies[len(heights) :]
-    receipts = [receipt for receipt in map(_receipt, replies) if receipt is not None]
+    if isinstance(newest, NodeFault):
+        raise newest
+    blocks, receipts = replies[: len(heights)], replies[len(heights) :]
+    by_hash = dict(zip(transaction_hashes, receipts, strict=True))
     account_calls = _account_calls(accounts, _height(newest, confirmations))
-    replies = read([*account_calls, *_final_calls(newest, finality)])
+    replies = _ask(node, [*account_calls, *_final_calls(newest, finality)])
+    for value in (*blocks, *receipts, *replies):
+        if isinstance(value, MalformedAnswer):
+            node.note_wrong(value)
     return ChainView(
         head=newest,
-        receipts={receipt.transaction_hash: receipt for receipt in receipts},
+        receipts={name: receipt for name, receipt in by_hash.items() if receipt and not _failed(receipt)},
         accounts=_account_states(accounts, replies[: len(account_calls)]),
-        block_hashes={
-            block_id.number: block_id.block_hash for block_id in map(_block_id, blocks) if block_id
-        },
-        final=next(filter(None, map(_block_id, replies[len(account_calls) :])), None),
+        block_hashes={block.number: block.block_hash for block in blocks if block and not _failed(block)},
+        final=next((block for block in replies[len(account_calls) :] if block and not _failed(block)), None),
+        undecided=frozenset(name for name, receipt in by_hash.items() if _failed(receipt)),
     )
+
+
+def _ask(node: Node, calls: Sequence[Call]) -> list[Any]:
+    """Return each call's value, or the `NodeFault` in place of it: an error only after several rounds."""
+    values = node.ask(calls, checked=True)
+    for _ in range(_ROUNDS - 1):
+        places = [place for place, value in enumerate(values) if isinstance(value, ErrorAnswer)]
+        again = node.ask([calls[place] for place in places], checked=True)
+        for place, value in zip(places, again, strict=True):
+            values[place] = value
+    return values
+
+
+def _failed(value: Any) -> bool:
+    return isinstance(value, NodeFault)
 
 
 def _account_calls(accounts: Sequence[str], confirmed_block: int) -> list[Call]:
     calls: list[Call] = []
     for account in accounts:
         calls += [
-            ("eth_getTransactionCount", [account, _LATEST]),
-            ("eth_getTransactionCount", [account, hex(confirmed_block)]),
-            ("eth_getBalance", [account, _LATEST]),
-            ("eth_getCode", [account, _LATEST]),
+            Call("eth_getTransactionCount", [account, _LATEST], answers.quantity),
+            Call("eth_getTransactionCount", [account, hex(confirmed_block)], answers.quantity),
+            Call("eth_getBalance", [account, _LATEST], answers.wei),
+            Call("eth_getCode", [account, _LATEST], answers.octets, max_bytes=answers.CODE_BYTES),
         ]
     return calls
 
 
-def _account_states(accounts: Sequence[str], replies: Sequence[Any]) -> dict[str, AccountState]:
-    columns = zip(replies[0::4], replies[1::4], replies[2::4], replies[3::4], strict=True)
+def _account_states(accounts: Sequence[str], values: Sequence[Any]) -> dict[str, AccountState]:
+    columns = zip(values[0::4], values[1::4], values[2::4], values[3::4], strict=True)
     return {
-        account: AccountState(
-            rpc.quantity(latest),
-            rpc.quantity(confirmed),
-            rpc.quantity(balance),
-            has_code=bool(rpc.octets(code)),
-        )
+        account: AccountState(latest, confirmed, balance, has_code=bool(code))
         for account, (latest, confirmed, balance, code) in zip(accounts, columns, strict=True)
+        if not any(map(_failed, (latest, confirmed, balance, code)))
     }
 
 
@@ -103,29 +109,22 @@ def _final_calls(newest: Head, finality: Finality | None) -> list[Call]:
 
 
 def _block(name: str) -> Call:
-    return "eth_getBlockByNumber", [name, False]
-
-
-def _block_id(reply: Any) -> BlockId | None:
-    """Return the number and hash in a response; None if the node has no such block."""
-    if reply is None or isinstance(reply, RpcError):
-        return None
-    return BlockId(rpc.quantity(rpc.member(reply, "number")), _text(reply, "hash"))
-
-
-def _receipt(reply: Any) -> Receipt | None:
-    """Return the receipt in a response; None if the node has none."""
-    if reply is None:
-        return None
-    return Receipt(
-        transaction_hash=_text(reply, "transactionHash"),
-        block_number=rpc.quantity(rpc.member(reply, "blockNumber")),
-        block_hash=_text(reply, "blockHash"),
-        succeeded=rpc.quantity(rpc.member(reply, "status")) == 1,
-        gas_used=rpc.quantity(rpc.member(reply, "gasUsed")),
-        effective_gas_price_wei=rpc.quantity(rpc.member(reply, "effectiveGasPrice")),
+    return Call(
+        "eth_getBlockByNumber",
+        [name, False],
+        answers.block_id,
+        accepts=node_errors.is_block_error,
+        max_bytes=answers.BLOCK_BYTES,
     )
 
 
-def _text(reply: Any, name: str) -> str:
-    return str(rpc.member(reply, name)).lower()
+def receipt_call(transaction_hash: str) -> Call:
+    """Return the call that reads a transaction's receipt, None where the node has none."""
+
+    def read(answer: Any) -> Receipt | None:
+        receipt = answers.receipt(answer)
+        if receipt is not None and receipt.transaction_hash != transaction_hash:
+            raise MalformedAnswer("member transactionHash is another one")
+        return receipt
+
+    return Call("eth_getTransactionReceipt", [transaction_hash], read, max_bytes=answers.LOGS_BYTES)

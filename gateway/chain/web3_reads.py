@@ -5,10 +5,10 @@ Reads that relay calls, sign-ins and quotas wait for are batches of `client` and
 the processor time. Tests compare both.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from eth_abi.exceptions import DecodingError
 from eth_typing import BlockNumber, ChecksumAddress, HexAddress, HexStr
@@ -24,20 +24,28 @@ from web3.exceptions import (
 )
 from web3.middleware import ExtraDataToPOAMiddleware
 from web3.providers.base import JSONBaseProvider
-from web3.types import BlockData, LogReceipt, RPCEndpoint, RPCError, RPCResponse, TxData, TxReceipt
+from web3.types import LogReceipt, RPCEndpoint, RPCError, RPCResponse, TxData
 
+from gateway.chain.answers import CODE_BYTES, FULL_BLOCK_BYTES, LOGS_BYTES
 from gateway.chain.contracts import CONTRACT_ABI, PERMISSIONS_VERIFIED_TOPIC
 from gateway.chain.node_errors import is_call_error
-from gateway.chain.nodes import Nodes
+from gateway.chain.nodes import Node, Nodes
 from gateway.chain.relay_states import READ_GAS
-from gateway.chain.rpc import Call, RpcError, unreadable
-from gateway.chain.types import ExternalExecution, Head, Receipt, SentTransaction
+from gateway.chain.rpc import ANSWER_BYTES, Call, ErrorAnswer, MalformedAnswer, RpcError
+from gateway.chain.types import ExternalExecution, Receipt, SentTransaction
+from gateway.chain.views import receipt_call
 
 _WORD = 32
 _LOG_BLOCKS = 1_000
 # With all their transactions; a whole block may have megabytes.
 _BLOCKS_PER_BATCH = 20
-_PROBE_SECONDS = 0.5
+_SIZED_BY_CONTRACT = frozenset({"eth_call", "eth_getLogs"})
+_MOST_BYTES = {
+    "eth_getBlockByNumber": FULL_BLOCK_BYTES,
+    "eth_getLogs": LOGS_BYTES,
+    "eth_getTransactionByHash": CODE_BYTES,
+}
+Value = TypeVar("Value")
 
 
 class NodesProvider(JSONBaseProvider):
@@ -52,9 +60,18 @@ class NodesProvider(JSONBaseProvider):
         return response
 
     def make_batch_request(self, requests: list[tuple[RPCEndpoint, Any]]) -> list[RPCResponse]:
-        return [
-            _response(reply) for reply in self._send([(method, list(params)) for method, params in requests])
-        ]
+        return [_response(reply) for reply in self._send([_call(*request) for request in requests])]
+
+
+def _call(method: str, params: Any) -> Call:
+    # Whoever chose the contract decides how much it returns or logs.
+    return Call(
+        method,
+        list(params),
+        accepts=is_call_error,
+        max_bytes=_MOST_BYTES.get(method, ANSWER_BYTES),
+        is_sized_by_contract=method in _SIZED_BY_CONTRACT,
+    )
 
 
 def _response(reply: Any) -> RPCResponse:
@@ -71,96 +88,102 @@ def web3_over(send: Callable[[Sequence[Call]], list[Any]]) -> Web3:
 
 
 @contextmanager
-def web3_errors() -> Iterator[None]:
-    """Raise `NodeUnavailable` for the errors that web3.py raises about malformed responses."""
+def _web3_errors(method: str) -> Iterator[None]:
+    """Raise web3.py's errors as faults of the node: it answered by an error, or what web3.py cannot read."""
     try:
         yield
+    except Web3RPCError as error:
+        raise ErrorAnswer("JSON-RPC error", method=method) from error
     except (Web3Exception, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise unreadable() from error
-
-
-def head_of(block: BlockData) -> Head:
-    """Return the block as a `Head`."""
-    return Head(
-        number=int(block["number"]),
-        timestamp=int(block["timestamp"]),
-        base_fee_wei=int(block["baseFeePerGas"]),
-        block_hash=block["hash"].to_0x_hex(),
-    )
+        raise MalformedAnswer(f"unreadable ({type(error).__name__})", method=method) from error
 
 
 class Web3Reads:
     """The methods of `ChainClient` that go through web3.py."""
 
     def __init__(self, nodes: Nodes) -> None:
-        self._web3 = web3_over(partial(nodes.batch, accepts=is_call_error, checked=True))
-        self._probes = web3_over(partial(nodes.probe, timeout_seconds=_PROBE_SECONDS))
-        self._contract = self._web3.eth.contract(abi=CONTRACT_ABI)
-
-    def head(self) -> Head:
-        with web3_errors():
-            return head_of(self._web3.eth.get_block("latest"))
-
-    def probe_code(self, *, address: str) -> bytes:
-        with web3_errors():
-            return bytes(self._probes.eth.get_code(_address(address)))
+        self._nodes = nodes
+        self._web3 = {node: _OneNode(node) for node in nodes}
 
     def read_data(self, *, profile: str, key: bytes) -> bytes:
-        return self._answer(profile, "getData", key) or b""
+        return self._of_one(lambda one: one.contract_answer(profile, "getData", key)) or b""
 
     def read_relay_nonce(self, *, key_manager: str, controller: str, channel: int) -> int | None:
-        nonce: int | None = self._answer(key_manager, "getNonce", controller, channel)
+        nonce: int | None = self._of_one(
+            lambda one: one.contract_answer(key_manager, "getNonce", controller, channel)
+        )
         return nonce
 
     def read_external_executions(
         self, *, key_manager: str, controller: str, from_block: int, to_block: int
     ) -> list[ExternalExecution]:
-        topics = [PERMISSIONS_VERIFIED_TOPIC, "0x" + controller[2:].lower().rjust(64, "0")]
-        executions: list[ExternalExecution] = []
-        with web3_errors():
-            # In ranges that public nodes accept.
-            for first in range(from_block, to_block + 1, _LOG_BLOCKS):
-                logs = self._web3.eth.get_logs(
-                    {
-                        "address": _address(key_manager),
-                        "topics": [HexStr(topic) for topic in topics],
-                        "fromBlock": BlockNumber(first),
-                        "toBlock": BlockNumber(min(first + _LOG_BLOCKS - 1, to_block)),
-                    }
-                )
-                executions += filter(None, map(self._execution, logs))
-        return executions
+        # In ranges that public nodes accept.
+        return [
+            execution
+            for blocks in _ranges(from_block, to_block, _LOG_BLOCKS)
+            for execution in self._of_one(
+                partial(_OneNode.executions, address=key_manager, controller=controller, blocks=blocks)
+            )
+        ]
 
     def read_sent(self, *, senders: Sequence[str], from_block: int, to_block: int) -> list[SentTransaction]:
-        sent: list[SentTransaction] = []
-        for first in range(from_block, to_block + 1, _BLOCKS_PER_BATCH):
-            blocks = range(first, min(first + _BLOCKS_PER_BATCH, to_block + 1))
-            with web3_errors():
-                sent += self._sent_in(blocks, set(senders))
-        return sent
+        return [
+            sent
+            for blocks in _ranges(from_block, to_block, _BLOCKS_PER_BATCH)
+            for sent in self._of_one(partial(_OneNode.sent, blocks=blocks, senders=set(senders)))
+        ]
 
-    def _sent_in(self, blocks: Iterable[int], senders: Collection[str]) -> list[SentTransaction]:
-        eth = self._web3.eth
-        bodies = self._batch([partial(eth.get_block, number, True) for number in blocks])
-        transactions = [one for body in bodies for one in body["transactions"] if one["from"] in senders]
-        receipts = self._batch([partial(eth.get_transaction_receipt, one["hash"]) for one in transactions])
-        return [_sent(one, receipt) for one, receipt in zip(transactions, receipts, strict=True)]
+    def _of_one(self, read: Callable[["_OneNode"], Value]) -> Value:
+        return self._nodes.read(lambda node: read(self._web3[node]))
 
-    def _batch(self, reads: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Return the results of these reads, in one trip."""
-        with self._web3.batch_requests() as batch:
-            for read in reads:
-                batch.add(read())
-            return batch.execute() if reads else []
 
-    def _answer(self, contract: str, function: str, *arguments: Any) -> Any:
+def _ranges(first: int, last: int, size: int) -> list[range]:
+    return [range(start, min(start + size, last + 1)) for start in range(first, last + 1, size)]
+
+
+class _OneNode:
+    """Reads of one node. What they raise is the node's fault, and is handled by `Node.read`."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._web3 = web3_over(partial(node.batch, checked=True))
+        self._contract = self._web3.eth.contract(abi=CONTRACT_ABI)
+
+    def contract_answer(self, contract: str, function: str, *arguments: Any) -> Any:
         """Return a contract's answer; None if it reverts or answers a value of another type."""
         call = self._contract(_address(contract)).functions[function](*arguments)
-        with web3_errors():
+        with _web3_errors("eth_call"):
             try:
                 return call.call({"gas": READ_GAS})
             except (BadFunctionCallOutput, ContractLogicError, Web3RPCError):
                 return None
+
+    def executions(self, *, address: str, controller: str, blocks: range) -> list[ExternalExecution]:
+        """Return the transactions of these blocks in which calls of the controller were verified."""
+        topics = [PERMISSIONS_VERIFIED_TOPIC, "0x" + controller[2:].lower().rjust(64, "0")]
+        with _web3_errors("eth_getLogs"):
+            logs = self._web3.eth.get_logs(
+                {
+                    "address": _address(address),
+                    "topics": [HexStr(topic) for topic in topics],
+                    "fromBlock": BlockNumber(blocks[0]),
+                    "toBlock": BlockNumber(blocks[-1]),
+                }
+            )
+            return list(filter(None, map(self._execution, logs)))
+
+    def sent(self, *, blocks: range, senders: Collection[str]) -> list[SentTransaction]:
+        """Return the transactions of these accounts in these blocks."""
+        with _web3_errors("eth_getBlockByNumber"):
+            with self._web3.batch_requests() as batch:
+                for number in blocks:
+                    batch.add(self._web3.eth.get_block(number, True))
+                bodies: list[Any] = batch.execute()
+            transactions = [one for body in bodies for one in body["transactions"] if one["from"] in senders]
+            receipts = self._node.batch(
+                [receipt_call(one["hash"].to_0x_hex()) for one in transactions], checked=True
+            )
+            return [_sent(one, receipt) for one, receipt in zip(transactions, receipts, strict=True)]
 
     def _execution(self, log: LogReceipt) -> ExternalExecution | None:
         """
@@ -170,7 +193,7 @@ class Web3Reads:
         under the event's name.
         """
         if any(len(topic) != _WORD for topic in log["topics"]):
-            raise unreadable()
+            raise MalformedAnswer("a topic is no word", method="eth_getLogs")
         if log["removed"]:
             return None
         try:
@@ -188,21 +211,16 @@ class Web3Reads:
         )
 
 
-def _sent(transaction: TxData, receipt: TxReceipt) -> SentTransaction:
+def _sent(transaction: TxData, receipt: Receipt | None) -> SentTransaction:
+    if receipt is None:
+        raise MalformedAnswer("a transaction of a block has none", method="eth_getTransactionReceipt")
     return SentTransaction(
         transaction_hash=transaction["hash"].to_0x_hex(),
         sender=transaction["from"],
         account_nonce=transaction["nonce"],
         to=transaction["to"],
         calldata=bytes(transaction["input"]),
-        receipt=Receipt(
-            transaction_hash=receipt["transactionHash"].to_0x_hex(),
-            block_number=receipt["blockNumber"],
-            block_hash=receipt["blockHash"].to_0x_hex(),
-            succeeded=receipt["status"] == 1,
-            gas_used=receipt["gasUsed"],
-            effective_gas_price_wei=receipt["effectiveGasPrice"],
-        ),
+        receipt=receipt,
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.backends.signals import connection_created
-from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from redis.exceptions import RedisError
 
 from gateway.common.redis_urls import text_client
@@ -55,14 +55,14 @@ def gauges(name: str, documentation: str, label: str, values: Mapping[str, float
 
 _KEY = "gateway:durations"
 _REPORT_SECONDS = 10.0
-_INFINITE, _SUM = "+Inf", "sum"
+_INFINITE, _SUM, _TOTAL = "+Inf", "sum", "total"
 # Upper bounds in seconds: SHORT for a part of a request, LONG for a call's way through the chain.
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LONG = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 20, 30, 45, 60, 120, 300, 600, 1800, 3600)
 
 # Held for a few additions at a time. A worker forks before it has threads that could hold it.
 _lock = threading.Lock()
-_histograms: "list[Histogram]" = []
+_counted_here: "list[Histogram | Counter]" = []
 
 
 class Histogram:
@@ -76,7 +76,7 @@ class Histogram:
         self.limits = [*(str(float(bound)) for bound in bounds), _INFINITE]
         # For each label value: the count of each bucket, then the sum of the durations.
         self._counted: dict[str, list[float]] = {}
-        _histograms.append(self)
+        _counted_here.append(self)
 
     def observe(self, seconds: float, label_value: str = "") -> None:
         """Count one duration."""
@@ -124,7 +124,37 @@ class Histogram:
         return family
 
 
-# All histograms are here, so that each process reports all of them, whichever modules it has imported.
+class Counter:
+    """Events of one kind, counted by label values, none of which may hold a space. Thread-safe."""
+
+    def __init__(self, name: str, documentation: str, *, labels: tuple[str, ...]) -> None:
+        self.name, self.documentation, self.labels = name, documentation, labels
+        self._counted: dict[str, float] = {}
+        _counted_here.append(self)
+
+    def add(self, *label_values: str) -> None:
+        """Count one event."""
+        key = " ".join(label_values)
+        with _lock:
+            self._counted[key] = self._counted.get(key, 0.0) + 1
+
+    def take(self) -> dict[str, float]:
+        """Return and reset the counts since the last call, by field of the hash in Redis."""
+        with _lock:
+            counted, self._counted = self._counted, {}
+        return {f"{self.name} {_TOTAL} {key}": count for key, count in counted.items()}
+
+    def family(self, hash_in_redis: dict[str, str]) -> Metric:
+        """Return the counter in Prometheus's form."""
+        family = CounterMetricFamily(PREFIX + self.name, self.documentation, labels=self.labels)
+        for field, count in sorted(hash_in_redis.items()):
+            name, _, key = field.split(" ", 2)
+            if name == self.name:
+                family.add_metric(key.split(" "), float(count))
+        return family
+
+
+# All of them are here, so that each process reports all of them, whichever modules it has imported.
 ACCEPTANCE = Histogram(
     "relay_acceptance_seconds", "From a relay call's arrival to its hash or error.", label="outcome"
 )
@@ -142,6 +172,16 @@ SETTLED = Histogram("relay_settled_seconds", "From a call's acceptance to its se
 CHAIN_REQUEST = Histogram(
     "chain_request_seconds", "Time of one request to a node, single or batch.", label="node"
 )
+CHAIN_WRONG_ANSWERS = Counter(
+    "chain_wrong_answers",
+    "Answers of a node that are not what the method promises, by the method of the call.",
+    labels=("node", "method"),
+)
+CHAIN_BATCH_LIMIT = Counter(
+    "chain_batches_refused",
+    "Batches that a node took only in smaller pieces, by the number of calls that it takes.",
+    labels=("node", "limit"),
+)
 STRIPE_REQUEST = Histogram(
     "stripe_request_seconds", "Time of one request to Stripe, including the retries of its library."
 )
@@ -150,14 +190,14 @@ SQL = Histogram("sql_seconds", "Time of a statement, from sending it to receivin
 
 @register
 def histograms() -> Iterator[Metric]:
-    """Yield every histogram, in one round trip to Redis; without values while Redis is unavailable."""
+    """Yield every histogram and counter, in one round trip to Redis; without values while Redis is unavailable."""
     try:
         stored = text_client(settings.REDIS_URL).hgetall(_KEY)
     except RedisError as error:
         logger.warning("the durations cannot be read: %s", type(error).__name__)
         stored = {}
-    for histogram in _histograms:
-        yield histogram.family(stored)
+    for metric in _counted_here:
+        yield metric.family(stored)
 
 
 class Reporter:
@@ -190,8 +230,8 @@ class Reporter:
 
         If Redis's answer is lost, the same counts are added twice.
         """
-        for histogram in _histograms:
-            for field, count in histogram.take().items():
+        for metric in _counted_here:
+            for field, count in metric.take().items():
                 self._due[field] = self._due.get(field, 0) + count
         if not self._due:
             return

@@ -30,9 +30,9 @@ from gateway.chain.contracts import (
 )
 from gateway.chain.lsp6 import permissions_key
 from gateway.chain.lsp25 import relay_digest
-from gateway.chain.nodes import Nodes
+from gateway.chain.nodes import Answer, Node, Nodes
 from gateway.chain.relay_states import RelayStateReader, code_answer
-from gateway.chain.rpc import Call, RpcError
+from gateway.chain.rpc import Call
 from gateway.chain.signatures import recover_address
 from gateway.chain.signing import LocalSigner
 from gateway.chain.types import RelayQuery
@@ -77,16 +77,25 @@ def _lens() -> str:
 _LENS = _lens()
 
 
-class _CannedNodes(Nodes):
+class _CannedNode(Node):
     """Answers at once, so only building requests and parsing responses are measured."""
 
     def __init__(self) -> None:
-        super().__init__([], timeout_seconds=1)
+        super().__init__("", "canned", chain_id=None, timeout_seconds=1, check_seconds=1, places=1)
 
-    def batch(
-        self, calls: Sequence[Call], *, accepts: Callable[[RpcError], bool], checked: bool = False
-    ) -> list[Any]:
-        return [_canned(method, params) for method, params in calls]
+    def ask(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
+        return [call.read(_canned(call.method, call.params)) for call in calls]
+
+
+class _CannedNodes(Nodes):
+    """Only that node."""
+
+    def __init__(self) -> None:
+        super().__init__([], timeout_seconds=1)
+        self._node = _CannedNode()
+
+    def read(self, read: Callable[[Node], Answer]) -> Answer:
+        return self._node.read(read)
 
 
 def _canned(method: str, params: list[Any]) -> Any:
@@ -204,7 +213,7 @@ def _relay_state(controller: str, key_manager: str) -> Comparison:
         gas_limit=150_000,
         gas_cap=3_000_000,
     )
-    eth = web3_over(lambda calls: [_canned(method, params) for method, params in calls]).eth
+    eth = web3_over(lambda calls: [_canned(call.method, call.params) for call in calls]).eth
     address = Web3.to_checksum_address(key_manager)
     contract = eth.contract(address=address, abi=CONTRACT_ABI)
 

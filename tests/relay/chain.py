@@ -228,13 +228,13 @@ class FaultyClient(JsonRpcChainClient):
         self._meanwhile.pop(method, lambda: None)()
 
     def _count_reads(self, node: Node) -> None:
-        batch = node.batch
+        ask = node.ask
 
         def counted(calls: Sequence[Call], **options: Any) -> list[Any]:
-            self.requests += bool(calls) and calls[0][0] != "eth_sendRawTransaction"
-            return batch(calls, **options)
+            self.requests += bool(calls) and calls[0].method != "eth_sendRawTransaction"
+            return ask(calls, **options)
 
-        vars(node)["batch"] = counted
+        vars(node)["ask"] = counted
 
 
 @contextmanager

@@ -148,7 +148,7 @@ def _register(addresses: Sequence[str], now: datetime) -> None:
         transaction_hashes=[], accounts=addresses, confirmations=get_chain().confirmations
     )
     pending = get_chain_client().read_pending_nonces(accounts=addresses)
-    rows = [_row(address, view.accounts[address], pending[address], now) for address in addresses]
+    rows = [_row(address, view.account(address), pending[address], now) for address in addresses]
     Relayer.objects.bulk_create(rows, ignore_conflicts=True)
 
 
@@ -254,6 +254,10 @@ def update_accounts(
             that the node is wrong. Nothing is stored and calls in flight are left unchanged, until the node reports
             something else or the caller sets `trusts_single_node`.
     """
+    # A relayer that no node tells anything about stays as it is.
+    relayers = [relayer for relayer in relayers if relayer.address in accounts]
+    if not relayers:
+        return
     if not trusts_single_node:
         _refuse_single_node(relayers, accounts)
     # In several statements, so that requests find a relayer that is not locked.

@@ -58,7 +58,7 @@ def top_up(*, now: datetime) -> TopUp | None:
         accounts=[address],
         confirmations=get_chain().confirmations,
     )
-    account = view.accounts[address]
+    account = view.account(address)
     Treasury.objects.update_or_create(
         chain_id=get_chain().id,
         address=address,

@@ -236,11 +236,11 @@ def _compare_relayers() -> list[Finding]:
     before = db.all_rows(_RELAYERS, params)
     if not before:
         return []
-    accounts = _ask_nodes(accounts=[row[1] for row in before]).accounts
+    view = _ask_nodes(accounts=[row[1] for row in before])
     findings = []
     for old, new in zip(before, db.all_rows(_RELAYERS, params), strict=False):
         row_id, address, _, mined_nonces, balance_wei, is_idle = old
-        account = accounts[address]
+        account = view.account(address)
         # The chain was read between both reads of the rows.
         if account.latest_nonce < mined_nonces:
             rule = "the chain has used the account nonces of all mined attempts"

@@ -185,7 +185,8 @@ def _passed_over(
     return [
         attempt
         for attempt in attempts
-        if attempt.account_nonce < view.accounts[addresses[attempt.relayer_id]].confirmed_nonce
+        if (account := view.accounts.get(addresses[attempt.relayer_id]))
+        and attempt.account_nonce < account.confirmed_nonce
     ]
 
 

@@ -63,7 +63,7 @@ def report(*, from_block: int | None = None) -> Report:
         accounts=[relayer.address for relayer in relayers],
         confirmations=chain.confirmations,
     )
-    counts = {relayer.pk: view.accounts[relayer.address].latest_nonce for relayer in relayers}
+    counts = {relayer.pk: view.account(relayer.address).latest_nonce for relayer in relayers}
     first = _first_unexplained(counts) if from_block is None else from_block
     if first is None:
         return Report(None, view.head.number, [])

@@ -14,7 +14,8 @@ from gateway.chain.types import AccountState, BlockId, Finality, Head, RelayQuer
 from tests.fakes.profiles import random_address, set_data
 from tests.gateway.chain.nodes import Node, reply, running
 
-_BLOCK = {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7", "hash": "0xAB"}
+_HASH = "0x" + "AB" * 32
+_BLOCK = {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7", "hash": _HASH}
 _REVERTED = RpcError(3, "execution reverted")
 
 
@@ -105,7 +106,7 @@ def test_relay_states_are_one_request(client: JsonRpcChainClient, node: Node, sc
     script.answers["eth_call"] = _lens_or("0x")
     states = client.read_relay_states([_query(), _query()])
     assert len(node.batches) == 1
-    assert [state.head for state in states] == [Head(100, 0x65000000, 7, "0xab")] * 2
+    assert [state.head for state in states] == [Head(100, 0x65000000, 7, _HASH.lower())] * 2
 
 
 def test_a_lens_reads_for_up_to_eight_calls_with_gas_for_each(
@@ -303,7 +304,8 @@ def test_the_market_tip_is_what_half_of_the_gas_of_used_blocks_paid(
 
 
 @pytest.mark.parametrize(
-    "history", [{"reward": None, "gasUsedRatio": [1]}, {}, RpcError(-32601, "no such method")]
+    "history",
+    [{"reward": None, "gasUsedRatio": [1]}, {"gasUsedRatio": None}, RpcError(-32601, "no such method")],
 )
 def test_a_node_without_a_fee_history_reports_no_market(
     client: JsonRpcChainClient, script: Script, history: Any
@@ -312,7 +314,15 @@ def test_a_node_without_a_fee_history_reports_no_market(
     assert _relay_state(client).market_tip_wei == 0
 
 
-@pytest.mark.parametrize("history", [[], {"reward": [["0x1"]], "gasUsedRatio": ["0.5"]}])
+@pytest.mark.parametrize(
+    "history",
+    [
+        [],
+        {},
+        *({"reward": [["0x1"]], "gasUsedRatio": [ratio]} for ratio in ("0.5", float("nan"), -1, True)),
+        *({"reward": rows, "gasUsedRatio": [1]} for rows in ([1], [[1]], [["-0x1"]], 7)),
+    ],
+)
 def test_a_malformed_fee_history_is_node_unavailable(
     client: JsonRpcChainClient, script: Script, history: Any
 ) -> None:
@@ -358,7 +368,7 @@ def test_where_the_node_knows_no_final_block_the_blocks_are_counted(
     view = client.read_chain(
         transaction_hashes=[], accounts=[random_address()], confirmations=2, finality=finality
     )
-    assert view.final == BlockId(91, "0xab")
+    assert view.final == BlockId(91, _HASH.lower())
     assert [len(batch) for batch in node.batches] == [1, 6]
 
 

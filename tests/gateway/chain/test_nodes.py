@@ -5,7 +5,6 @@ import random
 import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -27,7 +26,7 @@ from tests.fakes.profiles import random_address
 from tests.gateway.chain.nodes import Behaviour, Node, error, reply, result, running
 from tests.journeys.waiting import until
 
-_ONE: list[Call] = [("eth_chainId", [])]
+_ONE = [Call("eth_chainId", [], accepts=is_call_error)]
 
 
 def _nodes(*urls: str, timeout_seconds: float = 60) -> Nodes:
@@ -35,11 +34,11 @@ def _nodes(*urls: str, timeout_seconds: float = 60) -> Nodes:
 
 
 def _ask(nodes: Nodes, calls: list[Call] = _ONE) -> list[Any]:
-    return nodes.batch(calls, accepts=is_call_error)
+    return nodes.batch(calls)
 
 
 def _web3(nodes: Nodes) -> Web3:
-    return web3_over(partial(nodes.batch, accepts=is_call_error))
+    return web3_over(nodes.batch)
 
 
 def _echo(batch: list[dict[str, Any]]) -> tuple[int, bytes]:
@@ -56,13 +55,13 @@ class TestBatches:
     def test_answers_come_in_the_order_of_the_calls_whatever_the_node_does(self) -> None:
         words = [secrets.token_hex(4) for _ in range(50)]
         with running(_echo) as node:
-            assert _ask(_nodes(node.url), [("echo", [word]) for word in words]) == words
+            assert _ask(_nodes(node.url), [Call("echo", [word]) for word in words]) == words
         assert len(node.batches) == 1
 
     def test_long_lists_go_in_pieces_of_two_hundred(self) -> None:
         numbers = list(range(450))
         with running(_echo) as node:
-            assert _ask(_nodes(node.url), [("echo", [number]) for number in numbers]) == numbers
+            assert _ask(_nodes(node.url), [Call("echo", [number]) for number in numbers]) == numbers
         assert [len(batch) for batch in node.batches] == [200, 200, 50]
 
     def test_no_calls_are_no_request(self) -> None:
@@ -86,9 +85,9 @@ class TestBatches:
     def test_threads_share_the_nodes_of_one_client(self) -> None:
         with running(_echo) as node, ThreadPoolExecutor(8) as threads:
             nodes = _nodes(node.url)
-            batches = [[("echo", [secrets.token_hex(4)])] for _ in range(64)]
+            batches = [[Call("echo", [secrets.token_hex(4)])] for _ in range(64)]
             replies = list(threads.map(lambda calls: _ask(nodes, calls), batches))
-        assert replies == [[calls[0][1][0]] for calls in batches]
+        assert replies == [[calls[0].params[0]] for calls in batches]
 
     def test_an_error_that_is_an_answer_stands_in_its_place(self) -> None:
         def behave(batch: list[dict[str, Any]]) -> tuple[int, bytes]:

@@ -1,0 +1,175 @@
+"""
+The values in nodes' answers. Each function reads one answer, and raises `MalformedAnswer` for anything else.
+
+Numbers are bounded by what the chain and the database can hold, so a nonsensical one goes no further.
+Source: the Ethereum JSON-RPC specification (ethereum/execution-apis).
+"""
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from gateway.chain.rpc import MalformedAnswer, RpcError
+from gateway.chain.types import BlockId, Head, Receipt
+
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+# The largest answers in bytes: a block with the hashes of its transactions, code, a receipt or logs of 3,000,000 gas
+# (whose price per byte of a log bounds them), what a trial returns and logs, and a block with its transactions.
+BLOCK_BYTES, CODE_BYTES, LOGS_BYTES = 2**21, 2**20, 2**22
+TRIAL_BYTES, FULL_BLOCK_BYTES = 2**18, 2**24
+# The largest `bigint` of PostgreSQL; and far more than all wei that will ever exist.
+_MOST, _MOST_WEI = 2**63 - 1, 2**128
+# While the blocks of a fee history use less gas together than this many full blocks, senders do not compete for space.
+_FEWEST_USED_BLOCKS = 1.0
+
+
+def quantity(answer: Any) -> int:
+    """Return the number in an answer (a QUANTITY of JSON-RPC)."""
+    return _number(answer, "it", _MOST)
+
+
+def wei(answer: Any) -> int:
+    """Return the amount of wei in an answer."""
+    return _number(answer, "it", _MOST_WEI)
+
+
+def octets(answer: Any) -> bytes:
+    """Return the bytes in an answer (DATA of JSON-RPC)."""
+    if not isinstance(answer, str) or not _DATA.fullmatch(answer):
+        raise MalformedAnswer("it is no data")
+    return bytes.fromhex(answer[2:])
+
+
+def returned(answer: Any) -> bytes:
+    """Return what a contract returned; empty if it reverted."""
+    return b"" if isinstance(answer, RpcError) else octets(answer)
+
+
+def gas_or_error(answer: Any) -> int | RpcError:
+    """Return the estimated gas, or the error with which the execution failed."""
+    return answer if isinstance(answer, RpcError) else quantity(answer)
+
+
+def returned_or_error(answer: Any) -> bytes | RpcError:
+    """Return what a contract returned, or the error with which it reverted."""
+    return answer if isinstance(answer, RpcError) else octets(answer)
+
+
+def head(block: Any) -> Head:
+    """Return a block as the newest one."""
+    return Head(
+        number=_member(block, "number"),
+        timestamp=_member(block, "timestamp"),
+        base_fee_wei=_member(block, "baseFeePerGas", _MOST_WEI),
+        block_hash=_hash(block, "hash"),
+    )
+
+
+def block_id(block: Any) -> BlockId | None:
+    """Return a block's number and hash; None if the node has no such block."""
+    if block is None or isinstance(block, RpcError):
+        return None
+    return BlockId(_member(block, "number"), _hash(block, "hash"))
+
+
+def receipt(answer: Any) -> Receipt | None:
+    """Return the receipt; None if the node has none."""
+    if answer is None:
+        return None
+    return Receipt(
+        transaction_hash=_hash(answer, "transactionHash"),
+        block_number=_member(answer, "blockNumber"),
+        block_hash=_hash(answer, "blockHash"),
+        succeeded=_member(answer, "status", 1) == 1,
+        gas_used=_member(answer, "gasUsed"),
+        effective_gas_price_wei=_member(answer, "effectiveGasPrice", _MOST_WEI),
+    )
+
+
+def market_tip(history: Any) -> int:
+    """
+    Return the median tip of the blocks of a fee history, in wei per gas; 0 if they were nearly empty.
+
+    Each block's median is weighted by the block's gas: to move the result, a sender must use as much gas as all
+    others together, not one transaction in each block. A node without a fee history reports no market.
+    """
+    if isinstance(history, RpcError):
+        return 0
+    ratios, rows = _list(history, "gasUsedRatio"), _list(history, "reward", is_optional=True)
+    if not all(type(ratio) in (int, float) and math.isfinite(ratio) and ratio >= 0 for ratio in ratios):
+        raise MalformedAnswer("member gasUsedRatio has no ratios")
+    if not all(isinstance(row, list) for row in rows):
+        raise MalformedAnswer("member reward has no rows")
+    tips = sorted(
+        (_number(row[0], "a reward", _MOST_WEI), ratio)
+        for row, ratio in zip(rows, ratios, strict=False)
+        if row
+    )
+    used = sum(ratio for _, ratio in tips)
+    if used < _FEWEST_USED_BLOCKS:
+        return 0
+    passed = itertools.accumulate(ratio for _, ratio in tips)
+    return next(tip for (tip, _), below in zip(tips, passed, strict=True) if 2 * below >= used)
+
+
+class Simulated(NamedTuple):
+    """A call that `eth_simulateV1` executed: the gas that it used, and the data that it reverted with, or None."""
+
+    gas_used: int
+    revert: bytes | None
+
+
+def simulated(answer: Any) -> Simulated | RpcError:
+    """Return the only call of a simulation, or the error in its place."""
+    if isinstance(answer, RpcError):
+        return answer
+    [block] = _only(answer, "it")
+    [call] = _only(_any(block, "calls"), "member calls")
+    gas_used, succeeded = _member(call, "gasUsed"), _member(call, "status", 1) == 1
+    return Simulated(gas_used, None if succeeded else octets(_any(call, "returnData")))
+
+
+def _any(answer: Any, name: str) -> Any:
+    if not isinstance(answer, dict):
+        raise MalformedAnswer("it is no object")
+    if name not in answer:
+        raise MalformedAnswer(f"member {name} is missing")
+    return answer[name]
+
+
+def _member(answer: Any, name: str, most: int = _MOST) -> int:
+    return _number(_any(answer, name), f"member {name}", most)
+
+
+def _hash(answer: Any, name: str) -> str:
+    value = _any(answer, name)
+    if not isinstance(value, str) or not _HASH.fullmatch(value):
+        raise MalformedAnswer(f"member {name} is no hash")
+    return value.lower()
+
+
+def _list(answer: Any, name: str, *, is_optional: bool = False) -> Sequence[Any]:
+    """Return a list; empty where it is null, as geth reports one of no blocks."""
+    value = answer.get(name) if is_optional and isinstance(answer, dict) else _any(answer, name)
+    if value is not None and not isinstance(value, list):
+        raise MalformedAnswer(f"member {name} is no list")
+    return value or ()
+
+
+def _only(value: Any, name: str) -> list[Any]:
+    if not isinstance(value, list) or len(value) != 1:
+        raise MalformedAnswer(f"{name} is no list of one")
+    return value
+
+
+def _number(value: Any, name: str, most: int) -> int:
+    if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
+        raise MalformedAnswer(f"{name} is no quantity")
+    number = int(value, 16)
+    if number > most:
+        raise MalformedAnswer(f"{name} is too large")
+    return number

@@ -1,0 +1,248 @@
+"""
+A batch of JSON-RPC calls and its response, which is read while its bytes arrive.
+
+Everything in a response is written by somebody else. There are limits of size for each answer and for the whole, and
+of depth, and each answer belongs to one call by its id.
+"""
+
+import codecs
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from gateway.chain.rpc import (
+    BatchRefused,
+    Call,
+    ErrorAnswer,
+    MalformedAnswer,
+    OversizedError,
+    RpcError,
+    TooLarge,
+)
+
+# Of a whole response; one answer may be larger where its call says so.
+_MOST_BYTES = 8 * 1024 * 1024
+_SMALL_BYTES = 65_536
+_MOST_DEPTH = 32
+# Texts of nodes are searched and logged only this far.
+_MESSAGE_CHARACTERS = 1_000
+_BETWEEN = re.compile(r"[\s,]*")
+_ID_FIRST = re.compile(r'\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,6})\b')
+_LIMIT = re.compile(r"limit\D{0,40}?(\d{1,6})|(?:maximum|max|most|up to)\D{0,40}?(\d{1,6})", re.IGNORECASE)
+
+
+def request_body(calls: Sequence[Call]) -> bytes:
+    """Return the JSON of a batch; each call's id is its place."""
+    envelopes = [
+        {"jsonrpc": "2.0", "id": place, "method": call.method, "params": call.params}
+        for place, call in enumerate(calls)
+    ]
+    return json.dumps(envelopes, separators=(",", ":")).encode()
+
+
+class BatchResponse:
+    """The response to a batch: takes the bytes of its body, then returns the answers."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._calls = calls
+        self._most_bytes = max(_MOST_BYTES, max(call.max_bytes for call in calls) + _SMALL_BYTES)
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._pieces: list[bytes] = []
+        # Bytes in all, and those that were not parsed yet.
+        self._size = self._waiting = 0
+        # The text behind the last complete answer.
+        self._rest = ""
+        self._has_begun = self._has_ended = False
+        self._values: dict[int, Any] = {}
+        self._refusal = ""
+
+    def take(self, piece: bytes) -> None:
+        """
+        Take the next bytes of the body.
+
+        Raises:
+            TooLarge: an answer, or the whole, is too large.
+            MalformedAnswer, BatchRefused: see `values`.
+        """
+        self._pieces.append(piece)
+        self._size += len(piece)
+        self._waiting += len(piece)
+        # Doubled each time, so an answer that arrives in many pieces is not parsed for each of them.
+        if self._waiting > max(_SMALL_BYTES, len(self._rest)):
+            self._parse(is_complete=False)
+        if self._size > self._most_bytes:
+            raise TooLarge
+
+    def values(self) -> list[Any]:
+        """
+        Return what each call makes of its answer, or the `NodeFault` in its place, in order.
+
+        Raises:
+            MalformedAnswer: the body is not the response to this batch.
+            BatchRefused: answers are missing.
+        """
+        self._parse(is_complete=True)
+        if not self._has_ended:
+            raise MalformedAnswer("response is cut off")
+        if len(self._values) < len(self._calls):
+            self._refuse(self._refusal or "answers are missing")
+        return [self._values[place] for place in range(len(self._calls))]
+
+    def _parse(self, *, is_complete: bool) -> None:
+        try:
+            text = self._rest + self._decoder.decode(b"".join(self._pieces), is_complete)
+            self._pieces, self._waiting = [], 0
+            if _is_deep(text):
+                raise MalformedAnswer("nested too deeply")
+            at = self._begin(text, is_complete=is_complete)
+            self._rest = text[self._answers_from(text, at) :]
+        except UnicodeDecodeError as error:
+            raise MalformedAnswer("not UTF-8") from error
+
+    def _begin(self, text: str, *, is_complete: bool) -> int:
+        """Return where the first answer begins."""
+        at = _skip(text, 0)
+        if self._has_begun or at == len(text):
+            return at
+        if text[at] != "[":
+            self._not_a_batch(text, is_complete=is_complete)
+        self._has_begun = True
+        return at + 1
+
+    def _answers_from(self, text: str, at: int) -> int:
+        """Take the complete answers from `at` on; return where the first incomplete one begins."""
+        while self._has_begun:
+            at = _skip(text, at)
+            if at == len(text):
+                break
+            if text[at] == "]" or self._has_ended:
+                if self._has_ended or _skip(text, at + 1) < len(text):
+                    raise MalformedAnswer("not JSON")
+                self._has_ended = True
+                return len(text)
+            try:
+                answer, end = _DECODER.raw_decode(text, at)
+            except json.JSONDecodeError:
+                self._check_incomplete(text, at)
+                break
+            except ValueError as error:
+                raise MalformedAnswer("not JSON") from error
+            self._add(answer, end - at)
+            at = end
+        return at
+
+    def _check_incomplete(self, text: str, at: int) -> None:
+        """Raise if the answer that is still arriving is already too large."""
+        named = _ID_FIRST.match(text, at)
+        # Some nodes write the id last. Nearly all answer in order.
+        place = int(named.group(1)) if named else len(self._values)
+        if place >= len(self._calls) or place in self._values:
+            raise MalformedAnswer("an answer has the id of no call")
+        if len(text) - at > self._calls[place].max_bytes:
+            raise TooLarge(place)
+
+    def _not_a_batch(self, text: str, *, is_complete: bool) -> None:
+        if not is_complete and len(text) <= _SMALL_BYTES:
+            return
+        try:
+            answer = _DECODER.decode(text)
+        except ValueError as error:
+            raise MalformedAnswer("not JSON") from error
+        self._refuse(_message_of(answer) or "response is not a batch")
+
+    def _add(self, answer: Any, size: int) -> None:
+        if not isinstance(answer, dict):
+            raise MalformedAnswer("an answer is not an object")
+        place = answer.get("id")
+        # If answers are missing, it is an error that says why.
+        self._refusal = _message_of(answer) or self._refusal
+        if place is None and answer.get("error") is not None:
+            return
+        if type(place) is not int or not 0 <= place < len(self._calls) or place in self._values:
+            raise MalformedAnswer("an answer has the id of no call")
+        call = self._calls[place]
+        self._values[place] = oversized(call) if size > call.max_bytes else _value(call, answer)
+
+    def _refuse(self, reason: str) -> NoReturn:
+        named = _LIMIT.search(reason)
+        limit = next((int(text) for text in named.groups() if text), None) if named else None
+        raise BatchRefused(reason[:100], limit=limit, method=self._calls[0].method)
+
+
+def oversized(call: Call) -> Any:
+    """Return what stands in the place of an answer that is too large."""
+    if call.is_sized_by_contract:
+        return _read(call, OversizedError())
+    return MalformedAnswer(f"the answer is larger than {call.max_bytes} bytes", method=call.method)
+
+
+def _value(call: Call, answer: dict[str, Any]) -> Any:
+    fields = answer.get("error")
+    if fields is None:
+        if "result" not in answer:
+            return MalformedAnswer("neither a result nor an error", method=call.method)
+        return _read(call, answer["result"])
+    if not isinstance(fields, dict) or type(fields.get("code")) is not int:
+        return MalformedAnswer("error without a code", method=call.method)
+    error = RpcError(code=fields["code"], message=_message_of(answer), data=fields.get("data"))
+    if not call.accepts(error):
+        return ErrorAnswer(f"JSON-RPC error {error.code}", method=call.method)
+    return _read(call, error)
+
+
+def _read(call: Call, answer: Any) -> Any:
+    try:
+        return call.read(answer)
+    except MalformedAnswer as fault:
+        return MalformedAnswer(fault.reason, method=call.method)
+    except Exception as error:  # noqa: BLE001 - whatever an answer makes its reader raise is the node's fault
+        return MalformedAnswer(f"unreadable ({type(error).__name__})", method=call.method)
+
+
+def _message_of(answer: Any) -> str:
+    """Return the message of an error response; empty if there is none."""
+    fields = answer.get("error") if isinstance(answer, dict) else None
+    message = fields.get("message") if isinstance(fields, dict) else fields
+    return message[:_MESSAGE_CHARACTERS] if isinstance(message, str) else ""
+
+
+def _is_deep(text: str) -> bool:
+    """
+    Return whether lists and objects are nested more deeply than any answer is.
+
+    The JSON parser recurses, and at a high recursion limit it ends the process instead of raising an error.
+    """
+    if text.count("[") + text.count("{") <= _MOST_DEPTH:
+        return False
+    # Without escapes, every other part between quotes is a string.
+    outside = "".join(text.replace("\\\\", "").replace('\\"', "").split('"')[::2])
+    brackets = outside.translate(_SAME_BRACKETS)
+    for _ in range(_MOST_DEPTH):
+        brackets, before = brackets.replace("[]", ""), len(brackets)
+        if len(brackets) == before:
+            break
+    # What is left are brackets that are still open, or pairs within pairs.
+    return len(brackets) > _MOST_DEPTH
+
+
+class _Brackets(dict[int, str]):
+    def __missing__(self, _: int) -> str:
+        return ""
+
+
+_SAME_BRACKETS = _Brackets({ord("["): "[", ord("{"): "[", ord("]"): "]", ord("}"): "]"})
+
+
+def _skip(text: str, at: int) -> int:
+    """Return the place of the next character that is no space and no comma."""
+    match = _BETWEEN.match(text, at)
+    return match.end() if match else at
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+# NaN and Infinity are no JSON.
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)

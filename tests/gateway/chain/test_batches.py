@@ -1,0 +1,217 @@
+"""Answers of a node are read within limits of size and depth, each for the call that it belongs to."""
+
+import json
+import random
+import secrets
+from typing import Any
+
+import pytest
+
+from gateway.chain import answers
+from gateway.chain.batches import BatchResponse, request_body
+from gateway.chain.rpc import (
+    BatchRefused,
+    Call,
+    ErrorAnswer,
+    MalformedAnswer,
+    NodeFault,
+    OversizedError,
+    RpcError,
+    TooLarge,
+)
+
+_MEGABYTE = 2**20
+
+
+def _calls(count: int = 3, **fields: Any) -> list[Call]:
+    return [Call("eth_call", [secrets.token_hex(4)], **fields) for _ in range(count)]
+
+
+def _read(calls: list[Call], body: bytes, *, piece: int = 65_536) -> list[Any]:
+    response = BatchResponse(calls)
+    for at in range(0, len(body), piece):
+        response.take(body[at : at + piece])
+    return response.values()
+
+
+def _body(*results: Any) -> bytes:
+    return json.dumps(
+        [{"jsonrpc": "2.0", "id": place, "result": one} for place, one in enumerate(results)]
+    ).encode()
+
+
+def test_answers_belong_to_calls_by_id_in_any_order_and_in_any_pieces() -> None:
+    calls = _calls(20)
+    wanted = [secrets.token_hex(random.randrange(1, 20_000)) for _ in calls]
+    answered = [{"id": place, "result": result} for place, result in enumerate(wanted)]
+    random.shuffle(answered)
+    body = json.dumps(answered, indent=random.choice([None, 2])).encode()
+    assert _read(calls, body, piece=random.randrange(1, 5_000)) == wanted
+
+
+def test_each_call_has_its_place_as_its_id() -> None:
+    assert [one["id"] for one in json.loads(request_body(_calls()))] == [0, 1, 2]
+
+
+def test_an_answer_that_a_contract_made_too_large_is_an_error_in_its_place_only() -> None:
+    calls = _calls(max_bytes=1_000, is_sized_by_contract=True)
+    assert _read(calls, _body("0x1", "0x" + "ab" * 1_000, "0x2")) == ["0x1", OversizedError(), "0x2"]
+
+
+def test_an_answer_that_only_the_node_can_have_made_too_large_is_its_fault() -> None:
+    values = _read(_calls(max_bytes=1_000), _body("0x1", "0x" + "ab" * 1_000, "0x2"))
+    assert isinstance(values[1], MalformedAnswer)
+    assert str(values[1]) == "eth_call: the answer is larger than 1000 bytes"
+
+
+@pytest.mark.parametrize("is_id_first", [True, False])
+def test_the_reading_ends_at_an_answer_that_is_too_large_and_names_its_call(is_id_first: bool) -> None:
+    calls = _calls(max_bytes=100_000)
+    big = {"id": 1, "result": "0x" + "ab" * 5 * _MEGABYTE}
+    big = big if is_id_first else {"result": big["result"], "id": 1}
+    body = json.dumps([{"id": 0, "result": "0x1"}, big, {"id": 2, "result": "0x2"}]).encode()
+    response, taken = BatchResponse(calls), 0
+    with pytest.raises(TooLarge) as refused:  # noqa: PT012 - the loop ends by it
+        for at in range(0, len(body), 65_536):
+            response.take(body[at : at + 65_536])
+            taken += 65_536
+    assert refused.value.place == 1
+    assert taken < _MEGABYTE
+
+
+def test_answers_that_are_too_large_only_together_blame_no_call() -> None:
+    calls = _calls(12, max_bytes=_MEGABYTE)
+    with pytest.raises(TooLarge) as refused:
+        _read(calls, _body(*("ab" * (_MEGABYTE // 2 - 100) for _ in calls)))
+    assert refused.value.place is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 200_000,
+        b'{"a":' * 200_000,
+        b'[{"id":0,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}]",
+        b"<html>",
+        b"<html>" * 100_000,
+        b"",
+        b" " * 1_000,
+        b"\xff\xfe",
+        b'[{"id":0,"result":NaN},{"id":1,"result":1},{"id":2,"result":1}]',
+        b'[{"id":0,"result":' + b"1" * 50_000 + b"}]",
+        _body(1, 2, 3)[:-1],
+        _body(1, 2, 3)[:-20],
+        _body(1, 2, 3) + b"x",
+        _body(1, 2, 3) + _body(1, 2, 3),
+        _body(1, 2, 3, 4),
+        b"[1, 2, 3]",
+        b'[{"result": 1}]',
+        *(
+            b'[{"id": %s, "result": 1}]' % one
+            for one in (b"[1]", b"{}", b"true", b"0.0", b'"0"', b"-1", b"3", b"null")
+        ),
+        b'[{"id":0,"result":1},{"id":0,"result":1},{"id":1,"result":1},{"id":2,"result":1}]',
+    ],
+    ids=lambda body: repr(body[:40]),
+)
+def test_anything_but_the_response_to_the_batch_is_malformed(body: bytes) -> None:
+    with pytest.raises(MalformedAnswer):
+        _read(_calls(), body)
+
+
+def test_lists_in_lists_of_many_megabytes_are_not_read_to_the_end() -> None:
+    response, taken = BatchResponse(_calls()), 0
+    with pytest.raises(NodeFault):  # noqa: PT012 - the loop ends by it
+        while True:
+            response.take(b"[" * (not taken) + b"[]," * 20_000)
+            taken += 60_000
+    assert taken < _MEGABYTE
+
+
+@pytest.mark.parametrize(
+    ("body", "limit"),
+    [
+        (b'[{"id":0,"error":{"code":-32600,"message":"batch limit 2 exceeded"}}]', 2),
+        (b'[{"id":null,"error":{"code":-32600,"message":"batch limit 2 exceeded: 3 requested"}}]', 2),
+        (b'{"id":null,"error":{"code":-32600,"message":"maximum batch size is 2"}}', 2),
+        (b'{"id":null,"error":{"code":-32600,"message":"batch too large"}}', None),
+        (b"[]", None),
+        (_body(1, 2), None),
+        (b"{}", None),
+        (b"7", None),
+    ],
+)
+def test_a_batch_that_is_not_answered_in_full_was_refused_perhaps_with_a_limit(
+    body: bytes, limit: int | None
+) -> None:
+    with pytest.raises(BatchRefused) as refused:
+        _read(_calls(), body)
+    assert refused.value.limit == limit
+
+
+def test_an_error_is_an_answer_only_where_its_call_says_so() -> None:
+    body = json.dumps(
+        [
+            {"id": place, "error": {"code": 3, "message": "reverted" * 1_000, "data": "0x01"}}
+            for place in range(2)
+        ]
+    ).encode()
+    accepting, refusing = _calls(1, accepts=lambda error: error.code == 3) + _calls(1)
+    value, fault = _read([accepting, refusing], body)
+    assert value == RpcError(3, ("reverted" * 1_000)[:1_000], "0x01")
+    assert isinstance(fault, ErrorAnswer)
+    assert str(fault) == "eth_call: JSON-RPC error 3"
+
+
+@pytest.mark.parametrize(
+    "fields", ["nope", [], {}, {"code": None}, {"code": "3"}, {"code": True}, {"code": 1.5}]
+)
+def test_an_error_without_a_code_is_malformed(fields: Any) -> None:
+    (value,) = _read(_calls(1), json.dumps([{"id": 0, "error": fields}]).encode())
+    assert isinstance(value, MalformedAnswer)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyError, RecursionError, MemoryError, ZeroDivisionError])
+def test_whatever_reading_an_answer_raises_is_a_fault_in_its_place(error: type[Exception]) -> None:
+    def read(answer: Any) -> Any:
+        if answer == "0x2":
+            raise error
+        return answer
+
+    values = _read(_calls(read=read), _body("0x1", "0x2", "0x3"))
+    assert values[::2] == ["0x1", "0x3"]
+    assert str(values[1]) == f"eth_call: unreadable ({error.__name__})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0x",
+        "7",
+        7,
+        None,
+        True,
+        [],
+        {},
+        "-0x5",
+        "0x-5",
+        " 0x5",
+        "0x5 ",
+        "0x_5",
+        "0xg",
+        "0x" + "f" * 16,
+        "0x" + "1" * 65,
+        "٠x1",
+    ],
+)
+def test_a_quantity_is_hexadecimal_positive_and_fits(text: Any) -> None:
+    with pytest.raises(MalformedAnswer):
+        answers.quantity(text)
+    assert answers.quantity(hex(2**63 - 1)) == 2**63 - 1
+
+
+def test_a_fault_names_the_method_and_the_member() -> None:
+    block = {"number": "0x1", "timestamp": "0x1", "hash": "0x" + "00" * 32}
+    (fault,) = _read([Call("eth_getBlockByNumber", [], answers.head)], _body(block))
+    assert str(fault) == "eth_getBlockByNumber: member baseFeePerGas is missing"

@@ -174,8 +174,22 @@ def _trouble_cards(ledger: credits_queries.LedgerCounts, now: datetime) -> list[
             title="Conflicting postbacks",
             value=f"{earnings.conflicting:,}",
             detail="duplicates with other content in 24 hours",
-            link=rows_of("earnings_postback", is_conflicting__exact="1", received_at__gte=received),
+            link=rows_of("earnings_postback", conflicted_at__gte=received),
             is_alarming=earnings.conflicting > 0,
+        ),
+        Card(
+            title="Earnings beyond a cap",
+            value=f"{earnings.beyond_cap:,}",
+            detail="held until two people release them",
+            link=rows_of("earnings_postback", available_at__isnull="1", state__exact="HELD"),
+            is_alarming=earnings.beyond_cap > 0,
+        ),
+        Card(
+            title="Earnings of nobody",
+            value=f"{earnings.unassigned:,}",
+            detail="signed, without a user's reference",
+            link=rows_of("earnings_postback", state__exact="UNASSIGNED"),
+            is_alarming=earnings.unassigned > 0,
         ),
         *_waiting_cards(ledger, earnings, payments),
     ]

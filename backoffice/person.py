@@ -13,7 +13,9 @@ from backoffice import cards
 from checkin.models import CheckIn
 from credits import queries as credits_queries
 from credits.models import CreditAccount, CreditEntry
+from earnings import queries as earnings_queries
 from earnings.models import Postback
+from earnings.queries import PersonEarnings
 from gateway.chain.config import get_chain
 from payments.models import Customer, Payout, Subscription
 from payments.stripe.client import is_live_key
@@ -70,6 +72,7 @@ class Person:
     subscriptions: list[tuple[Subscription, str]]
     months: list[PaidMonth]
     postbacks: list[Postback]
+    counted_earnings: PersonEarnings
     check_ins: list[CheckIn]
     sessions: list[SignInSession]
     lists: dict[str, str]
@@ -105,6 +108,7 @@ def person_of(*, user: User, now: datetime) -> Person:
             .select_related("network")
             .order_by("-received_at")[:_NEWEST]
         ),
+        counted_earnings=earnings_queries.earnings_of(user_id=user.pk, now=now),
         check_ins=list(CheckIn.objects.filter(user_id=user.pk).order_by("-day", "-attempt")[:_NEWEST]),
         sessions=list(user.sign_in_sessions.order_by("-created_at")[:_NEWEST]),
         lists=_lists(user),

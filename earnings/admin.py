@@ -23,7 +23,7 @@ from earnings import queries
 from earnings.models import AdNetwork, NetworkUser, Postback, PostbackState
 from earnings.networks import ADAPTERS
 from earnings.networks.base import Adapter, is_weak
-from earnings.services import earnings, networks, trial
+from earnings.services import earnings, networks, trial, unassigned
 from earnings.states import Event, allows
 from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
@@ -34,6 +34,7 @@ from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import AboveCeiling, Done, Kind
 from gateway.staff.form_kinds import Values, form_kind
 from gateway.staff.models import ApprovalRequest
+from users.models import User
 
 navigation.register(
     "Ad networks",
@@ -46,6 +47,7 @@ columns.describe(
     {
         _State.RECEIVED: "Waiting for its credit",
         _State.PENDING: "Pending at the network",
+        _State.UNASSIGNED: "Names nobody",
         _State.HELD: "Held",
         _State.AVAILABLE: "Credited",
         _State.REFUSED: "Refused",
@@ -53,7 +55,7 @@ columns.describe(
 )
 columns.colour("good", _State.AVAILABLE)
 columns.colour("bad", _State.REFUSED)
-columns.colour("waiting", _State.HELD, _State.PENDING, _State.RECEIVED)
+columns.colour("waiting", _State.HELD, _State.PENDING, _State.RECEIVED, _State.UNASSIGNED)
 
 
 def _switch(row: AdNetwork, *, is_enabled: bool) -> str:
@@ -300,7 +302,7 @@ class AdNetworkForm(forms.ModelForm[AdNetwork]):
 def _check_network(network: AdNetwork) -> None:
     if network.rate > settings.CEILING_NETWORK_RATE:
         raise AboveCeiling(f"A rate is at most {settings.CEILING_NETWORK_RATE:,} credits per unit.")
-    if max(network.per_event_cap or 0, network.daily_cap or 0) > settings.CEILING_NETWORK_CAP:
+    if max(network.per_event_cap, network.daily_cap) > settings.CEILING_NETWORK_CAP:
         raise AboveCeiling(f"A cap is at most {settings.CEILING_NETWORK_CAP:,} credits.")
 
 
@@ -421,8 +423,21 @@ RELEASE_EARLY = ReasonedAction(
         "The network can still reverse it, even after the credits are spent."
     ),
     run=_release,
-    applies_to=lambda row: allows(row, Event.RELEASE),
+    applies_to=lambda row: allows(row, Event.RELEASE) and row.available_at is not None,
     kind=earnings.RELEASE,
+    person=lambda row: row.user,
+)
+RELEASE_BEYOND_CAP = ReasonedAction(
+    name="release_beyond_cap",
+    label="Release beyond the cap",
+    permission="earnings.decide_earning",
+    effect=lambda row: (
+        f"The remainder of {row.credits} credits is posted to {row.user}. It is held because: "
+        f"{row.get_hold_reason_display()}. Compare it with the network's own page first."
+    ),
+    run=_release,
+    applies_to=lambda row: allows(row, Event.RELEASE) and row.available_at is None,
+    kind=earnings.RELEASE_BEYOND_CAP,
     person=lambda row: row.user,
 )
 FORFEIT = ReasonedAction(
@@ -433,7 +448,63 @@ FORFEIT = ReasonedAction(
         f"{row.user} will not receive the {row.credits} credits. Only an adjustment can undo this."
     ),
     run=_forfeit,
-    applies_to=lambda row: allows(row, Event.FORFEIT),
+    applies_to=lambda row: allows(row, Event.FORFEIT) and row.user_id is not None,
+)
+
+
+class AssignForm(ReasonForm):
+    profile_address = forms.CharField(
+        max_length=42,
+        widget=UnfoldAdminTextInputWidget(attrs={"autocomplete": "off"}),
+        help_text="The person's profile. The network's support can tell whose earning it is.",
+    )
+    field_order = ("profile_address", "reason")
+
+    def clean_profile_address(self) -> User:
+        address = self.cleaned_data["profile_address"].strip()
+        user = User.objects.filter(profile_address=address.lower()).first()
+        if user is None:
+            raise forms.ValidationError("No profile with this address has signed in.")
+        return user
+
+
+def _assign(row: Postback, decision: Decision) -> str:
+    approval = unassigned.request_assignment(
+        postback_id=row.pk,
+        user=decision.answers["profile_address"],
+        actor=decision.actor,
+        reason=decision.reason,
+        key=decision.key(row),
+    )
+    return approvals.outcome_of(approval, "It is decided as the person's.")
+
+
+def _close(row: Postback, decision: Decision) -> str:
+    unassigned.close(postback_id=row.pk)
+    return "It is closed without an effect."
+
+
+ASSIGN = ReasonedAction(
+    name="assign",
+    label="Give to a person",
+    permission="earnings.decide_earning",
+    effect=lambda row: (
+        f"The {row.get_kind_display().lower()} of {row.amount.normalize():f} becomes the person's."
+    ),
+    run=_assign,
+    form=AssignForm,
+    applies_to=lambda row: allows(row, Event.ASSIGN),
+    kind=unassigned.ASSIGN,
+)
+CLOSE = ReasonedAction(
+    name="close",
+    label="Close",
+    permission="earnings.decide_earning",
+    effect=lambda row: (
+        "It will have no effect. What a reversal should take back, an adjustment can take from the person."
+    ),
+    run=_close,
+    applies_to=unassigned.can_be_closed,
 )
 
 
@@ -448,7 +519,7 @@ class OfNetworkAdmin(OwnedAdmin):
 class PostbackAdmin(ReasonedActions, OfNetworkAdmin):
     """Every postback with the factors of its credits; held ones can be released or forfeited."""
 
-    staff_actions = (RELEASE_EARLY, FORFEIT)
+    staff_actions = (RELEASE_EARLY, RELEASE_BEYOND_CAP, FORFEIT, ASSIGN, CLOSE)
     list_display = (
         "id",
         "network",
@@ -461,7 +532,7 @@ class PostbackAdmin(ReasonedActions, OfNetworkAdmin):
         "is_conflicting",
         "received_at",
     )
-    list_filter = ("network", "kind", "state", "refused_because", "is_conflicting")
+    list_filter = ("network", "kind", "state", "hold_reason", "refused_because", "is_conflicting")
     search_fields = ("external_id__exact", "request_id__exact")
     list_defer = ("raw", "headers")
     exclude = ("raw",)

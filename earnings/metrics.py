@@ -10,7 +10,7 @@ from gateway.common.metrics import gauge, gauges, register
 
 @register
 def postbacks() -> Iterator[Metric]:
-    """Yield held earnings, and refused or conflicting postbacks of the last day, in one statement."""
+    """Yield held and open earnings, and refused or conflicting postbacks of the last day, in one statement."""
     counts = queries.postback_counts()
     yield gauge("postbacks_held", "Held earnings.", counts.held)
     yield gauge("postbacks_held_credits", "Credits of the held earnings.", counts.held_credits)
@@ -18,6 +18,20 @@ def postbacks() -> Iterator[Metric]:
         "postbacks_held_overdue_seconds",
         "Delay of the oldest overdue held earning of an enabled network; 0 where none is overdue.",
         counts.overdue_age,
+    )
+    yield gauge(
+        "postbacks_beyond_cap", "Earnings that are held because they exceed a cap.", counts.beyond_cap
+    )
+    yield gauge("postbacks_unassigned", "Signed earnings and reversals that name nobody.", counts.unassigned)
+    yield gauge(
+        "postbacks_unmatched_reversals",
+        "Reversals whose credit has not come within 24 hours.",
+        counts.unmatched_reversals,
+    )
+    yield gauge(
+        "earnings_ceiling_used_ratio",
+        "Credits of all ad networks today, as a fraction of EARNINGS_DAILY_CEILING.",
+        counts.ceiling_used,
     )
     yield gauge(
         "postbacks_refused_in_last_day",

@@ -16,9 +16,11 @@ from gateway.common.http import is_bounded, normal_network
 
 # Digits of an amount in a network's unit: in total, and after the point.
 AMOUNT_DIGITS, AMOUNT_PLACES = 36, 12
+# For a network whose staff choose none, in credits.
+DEFAULT_EVENT_CAP, DEFAULT_DAILY_CAP = 25_000, 50_000
 _WEAK_NEEDS = (
     "The network's signature does not cover user, amount and id. Enabling it needs a path token, "
-    "an address list, a cap per event, a daily cap and hours of hold."
+    "an address list and hours of hold."
 )
 _NO_ADDRESS = "Enter IP addresses or networks like 203.0.113.0/24."
 _NO_LIST = "A list that contains half of the internet is no protection. Leave it empty to allow any address."
@@ -30,12 +32,7 @@ _AD_UNIT = re.compile(r"(?:ca-app-pub-[0-9]{1,20}/)?([0-9]{5,20})", re.ASCII)
 _GUARDED = (
     Q(is_enabled=False)
     | Q(is_weak=False)
-    | (
-        # A CHECK accepts unknown, so a missing cap must be excluded explicitly.
-        Q(per_event_cap__isnull=False, daily_cap__isnull=False)
-        & ~Q(path_token_hash="")
-        & Q(allowed_addresses__len__gt=0, per_event_cap__gt=0, daily_cap__gt=0, hold_hours__gt=0)
-    )
+    | (~Q(path_token_hash="") & Q(allowed_addresses__len__gt=0, hold_hours__gt=0))
 )
 
 
@@ -70,12 +67,12 @@ class AdNetwork(models.Model):
         help_text="For AdMob: our ad units. Google also signs postbacks of other publishers.",
     )
     per_event_cap = models.BigIntegerField(
-        null=True, blank=True, help_text="Maximum credits of one event; a larger one is stored and refused."
+        default=DEFAULT_EVENT_CAP,
+        help_text="Credits of one event at most; a larger one is held until two people release it.",
     )
     daily_cap = models.BigIntegerField(
-        null=True,
-        blank=True,
-        help_text="Maximum credits per user and UTC day; an event that exceeds it is stored and refused.",
+        default=DEFAULT_DAILY_CAP,
+        help_text="Credits per user and UTC day at most; what exceeds it is held until two people release it.",
     )
     hold_hours = models.PositiveIntegerField(
         default=0, help_text="Hours that credits wait before they can be spent."
@@ -88,8 +85,7 @@ class AdNetwork(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(rate__gt=0), name="earnings_adnetwork_rate_positive"),
             models.CheckConstraint(
-                condition=(Q(per_event_cap=None) | Q(per_event_cap__gt=0))
-                & (Q(daily_cap=None) | Q(daily_cap__gt=0)),
+                condition=Q(per_event_cap__gt=0, daily_cap__gt=0),
                 name="earnings_adnetwork_caps_positive",
                 violation_error_message="A cap is at least one credit.",
             ),
@@ -135,8 +131,7 @@ class AdNetwork(models.Model):
             raise ValidationError(_WEAK_NEEDS, code="weak")
 
     def _is_guarded(self) -> bool:
-        limits = (self.per_event_cap, self.daily_cap, self.hold_hours)
-        return bool(self.path_token_hash and self.allowed_addresses and all(limits))
+        return bool(self.path_token_hash and self.allowed_addresses and self.hold_hours)
 
     @property
     def sealed_secrets(self) -> list[str]:
@@ -189,7 +184,8 @@ class PostbackState(models.TextChoices):
 
     RECEIVED = "RECEIVED", "Received: a reversal whose credit has not arrived"
     PENDING = "PENDING", "Pending: the network has not decided"
-    HELD = "HELD", "Held: credited at the end of the hold"
+    UNASSIGNED = "UNASSIGNED", "Names nobody: staff can give it to a person"
+    HELD = "HELD", "Held: credited at the end of the hold, or when two people release it"
     AVAILABLE = "AVAILABLE", "Available: credited"
     REVERSED = "REVERSED", "Reversed"
     INFO = "INFO", "Nothing to do"
@@ -200,6 +196,20 @@ class Refusal(models.TextChoices):
     ABOVE_A_CAP = "ABOVE_A_CAP", "Above a cap"
     ANOTHERS_CREDIT = "ANOTHERS_CREDIT", "Its user differs from the user of the credit to reverse"
     FORFEITED = "FORFEITED", "Forfeited by staff while it was held"
+    CLOSED = "CLOSED", "Closed by staff without an effect"
+
+
+class HoldReason(models.TextChoices):
+    """Why a credit is held longer than its network's hold time; all but the last wait for two people."""
+
+    EVENT_CAP = "EVENT_CAP", "Above the network's cap per event"
+    PERSON_CAP = "PERSON_CAP", "Above the network's cap per person and day"
+    NETWORK_SHARE = "NETWORK_SHARE", "Above the network's share of the daily ceiling"
+    DAILY_CEILING = "DAILY_CEILING", "Above the daily ceiling of all networks"
+    REVERSALS = "REVERSALS", "Half of the person's earnings were taken back"
+
+
+CAPS = (HoldReason.EVENT_CAP, HoldReason.PERSON_CAP, HoldReason.NETWORK_SHARE, HoldReason.DAILY_CEILING)
 
 
 # Rows without a credit that also prevent none: a repeat of them changes nothing.
@@ -227,6 +237,7 @@ class Postback(models.Model):
     )
     state = models.CharField(max_length=10, choices=PostbackState)
     refused_because = models.CharField(max_length=20, choices=Refusal, blank=True, default="", db_default="")
+    hold_reason = models.CharField(max_length=20, choices=HoldReason, blank=True, default="", db_default="")
     amount = models.DecimalField(
         max_digits=AMOUNT_DIGITS, decimal_places=AMOUNT_PLACES, help_text="In the network's unit."
     )
@@ -245,12 +256,15 @@ class Postback(models.Model):
         help_text="floor(amount × rate × (1 + badge bonus + modifier bonus)); for a reversal, the credits taken back.",
     )
     entry = models.ForeignKey(CreditEntry, models.PROTECT, null=True, related_name="+", db_index=False)
-    available_at = models.DateTimeField(null=True, help_text="When held credits are posted.")
+    available_at = models.DateTimeField(
+        null=True, help_text="When held credits are posted; empty beyond a cap, which two people decide."
+    )
     occurred_at = models.DateTimeField(null=True, help_text="By the network's clock.")
     received_at = models.DateTimeField()
     is_conflicting = models.BooleanField(
         default=False, help_text="It was repeated with different content; the first content counts."
     )
+    conflicted_at = models.DateTimeField(null=True, help_text="When it last came with different content.")
     raw = models.BinaryField(help_text="The query or the body, as received.")
     headers = models.JSONField(default=dict)
     payload_hash = models.CharField(max_length=64, help_text="SHA-256 of the event's content.")
@@ -273,6 +287,11 @@ class Postback(models.Model):
                 condition=Q(kind=PostbackKind.REVERSAL),
                 name="earnings_postback_reversal_of_user",
             ),
+            models.UniqueConstraint(
+                fields=["network", "external_id"],
+                condition=Q(kind=PostbackKind.REVERSAL, user=None),
+                name="earnings_postback_reversal_of_nobody",
+            ),
             models.CheckConstraint(
                 condition=Q(refused_because="") | Q(state=PostbackState.REFUSED),
                 name="earnings_postback_refusal_has_state",
@@ -293,8 +312,9 @@ class Postback(models.Model):
             ),
             models.CheckConstraint(
                 condition=~Q(state=PostbackState.HELD)
-                | Q(kind=PostbackKind.CREDIT, available_at__isnull=False, entry=None),
-                name="earnings_postback_held_has_time_and_no_entry",
+                | Q(kind=PostbackKind.CREDIT, entry=None)
+                & (Q(available_at__isnull=False) | Q(hold_reason__in=CAPS)),
+                name="earnings_postback_held_has_time_or_cap",
             ),
             models.CheckConstraint(
                 condition=Q(entry=None)
@@ -302,8 +322,10 @@ class Postback(models.Model):
                 name="earnings_postback_entry_has_credits",
             ),
             models.CheckConstraint(
-                condition=Q(kind__in=[PostbackKind.INFO, PostbackKind.TEST]) | Q(user__isnull=False),
-                name="earnings_postback_has_user",
+                condition=Q(user__isnull=False)
+                | Q(kind__in=[PostbackKind.INFO, PostbackKind.TEST, PostbackKind.PENDING])
+                | Q(state__in=[PostbackState.UNASSIGNED, PostbackState.REFUSED]),
+                name="earnings_postback_named_or_unassigned",
             ),
         ]
         indexes = [
@@ -318,7 +340,35 @@ class Postback(models.Model):
             models.Index(
                 fields=["available_at"], condition=Q(state=PostbackState.HELD), name="earnings_postback_due"
             ),
+            models.Index(
+                fields=["received_at"],
+                condition=Q(state__in=[PostbackState.RECEIVED, PostbackState.UNASSIGNED]),
+                name="earnings_postback_unmatched",
+            ),
+            models.Index(
+                fields=["conflicted_at"],
+                condition=Q(conflicted_at__isnull=False),
+                name="earnings_postback_conflict",
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.get_kind_display().lower()} {self.external_id}"
+
+
+class DailyEarnings(models.Model):
+    """Credits that earnings took from a UTC day's ceiling: of one network, or of all (`scope` is empty)."""
+
+    day = models.DateField()
+    scope = models.CharField(max_length=40, blank=True)
+    credits = models.BigIntegerField()
+
+    class Meta:
+        db_table = "earnings_daily"
+        constraints = [
+            models.UniqueConstraint(fields=["day", "scope"], name="earnings_daily_day_scope"),
+            models.CheckConstraint(condition=Q(credits__gte=0), name="earnings_daily_not_negative"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.scope}"

@@ -5,10 +5,12 @@ from datetime import datetime, time, timedelta
 from decimal import Decimal
 from typing import NamedTuple
 
-from django.db.models import Count, DecimalField, ExpressionWrapper, F, Q, Sum, Value
-from django.db.models.functions import Floor
+from django.conf import settings
+from django.db.models import Count, DecimalField, ExpressionWrapper, F, Q, Sum, TextField, Value
+from django.db.models.functions import Cast, Concat, Floor
 
 from earnings.models import AdNetwork, Postback, PostbackKind, PostbackState
+from earnings.rules import COUNTED, are_often_reversed
 from gateway.common import db
 from gateway.common.fields import SAFE_INTEGER_MAX
 from rewards.rules import earned_credits
@@ -36,24 +38,39 @@ class PostbackCounts(NamedTuple):
     held_credits: int
     # Delay of the oldest overdue held earning; earnings of a paused network do not count.
     overdue_age: float
+    beyond_cap: int
+    unassigned: int
+    # Reversals whose credit has not come within 24 hours.
+    unmatched_reversals: int
     # Of the last 24 hours.
     refused: int
     conflicting: int
+    # The credits of all networks today, as a fraction of the daily ceiling.
+    ceiling_used: float
 
 
 def postback_counts() -> PostbackCounts:
     """Return the snapshot in one statement, which reads only held and recent postbacks."""
-    return PostbackCounts(*db.only_row(_POSTBACK_COUNTS, {}))
+    ceiling = {"ceiling": settings.EARNINGS_DAILY_CEILING}
+    return PostbackCounts(*db.only_row(_POSTBACK_COUNTS, ceiling))
 
 
 _POSTBACK_COUNTS = """
-SELECT earning.*, recent.*
+SELECT earning.*, open.*, recent.*, (SELECT count(*) FROM earnings_postback
+        WHERE conflicted_at >= statement_timestamp() - interval '24 hours'),
+    coalesce((SELECT credits FROM earnings_daily
+        WHERE day = (statement_timestamp() AT TIME ZONE 'UTC')::date AND scope = ''), 0)::float / %(ceiling)s
 FROM (SELECT count(*), coalesce(sum(held.credits), 0)::bigint,
              coalesce(greatest(0, extract(epoch FROM statement_timestamp() -
-                 min(held.available_at) FILTER (WHERE network.is_enabled))), 0)::float
+                 min(held.available_at) FILTER (WHERE network.is_enabled))), 0)::float,
+             count(*) FILTER (WHERE held.available_at IS NULL)
       FROM earnings_postback AS held JOIN earnings_adnetwork AS network ON network.id = held.network_id
       WHERE held.state = 'HELD') AS earning,
-     (SELECT count(*) FILTER (WHERE state = 'REFUSED'), count(*) FILTER (WHERE is_conflicting)
+     (SELECT count(*) FILTER (WHERE state = 'UNASSIGNED'),
+             count(*) FILTER (WHERE kind = 'REVERSAL' AND state = 'RECEIVED'
+                 AND received_at < statement_timestamp() - interval '24 hours')
+      FROM earnings_postback WHERE state IN ('RECEIVED', 'UNASSIGNED')) AS open,
+     (SELECT count(*) FILTER (WHERE state = 'REFUSED')
       FROM earnings_postback WHERE received_at >= statement_timestamp() - interval '24 hours') AS recent
 """
 
@@ -108,7 +125,7 @@ class RateEffect:
 
     `earnings` of the last 30 days were credited or held, with `given` credits. At the new rate
     they would yield `after` credits, without the `above_cap` of them that the cap per event
-    would refuse. Each keeps its bonus; the daily cap is ignored.
+    would hold. Each keeps its bonus; the daily cap is ignored.
     """
 
     rate: Decimal
@@ -131,14 +148,14 @@ def rate_effect(*, network: AdNetwork, before: Decimal, now: datetime) -> RateEf
         for amount in _AMOUNTS
     ]
     bonus = Value(1) + F("badge_bonus") + F("modifier_bonus")
+    # What is held beyond a cap may never be given.
     recent = Postback.objects.filter(
+        Q(state=PostbackState.AVAILABLE) | Q(state=PostbackState.HELD, available_at__isnull=False),
         network=network,
         kind=PostbackKind.CREDIT,
-        state__in=[PostbackState.AVAILABLE, PostbackState.HELD],
         received_at__gte=now - RATE_PERIOD,
     ).annotate(worth=Floor(ExpressionWrapper(F("amount") * Value(network.rate) * bonus, output_field=_EXACT)))
-    # Without a cap, amounts that JSON cannot represent are refused.
-    cap = min(network.per_event_cap or SAFE_INTEGER_MAX, SAFE_INTEGER_MAX - 1)
+    cap = min(network.per_event_cap, SAFE_INTEGER_MAX - 1)
     row = recent.aggregate(
         earnings=Count("pk"),
         given=Sum("credits", default=0),
@@ -154,3 +171,31 @@ def rate_effect(*, network: AdNetwork, before: Decimal, now: datetime) -> RateEf
         after=int(row["after"]),
         above_cap=row["above_cap"],
     )
+
+
+class PersonEarnings(NamedTuple):
+    """A person's earnings that are counted for the length of holds: how many, and how many were taken back."""
+
+    earnings: int
+    reversals: int
+
+    @property
+    def are_held_longer(self) -> bool:
+        return are_often_reversed(earnings=self.earnings, reversals=self.reversals)
+
+
+def earnings_of(*, user_id: int, now: datetime) -> PersonEarnings:
+    """Return the counts of all networks."""
+    recent = Postback.objects.filter(user=user_id, received_at__gte=now - COUNTED)
+    return PersonEarnings(**recent.aggregate(**COUNTS_OF_PERSON))
+
+
+# A partly reversed earning counts as reversed once, whatever the number of its reversals.
+COUNTS_OF_PERSON = {
+    "earnings": Count("pk", filter=_CREDIT & ~Q(state=PostbackState.REFUSED)),
+    "reversals": Count(
+        Concat(Cast("network_id", TextField()), Value(":"), "original_id"),
+        distinct=True,
+        filter=Q(kind=PostbackKind.REVERSAL, state=PostbackState.REVERSED, credits__gt=0),
+    ),
+}

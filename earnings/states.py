@@ -1,8 +1,9 @@
 """
 The state machine of a postback: the allowed transitions.
 
-A postback is stored as RECEIVED and decided in the same transaction. A reversal stays RECEIVED until its credit
-arrives; held credits and announcements change later. States without a line below are final.
+A postback is stored as RECEIVED and decided in the same transaction; one that names nobody is stored as UNASSIGNED.
+A reversal stays RECEIVED until its credit arrives; held credits and announcements change later. States without a line
+below are final.
 """
 
 from enum import Enum, auto
@@ -15,7 +16,8 @@ class Event(Enum):
     HOLD = auto()  # its credits are given later
     RELEASE = auto()  # held credits are given
     FORFEIT = auto()  # staff decide that held credits are never given
-    REFUSE = auto()  # above a cap, or a reversal of another user's credit
+    REFUSE = auto()  # a reversal of another user's credit, or one that staff close
+    ASSIGN = auto()  # staff, or a repeat, name its user; it is decided next
     REVERSE = auto()  # a credit: all of it is taken back; a reversal: it has taken its credits back
     ANNOUNCE = auto()  # the network has not decided yet
     CONFIRM = auto()  # the credit that was announced has come
@@ -27,8 +29,11 @@ TRANSITIONS: dict[PostbackKind, dict[PostbackState, dict[Event, PostbackState]]]
         PostbackState.RECEIVED: {
             Event.POST: PostbackState.AVAILABLE,
             Event.HOLD: PostbackState.HELD,
-            Event.REFUSE: PostbackState.REFUSED,
             Event.REVERSE: PostbackState.REVERSED,
+        },
+        PostbackState.UNASSIGNED: {
+            Event.ASSIGN: PostbackState.RECEIVED,
+            Event.FORFEIT: PostbackState.REFUSED,
         },
         PostbackState.HELD: {
             Event.RELEASE: PostbackState.AVAILABLE,
@@ -42,6 +47,10 @@ TRANSITIONS: dict[PostbackKind, dict[PostbackState, dict[Event, PostbackState]]]
             Event.REVERSE: PostbackState.REVERSED,
             Event.REFUSE: PostbackState.REFUSED,
             Event.IGNORE: PostbackState.INFO,
+        },
+        PostbackState.UNASSIGNED: {
+            Event.ASSIGN: PostbackState.RECEIVED,
+            Event.REFUSE: PostbackState.REFUSED,
         },
     },
     PostbackKind.PENDING: {

@@ -570,4 +570,7 @@ if APPROVAL_NOTICE_TO and not EMAIL_HOST:
 # network's event or day, and the debt that a badge allows.
 CEILING_PAYOUT_RATE = CEILING_NETWORK_RATE = env.integer("CEILING_RATE", default=100_000, minimum=1)
 CEILING_NETWORK_CAP = _CEILING_CREDITS
+# Credits that all ad networks give in a UTC day, and the percentage of them that one network gives; more is held.
+EARNINGS_DAILY_CEILING = env.integer("EARNINGS_DAILY_CEILING", default=5_000_000, minimum=1)
+EARNINGS_NETWORK_SHARE = env.integer("EARNINGS_NETWORK_SHARE", default=50, minimum=1, maximum=100)
 CEILING_BADGE_DEBT = 1_000_000

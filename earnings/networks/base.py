@@ -51,7 +51,7 @@ class PostbackEvent:
     An event in the network's own unit: `amount` times the network's rate are credits.
 
     `original_id` is the id of the reversed credit, by default `external_id`. `user_ref` may be empty where no
-    user is credited. A reversal takes everything back unless `takes_back` has an amount.
+    user is credited. A reversal takes its amount back; without an amount, or where it `takes_all`, everything.
     """
 
     kind: PostbackKind
@@ -59,7 +59,7 @@ class PostbackEvent:
     user_ref: str
     amount: Decimal
     original_id: str = ""
-    takes_back: Decimal | None = None
+    takes_all: bool = False
     payout_usd: Decimal | None = None
     occurred_at: datetime | None = None
     expires_at: datetime | None = None
@@ -67,6 +67,13 @@ class PostbackEvent:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "original_id", self.original_id or self.external_id)
+
+    @property
+    def takes_back(self) -> Decimal | None:
+        """Return the amount that a reversal takes back, or None for everything."""
+        if self.kind != PostbackKind.REVERSAL or self.takes_all or not self.amount:
+            return None
+        return abs(self.amount)
 
     @property
     def is_about_credits(self) -> bool:

@@ -58,7 +58,7 @@ class BitLabs(Adapter):
             original_id=_original(transaction, fields) if kind is PostbackKind.REVERSAL else "",
             user_ref=fields.get("uid", ""),
             amount=amount,
-            takes_back=abs(amount) or None if kind is PostbackKind.REVERSAL and status != _REJECTED else None,
+            takes_all=status == _REJECTED,
             payout_usd=information(fields, "raw"),
         )
 

@@ -123,7 +123,8 @@ def _can_be_stored(value: Decimal) -> bool:
 
 def _rounded(value: Decimal) -> Decimal:
     # The default context has too few digits for the largest amounts.
-    return value.quantize(_SMALLEST, context=_EXACT) if value else Decimal(0)
+    rounded = value.quantize(_SMALLEST, context=_EXACT)
+    return value if rounded == value and "E" not in str(value) else rounded
 
 
 def flag(fields: SignedFields, name: str) -> bool:

@@ -7,7 +7,7 @@ is: own new row, account, older rows.
 """
 
 import logging
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 from django.db import transaction
@@ -16,8 +16,10 @@ from django.db.models import Q, QuerySet, Sum
 from credits.models import CreditEntry, EntrySource
 from credits.services import entries
 from earnings.errors import EarningDecided
-from earnings.models import NetworkUser, Postback, PostbackKind, PostbackState, Refusal
+from earnings.models import CAPS, HoldReason, NetworkUser, Postback, PostbackKind, PostbackState, Refusal
 from earnings.networks import ADAPTERS
+from earnings.rules import REVERSED_HOLD
+from earnings.services import caps
 from earnings.states import Event, allows, apply, next_state
 from gateway.common.fields import SAFE_INTEGER_MAX
 from gateway.common.leases import try_lease
@@ -33,15 +35,23 @@ from users.models import User
 
 logger = logging.getLogger(__name__)
 # The columns that a decision writes; the others never change.
-_DECIDED = ("state", "refused_because", "badge_bonus", "modifier_bonus", "credits", "entry", "available_at")
+_DECIDED = (
+    "state", "refused_because", "hold_reason", "badge_bonus", "modifier_bonus", "credits", "entry", "available_at",
+)  # fmt: skip
 # A worker processes this many in well under a minute.
 _RELEASE_BATCH = 1_000
 
 
 def decide(postback: Postback, user: User | None) -> None:
     """Decide a newly stored postback with all its effects, and save it."""
-    if user is None or postback.kind in {PostbackKind.INFO, PostbackKind.TEST}:
+    if postback.kind in {PostbackKind.INFO, PostbackKind.TEST} or (
+        user is None and postback.kind == PostbackKind.PENDING
+    ):
         apply(postback, Event.IGNORE)
+    elif user is None:
+        logger.error(
+            "postback %s of %s names nobody: staff can give it to a person", postback.pk, postback.network
+        )
     else:
         entries.lock_account(user=user)
         _DECISIONS[PostbackKind(postback.kind)](postback, user)
@@ -64,13 +74,13 @@ def _decide_credit(postback: Postback, user: User) -> None:
     remaining = _apply_earlier_reversals(postback)
     if postback.state == PostbackState.REVERSED:
         return
-    if _exceeds_a_cap(postback):
-        apply(postback, Event.REFUSE)
-        postback.refused_because = Refusal.ABOVE_A_CAP
-        logger.warning("postback %s of %s is above a cap", postback.pk, postback.network)
-    elif postback.network.hold_hours:
+    postback.hold_reason = caps.hold_reason(postback)
+    hold = timedelta(hours=postback.network.hold_hours)
+    if postback.hold_reason == HoldReason.REVERSALS:
+        hold = max(hold, REVERSED_HOLD)
+    if hold or postback.hold_reason:
         apply(postback, Event.HOLD)
-        postback.available_at = postback.received_at + timedelta(hours=postback.network.hold_hours)
+        postback.available_at = None if postback.hold_reason in CAPS else postback.received_at + hold
     else:
         apply(postback, Event.POST)
         _post(postback, user, credits=remaining)
@@ -110,27 +120,6 @@ def _close_announcements(postback: Postback, event: Event) -> None:
 
 def _worth(credit: Postback, amount: Decimal) -> int:
     return earned_credits(amount=amount, rate=credit.rate, bonus=credit.badge_bonus + credit.modifier_bonus)
-
-
-def _exceeds_a_cap(credit: Postback) -> bool:
-    network = credit.network
-    if credit.credits > min(network.per_event_cap or SAFE_INTEGER_MAX, SAFE_INTEGER_MAX - 1):
-        return True
-    if network.daily_cap is None:
-        return False
-    return _earned_that_day(credit) + credit.credits > network.daily_cap
-
-
-def _earned_that_day(credit: Postback) -> int:
-    midnight = datetime.combine(credit.received_at.date(), time(), tzinfo=credit.received_at.tzinfo)
-    counted = Postback.objects.filter(
-        user=credit.user_id,
-        network=credit.network,
-        kind=PostbackKind.CREDIT,
-        state__in=[PostbackState.AVAILABLE, PostbackState.HELD],
-        received_at__gte=midnight,
-    )
-    return counted.aggregate(total=Sum("credits"))["total"] or 0
 
 
 def _post(credit: Postback, user: User, *, credits: int) -> None:
@@ -254,7 +243,7 @@ def release_early(*, postback_id: int) -> Postback:
 
 def request_release(*, postback_id: int, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Request the early release of held credits; post them at once within the limit of one person.
+    Request the release of held credits now. Within the limit of one person they are posted at once; never beyond a cap.
 
     A repeated key returns the first request.
 
@@ -267,7 +256,7 @@ def request_release(*, postback_id: int, actor: User, reason: str, key: str) -> 
         raise EarningDecided(state=credit.get_state_display())
     left = credit.credits - _taken_from(credit)[0]
     return approvals.ask(
-        kind=RELEASE,
+        kind=RELEASE if credit.available_at else RELEASE_BEYOND_CAP,
         actor=actor,
         reason=reason,
         key=key,
@@ -275,7 +264,10 @@ def request_release(*, postback_id: int, actor: User, reason: str, key: str) -> 
         person=credit.user,
         amount=left,
         payload={},
-        changes={"available_at": (str(credit.available_at), "now"), "credits": ("", f"{left:+d}")},
+        changes={
+            "available_at": (str(credit.available_at or credit.get_hold_reason_display()), "now"),
+            "credits": ("", f"{left:+d}"),
+        },
     )
 
 
@@ -291,6 +283,17 @@ RELEASE = approval_kinds.register(
         asks="earnings.decide_earning",
         decides="earnings.decide_release",
         pool=CREDITS,
+        carry_out=_carry_out,
+    )
+)
+RELEASE_BEYOND_CAP = approval_kinds.register(
+    Kind(
+        name="release_beyond_cap",
+        title="Release an earning beyond a cap",
+        asks="earnings.decide_earning",
+        decides="earnings.decide_release",
+        pool=CREDITS,
+        always_waits=True,
         carry_out=_carry_out,
     )
 )

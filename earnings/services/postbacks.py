@@ -105,8 +105,6 @@ def verify(
     if adapter.signs_for_all and event.is_about_credits and event.ad_unit not in network.allowed_ad_units:
         raise PostbackRefused("the ad unit is not in the list")
     user = networks.user_of_reference(network=network, reference=event.user_ref)
-    if user is None and event.is_about_credits:
-        raise PostbackRefused("unknown user")
     return event, user
 
 
@@ -149,7 +147,11 @@ class VerifiedEvent:
         payout = "" if event.payout_usd is None else f"{event.payout_usd.normalize():f}"
         amount = f"{event.amount.normalize():f}"
         values = [event.kind, event.external_id, event.original_id, event.user_ref, amount, payout]
-        return hashlib.sha256("\n".join(values).encode()).hexdigest()
+        return hashlib.sha256("\n".join(values).encode(errors="surrogateescape")).hexdigest()
+
+    @property
+    def _names_nobody(self) -> bool:
+        return self.user is None and self.event.kind in {PostbackKind.CREDIT, PostbackKind.REVERSAL}
 
     def to_row(self) -> Postback:
         event = self.event
@@ -159,7 +161,7 @@ class VerifiedEvent:
             kind=event.kind,
             original_id=event.original_id,
             user=self.user,
-            state=PostbackState.RECEIVED,
+            state=PostbackState.UNASSIGNED if self._names_nobody else PostbackState.RECEIVED,
             amount=event.amount,
             takes_back=event.takes_back,
             payout_usd=event.payout_usd,
@@ -177,8 +179,7 @@ class VerifiedEvent:
 def record(verified: VerifiedEvent) -> bool:
     """Store an event with all its effects; return False for a repeat, which changes nothing."""
     postback = verified.to_row()
-    if not _insert(postback):
-        _compare_with_first(verified)
+    if not _insert(postback) and not (_differs_from_first(verified) and _replace_unassigned(postback)):
         return False
     earnings.decide(postback, verified.user)
     return True
@@ -206,13 +207,31 @@ def _insert(postback: Postback) -> bool:
     return True
 
 
-def _compare_with_first(repeat: VerifiedEvent) -> None:
+def _replace_unassigned(repeat: Postback) -> bool:
+    """Replace a first report that named nobody by a repeat that names its user; return whether there was one."""
+    first = Postback.objects.select_for_update().filter(
+        network=repeat.network,
+        external_id=repeat.external_id,
+        kind=repeat.kind,
+        state=PostbackState.UNASSIGNED,
+    )
+    if repeat.user_id is None or (row := first.first()) is None:
+        return False
+    repeat.pk = row.pk
+    repeat.save(force_update=True)
+    return True
+
+
+def _differs_from_first(repeat: VerifiedEvent) -> bool:
     event = repeat.event
     first = Postback.objects.filter(network=repeat.network, external_id=event.external_id, kind=event.kind)
     if event.kind == PostbackKind.REVERSAL:
         first = first.filter(user=repeat.user)
-    if first.exclude(payload_hash=repeat.payload_hash).update(is_conflicting=True):
+    different = first.exclude(payload_hash=repeat.payload_hash)
+    if different.update(is_conflicting=True, conflicted_at=repeat.received_at):
         logger.error("CONFLICTING_DUPLICATE: %s reports two things of %s", repeat.network, event.external_id)
+        return True
+    return False
 
 
 def purge(*, now: datetime) -> int:

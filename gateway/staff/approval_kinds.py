@@ -112,8 +112,8 @@ class Kind:
 
     `asks` and `decides` are full permissions. `carry_out` runs once, in the transaction of the decision. It locks the
     rows that it changes, and raises `RequestOutdated` if they have changed since the request. `check` raises
-    `AboveCeiling`; it runs when the request is made and again before it is carried out. A kind without a `pool` always
-    waits for a second person.
+    `AboveCeiling`; it runs when the request is made and again before it is carried out. A kind without a `pool` or
+    that `always_waits` waits for a second person whatever its amount.
     """
 
     name: str
@@ -123,6 +123,7 @@ class Kind:
     carry_out: Callable[[ApprovalRequest], Done]
     check: Callable[[ApprovalRequest], None] = lambda approval: None
     pool: Pool | None = None
+    always_waits: bool = False
 
 
 _kinds: dict[str, Kind] = {}

@@ -128,7 +128,7 @@ def outcome_of(approval: ApprovalRequest, done: str) -> str:
 def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
     """Return the notice above the form: how much the actor may do alone, and which roles decide larger amounts."""
     others = f"a second person approves ({others_who_decide(kind, roles_of(actor))}). You cannot approve it yourself."
-    if kind.pool is None:
+    if kind.pool is None or kind.always_waits:
         return f"It waits until {others}"
     pool, left = kind.pool, left_alone(pool=kind.pool, actor=actor, person=person)
     return (
@@ -173,7 +173,7 @@ def left_alone(*, pool: Pool, actor: Any, person: Any) -> int:
 
 def _fits_alone(kind: Kind, approval: ApprovalRequest) -> bool:
     """Lock the pool until the transaction ends, and count."""
-    if kind.pool is None:
+    if kind.pool is None or kind.always_waits:
         return False
     _lock(kind.pool)
     return approval.amount <= left_alone(pool=kind.pool, actor=approval.requested_by, person=approval.person)

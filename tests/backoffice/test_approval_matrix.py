@@ -24,7 +24,7 @@ from checkin.services import drop_tables
 from credits.models import CreditEntry
 from credits.services import adjustments
 from earnings.models import AdNetwork, Postback
-from earnings.services import earnings, networks, push
+from earnings.services import earnings, networks, push, unassigned
 from gateway.chain.signing import set_signer
 from gateway.common.errors import PermissionDenied
 from gateway.staff import approval_kinds, approvals
@@ -37,7 +37,7 @@ from relay.services.fleet import relayers
 from rewards.models import Badge, Modifier, ModifierType
 from rewards.services import modifiers
 from tests.docs.pages import DOCS, code_spans, rows
-from tests.earnings.ad_networks import set_up
+from tests.earnings.ad_networks import new_reward, set_up
 from tests.factories import RelayerFactory, UserFactory, random_address
 from tests.gateway.admin.sample_rows import make
 from tests.staff import approve, browser_of, confirm, confirmed, member, messages_of
@@ -115,11 +115,36 @@ def _release() -> Scene:
 
     for amount in (1, BELOW, ABOVE):
         network.send(network.reward(UserFactory.create(), amount=str(amount)))
+    return _release_of_held()
 
+
+def _release_of_held() -> Scene:
     def ask(actor: User, amount: int) -> ApprovalRequest:
         held = Postback.objects.get(credits=amount)
         return earnings.request_release(
             postback_id=held.pk, actor=actor, reason="x", key=secrets.token_hex(8)
+        )
+
+    return Scene(ask, CreditEntry.objects.exists)
+
+
+def _release_beyond_cap() -> Scene:
+    network = set_up("tapjoy", per_event_cap=1)
+    for amount in (2, BELOW, ABOVE):
+        network.send(network.reward(UserFactory.create(), amount=str(amount)))
+    Postback.objects.filter(credits=2).update(credits=1)
+    return _release_of_held()
+
+
+def _assign() -> Scene:
+    network, user = set_up("tapjoy"), UserFactory.create()
+    for amount in (1, BELOW, ABOVE):
+        network.send(new_reward(amount=str(amount), at=timezone.now()))
+
+    def ask(actor: User, amount: int) -> ApprovalRequest:
+        row = Postback.objects.get(amount=amount)
+        return unassigned.request_assignment(
+            postback_id=row.pk, user=user, actor=actor, reason="x", key=secrets.token_hex(8)
         )
 
     return Scene(ask, CreditEntry.objects.exists)
@@ -272,6 +297,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "add_payout_rate": _payout_rate,
     "add_relayer": _relayer,
     "adjust_credits": _adjust,
+    "assign_earning": _assign,
     "bring_back_relayer": _returning_relayer,
     "configure_ad_network": _network("configure_ad_network"),
     "grant_modifier": _modifier,
@@ -280,6 +306,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "mint_visit_link": _link_or_report("mint_visit_link"),
     "publish_drop_table": _drop_table,
     "refund_payout": _refund,
+    "release_beyond_cap": _release_beyond_cap,
     "release_early": _release,
     "remove_badge": _badge_removal,
     "reset_password": _password,
@@ -293,8 +320,10 @@ SCENES: dict[str, Callable[[], Scene]] = {
 MADE = {
     "add_payout_rate": "payoutrate",
     "adjust_credits": "creditentry",
+    "assign_earning": "creditentry",
     "grant_modifier": "modifier",
     "refund_payout": "refund",
+    "release_beyond_cap": "creditentry",
     "release_early": "creditentry",
     "save_staff": "user",
     "save_trusted_code": "trustedimplementation",
@@ -324,7 +353,7 @@ def test_the_page_for_staff_has_the_kinds_of_the_code_and_every_kind_is_tried() 
         kind.name: (
             next(role for role in ROLES if kind.asks in ROLES[role]),
             ", ".join(approval_kinds.deciders(kind) - {approval_kinds.SUPERUSER}),
-            kind.pool is not None,
+            kind.pool is not None and not kind.always_waits,
         )
         for kind in KINDS.values()
     }
@@ -406,7 +435,7 @@ def test_operations_alone_set_neither_a_networks_rate_nor_its_secret() -> None:
     network, browser = set_up("tapjoy"), browser_of(member("operations"))
     before = list(AdNetwork.objects.values())
     page = f"/admin/earnings/adnetwork/{network.row.pk}/change/"
-    form = {"is_enabled": "on", "rate": "99999", "hold_hours": "0", "per_event_cap": "", "daily_cap": ""}
+    form = {"is_enabled": "on", "rate": "99999", "hold_hours": "0", "per_event_cap": "9", "daily_cap": "9"}
     confirmed(browser, page, form)
     assert "is saved" not in _tried("operations")
     confirm(browser, "earnings_adnetwork", "set_secret", network.row, new_secret="mine")

@@ -73,7 +73,12 @@ MATRIX = {
         },
         pages={"try": "oS"},
     ),
-    "earnings.Postback": Row(ALL, actions={"release_early": "fS", "forfeit": "fS"}),
+    "earnings.Postback": Row(
+        ALL,
+        actions={
+            "release_early": "fS", "release_beyond_cap": "fS", "forfeit": "fS", "assign": "fS", "close": "fS",
+        },
+    ),
     "earnings.NetworkUser": Row(ALL),
     "webhooks.Endpoint": Row(
         ALL, add="oS", change="oS",

@@ -210,7 +210,7 @@ def test_a_network_is_paused_and_resumed(user: User) -> None:
 
 def test_a_weak_network_without_guards_is_not_resumed(db: None) -> None:
     network = set_up("cpx-research")
-    AdNetwork.objects.update(is_enabled=False, daily_cap=None)
+    AdNetwork.objects.update(is_enabled=False, hold_hours=0)
     before = everything()
     answer = confirm(browser_of(member("operations")), "earnings_adnetwork", "resume", network.row)
     assert "The network cannot be enabled" in messages_of(answer)

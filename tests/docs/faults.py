@@ -17,7 +17,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
 from credits.models import ReconciliationRun
-from earnings.models import AdNetwork, Postback
+from earnings.models import AdNetwork, DailyEarnings, Postback
 from gateway.chain.client import get_chain_client
 from gateway.chain.types import NodeHealth
 from gateway.common import metrics, tasks
@@ -40,7 +40,7 @@ from relay.models import (
 )
 from tests.credits.holding import place_hold
 from tests.database import as_owner, tamper
-from tests.earnings.ad_networks import set_up
+from tests.earnings.ad_networks import new_reward, set_up
 from tests.factories import UserFactory, random_address
 from tests.gateway.metrics.test_figures import ago, attempt, calls, run_of, stripe_event
 from users.models import AccountDeletion
@@ -463,6 +463,39 @@ def _(patch: pytest.MonkeyPatch) -> None:
     network = set_up("theoremreach", hold_hours=5)
     network.send(network.reward(UserFactory.create()))
     Postback.objects.update(available_at=ago(1000))
+
+
+@fault("GatewayEarningsBeyondCap")
+def _(patch: pytest.MonkeyPatch) -> None:
+    network = set_up("theoremreach", per_event_cap=1)
+    network.send(network.reward(UserFactory.create(), amount="2"))
+
+
+@fault("GatewayEarningsNearCeiling")
+def _(patch: pytest.MonkeyPatch) -> None:
+    DailyEarnings.objects.create(
+        day=timezone.now().date(), scope="", credits=settings.EARNINGS_DAILY_CEILING * 9 // 10
+    )
+
+
+@fault("GatewayEarningsOfNobody")
+def _(patch: pytest.MonkeyPatch) -> None:
+    set_up("theoremreach").send(new_reward(at=timezone.now()))
+
+
+@fault("GatewayReversalsUnmatched")
+def _(patch: pytest.MonkeyPatch) -> None:
+    network = set_up("theoremreach")
+    network.send(network.reward(UserFactory.create(), is_reversal=True))
+    Postback.objects.update(received_at=ago(90_000))
+
+
+@fault("GatewayPostbacksConflict")
+def _(patch: pytest.MonkeyPatch) -> None:
+    network, user = set_up("theoremreach"), UserFactory.create()
+    reward = network.reward(user, amount="7")
+    network.send(reward)
+    network.send(replace(reward, amount="8"))
 
 
 def _endpoint(**values: object) -> Endpoint:

@@ -39,8 +39,8 @@ def _form(**values: Any) -> dict[str, Any]:
         "rate": "1",
         "hold_hours": "0",
         "allowed_addresses": "",
-        "per_event_cap": "",
-        "daily_cap": "",
+        "per_event_cap": "25000",
+        "daily_cap": "50000",
         **values,
     }
 

@@ -108,22 +108,17 @@ def test_the_page_shows_an_earlier_postback_and_what_a_reversal_takes_back(staff
     ("error", "sentence"),
     [
         ("signature", "It would be refused: bad signature."),
-        ("user", "It would be refused: unknown user."),
         ("token", "The path's token is not valid"),
         ("network", "This is not a URL of tapjoy."),
         ("host", "Our URLs begin with http://testserver"),
         ("nothing", "This is not a URL of tapjoy."),
         ("brackets", "This is not a URL."),
         ("secret", "It would be postponed: no secret is configured."),
-        ("letters", "It would be refused: unreadable query."),
     ],
 )
 def test_a_refused_postback_shows_the_reason(staff: Client, error: str, sentence: str) -> None:
     network = set_up("tapjoy")
     address, _ = _address(network, UserFactory.create())
-    if error == "user":
-        query = network.request(new_reward()).query.decode()
-        address = f"http://testserver/api/postbacks/tapjoy/{network.token}?{query}"
     if error == "secret":
         AdNetwork.objects.update(current_secret="")
     address = {
@@ -133,7 +128,6 @@ def test_a_refused_postback_shows_the_reason(staff: Client, error: str, sentence
         "host": address.replace("http://testserver", "https://testserver"),
         "nothing": "hello",
         "brackets": "http://[::1/api",
-        "letters": address + "&x=☃",
     }.get(error, address)
     before = everything()
 
@@ -141,6 +135,19 @@ def test_a_refused_postback_shows_the_reason(staff: Client, error: str, sentence
 
     assert shown_sentence.startswith(sentence)
     assert details == {}
+    assert everything() == before
+
+
+def test_a_postback_that_names_nobody_is_shown_as_such(staff: Client) -> None:
+    network = set_up("tapjoy")
+    query = network.request(new_reward()).query.decode()
+    before = everything()
+
+    address = f"http://testserver/api/postbacks/tapjoy/{network.token}?{query}"
+    sentence, details = _try(staff, network, address + "&x=☃")
+
+    assert sentence.startswith("It would be stored and credit nobody")
+    assert "user" not in details
     assert everything() == before
 
 

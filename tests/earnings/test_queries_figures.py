@@ -41,9 +41,9 @@ def test_each_span_counts_its_postbacks_by_their_state(django_assert_num_queries
         figures = totals_of(network.row, now=NOW)
 
     assert figures == [
-        NetworkTotals("today", 2, 1, 1, 1, 30, 14),
-        NetworkTotals("7 days", 4, 1, 2, 2, 30 + 33, 14 + 15),
-        NetworkTotals("30 days", 6, 1, 3, 3, 30 + 33 + 36, 14 + 15 + 16),
+        NetworkTotals("today", 2, 2, 1, 0, 30, 14),
+        NetworkTotals("7 days", 4, 3, 2, 0, 30 + 33, 14 + 15),
+        NetworkTotals("30 days", 6, 4, 3, 0, 30 + 33 + 36, 14 + 15 + 16),
     ]
 
 

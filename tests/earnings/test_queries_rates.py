@@ -109,7 +109,7 @@ def test_earnings_above_the_cap_are_counted_apart() -> None:
 
 
 def test_an_absurd_rate_shows_its_effect() -> None:
-    network = set_up("bitlabs")
+    network = set_up("bitlabs", rate=Decimal("0.00001"))
     earn(network, "0.00000001", str(10**9))
     effect = rate_effect(network=with_rate(network, "99999999"), before=Decimal(1), now=NOW)
     assert SAFE_INTEGER_MAX < 99_999_999 * 10**9

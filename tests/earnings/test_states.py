@@ -13,7 +13,8 @@ _EVERYTHING = list(itertools.product(PostbackKind, PostbackState, Event))
 ALLOWED = {
     (CREDIT, "RECEIVED", Event.POST): "AVAILABLE",
     (CREDIT, "RECEIVED", Event.HOLD): "HELD",
-    (CREDIT, "RECEIVED", Event.REFUSE): "REFUSED",
+    (CREDIT, "UNASSIGNED", Event.ASSIGN): "RECEIVED",
+    (CREDIT, "UNASSIGNED", Event.FORFEIT): "REFUSED",
     (CREDIT, "RECEIVED", Event.REVERSE): "REVERSED",
     (CREDIT, "HELD", Event.RELEASE): "AVAILABLE",
     (CREDIT, "HELD", Event.FORFEIT): "REFUSED",
@@ -22,6 +23,8 @@ ALLOWED = {
     (REVERSAL, "RECEIVED", Event.REVERSE): "REVERSED",
     (REVERSAL, "RECEIVED", Event.REFUSE): "REFUSED",
     (REVERSAL, "RECEIVED", Event.IGNORE): "INFO",
+    (REVERSAL, "UNASSIGNED", Event.ASSIGN): "RECEIVED",
+    (REVERSAL, "UNASSIGNED", Event.REFUSE): "REFUSED",
     (PENDING, "RECEIVED", Event.ANNOUNCE): "PENDING",
     (PENDING, "RECEIVED", Event.IGNORE): "INFO",
     (PENDING, "PENDING", Event.CONFIRM): "INFO",
@@ -47,7 +50,8 @@ def test_a_postback_moves_only_along_the_allowed_transitions(kind: str, state: s
 
 @pytest.mark.parametrize("kind", PostbackKind)
 def test_every_kind_starts_as_received_and_ends(kind: PostbackKind) -> None:
-    reached = {PostbackState.RECEIVED}
+    # What names nobody is stored as such.
+    reached = {PostbackState.RECEIVED, *({PostbackState.UNASSIGNED} & TRANSITIONS[kind].keys())}
     for _ in PostbackState:
         reached |= {state for current in reached for state in TRANSITIONS[kind].get(current, {}).values()}
     assert set(TRANSITIONS[kind]) <= reached

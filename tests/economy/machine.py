@@ -111,7 +111,7 @@ class EconomyMachine(RuleBasedStateMachine):
         back = back and network.reverses
         self._receive_postback(owner, network, name, amount, back=back)
         if back:
-            model.reverse_earning(self.subjects[owner].model, network, name, amount)
+            model.reverse_earning(self.subjects[owner].model, network, name, amount, self.now)
         else:
             model.credit_earning(self.subjects[owner].model, network, name, amount, self.now)
 

@@ -8,7 +8,7 @@ payouts, and earnings, which are credited at once or held, capped, and reversed 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
-from math import floor, inf
+from math import floor
 from typing import NamedTuple
 
 PERMANENT, SUBSCRIBER = "PERMANENT", "SUBSCRIBER"
@@ -78,14 +78,14 @@ class ModelEarning:
     gained: int = 0
     received_at: datetime | None = None
     due_at: datetime | None = None
-    is_reversed: bool = False
-    # Of the amount; more than any of them where everything is taken back.
-    taken: float = 0
+    reversed_at: datetime | None = None
+    # Of the amount; it may be more than the amount.
+    taken: int = 0
 
     @property
     def kept(self) -> int:
         """The credits that no reversal has taken."""
-        return floor((self.amount - int(self.taken)) * self.factor) if self.taken < self.amount else 0
+        return floor((self.amount - self.taken) * self.factor) if self.taken < self.amount else 0
 
 
 @dataclass
@@ -231,14 +231,12 @@ class ModelNetwork(NamedTuple):
     hold_hours: int = 0
     daily_cap: int | None = None
     reverses: bool = True
-    # Its reversals take back the amount that they tell.
-    corrects: bool = False
 
 
 # One of each kind; the second gives a day later, the third no more than so much a day.
 NETWORKS = (
     ModelNetwork("levelplay", "VIDEO_ADS", Fraction(5, 2)),
-    ModelNetwork("bitlabs", "SURVEYS", Fraction(3, 4), hold_hours=24, corrects=True),
+    ModelNetwork("bitlabs", "SURVEYS", Fraction(3, 4), hold_hours=24),
     ModelNetwork("adgem", "OFFERWALL", Fraction(11, 10), daily_cap=150),
     ModelNetwork("visit-link", "PUSH_ADS", Fraction(5), reverses=False),
 )
@@ -258,21 +256,26 @@ def credit_earning(
     if earning.taken >= amount:
         earning.state = "REVERSED"
     elif network.daily_cap is not None and _earned_today(account, network, now) > network.daily_cap:
-        earning.state = "REFUSED"
-    elif network.hold_hours:
-        earning.state, earning.due_at = "HELD", now + timedelta(hours=network.hold_hours)
+        # Nobody releases it.
+        earning.state = "HELD"
+    elif network.hold_hours or _are_often_reversed(account, earning, now):
+        days = 14 if _are_often_reversed(account, earning, now) else 0
+        hold = max(timedelta(hours=network.hold_hours), timedelta(days=days))
+        earning.state, earning.due_at = "HELD", now + hold
     else:
         _post_earning(account, network, earning)
 
 
-def reverse_earning(account: ModelAccount, network: ModelNetwork, number: int, amount: int) -> None:
+def reverse_earning(
+    account: ModelAccount, network: ModelNetwork, number: int, amount: int, now: datetime
+) -> None:
     """Hear that the earning is taken back, once; it may not have come yet."""
     earning = account.earnings.setdefault((network.slug, number), ModelEarning())
-    if earning.is_reversed:
+    if earning.reversed_at is not None:
         return
-    earning.is_reversed = True
+    earning.reversed_at = now
     before = earning.kept
-    earning.taken = amount if network.corrects else inf
+    earning.taken = amount
     lost = before - earning.kept
     if earning.state == "AVAILABLE" and lost:
         account.post(-lost, "EARNING_REVERSAL")
@@ -300,13 +303,30 @@ def _post_earning(account: ModelAccount, network: ModelNetwork, earning: ModelEa
         earning.gained = account.gain(PERMANENT, earning.kept)
 
 
+def _are_often_reversed(account: ModelAccount, current: ModelEarning, now: datetime) -> bool:
+    """Return whether half of the user's earnings of 90 days, five at least, were taken back."""
+    since = now - timedelta(days=90)
+    others = [
+        earning
+        for earning in account.earnings.values()
+        if earning is not current and earning.received_at is not None and earning.received_at >= since
+    ]
+    reversals = [
+        earning
+        for earning in account.earnings.values()
+        if earning.reversed_at is not None and earning.reversed_at >= since and earning.credits > earning.kept
+    ]
+    return len(others) >= 5 and 2 * len(reversals) >= len(others)
+
+
 def _earned_today(account: ModelAccount, network: ModelNetwork, now: datetime) -> int:
     """Return what the user earned there since midnight, with the one that is being heard."""
     return sum(
         earning.credits
         for (slug, _), earning in account.earnings.items()
         if slug == network.slug
-        and (earning.state in {None, "AVAILABLE", "HELD"})
+        and (earning.state in {None, "AVAILABLE"} or earning.due_at is not None)
+        and earning.state != "REVERSED"
         and earning.received_at is not None
         and earning.received_at.date() == now.date()
     )

@@ -93,7 +93,7 @@ def _open(network: ModelNetwork) -> tuple[str, str]:
         is_enabled=True,
         rate=Decimal(network.rate.numerator) / network.rate.denominator,
         hold_hours=network.hold_hours,
-        daily_cap=network.daily_cap,
+        daily_cap=network.daily_cap or 10**7,
     )
     return secret, issue_path_token(slug=network.slug)
 

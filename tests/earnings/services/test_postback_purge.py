@@ -70,10 +70,10 @@ def test_old_postbacks_without_a_credit_are_deleted_and_their_repeats_pay_nothin
     _age()
     entries, before = CreditEntry.objects.count(), Postback.objects.count()
 
-    assert postbacks.purge(now=timezone.now()) == 4
+    assert postbacks.purge(now=timezone.now()) == 3
 
     gone = before - Postback.objects.count()
-    assert gone == 4
+    assert gone == 3
     assert not Postback.objects.filter(kind="INFO").exists()
     kept = Postback.objects.filter(kind="REVERSAL").values_list("state", flat=True)
     assert set(kept) == {PostbackState.REVERSED, PostbackState.RECEIVED}

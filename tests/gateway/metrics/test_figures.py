@@ -280,8 +280,8 @@ def test_earnings_that_wait_or_were_refused_show(scrape: Scrape) -> None:
     assert gauges["postbacks_held_credits",] == sum(row.credits for row in held) > 0
     assert gauges["postbacks_held_overdue_seconds",] == 0
     Postback.objects.filter(pk=held[0].pk).update(available_at=ago(700))
-    Postback.objects.filter(pk=held[1].pk).update(is_conflicting=True)
-    Postback.objects.filter(pk=held[2].pk).update(is_conflicting=True, received_at=ago(90_000))
+    Postback.objects.filter(pk=held[1].pk).update(is_conflicting=True, conflicted_at=ago(60))
+    Postback.objects.filter(pk=held[2].pk).update(is_conflicting=True, conflicted_at=ago(90_000))
     gauges = scrape()
     assert gauges["postbacks_held_overdue_seconds",] == about(700)
     assert gauges["postbacks_conflicting_in_last_day",] == 1
@@ -295,7 +295,9 @@ def test_refused_earnings_of_a_day_are_counted(scrape: Scrape) -> None:
     user, network = UserFactory.create(), set_up("bitlabs", per_event_cap=1)
     for _ in range(3):
         network.send(network.reward(user, amount=str(2 + secrets.randbelow(900))))
-    assert set(Postback.objects.values_list("state", flat=True)) == {"REFUSED"}
+    assert set(Postback.objects.values_list("state", "available_at")) == {("HELD", None)}
+    assert (scrape()["postbacks_beyond_cap",], scrape()["postbacks_refused_in_last_day",]) == (3, 0)
+    Postback.objects.update(state="REFUSED")
     newest = Postback.objects.order_by("-pk")[0]
     Postback.objects.filter(pk=newest.pk).update(received_at=ago(90_000))
     assert scrape()["postbacks_refused_in_last_day",] == 2

@@ -1,0 +1,162 @@
+"""A signed earning that names nobody leaves a row; staff, or a repeat that names its user, give it to a person."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from credits.models import CreditEntry
+from credits.queries import balance_of
+from credits.services.reconciliation import find_differences
+from earnings.errors import EarningDecided
+from earnings.models import Postback, PostbackState
+from earnings.queries import postback_counts
+from earnings.services import unassigned
+from tests.earnings.ad_networks import SLUGS, new_reward, set_up
+from tests.factories import UserFactory
+from tests.staff import approve, browser_of, confirm, member
+
+pytestmark = pytest.mark.django_db
+
+
+# LevelPlay's signature does not say where a reference of another length ends.
+@pytest.mark.parametrize("slug", SLUGS)
+@pytest.mark.parametrize("user", ["", "{user_id}"])
+def test_a_reward_that_names_nobody_leaves_a_row_and_no_credits(
+    slug: str, user: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    network = set_up(slug)
+    named = "f" * 32 if slug == "levelplay" else user
+    reward = new_reward(at=timezone.now(), user=named, amount="40")
+
+    answers = {network.send(reward).status for _ in range(2)}
+
+    assert answers == {200}
+    row = Postback.objects.get()
+    assert (row.state, row.user_id, row.credits, int(row.amount)) == (PostbackState.UNASSIGNED, None, 0, 40)
+    assert "names nobody" in caplog.text
+    assert postback_counts().unassigned == 1
+    assert not CreditEntry.objects.exists()
+
+
+def test_a_repeat_that_names_its_user_is_credited_once() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    reward = network.reward(user, amount="40")
+    network.send(new_reward(external_id=reward.external_id, amount="40", at=timezone.now()))
+
+    for _ in range(2):
+        network.send(reward)
+
+    row = Postback.objects.get()
+    assert (row.state, row.user, row.credits) == (PostbackState.AVAILABLE, user, 40)
+    assert balance_of(user).available == 40
+    assert find_differences() == []
+
+
+def test_finance_gives_it_to_a_person_within_the_limits_of_one_and_above_them_with_a_second() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    finance = browser_of(member("finance"))
+    for amount in ("40", "20000"):
+        network.send(new_reward(amount=amount, at=timezone.now()))
+    small, large = Postback.objects.order_by("pk")
+
+    page = confirm(
+        finance, "earnings_postback", "assign", small, profile_address=str(user.profile_address).lower()
+    )
+    assert "It is decided" in page.content.decode()
+    assert balance_of(user).available == 40
+    confirm(finance, "earnings_postback", "assign", large, profile_address=user.profile_address)
+    assert balance_of(user).available == 40
+    approve("operations")
+    assert balance_of(user).available == 20_040
+    with pytest.raises(EarningDecided):
+        unassigned.assign(postback_id=small.pk, user=user)
+
+
+def test_an_unknown_profile_is_refused_in_the_form() -> None:
+    network = set_up("tapjoy")
+    network.send(new_reward(at=timezone.now()))
+
+    page = confirm(
+        browser_of(member("finance")),
+        "earnings_postback",
+        "assign",
+        Postback.objects.get(),
+        profile_address="0x12",
+    )
+
+    assert "No profile with this address has signed in." in page.content.decode()
+    assert Postback.objects.get().state == PostbackState.UNASSIGNED
+
+
+def test_caps_hold_for_what_staff_assign() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy", per_event_cap=10)
+    network.send(new_reward(amount="11", at=timezone.now()))
+
+    row = unassigned.assign(postback_id=Postback.objects.get().pk, user=user)
+
+    assert (row.state, row.hold_reason) == (PostbackState.HELD, "EVENT_CAP")
+    assert balance_of(user).available == 0
+
+
+def test_a_reversal_of_nobody_is_decided_with_its_credit() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    reward = new_reward(amount="100", at=timezone.now())
+    network.send(reward)
+    for _ in range(2):
+        network.send(
+            new_reward(external_id=reward.external_id, amount="30", at=timezone.now(), is_reversal=True)
+        )
+    assert Postback.objects.count() == 2
+
+    unassigned.assign(postback_id=Postback.objects.get(kind="CREDIT").pk, user=user)
+
+    assert balance_of(user).available == 70
+    assert find_differences() == []
+
+
+def test_a_reversal_of_nobody_takes_back_when_it_is_given_to_the_person() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    reward = network.reward(user, amount="100")
+    network.send(reward)
+    network.send(new_reward(external_id=reward.external_id, amount="30", at=timezone.now(), is_reversal=True))
+
+    unassigned.assign(postback_id=Postback.objects.get(kind="REVERSAL").pk, user=user)
+
+    assert balance_of(user).available == 70
+
+
+def test_a_negative_amount_under_a_new_id_is_a_finding_until_staff_close_it() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    network.send(network.reward(user, amount="100"))
+    network.send(network.reward(user, amount="30", is_reversal=True))
+    row = Postback.objects.get(kind="REVERSAL")
+    assert (row.state, balance_of(user).available) == (PostbackState.RECEIVED, 100)
+    assert postback_counts().unmatched_reversals == 0
+    Postback.objects.filter(pk=row.pk).update(received_at=timezone.now() - timedelta(hours=25))
+    assert postback_counts().unmatched_reversals == 1
+
+    confirm(browser_of(member("finance")), "earnings_postback", "close", row)
+
+    row.refresh_from_db()
+    assert (row.state, row.refused_because) == (PostbackState.REFUSED, "CLOSED")
+    assert postback_counts().unmatched_reversals == 0
+    assert balance_of(user).available == 100
+    with pytest.raises(EarningDecided):
+        unassigned.close(postback_id=row.pk)
+
+
+def test_the_persons_page_shows_how_many_earnings_were_taken_back() -> None:
+    user, network = UserFactory.create(), set_up("tapjoy")
+    for place in range(10):
+        reward = network.reward(user, amount="10")
+        network.send(reward)
+        if place < 8:
+            network.send(network.reward(user, external_id=reward.external_id, amount="10", is_reversal=True))
+
+    page = browser_of(member("support")).get(reverse("admin:users_user_change", args=[user.pk]), follow=True)
+
+    assert (
+        "8 of 10 earnings of 90 days were taken back. New ones are held for 14 days." in page.content.decode()
+    )

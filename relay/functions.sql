@@ -203,13 +203,18 @@ BEGIN
     ) AS relayer;
     IF cardinality(locked) = 0 THEN
         -- All are locked. A transaction that holds no relayer may wait for one.
-        SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
-            SELECT id FROM relay_relayer
-            WHERE chain_id = on_chain AND is_active AND address = ANY(addresses)
-              AND next_account_nonce < mined_account_nonce + cap
-            ORDER BY next_account_nonce - mined_account_nonce, id
-            LIMIT 1 FOR NO KEY UPDATE
-        ) AS relayer;
+        BEGIN
+            SELECT coalesce(array_agg(relayer.id), '{}') INTO locked FROM (
+                SELECT id FROM relay_relayer
+                WHERE chain_id = on_chain AND is_active AND address = ANY(addresses)
+                  AND next_account_nonce < mined_account_nonce + cap
+                ORDER BY next_account_nonce - mined_account_nonce, id
+                LIMIT 1 FOR NO KEY UPDATE
+            ) AS relayer;
+        EXCEPTION WHEN lock_not_available THEN
+            -- As busy as one that is full.
+            locked := '{}';
+        END;
     END IF;
     RETURN locked;
 END $$;
@@ -277,8 +282,8 @@ END $$;
 --
 -- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
 -- worst_cost_wei, risk_wei, quote, now}]. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day,
--- user_loss_wei, service_loss_wei, lock_timeout}. `lock_timeout` holds for the rest of the transaction; null stands for that of
--- the session. One row for each call:
+-- user_loss_wei, service_loss_wei, lock_timeout, relayer_lock_timeout}: the latter from the first lock of a relayer to the end
+-- of the transaction; null changes nothing. One row for each call:
 --   taken          the hold, the balance before, and the relayer with the account nonce
 --   repeated       an equal call was accepted before; the hash that it was answered, and its user
 --   insufficient   the account affords less: `number` is what a hold could take
@@ -341,6 +346,9 @@ BEGIN
         END IF;
     END LOOP;
 
+    -- The accounts are locked meanwhile, and others hold a relayer for a moment only.
+    PERFORM set_config('lock_timeout', policy ->> 'relayer_lock_timeout', true)
+    WHERE policy ->> 'relayer_lock_timeout' IS NOT NULL;
     locked := relay_lock_relayers(chain, cap, addresses, stickies);
     -- A statement of its own, so that it sees the attempts that others stored before they gave up their locks.
     SELECT array_agg(id), array_agg(address), array_agg(next_account_nonce), array_agg(room), array_agg(free_wei)

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.common import redis_urls
 from gateway.common.processes import RANDOM
+from relay.services.accepting import contention
 
 
 def signing_key() -> str:
@@ -40,6 +41,8 @@ if os.environ.get("PGBOUNCER"):
     _environment["DATABASE_POOLING"] = "transaction"
 # A healthy Redis may be slow; tests of its timeout set their own.
 redis_urls.PATIENCE_SECONDS = 60.0
+# Of a storm of requests, the last waits for all before it.
+contention.RELAYER_MILLISECONDS = 60_000
 for _name, _value in _environment.items():
     os.environ.setdefault(_name, _value)
 

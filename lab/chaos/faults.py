@@ -18,6 +18,7 @@ from lab.chaos.points import CANCELLATION_POINTS, POINTS, REPLACEMENT_POINTS, Ki
 from lab.chaos.proxies import Proxy
 from lab.chaos.slow_clients import KINDS, slow_clients
 from lab.chaos.stack import Stack
+from lab.chaos.store_faults import STORE_FAULTS
 
 _COMES_WITHIN_SECONDS = 120
 _STALLS_SECONDS, _STALL_SECONDS, _GONE_SECONDS = (5, 10, 20, 60), (15,), 60
@@ -217,6 +218,7 @@ FAULTS: dict[str, Fault] = {
     "redis: flushed": Fault(_redis_flushed),
     "stripe: killed": Fault(partial(_signalled, signal.SIGKILL, "stripe")),
     "stripe: stalled 5-60 s": Fault(partial(_stalled, "stripe", _STALLS_SECONDS)),
+    **{name: Fault(caused) for name, caused in STORE_FAULTS.items()},
     **{name: fault for workers in (1, 2, 4) for name, fault in _redis_faults(workers).items()},
     **_node_faults(1),
     **_node_faults(2),

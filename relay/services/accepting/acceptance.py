@@ -39,8 +39,8 @@ from relay.errors import (
 from relay.models import Loss
 from relay.pricing import cost_in_credits
 from relay.queries import CallRows, Identity
-from relay.services.accepting import unsigned
-from relay.services.accepting.contention import BATCH_MILLISECONDS, Lines, Ticket, locked
+from relay.services.accepting import contention, unsigned
+from relay.services.accepting.contention import BATCH_MILLISECONDS, Line, Lines, Ticket, locked
 from relay.services.accepting.preflight import Approval
 from relay.services.accepting.unsigned import Unsigned, as_hex, insert_calls
 from relay.services.fleet import losses
@@ -183,7 +183,7 @@ def accept_together(batch: Sequence[ApprovedCall], signer: Signer) -> list[_Acce
     outcomes: dict[int, _Accepted] = dict(enumerate(batch))
     joint: dict[int, ApprovedCall] = {}
     for place in sorted(first_of.values()):
-        if _lines.has(batch[place].request.caller.user_id):
+        if any(_lines.has(line) for line in _lines_of(batch[place])):
             outcomes[place] = _line_up(batch[place])
         else:
             joint[place] = batch[place]
@@ -202,8 +202,28 @@ def _accept_quickly(batch: Sequence[ApprovedCall], signer: Signer) -> Sequence[_
         return [_line_up(approved) for approved in batch]
 
 
+def _lines_of(approved: ApprovedCall) -> tuple[Line, ...]:
+    """Return the user's line, and for a follower, which depends on one relayer, that of its channel."""
+    of_user = (approved.request.caller.user_id,)
+    is_follower = approved.request.call.relay_nonce > approved.approval.chain_nonce
+    return (of_user, approved.channel) if is_follower else (of_user,)
+
+
 def _line_up(approved: ApprovedCall) -> LinedUpCall:
-    return LinedUpCall(approved, _lines.join(approved.request.caller.user_id))
+    # Behind an earlier call of the user, which the follower may have to see.
+    line = next(filter(_lines.has, _lines_of(approved)), _lines_of(approved)[-1])
+    return LinedUpCall(approved, _lines.join(line))
+
+
+def require_unlocked(user_id: int) -> None:
+    """
+    Refuse a call at once while another call of the user waits for a lock that earlier ones did not get.
+
+    Raises:
+        ServiceUnavailable: one does.
+    """
+    if _lines.is_blocked((user_id,)):
+        raise locked()
 
 
 def accept_alone(call: LinedUpCall) -> str:
@@ -220,9 +240,9 @@ def accept_alone(call: LinedUpCall) -> str:
         except OperationalError as error:
             if not db.is_lock_timeout(error):
                 raise
-            _lines.note(call.ticket.user_id, got_lock=False)
+            _lines.note(call.ticket.line, got_lock=False)
             raise locked() from error
-        _lines.note(call.ticket.user_id, got_lock=True)
+        _lines.note(call.ticket.line, got_lock=True)
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
@@ -232,7 +252,10 @@ def _accept(
     batch: Sequence[ApprovedCall], signer: Signer, *, lock_timeout: str | None = None
 ) -> list[str | Exception]:
     try:
-        policy = {**_policy(batch, signer), "lock_timeout": lock_timeout}
+        policy = _policy(batch, signer) | {
+            "lock_timeout": lock_timeout,
+            "relayer_lock_timeout": f"{contention.RELAYER_MILLISECONDS}ms",
+        }
     except SignerUnavailable as away:
         return [away] * len(batch)
     try:

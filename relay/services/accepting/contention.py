@@ -2,13 +2,13 @@
 The calls that run alone, because their account or relayer is locked by another transaction.
 
 A batch waits only shortly for a lock, since all its calls wait with it. Then each of them runs alone in its own thread.
-While a user's call waits there, the user's next calls stay out of batches too.
+While one waits there, the next calls that need the same lock stay out of batches too.
 """
 
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -16,79 +16,90 @@ from gateway.common.errors import ServiceUnavailable
 
 # How long a batch waits for each lock.
 BATCH_MILLISECONDS = 250
-# A user whose last call got no lock is tried in batches again after this time.
+# How long any call waits for a relayer, shorter than that, because it holds its account meanwhile.
+RELAYER_MILLISECONDS = 200
+# After this time, calls of a line whose last one got no lock are tried in batches again.
 _FORGOTTEN_SECONDS = 60.0
 _MOST_REMEMBERED = 10_000
 
 
+# A line's name: of a user, whose account is locked, or of a channel, whose calls in flight keep it at one relayer.
+Line = tuple[Hashable, ...]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Ticket:
-    """A call's place in its user's line."""
+    """A call's place in a line."""
 
-    user_id: int
+    line: Line
 
 
 class Lines:
     """
-    For each user, the line of calls that run alone: one at a time, in the order in which they joined.
+    The lines of calls that run alone: of each line one at a time, in the order in which they joined.
 
-    So a locked account occupies at most one thread and one connection of a process. Thread-safe.
+    So a locked row occupies at most one thread and one connection of a process for each of them. Thread-safe.
     """
 
     def __init__(self) -> None:
         self._moved = threading.Condition()
-        self._lines: dict[int, deque[Ticket]] = {}
-        # When the user's last call got no lock.
-        self._stuck_at: dict[int, float] = {}
+        self._lines: dict[Line, deque[Ticket]] = {}
+        # When the line's last call got no lock.
+        self._stuck_at: dict[Line, float] = {}
 
-    def has(self, user_id: int) -> bool:
-        """Return whether the user's calls have to join the line."""
+    def has(self, line: Line) -> bool:
+        """Return whether calls have to join the line."""
         with self._moved:
-            return user_id in self._lines or self._is_stuck(user_id)
+            return line in self._lines or self._is_stuck(line)
 
-    def join(self, user_id: int) -> Ticket:
+    def is_blocked(self, line: Line) -> bool:
+        """Return whether a call waits for a lock that earlier ones did not get, so that no other need try."""
+        with self._moved:
+            return line in self._lines and self._is_stuck(line)
+
+    def join(self, line: Line) -> Ticket:
         """Give a call a place in the line; its thread then waits for its `turn`."""
-        ticket = Ticket(user_id)
+        ticket = Ticket(line)
         with self._moved:
-            self._lines.setdefault(user_id, deque()).append(ticket)
+            self._lines.setdefault(line, deque()).append(ticket)
         return ticket
 
     @contextmanager
     def turn(self, ticket: Ticket) -> Iterator[None]:
         """
-        Wait until all earlier calls of the user have ended, and run the block as the only one.
+        Wait until all earlier calls of the line have ended, and run the block as the only one.
 
         Raises:
-            ServiceUnavailable: an earlier call of the user gets no lock either.
+            ServiceUnavailable: an earlier call of the line gets no lock either.
         """
-        user_id = ticket.user_id
+        line = ticket.line
         try:
             with self._moved:
-                line = self._lines[user_id]
-                self._moved.wait_for(lambda: line[0] is ticket or self._is_stuck(user_id))
-                if line[0] is not ticket:
+                tickets = self._lines[line]
+                self._moved.wait_for(lambda: tickets[0] is ticket or self._is_stuck(line))
+                if tickets[0] is not ticket:
                     raise locked()
             yield
         finally:
             with self._moved:
-                self._lines[user_id].remove(ticket)
-                if not self._lines[user_id]:
-                    del self._lines[user_id]
+                self._lines[line].remove(ticket)
+                if not self._lines[line]:
+                    del self._lines[line]
                 self._moved.notify_all()
 
-    def note(self, user_id: int, *, got_lock: bool) -> None:
-        """Note whether the user's call got its locks."""
+    def note(self, line: Line, *, got_lock: bool) -> None:
+        """Note whether the line's call got its locks."""
         with self._moved:
             if got_lock:
-                self._stuck_at.pop(user_id, None)
+                self._stuck_at.pop(line, None)
                 return
             if len(self._stuck_at) >= _MOST_REMEMBERED:
                 self._stuck_at.clear()
-            self._stuck_at[user_id] = time.monotonic()
+            self._stuck_at[line] = time.monotonic()
             self._moved.notify_all()
 
-    def _is_stuck(self, user_id: int) -> bool:
-        at = self._stuck_at.get(user_id)
+    def _is_stuck(self, line: Line) -> bool:
+        at = self._stuck_at.get(line)
         return at is not None and time.monotonic() - at < _FORGOTTEN_SECONDS
 
 

@@ -40,6 +40,7 @@ from relay.services.accepting.acceptance import (
     LinedUpCall,
     accept_alone,
     accept_together,
+    require_unlocked,
 )
 from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from users.queries import require_active_state
@@ -220,6 +221,7 @@ def _check_rows(request: CallRequest, rows: CallRows) -> str | None:
         limits.check_failures(rows=rows)
     if rows.is_paused:
         raise RelayPaused
+    require_unlocked(request.caller.user_id)
     limits.check_cancelled_calls(rows=rows, now=request.now)
     preflight.check_validity(call=request.call, now=int(request.now.timestamp()))
     if request.quote_id is not None:

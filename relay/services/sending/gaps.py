@@ -75,6 +75,7 @@ def find_gaps(*, head: Head) -> list[Gap]:
         "addresses": list(get_signer().addresses()),
         "most": settings.RELAY_MAX_IN_FLIGHT,
         "head": head.number,
+        "block_seconds": get_chain().block_seconds,
     }
     return [Gap._make(row) for row in db.all_rows(_GAPS, params)]
 
@@ -185,6 +186,10 @@ CROSS JOIN LATERAL generate_series(
     relayer.mined_account_nonce, least(relayer.next_account_nonce, relayer.mined_account_nonce + %(most)s) - 1
 ) AS taken (account_nonce)
 WHERE relayer.chain_id = %(chain)s AND relayer.address = ANY(%(addresses)s)
+  -- A relayer that was locked when the others were read has used account nonces that its row does not know.
+  AND relayer.synced_at + %(block_seconds)s * interval '1 second' >= (
+    SELECT max(synced_at) FROM relay_relayer WHERE chain_id = %(chain)s
+  )
   AND NOT EXISTS (
     SELECT FROM relay_gapfiller AS filler
     WHERE filler.relayer_id = relayer.id AND filler.account_nonce = taken.account_nonce

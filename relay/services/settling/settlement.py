@@ -44,6 +44,11 @@ _BATCH_SIZE = 50
 _LOCK_MILLISECONDS = 100
 # A lock could not be had in time, or a deadlock was resolved.
 _LOCKED = (OperationalError,)
+# Calls that could not be settled in earlier runs, in the order of their next turn. They are settled last and alone, so
+# that the others need not wait for the same locks in each run.
+_locked_before: dict[int, None] = {}
+# Failures among these in one run, each of which takes a lock timeout.
+_MOST_FAILURES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,20 +202,40 @@ def _settlement_of(confirmed: Confirmed, now: datetime) -> _Settlement | None:
 
 
 def _settle_all(settlements: Sequence[_Settlement], now: datetime) -> int:
-    each_once = list({settlement.relay_transaction_id: settlement for settlement in settlements}.values())
-    batches = [each_once[start : start + _BATCH_SIZE] for start in range(0, len(each_once), _BATCH_SIZE)]
-    return sum(_settle_batch(batch, now) for batch in batches)
+    each_once = {settlement.relay_transaction_id: settlement for settlement in settlements}
+    for row_id in set(_locked_before) - each_once.keys():
+        del _locked_before[row_id]
+    alone = [each_once.pop(row_id) for row_id in _locked_before]
+    joint = list(each_once.values())
+    batches = [joint[start : start + _BATCH_SIZE] for start in range(0, len(joint), _BATCH_SIZE)]
+    settled = sum(_settle_batch(batch, now) for batch in batches)
+    return settled + _settle_one_by_one(alone, now, most_failures=_MOST_FAILURES)
 
 
 def _settle_batch(settlements: Sequence[_Settlement], now: datetime) -> int:
     if len(settlements) > 1:
         with isolated(f"settlement of {len(settlements)} calls together", expected=_LOCKED):
             return _settle(settlements, now)
-    # The joint transaction was rolled back; settle them one by one.
-    settled = 0
+    # The joint transaction was rolled back.
+    return _settle_one_by_one(settlements, now)
+
+
+def _settle_one_by_one(
+    settlements: Sequence[_Settlement], now: datetime, *, most_failures: int | None = None
+) -> int:
+    """Settle each alone; leave the rest to the next run after that many failures."""
+    settled = failures = 0
     for settlement in settlements:
-        with isolated(f"settlement of call {settlement.relay_transaction_id}", expected=_LOCKED):
+        if failures == most_failures:
+            break
+        row_id = settlement.relay_transaction_id
+        with isolated(f"settlement of call {row_id}", expected=_LOCKED) as item:
             settled += _settle([settlement], now)
+        _locked_before.pop(row_id, None)
+        if not item.succeeded:
+            # At the end, so that the next run begins with others.
+            _locked_before[row_id] = None
+            failures += 1
     return settled
 
 

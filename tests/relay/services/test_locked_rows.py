@@ -11,16 +11,21 @@ from credits.models import CreditAccount, CreditHold
 from credits.services.reconciliation import find_differences
 from devstack.services.stack import Services
 from devstack.world.profiles import ControllerPlan, Profile, ProfilePlan
+from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import ServiceUnavailable
+from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
-from relay.services.accepting import acceptance, submission
+from relay.services.accepting import acceptance, contention, submission
 from relay.services.accepting.acceptance import Caller, CallRequest, LinedUpCall, accept_alone
 from relay.services.accepting.contention import Lines
+from relay.services.accepting.submission import ReadCall
+from relay.services.sending import gaps
+from relay.services.settling import settlement
 from tests.credits.rows import query
 from tests.relay.chain import Chain
 from tests.relay.signing import sign_call
-from tests.relay.workers import broadcast_all, track
+from tests.relay.workers import broadcast_all, later, track
 from tests.threads import at_once, locked_elsewhere
 from users.models import User
 
@@ -107,8 +112,8 @@ def test_a_locked_account_refuses_its_own_calls_and_no_others(services: Services
 
 
 def test_calls_of_a_locked_account_wait_in_line_and_occupy_one_connection() -> None:
-    lines, user_id = Lines(), random.randrange(10**6)
-    first, second, third = (lines.join(user_id) for _ in range(3))
+    lines, line = Lines(), (random.randrange(10**6),)
+    first, second, third = (lines.join(line) for _ in range(3))
     order: list[object] = []
 
     def run(ticket: object) -> None:
@@ -117,18 +122,20 @@ def test_calls_of_a_locked_account_wait_in_line_and_occupy_one_connection() -> N
 
     at_once([partial(run, third), partial(run, second), partial(run, first)])
     assert order == [first, second, third]
-    assert not lines.has(user_id)
+    assert not lines.has(line)
 
-    first, second = (lines.join(user_id) for _ in range(2))
+    first, second = (lines.join(line) for _ in range(2))
     with lines.turn(first):
-        lines.note(user_id, got_lock=False)
+        lines.note(line, got_lock=False)
         with pytest.raises(ServiceUnavailable), lines.turn(second):
             pass
-    assert lines.has(user_id)
-    third = lines.join(user_id)
+        assert lines.is_blocked(line)
+    assert not lines.is_blocked(line)
+    assert lines.has(line)
+    third = lines.join(line)
     with lines.turn(third):
-        lines.note(user_id, got_lock=True)
-    assert not lines.has(user_id)
+        lines.note(line, got_lock=True)
+    assert not lines.has(line)
 
 
 def test_a_locked_account_delays_no_other_settlement(
@@ -143,8 +150,12 @@ def test_a_locked_account_delays_no_other_settlement(
         assert track() == 3
         row = RelayTransaction.objects.exclude(status="Success").get()
         assert (row.user, row.status) == (user, "Submitted")
+        # The others of the next block are settled together, without this one.
+        assert track() == 0
+        assert list(settlement._locked_before) == [row.pk]
     chain.mine()
     assert track() == 1
+    assert not settlement._locked_before
     assert find_differences() == []
 
 
@@ -157,12 +168,54 @@ def test_a_locked_relayer_delays_neither_settlement_nor_the_others(
     chain.mine(10)
     locked = random.choice(list(Relayer.objects.filter(attempts__isnull=False)))
     with locked_elsewhere(partial(query, LOCK_RELAYER, locked.pk)):
-        assert track() == 4
+        assert track(now=later(60)) == 4
+        # Its row does not know that they are mined.
+        assert gaps.find_gaps(head=get_chain_client().head()) == []
         assert Relayer.objects.get(pk=locked.pk).mined_account_nonce == locked.mined_account_nonce
         others = [outcome for outcome in calls.together() if isinstance(outcome, str)]
         assert len(others) == 4
         assert not RelayTransaction.objects.filter(transaction_hash__in=others, relayer=locked).exists()
     chain.mine()
-    track()
+    track(now=later(120))
     assert Relayer.objects.get(pk=locked.pk).mined_account_nonce > locked.mined_account_nonce
+    assert find_differences() == []
+
+
+def test_a_follower_of_a_locked_relayer_is_refused_and_its_user_goes_on_in_other_channels(
+    services: Services, callers: Callers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contention, "RELAYER_MILLISECONDS", 100)
+    calls = Calls(services, callers)
+    assert all(isinstance(outcome, str) for outcome in calls.together())
+    user, profile = random.choice(callers)
+    first = RelayTransaction.objects.get(user=user)
+    follower = sign_call(services=services, profile=profile, ahead=1)
+    request = CallRequest(
+        Caller(user.pk, str(user.profile_address)),
+        *submission.identify(call=follower),
+        timezone.now(),
+        is_pair_verified=True,
+    )
+    with locked_elsewhere(partial(query, LOCK_RELAYER, first.relayer_id)):
+        (read,) = submission.relay_together([request], lambda: {0})
+        assert isinstance(read, ReadCall)
+        for _ in range(2):
+            (lined_up,) = submission.relay_together([submission._ask_again(read)], lambda: {0})
+            assert isinstance(alone(lined_up), ServiceUnavailable)
+        assert RelayTransaction.objects.count() == CreditHold.objects.count() == len(callers)
+        assert all(isinstance(outcome, str) for outcome in calls.together())
+    (lined_up,) = submission.relay_together([submission._ask_again(read)], lambda: {0})
+    assert isinstance(alone(lined_up), str)
+    assert find_differences() == []
+
+
+def test_where_every_relayer_is_locked_calls_are_refused_as_where_all_are_full(
+    services: Services, callers: Callers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contention, "RELAYER_MILLISECONDS", 100)
+    calls = Calls(services, callers)
+    with locked_elsewhere(partial(query, "SELECT FROM relay_relayer ORDER BY id FOR UPDATE")):
+        assert all(isinstance(outcome, RelayersBusy) for outcome in calls.together())
+        assert CreditHold.objects.count() == 0
+    assert all(isinstance(outcome, str) for outcome in calls.together())
     assert find_differences() == []

@@ -66,8 +66,10 @@ create the customer if there is none.
 SETUP_INTENT_DESCRIPTION = """
 Returns the client secret of a new Stripe setup intent. The wallet confirms it with the user's card through Stripe's
 libraries, for instance `stripe.confirmSetup`, with the operator's publishable key. The card that was captured last pays
-the subscription. Do not store or log the secret. Because it could test stolen cards, a user gets few a day, together with card
-pages, and so do all users of one network address.
+the subscription. Do not store or log the secret.
+
+Because setup intents can be abused to test stolen cards, their number per day is limited, together with card pages: per
+user and per network address.
 """.strip()
 
 UPSERT_DESCRIPTION = """

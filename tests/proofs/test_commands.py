@@ -56,7 +56,7 @@ def test_kept_roots_show_that_a_root_was_rewritten_or_is_gone(db: None, tmp_path
     assert "0 roots added" in _run("export_ledger_roots", tmp_path / "roots")
     tamper("UPDATE credits_root SET closed_at = closed_at + interval '1 day' WHERE number = 1")
     tamper("DELETE FROM credits_root WHERE number = 2")
-    with pytest.raises(CommandError, match=r"root-000000001\.json; gone: root-000000002\.json"):
+    with pytest.raises(CommandError, match=r"root-000000001\.json; missing now: root-000000002\.json"):
         _run("export_ledger_roots", tmp_path / "roots")
     _run("export_ledger", tmp_path / "ledger")
     with pytest.raises(CommandError, match="faults"):

@@ -68,7 +68,7 @@ def fields_without_border(page: str) -> list[str]:
 def test_a_page_has_one_box_that_searches_everything(client: Client, path: str) -> None:
     log_in_staff(client)
     page = client.get(path).content.decode()
-    assert page.count('aria-label="Search everywhere"') == 1
+    assert page.count('role="search" aria-label="Search everywhere"') == 1
     assert page.count('name="q"') - page.count('id="searchbar"') == 1
 
 
@@ -112,7 +112,7 @@ def test_the_pages_of_our_own_name_the_zone_too(client: Client) -> None:
     earned(user, 3)
     relayed(user, 2)
     make(Payout)
-    Payout.objects.update(user=user)
+    as_owner("UPDATE payments_payout SET user_id = %s", user.pk)
     ReconciliationRun.objects.create(
         kind="ledger", started_at=_MOMENT, finished_at=_MOMENT, counts={"findings": 0}
     )

@@ -25,6 +25,7 @@ from rewards.services import experience, modifiers
 from tests.backoffice.conftest import mined
 from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
+from tests.database import as_owner
 from tests.factories import UserFactory
 from tests.gateway.admin.sample_rows import make
 from tests.portal.history_rows import earned, relayed
@@ -118,7 +119,8 @@ def test_hashes_lead_to_the_explorer_where_there_is_one(
 
 def test_a_payout_tells_what_was_taken_back_of_it(staff: Client, user: User) -> None:
     payout, taken = make(Payout), [random.randint(1_000, 5_000) for _ in range(2)]
-    Payout.objects.filter(pk=payout.pk).update(user=user, credits=12_345, amount_minor=67_890)
+    Payout.objects.filter(pk=payout.pk).update(credits=12_345, amount_minor=67_890)
+    as_owner("UPDATE payments_payout SET user_id = %s WHERE id = %s", user.pk, payout.pk)
     for amount, clawback in zip(taken, (make(Clawback), make(Clawback)), strict=True):
         Clawback.objects.filter(pk=clawback.pk).update(payout=payout, credits=amount, entry=make(CreditEntry))
     make(Clawback)

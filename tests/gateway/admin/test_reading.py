@@ -17,6 +17,7 @@ from credits.models import ReconciliationRun
 from gateway.admin.base import ReadOnlyAdmin
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
+from tests.database import as_owner
 from tests.factories import UserFactory
 from tests.gateway.admin.sample_rows import make
 from tests.portal.history_rows import earned, relayed

@@ -12,6 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from relay.api.serializers import changed_answers
 from relay.models import RelayTransaction
+from tests.database import as_owner
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_execute import assert_problem
@@ -143,7 +144,7 @@ def test_transactions_of_others_are_not_found(
     wallet: Wallet, accept: Callable[..., RelayTransaction]
 ) -> None:
     row = accept()
-    RelayTransaction.objects.update(user=UserFactory.create())
+    as_owner("UPDATE relay_relaytransaction SET user_id = %s", UserFactory.create().pk)
     for transaction_hash in (row.transaction_hash, "0x" + secrets.token_hex(32)):
         answer = wallet.post(STATUS, {"transactionHash": transaction_hash})
         assert assert_problem(answer, 404, "transaction-not-found") == {}

@@ -31,6 +31,7 @@ from relay.models import Attempt, Loss, Quote, RelayTransaction
 from relay.services.fleet import losses
 from relay.services.sending import broadcasting
 from relay.services.settling import reconciliation
+from tests.database import as_owner
 from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Refused
@@ -189,10 +190,10 @@ class TestMisuse:
             execute_prepared(user, profile, quoted, quote=Quote())
         with refused(QuoteExpired):
             execute_prepared(user, profile, quoted, now=quoted.quote.expires_at)
-        Quote.objects.update(user=UserFactory.create())
+        as_owner("UPDATE relay_quote SET user_id = %s", UserFactory.create().pk)
         with refused(QuoteNotFound):
             execute_prepared(user, profile, quoted)
-        Quote.objects.update(user=user)
+        as_owner("UPDATE relay_quote SET user_id = %s", user.pk)
         calm.set_base_fee(12 * GWEI)
         with refused(FeesTooHigh):
             execute_prepared(user, profile, quoted)

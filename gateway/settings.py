@@ -388,7 +388,10 @@ RELAY_CANCELLED_CALLS_PER_DAY = 2 * RELAY_CANCELLED_CALLS_PER_HOUR
 # Units of gas per call: of profiles with trusted code, and of all others.
 RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
 RELAY_MAX_GAS_UNTRUSTED = env.integer("RELAY_MAX_GAS_UNTRUSTED", default=500_000, minimum=21_000)
-RELAY_MAX_PAYLOAD_BYTES = 32_768
+# Nodes refuse transactions above 128 KiB.
+RELAY_MAX_PAYLOAD_BYTES = env.integer(
+    "RELAY_MAX_PAYLOAD_BYTES", default=32_768, minimum=1_024, maximum=120_000
+)
 RELAY_FEE_FLOOR_WEI = env.integer("RELAY_FEE_FLOOR_WEI", default=10**9)
 RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)
 # LUKSO's validators expect up to 1 gwei.

@@ -11,11 +11,18 @@ def cost_in_credits(*, gas: int, price_wei: int, credit_wei: int) -> int:
     return -(-gas * price_wei // credit_wei)
 
 
-def gas_limit_for(*, estimate: int) -> int:
+# Above the estimate; less only where the maximum allows no more.
+_MARGIN_PERCENT, _LEAST_MARGIN_PERCENT = 15, 2
+
+
+def gas_limit_for(*, estimate: int, maximum: int) -> int:
     """
-    Return the gas limit to sign for an estimate: 15 % above it.
+    Return the gas limit to sign for an estimate: 15 % above it, at most `maximum`.
 
     The margin covers state that changes between estimate and execution. Unused
-    gas is not paid for, so the margin only enlarges the hold.
+    gas is not paid for, so the margin only enlarges the hold. Where the maximum
+    leaves a margin of less than 2 %, the limit returned is above the maximum.
     """
-    return estimate + -(-estimate * 15 // 100)
+    least = estimate + -(-estimate * _LEAST_MARGIN_PERCENT // 100)
+    padded = estimate + -(-estimate * _MARGIN_PERCENT // 100)
+    return min(padded, max(least, maximum))

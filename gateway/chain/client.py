@@ -110,6 +110,11 @@ class JsonRpcChainClient(Web3Reads):
         code, target = self._read(_code(key_manager), _call(key_manager, contracts.TARGET))
         return KeyManagerState(code=code, target=contracts.decode_address(target))
 
+    def read_pending_owner(self, *, profile: str) -> str | None:
+        (answer,) = self._read(_call(profile, contracts.PENDING_OWNER))
+        owner = contracts.decode_address(answer)
+        return None if owner == _ZERO_ADDRESS else owner
+
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
         values = self._read(*(_permissions(profile, controller) for controller in controllers))
         return [contracts.decode_permissions(value) for value in values]

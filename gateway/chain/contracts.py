@@ -84,6 +84,11 @@ IS_VALID_SIGNATURE = _selector("isValidSignature")
 LSP20_VERIFY_CALL = _selector("lsp20VerifyCall")
 OWNER = _selector("owner")
 TARGET = _selector("target")
+# LSP-14: ownership moves in two steps, the second one by the new owner.
+PENDING_OWNER, ACCEPT_OWNERSHIP, TRANSFER_OWNERSHIP = (
+    function_signature_to_4byte_selector(signature)
+    for signature in ("pendingOwner()", "acceptOwnership()", "transferOwnership(address)")
+)
 PERMISSIONS_VERIFIED_TOPIC = "0x" + event_abi_to_log_topic(_BY_NAME["PermissionsVerified"]).hex()
 
 _WORD, _ADDRESS_BYTES = 32, 20

@@ -14,14 +14,17 @@ from gateway.common.fields import checksum
 _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _HALF_ORDER = _ORDER // 2
 _Y_PARITY = {0: 0, 1: 1, 27: 0, 28: 1}
-_COMPACT_BYTES, _FULL_BYTES = 64, 65
+# The v of EIP-155 is 35 or 36 plus twice the chain id. It has two bytes or more where the chain id is above 110.
+_EIP155 = 35
+_COMPACT_BYTES, _FULL_BYTES, MOST_BYTES = 64, 65, 68
 
 
 def normalise_signature(signature: bytes) -> bytes:
     """
     Return the 65 bytes r, s, v of a signature as the chain accepts them: v of 27 or 28, s in the lower half.
 
-    Takes v of 0 or 1 as well, the 64 bytes of ERC-2098, and s in the upper half.
+    Takes v of 0 or 1 as well, that of EIP-155, the 64 bytes of ERC-2098, and s in the upper half. The chain id in the v
+    of EIP-155 decides nothing: the signed hash has it.
 
     Raises:
         UnusableSignature: the length, v, r or s fits no known form.
@@ -87,10 +90,13 @@ def _split(signature: bytes) -> tuple[int, int, int]:
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
     if len(signature) == _COMPACT_BYTES:
         return r, s & (2**255 - 1), s >> 255
-    if len(signature) != _FULL_BYTES:
+    if not _FULL_BYTES <= len(signature) <= MOST_BYTES:
         raise UnusableSignature(
             f"A signature has 65 bytes, or 64 in ERC-2098 form; this one has {len(signature)}."
         )
-    if signature[64] not in _Y_PARITY:
-        raise UnusableSignature(f"The last byte of a signature is 27 or 28 (or 0 or 1), not {signature[64]}.")
-    return r, s, _Y_PARITY[signature[64]]
+    v = int.from_bytes(signature[64:], "big")
+    if v >= _EIP155:
+        return r, s, (v - _EIP155) % 2
+    if v not in _Y_PARITY or len(signature) > _FULL_BYTES:
+        raise UnusableSignature(f"The last byte of a signature is 27 or 28 (or 0 or 1), not {v}.")
+    return r, s, _Y_PARITY[v]

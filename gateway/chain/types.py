@@ -313,6 +313,10 @@ class ChainClient(Protocol):
         """Return the key manager's code and target."""
         ...
 
+    def read_pending_owner(self, *, profile: str) -> str | None:
+        """Return the address that may accept the ownership of the profile (LSP-14); None without one."""
+        ...
+
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
         """Return the LSP-6 bits of each controller in order; 0 where the profile has none."""
         ...

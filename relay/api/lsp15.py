@@ -19,7 +19,6 @@ from rest_framework.viewsets import ViewSet
 from gateway.common import clock
 from gateway.common.http import client_network
 from gateway.web.throttling import NetworkRate, check_rate
-from relay import queries
 from relay.api import schema
 from relay.api.serializers import (
     Lsp15ExecuteSerializer,
@@ -28,7 +27,7 @@ from relay.api.serializers import (
     TransactionHashSerializer,
     relay_call,
 )
-from relay.services.accepting import lsp15
+from relay.services.accepting import lsp15, quota, submission
 
 _GWEI = 10**9
 
@@ -75,11 +74,19 @@ class Lsp15ViewSet(ViewSet):
     def execute(self, request: Request) -> Response:
         """Return the hash of the transaction that executes the call."""
         body = Lsp15ExecuteSerializer.read(request.data)
-        user = queries.registered_owner(body["address"])
-        # The service looks up which key manager the call is for.
-        call = relay_call(key_manager=body["address"], transaction=body["transaction"])
+        claimed = body.get("keyManagerAddress")
+        # Without one, the service looks up which key manager the call is for.
+        call = relay_call(key_manager=claimed or body["address"], transaction=body["transaction"])
+        user = lsp15.owner_of_profile(
+            address=body["address"],
+            signers=lambda: [submission.identify(call=call)[1].controller] if claimed else [],
+        )
         transaction_hash = lsp15.execute(
-            user=user, call=call, now=clock.now(), admit=_admitting(body["address"], request)
+            user=user,
+            call=call,
+            key_manager=claimed,
+            now=clock.now(),
+            admit=_admitting(body["address"], request),
         )
         return Response({"transactionHash": transaction_hash})
 
@@ -97,7 +104,10 @@ class Lsp15ViewSet(ViewSet):
         """Return the available credits as gas at 1 gwei; without a paid period, there is neither a total nor an end."""
         body = QuotaRequestSerializer.read(request.data)
         reading = lsp15.read_quota(
-            user=queries.registered_owner(body["address"]),
+            user=lsp15.owner_of_profile(
+                address=body["address"],
+                signers=lambda: quota.signers_of(**body),
+            ),
             timestamp=body["timestamp"],
             signature=body["signature"],
             now=clock.now(),

@@ -208,6 +208,7 @@ PREPARE_EXAMPLES = [
                 "cost": 463,
                 "expiresAt": 1656408253,
             },
+            "warnings": [],
             "quoteRefusal": None,
         },
     ),

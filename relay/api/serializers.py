@@ -9,6 +9,7 @@ from rest_framework import serializers
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute
 from gateway.chain.lsp25 import RelayCall
+from gateway.chain.signatures import MOST_BYTES
 from gateway.common.problems import ProblemSerializer, document
 from gateway.web.serializers import (
     AddressField,
@@ -25,7 +26,22 @@ from relay.models import RelayTransaction
 from relay.queries import TransactionReport
 from relay.services.accepting.preparation import Draft, PreparedCall
 
-SIGNATURE_BYTES = {"min_bytes": 64, "max_bytes": 65}
+
+class SignatureField(HexField):
+    """A signature of 64 bytes (ERC-2098), 65, or more where v is that of EIP-155."""
+
+    default_error_messages = {
+        "object": "Send the signature as one 0x-hex text: r, s and v joined, often the member `signature` "
+        "or `serialized` of what a library returns."
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(min_bytes=64, max_bytes=MOST_BYTES, **kwargs)
+
+    def to_internal_value(self, data: Any) -> bytes:
+        if isinstance(data, dict):
+            self.fail("object")
+        return super().to_internal_value(data)
 
 
 class PayloadField(HexField):
@@ -56,7 +72,7 @@ class TransactionSerializer(BodySerializer):
     """The signed LSP-25 relay call."""
 
     abi = PayloadField(help_text="Encoded call for the profile, such as setData or execute.")
-    signature = HexField(**SIGNATURE_BYTES, help_text="The controller's signature over the LSP-25 hash.")
+    signature = SignatureField(help_text="The controller's signature over the LSP-25 hash.")
     nonce = Uint256Field(
         help_text="The controller's nonce from the key manager's getNonce: channel << 128 | sequence."
     )
@@ -78,6 +94,9 @@ class Lsp15ExecuteSerializer(BodySerializer):
 
     address = AddressField(help_text="The profile whose key manager executes the call.")
     transaction = TransactionSerializer()
+    keyManagerAddress = AddressField(
+        required=False, allow_null=True, help_text="By default the profile's; another one is refused."
+    )
 
 
 class TransactionHashSerializer(BodySerializer):
@@ -168,6 +187,21 @@ class QuoteSerializer(serializers.Serializer[Any]):
     expiresAt = serializers.IntegerField(help_text="When the quote expires, in unix seconds.")
 
 
+class CallWarningSerializer(serializers.Serializer[Any]):
+    """A consequence of the call that execute does not refuse it for."""
+
+    code = serializers.ChoiceField(choices=["ownership-transfer"], help_text="For programs.")
+    detail = serializers.CharField(help_text="For people.")
+
+
+_OWNERSHIP_TRANSFER = {
+    "code": "ownership-transfer",
+    "detail": "This begins to move the profile to another owner. Until the new owner's key manager relays "
+    "`acceptOwnership()`, nothing changes; from then on, calls through the present key manager fail, also those in "
+    "progress.",
+}
+
+
 class PreparedSerializer(serializers.Serializer[Any]):
     """A relay call that is complete except for its signature, and its expected cost."""
 
@@ -190,6 +224,7 @@ class PreparedSerializer(serializers.Serializer[Any]):
         help_text="The reasons for which execute would refuse the call now; empty if it would accept it.",
     )
     quote = QuoteSerializer(allow_null=True, help_text="Null if no quote was requested or is available.")
+    warnings = CallWarningSerializer(many=True, help_text="What the user should know before signing.")
     quoteRefusal = ProblemSerializer(
         allow_null=True, help_text="Why there is no quote for a call that execute would accept."
     )
@@ -216,7 +251,7 @@ class QuotaRequestSerializer(BodySerializer):
 
     address = AddressField(help_text="The signed-in profile.")
     timestamp = StrictIntegerField(help_text="Unix seconds, within 5 s of the service's clock.")
-    signature = HexField(**SIGNATURE_BYTES, help_text="A controller with SIGN signs address and timestamp.")
+    signature = SignatureField(help_text="A controller with SIGN signs address and timestamp.")
 
     def validate_timestamp(self, value: int) -> int:
         """Refuse impossible times; Python cannot convert a number of more than 4,300 digits to text."""
@@ -306,6 +341,7 @@ def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
             "cost": quote.credits,
             "expiresAt": int(quote.expires_at.timestamp()),
         },
+        "warnings": [_OWNERSHIP_TRANSFER] if prepared.moves_profile else [],
         "quoteRefusal": prepared.quote_refusal and document(prepared.quote_refusal),
     }
 

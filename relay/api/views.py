@@ -111,9 +111,13 @@ class RelayViewSet(SessionReadLate, ViewSet):
     def execute(self, request: Request) -> HttpResponse:
         """Relay a signed call and return the hash of the transaction that executes it."""
         caller, body = _caller(request), ExecuteSerializer.read(request.data)
-        if body.get("address") is not None:
-            check_own(profile_address=caller.profile_address, address=body["address"])
         call = relay_call(key_manager=body["keyManagerAddress"], transaction=body["transaction"])
+        if body.get("address") is not None:
+            check_own(
+                profile_address=caller.profile_address,
+                address=body["address"],
+                signers=lambda: [submission.identify(call=call)[1].controller],
+            )
         transaction_hash = submission.execute(
             caller=caller, call=call, now=clock.now(), quote_id=_quote_id(request)
         )
@@ -134,7 +138,11 @@ class RelayViewSet(SessionReadLate, ViewSet):
         """Return the call to sign, its cost, and the reasons for which it would be refused."""
         caller, body = _caller(request), PrepareSerializer.read(request.data)
         if body.get("address") is not None:
-            check_own(profile_address=caller.profile_address, address=body["address"])
+            check_own(
+                profile_address=caller.profile_address,
+                address=body["address"],
+                signers=lambda: [body["controller"]] if body.get("controller") else [],
+            )
         prepared = preparation.prepare(caller=caller, draft=draft_of(body), now=clock.now())
         return Response(prepared_answer(prepared))
 

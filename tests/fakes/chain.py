@@ -98,6 +98,11 @@ class FakeChain(FakeWorld):
         contract = self._state.key_managers.get(key_manager)
         return KeyManagerState(self._code(key_manager), contract.target if contract else None)
 
+    def read_pending_owner(self, *, profile: str) -> str | None:
+        self._ask("read_pending_owner")
+        contract = self._state.profiles.get(profile)
+        return contract.pending_owner if contract else None
+
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
         self._ask("read_permissions")
         return [self._permissions(profile, controller) for controller in controllers]

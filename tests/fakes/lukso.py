@@ -34,6 +34,7 @@ class ProfileContract:
 
     code: bytes
     owner: str
+    pending_owner: str | None = None
     permissions: dict[str, int] = field(default_factory=dict)
     allowed_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     data: dict[bytes, bytes] = field(default_factory=dict)

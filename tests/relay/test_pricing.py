@@ -29,6 +29,19 @@ def test_one_wei_over_is_another_credit() -> None:
     assert cost_in_credits(gas=100_000, price_wei=10**9, credit_wei=10**12) == 100
 
 
-@given(estimate=gas)
-def test_a_limit_leaves_fifteen_percent_rounded_up(estimate: int) -> None:
-    assert gas_limit_for(estimate=estimate) == estimate + ceil(Fraction(estimate * 15, 100))
+@given(estimate=gas, more=gas)
+def test_a_limit_leaves_fifteen_percent_rounded_up(estimate: int, more: int) -> None:
+    padded = estimate + ceil(Fraction(estimate * 15, 100))
+    assert gas_limit_for(estimate=estimate, maximum=padded + more) == padded
+
+
+@given(estimate=gas, share=st.integers(2, 15))
+def test_a_limit_is_padded_up_to_the_maximum_while_two_percent_are_left(estimate: int, share: int) -> None:
+    maximum = estimate + ceil(Fraction(estimate * share, 100))
+    assert gas_limit_for(estimate=estimate, maximum=maximum) == maximum
+
+
+@given(estimate=gas, less=gas)
+def test_with_less_than_two_percent_the_limit_is_above_the_maximum(estimate: int, less: int) -> None:
+    least = estimate + ceil(Fraction(estimate * 2, 100))
+    assert gas_limit_for(estimate=estimate, maximum=max(0, least - less)) == least

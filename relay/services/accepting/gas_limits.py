@@ -8,6 +8,7 @@ suffices. A new estimate is requested only where it does not, or where it is far
 
 import threading
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 from gateway.chain.client import get_chain_client
@@ -24,6 +25,9 @@ _KEPT_SECONDS = 600.0
 FIRST_OF_CHANNEL_GAS = 17_400
 # For all profiles together. A dropped limit is estimated again.
 MOST_KEPT = 50_000
+# A call within calls leaves up to a 64th of the gas at each level (EIP-150). One that leaves less than this share of
+# its limit has run out of gas.
+_SPARE_SHARE = 10
 _WORD = 32
 # In `execute(operation, target, value, data)`: the target, and the selector called there.
 _TARGET, _INNER = slice(4 + _WORD, 4 + 2 * _WORD), slice(4 + 5 * _WORD, 8 + 5 * _WORD)
@@ -52,9 +56,12 @@ def learned_limit(*, profile: str, call: RelayCall) -> int | None:
     return learned.gas.limit if learned and time.monotonic() < learned.valid_until else None
 
 
-def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:
+def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) -> Gas | None:
     """
     Return the gas of a call that is next in its channel, or None where the node's trial is inconclusive.
+
+    `maximum` is the highest gas limit that may be signed; the result is above it where the call does not fit. So it
+    is in the functions below.
 
     Raises:
         CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
@@ -62,13 +69,13 @@ def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | None:
     if query.gas_limit is not None:
         return _of_execution(call, query, trial)
     if trial.gas_limit is not None:
-        return _learn(query.profile, call, estimate=trial.gas_limit)
+        return _learn(query.profile, call, estimate=trial.gas_limit, maximum=maximum)
     if _was_tried_too_early(trial):
         return None
     raise CallReverted(trial.revert or b"")
 
 
-def of_estimate(*, call: RelayCall, query: RelayQuery) -> Gas:
+def of_estimate(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
     """
     Return the gas of a call that is next in its channel, from a new estimate of the node.
 
@@ -82,10 +89,10 @@ def of_estimate(*, call: RelayCall, query: RelayQuery) -> Gas:
         calldata=query.calldata,
         gas_cap=query.gas_cap,
     )
-    return _learn(query.profile, call, estimate=estimate)
+    return _learn(query.profile, call, estimate=estimate, maximum=maximum)
 
 
-def of_follower(*, call: RelayCall, query: RelayQuery) -> Gas:
+def of_follower(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
     """
     Return the gas of a call whose nonce the chain does not expect yet; the node can only try its parts.
 
@@ -100,10 +107,10 @@ def of_follower(*, call: RelayCall, query: RelayQuery) -> Gas:
         payload=call.payload,
         gas_cap=query.gas_cap,
     )
-    return Gas(gas_limit_for(estimate=estimate), estimate)
+    return Gas(gas_limit_for(estimate=estimate, maximum=maximum), estimate)
 
 
-def before_signing(*, call: RelayCall, query: RelayQuery) -> Gas:
+def before_signing(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
     """
     Return the gas of a call that is not signed yet; the node can only try its parts.
 
@@ -111,12 +118,35 @@ def before_signing(*, call: RelayCall, query: RelayQuery) -> Gas:
         CallReverted: the controller may not make the call, or the payload reverts.
         NodeUnavailable: no node answered.
     """
-    gas = of_follower(call=call, query=query)
+    gas = of_follower(call=call, query=query, maximum=maximum)
     if call.sequence == 0:
-        gas = Gas(gas.limit + FIRST_OF_CHANNEL_GAS, gas.expected + FIRST_OF_CHANNEL_GAS)
+        expected = gas.expected + FIRST_OF_CHANNEL_GAS
+        gas = Gas(gas_limit_for(estimate=expected, maximum=maximum), expected)
     learned = _learned.get(_kind_of(query.profile, call))
     # The gas used by similar calls is a better estimate than the sum of the parts, but proves nothing for this call.
     return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
+
+
+def shortage(*, call: RelayCall, query: RelayQuery, is_next: bool) -> int | None:
+    """
+    Return the gas that a call needs which reverts within `query.gas_cap`; None where gas is not the reason.
+
+    A contract that runs out of gas often reverts without saying so. The node therefore executes the call once more,
+    at twice the cap. Where it uses up that as well, twice the cap is returned.
+
+    Raises:
+        NodeUnavailable: no node answered.
+    """
+    limit = 2 * query.gas_cap
+    probe = replace(query, gas_limit=limit)
+    if not (is_next and query.calldata):
+        # Without signature and nonce, as the key manager calls the profile.
+        probe = replace(probe, sender=query.key_manager, key_manager=query.profile, calldata=call.payload)
+    (state,) = get_chain_client().read_relay_states([probe])
+    trial = state.trial
+    if trial.revert is None:
+        return max(trial.gas_used or 0, query.gas_cap + 1)
+    return limit if (trial.gas_used or 0) >= limit - limit // _SPARE_SHARE else None
 
 
 def _was_tried_too_early(trial: Trial) -> bool:
@@ -140,8 +170,9 @@ def _kind_of(profile: str, call: RelayCall) -> _Kind:
     return profile, payload[:4] + target, len(payload) // _WORD
 
 
-def _learn(profile: str, call: RelayCall, *, estimate: int) -> Gas:
-    kind, gas = _kind_of(profile, call), Gas(gas_limit_for(estimate=estimate), estimate)
+def _learn(profile: str, call: RelayCall, *, estimate: int, maximum: int) -> Gas:
+    kind = _kind_of(profile, call)
+    gas = Gas(gas_limit_for(estimate=estimate, maximum=maximum), estimate)
     with _lock:
         if len(_learned) >= MOST_KEPT:
             # A dictionary keeps insertion order, so the oldest limits come first.

@@ -7,15 +7,14 @@ calls are public. A repeat of an accepted call therefore returns its hash uncoun
 of a failed call is refused uncounted, so that third parties cannot use up the signer's rate.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall
-from gateway.chain.signatures import quota_digests, recover_signers
 from relay import queries
-from relay.errors import KeyManagerNotFound, KeyManagerNotOwner
+from relay.errors import KeyManagerNotFound, KeyManagerNotOwner, ProfileNotRegistered
 from relay.models import RelayTransaction
 from relay.queries import CallKey
 from relay.services.accepting import limits, preflight, quota, submission
@@ -26,19 +25,22 @@ from users.models import User
 Admit = Callable[[str | None], None]
 
 
-def execute(*, user: User, call: RelayCall, now: datetime, admit: Admit) -> str:
+def execute(*, user: User, call: RelayCall, key_manager: str | None, now: datetime, admit: Admit) -> str:
     """
-    Relay a call for the user's profile, whose key manager is looked up, and return the transaction's hash.
+    Relay a call for the user's profile and return the transaction's hash.
+
+    The profile's key manager is looked up, unless the caller names one, which must be the profile's.
 
     Raises:
         DomainError: the call was refused, or `admit` refused the signer; nothing is stored, held or sent.
     """
     submission.identify(call=call)
     preflight.check_validity(call=call, now=int(now.timestamp()))
-    key_manager = last_key_manager(user=user)
-    if key_manager is None:
+    claimed, key_manager = key_manager, last_key_manager(user=user)
+    if key_manager is None or claimed not in {None, key_manager}:
         admit(None)
-        return _execute(user, _addressed(user, call), now)
+        moved = _addressed(user, call) if claimed is None else replace(call, key_manager=claimed)
+        return _execute(user, moved, now)
     call, identity = submission.identify(call=replace(call, key_manager=key_manager))
     (rows,) = queries.rows_of_calls([CallKey(identity, key_manager, user.pk, None, now)])
     if rows.transaction_hash is not None:
@@ -78,11 +80,28 @@ def read_quota(*, user: User, timestamp: int, signature: bytes, now: datetime, a
         DomainError: `admit` refused the signer.
     """
     quota.check_timestamp(timestamp=timestamp, now=now)
-    digests = quota_digests(address=str(user.profile_address), timestamp=timestamp)
-    _, signers = recover_signers(signature, *digests)
+    address = str(user.profile_address)
+    signers = quota.signers_of(address=address, timestamp=timestamp, signature=signature)
     key_manager = last_key_manager(user=user)
     admit(key_manager and accepted_signer(key_manager=key_manager, signers=signers))
     return quota.signed_quota(caller=_caller(user), timestamp=timestamp, signature=signature, now=now)
+
+
+def owner_of_profile(*, address: str, signers: Callable[[], Sequence[str]]) -> User:
+    """
+    Return the user of the profile.
+
+    Raises:
+        ProfileNotRegistered: the profile never signed in; the detail says so where the address is one of `signers`.
+        UnusableSignature: see `recover_signers`; only for an address that never signed in.
+    """
+    try:
+        return queries.registered_owner(address)
+    except ProfileNotRegistered:
+        if address not in signers():
+            raise
+        detail = f"{address} is the controller that signed. Send the profile's address."
+        raise ProfileNotRegistered(detail, profile=address) from None
 
 
 def last_key_manager(*, user: User) -> str | None:

@@ -6,16 +6,21 @@ call ahead of its channel, where the tried gas limit does not fit, and to find t
 signer. No row is written and no transaction is open.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
-from gateway.chain.contracts import refusal_from_revert
-from gateway.chain.errors import CallReverted, RelayCallExpired, RelayCallNotYetValid
+from gateway.chain.contracts import ACCEPT_OWNERSHIP, refusal_from_revert
+from gateway.chain.errors import (
+    CallReverted,
+    ProfileRefused,
+    RelayCallExpired,
+    RelayCallNotYetValid,
+    TargetReverted,
+)
 from gateway.chain.fees import Fees
 from gateway.chain.lsp6 import Permission
 from gateway.chain.lsp25 import RelayCall, wrong_hashes
@@ -65,7 +70,9 @@ def approve(
         DomainError: the call cannot be relayed; see `relay.errors` and `gateway.chain.errors`.
         NodeUnavailable: no node answered.
     """
-    is_trusted = check_ownership(query=query, state=state, trusted_codes=trusted_codes)
+    if not may_ask and state.owner != query.key_manager and call.payload == ACCEPT_OWNERSHIP:
+        return None
+    is_trusted = check_ownership(query=query, state=state, trusted_codes=trusted_codes, payload=call.payload)
     if state.permissions == 0:
         if not may_ask:
             return None
@@ -75,14 +82,20 @@ def approve(
     check_validity(call=call, now=state.head.timestamp)
     fees = fees_of(state)
     is_next = call.relay_nonce == chain_nonce
-    with explained_reverts():
-        gas = gas_limits.of_trial(call=call, query=query, trial=state.trial) if is_next else None
-        if gas is None:
-            if not may_ask:
-                return None
+    maximum, gas = maximum_gas(is_trusted=is_trusted), None
+    try:
+        if is_next:
+            gas = gas_limits.of_trial(call=call, query=query, trial=state.trial, maximum=maximum)
+        if gas is None and may_ask:
             of_call = gas_limits.of_estimate if is_next else gas_limits.of_follower
-            gas = of_call(call=call, query=query)
-    check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
+            gas = of_call(call=call, query=query, maximum=maximum)
+    except CallReverted as reverted:
+        refusal = refusal_from_revert(reverted.data)
+        if may_ask or not _may_lack_gas(refusal):
+            raise explained(refusal, call=call, query=query, maximum=maximum, is_next=is_next) from reverted
+    if gas is None:
+        return None
+    check_gas(gas_limit=gas.limit, maximum=maximum)
     return Approval(gas, fees, chain_nonce, is_trusted)
 
 
@@ -98,13 +111,24 @@ def fees_of(state: RelayState) -> Fees:
     )
 
 
-@contextmanager
-def explained_reverts() -> Iterator[None]:
-    """Translate a revert into the error that explains it to the caller."""
-    try:
-        yield
-    except CallReverted as reverted:
-        raise refusal_from_revert(reverted.data) from reverted
+def explained(
+    refusal: DomainError, *, call: RelayCall, query: RelayQuery, maximum: int, is_next: bool
+) -> DomainError:
+    """
+    Return the error of a call that reverts: the contract's, or that the call needs more gas than allowed.
+
+    Raises:
+        NodeUnavailable: no node answered.
+    """
+    if not _may_lack_gas(refusal):
+        return refusal
+    needed = gas_limits.shortage(call=call, query=query, is_next=is_next)
+    return refusal if needed is None else _gas_limit_exceeded(needed, maximum)
+
+
+def _may_lack_gas(refusal: DomainError) -> bool:
+    """Return whether a contract that runs out of gas may revert with this error; key managers' own are exact."""
+    return isinstance(refusal, TargetReverted | ProfileRefused)
 
 
 def check_validity(*, call: RelayCall, now: int) -> None:
@@ -139,8 +163,15 @@ def check_validity(*, call: RelayCall, now: int) -> None:
         )
 
 
-def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str]) -> bool:
-    """Check that profile and key manager point to each other; return whether both run trusted code."""
+def check_ownership(
+    *, query: RelayQuery, state: RelayState, trusted_codes: frozenset[str], payload: bytes
+) -> bool:
+    """
+    Check that profile and key manager point to each other; return whether both run trusted code.
+
+    The key manager of a pending owner may relay `acceptOwnership()` and nothing else (LSP-14). The node is read for
+    that case.
+    """
     if not state.key_manager_code_name or state.target is None:
         raise KeyManagerNotFound(f"{query.key_manager} is not a key manager on chain {get_chain().id}.")
     if state.target != query.profile:
@@ -148,7 +179,10 @@ def check_ownership(*, query: RelayQuery, state: RelayState, trusted_codes: froz
             f"{query.key_manager} controls {state.target}; you are signed in as {query.profile}.",
             target=state.target,
         )
-    if state.owner != query.key_manager:
+    if state.owner != query.key_manager and not (
+        payload == ACCEPT_OWNERSHIP
+        and get_chain_client().read_pending_owner(profile=query.profile) == query.key_manager
+    ):
         raise KeyManagerNotOwner(f"{query.profile} is owned by {state.owner}.", owner=state.owner)
     is_trusted = are_trusted(
         trusted_codes, profile_code=state.profile_code_name, key_manager_code=state.key_manager_code_name
@@ -201,26 +235,41 @@ def _check_nonce(*, call: RelayCall, state: RelayState) -> int:
     return state.relay_nonce
 
 
-def check_gas(*, gas_limit: int, is_trusted: bool) -> None:
+def maximum_gas(*, is_trusted: bool) -> int:
+    """Return the highest gas limit that the service signs for code that is trusted or not."""
+    return settings.RELAY_MAX_GAS if is_trusted else settings.RELAY_MAX_GAS_UNTRUSTED
+
+
+def check_gas(*, gas_limit: int, maximum: int) -> None:
     """Refuse a call that needs more gas than the service relays in one transaction."""
-    cap = settings.RELAY_MAX_GAS if is_trusted else settings.RELAY_MAX_GAS_UNTRUSTED
-    if gas_limit > cap:
-        raise GasLimitExceeded(
-            f"The call needs a gas limit of {gas_limit}; the maximum is {cap}.",
-            gasLimit=gas_limit,
-            maximum=cap,
-        )
+    if gas_limit > maximum:
+        raise _gas_limit_exceeded(gas_limit, maximum)
 
 
-def check_own(*, profile_address: str | None, address: str) -> None:
+def _gas_limit_exceeded(gas_limit: int, maximum: int) -> GasLimitExceeded:
+    return GasLimitExceeded(
+        f"The call needs a gas limit of at least {gas_limit}; the maximum is {maximum}.",
+        gasLimit=gas_limit,
+        maximum=maximum,
+    )
+
+
+def check_own(
+    *, profile_address: str | None, address: str, signers: Callable[[], Sequence[str]] = list
+) -> None:
     """
     Refuse an address that is not the profile of the signed-in user.
+
+    Some wallets send the controller's address instead, as LSP-15's prose has it; `signers` returns who signed.
 
     Raises:
         NotYourProfile: the address is another profile's.
     """
     if address != profile_address:
-        raise NotYourProfile(f"You are signed in as {profile_address}.", profile=profile_address)
+        detail = f"You are signed in as {profile_address}."
+        if address in signers():
+            detail = f"{address} is the controller that signs. Send the profile's address, {profile_address}."
+        raise NotYourProfile(detail, profile=profile_address)
 
 
 def owner_of(*, profile: str) -> str:

@@ -13,6 +13,8 @@ from django.conf import settings
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
+from gateway.chain.contracts import ACCEPT_OWNERSHIP, TRANSFER_OWNERSHIP, refusal_from_revert
+from gateway.chain.errors import CallReverted
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery, RelayState
@@ -24,6 +26,7 @@ from relay.pricing import cost_in_credits
 from relay.queries import CallKey, Identity
 from relay.services.accepting import acceptance, gas_limits, limits, preflight, quotes
 from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest
+from relay.services.accepting.gas_limits import Gas
 from relay.services.accepting.preflight import Approval
 from relay.services.accepting.quotes import Offer
 
@@ -57,6 +60,11 @@ class PreparedCall:
     highest_cost: int | None = None
     quote: Quote | None = None
     quote_refusal: DomainError | None = None
+
+    @property
+    def moves_profile(self) -> bool:
+        """Whether the call begins to move the profile to another owner."""
+        return self.call.payload.startswith(TRANSFER_OWNERSHIP)
 
 
 class _Refusals(list[DomainError]):
@@ -105,7 +113,7 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
 def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
     return RelayQuery(
         profile=caller.profile_address,
-        key_manager=preflight.owner_of(profile=caller.profile_address),
+        key_manager=_key_manager_of(caller.profile_address, draft.payload),
         controller=controller,
         channel=draft.channel,
         sender=get_signer().addresses()[0],
@@ -114,6 +122,14 @@ def _query(caller: Caller, draft: Draft, controller: str) -> RelayQuery:
         gas_limit=None,
         gas_cap=settings.RELAY_MAX_GAS,
     )
+
+
+def _key_manager_of(profile: str, payload: bytes) -> str:
+    """Return the profile's owner, or the pending owner for the call that only it can make."""
+    pending = None
+    if payload == ACCEPT_OWNERSHIP:
+        pending = get_chain_client().read_pending_owner(profile=profile)
+    return pending or preflight.owner_of(profile=profile)
 
 
 def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants_quote: bool) -> PreparedCall:
@@ -132,7 +148,9 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
         )
     is_trusted, fees, gas = None, None, None
     with refusals:
-        is_trusted = preflight.check_ownership(query=query, state=state, trusted_codes=rows.trusted_codes)
+        is_trusted = preflight.check_ownership(
+            query=query, state=state, trusted_codes=rows.trusted_codes, payload=request.call.payload
+        )
     with refusals:
         if state.permissions == 0:
             raise SignerNotController(
@@ -141,9 +159,7 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
         preflight.check_relay_permission(query=query, state=state)
         # A contract that is not the profile's key manager is not executed.
         if is_trusted is not None:
-            with preflight.explained_reverts():
-                gas = gas_limits.before_signing(call=request.call, query=query)
-            preflight.check_gas(gas_limit=gas.limit, is_trusted=is_trusted)
+            gas = _gas_of(request.call, query, maximum=preflight.maximum_gas(is_trusted=is_trusted))
     with refusals:
         fees = preflight.fees_of(state)
     if gas is None or fees is None or is_trusted is None:
@@ -166,6 +182,18 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
         quote=quote if isinstance(quote, Quote) else None,
         quote_refusal=quote if isinstance(quote, DomainError) else None,
     )
+
+
+def _gas_of(call: RelayCall, query: RelayQuery, *, maximum: int) -> Gas:
+    try:
+        gas = gas_limits.before_signing(call=call, query=query, maximum=maximum)
+    except CallReverted as reverted:
+        refusal = refusal_from_revert(reverted.data)
+        raise preflight.explained(
+            refusal, call=call, query=query, maximum=maximum, is_next=False
+        ) from reverted
+    preflight.check_gas(gas_limit=gas.limit, maximum=maximum)
+    return gas
 
 
 def _credits(gas: int, price_wei: int) -> int:

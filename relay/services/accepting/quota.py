@@ -52,7 +52,11 @@ def read_quota(*, caller: Caller, address: str, timestamp: int, signature: bytes
         NodeUnavailable: no node answered.
     """
     check_timestamp(timestamp=timestamp, now=now)
-    check_own(profile_address=caller.profile_address, address=address)
+    check_own(
+        profile_address=caller.profile_address,
+        address=address,
+        signers=lambda: signers_of(address=address, timestamp=timestamp, signature=signature),
+    )
     return signed_quota(caller=caller, timestamp=timestamp, signature=signature, now=now)
 
 
@@ -68,6 +72,16 @@ def signed_quota(*, caller: Caller, timestamp: int, signature: bytes, now: datet
     reading = quota_of(user_id=caller.user_id, session_id=caller.session_id, now=now)
     _check_signature(address=caller.profile_address, timestamp=timestamp, signature=signature)
     return reading
+
+
+def signers_of(*, address: str, timestamp: int, signature: bytes) -> list[str]:
+    """
+    Return who may have signed the request, one address for each form of the message.
+
+    Raises:
+        UnusableSignature: no address can be recovered from the signature.
+    """
+    return recover_signers(signature, *quota_digests(address=address, timestamp=timestamp))[1]
 
 
 def check_timestamp(*, timestamp: int, now: datetime) -> None:
@@ -108,7 +122,7 @@ def quota_of(*, user_id: int, session_id: UUID | None = None, now: datetime) -> 
 
 def _check_signature(*, address: str, timestamp: int, signature: bytes) -> None:
     """Accept any form of the message that recovers a controller with SIGN; costs one node round trip."""
-    _, controllers = recover_signers(signature, *quota_digests(address=address, timestamp=timestamp))
+    controllers = signers_of(address=address, timestamp=timestamp, signature=signature)
     permissions = get_chain_client().read_permissions(profile=address, controllers=controllers)
     if any(bits & Permission.SIGN for bits in permissions):
         return

@@ -257,7 +257,12 @@ def _verify_pair(pair: UnknownPair) -> CallRequest:
     """Return the request once the chain says that its key manager is the profile's; the key manager is only read."""
     query = replace(pair.query, calldata=b"")
     (state,) = get_chain_client().read_relay_states([query])
-    preflight.check_ownership(query=query, state=state, trusted_codes=pair.rows.trusted_codes)
+    preflight.check_ownership(
+        query=query,
+        state=state,
+        trusted_codes=pair.rows.trusted_codes,
+        payload=pair.request.call.payload,
+    )
     return replace(pair.request, is_pair_verified=True)
 
 

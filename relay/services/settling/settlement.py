@@ -24,6 +24,7 @@ from gateway.chain.errors import CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
 from gateway.common import db, metrics, tracing
 from gateway.common.sweeps import isolated
+from relay.errors import KeyManagerNotOwner
 from relay.models import IN_PROGRESS_SQL, Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services.settling import reorganisations, traces
@@ -166,9 +167,22 @@ def _reason_of(transaction: RelayTransaction) -> tuple[str, str]:
             gas_cap=settings.RELAY_MAX_GAS,
         )
     except CallReverted as reverted:
+        owner = _owner_of(transaction)
+        if owner != transaction.key_manager_address:
+            detail = f"The profile was moved: it is owned by {owner} now, not by the call's key manager."
+            return KeyManagerNotOwner.code, detail
         refusal = refusal_from_revert(reverted.data)
         return refusal.code, refusal.detail
     return "reverted", "The call reverted in its block; the same call would pass now."
+
+
+def _owner_of(transaction: RelayTransaction) -> str | None:
+    profile, controller = transaction.profile_address, transaction.controller_address
+    return (
+        get_chain_client()
+        .read_profile(profile=profile, controller=controller, digest=bytes(32), signature=b"")
+        .owner
+    )
 
 
 def settle(*, confirmed: Sequence[Confirmed], now: datetime) -> int:

@@ -32,6 +32,8 @@ def test_every_spelling_of_a_signature_becomes_the_one_the_chain_accepts(digest:
         "ERC-2098": r + (parity << 255 | s).to_bytes(32, "big"),
         "s in the upper half": r + high + bytes([28 - parity]),
         "both": r + high + bytes([1 - parity]),
+        "EIP-155 on chain 42": plain[:64] + bytes([119 + parity]),
+        "EIP-155 on chain 4201": plain[:64] + (8437 + parity).to_bytes(2, "big"),
     }
     assert {name: normalise_signature(spelling) for name, spelling in spellings.items()} == dict.fromkeys(
         spellings, plain
@@ -39,7 +41,7 @@ def test_every_spelling_of_a_signature_becomes_the_one_the_chain_accepts(digest:
     assert recover_address(digest, plain) == controller.address
 
 
-@pytest.mark.parametrize("length", [0, 1, 63, 66, 130])
+@pytest.mark.parametrize("length", [0, 1, 63, 69, 130])
 def test_another_length_is_no_signature(length: int) -> None:
     with pytest.raises(UnusableSignature) as refused:
         normalise_signature(b"\x01" * length)
@@ -47,7 +49,7 @@ def test_another_length_is_no_signature(length: int) -> None:
     assert str(length) in refused.value.detail
 
 
-@pytest.mark.parametrize("v", [2, 26, 29, 35, 255])
+@pytest.mark.parametrize("v", [2, 26, 29, 34])
 def test_another_v_is_no_signature(v: int) -> None:
     with pytest.raises(UnusableSignature, match=str(v)):
         normalise_signature(Controller().sign(secrets.token_bytes(32))[:64] + bytes([v]))

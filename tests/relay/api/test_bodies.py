@@ -34,7 +34,7 @@ FAULTS: dict[str, list[Any]] = {
     "address": ADDRESSES[2:],
     "transaction": [MISSING, None, "", 5, [], "0x", True],
     "transaction/abi": [*BYTES, "0x112233", "0x11223344\0", "0x11223344\n", "0x" + "00" * 32_769],
-    "transaction/signature": [*BYTES, "0x" + "11" * 63, "0x" + "11" * 66],
+    "transaction/signature": [*BYTES, {"r": "0x1"}, "0x" + "11" * 63, "0x" + "11" * 69],
     "transaction/nonce": [MISSING, None, *NUMBERS],
     "transaction/validityTimestamps": [*NUMBERS, hex(2 << 128 | 1), hex((2**128 - 1) << 128 | 2**127)],
 }
@@ -85,7 +85,7 @@ QUOTA_FAULTS: dict[str, list[Any]] = {
         *(MISSING, None, "", "1700000000", 1.7e9 + 0.5, 1.5, True, [], {}),
         *(-1, 2**63, 10**30, 10**4300 - 1, 1 - 10**4300),
     ],
-    "signature": [*BYTES, "0x" + "11" * 63, "0x" + "11" * 66],
+    "signature": [*BYTES, {"r": "0x1"}, "0x" + "11" * 63, "0x" + "11" * 69],
 }
 
 
@@ -212,3 +212,11 @@ def test_only_json_is_read(wallet: Wallet, path: str) -> None:
 def test_other_methods_are_refused(wallet: Wallet, path: str) -> None:
     for method in ("get", "put", "patch", "delete"):
         assert_problem(wallet.send(method, path), 405, "method-not-allowed")
+
+
+@pytest.mark.parametrize("path", [QUOTA, LSP15_QUOTA])
+def test_a_signature_that_is_an_object_is_named(wallet: Wallet, path: str) -> None:
+    signature = {"r": "0x" + "11" * 32, "s": "0x" + "11" * 32, "v": 27, "signature": "0x" + "11" * 65}
+    body = {"address": random_address(), "timestamp": 1_700_000_000, "signature": signature}
+    (fault,) = assert_problem(wallet.post(path, body), 400, "invalid-request")["errors"]
+    assert (fault["pointer"], "r, s and v joined" in fault["detail"]) == ("/signature", True)

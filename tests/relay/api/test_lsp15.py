@@ -11,16 +11,18 @@ from pytest_django import Settings
 
 from credits.queries import balance_of
 from credits.services import entries
+from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from relay.models import Attempt, RelayTransaction
 from tests.credits.allowances import set_allowance
 from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet, execute_body
-from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA
+from tests.relay.api.test_bodies import LSP15_EXECUTE, LSP15_QUOTA, QUOTA
 from tests.relay.api.test_execute import EXECUTE, assert_problem
 from tests.relay.api.test_quota import quota_body
 from tests.relay.rows import everything
+from tests.relay.signing import QUOTA_DIALECTS
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -125,3 +127,39 @@ def test_quota_signatures_are_checked_as_strictly_as_with_a_token(
     assert "serverTime" in assert_problem(late, 401, "timestamp-out-of-window")
     body = {**quota_body(profile), "signature": quota_body(profile, seconds=1)["signature"]}
     assert_problem(anonymous.post(LSP15_QUOTA, body), 401, "quota-signature-invalid")
+
+
+def test_a_key_manager_in_the_body_must_be_the_profiles(
+    anonymous: Wallet,
+    services: Services,
+    user: User,
+    profile: Profile,
+    new_call: Callable[..., RelayCall],
+) -> None:
+    stray = services.world.deploy_stray_key_manager(profile.profile_address)
+    for is_first in (True, False):
+        body = lsp15_body(profile, new_call(channel=secrets.randbits(100)))
+        before = everything()
+        refusal = anonymous.post(LSP15_EXECUTE, {**body, "keyManagerAddress": stray})
+        # The signature is over the profile's own key manager.
+        assert refusal.status == 403
+        assert everything() == before
+        body["keyManagerAddress"] = profile.key_manager_address if is_first else None
+        assert anonymous.post(LSP15_EXECUTE, body).status == 200
+
+
+def test_the_controllers_address_instead_of_the_profiles_is_named(
+    anonymous: Wallet, wallet: Wallet, profile: Profile, new_call: Callable[..., RelayCall]
+) -> None:
+    controller, timestamp = profile.controller, int(timezone.now().timestamp())
+    signature = QUOTA_DIALECTS["the bare hash"](controller.address, timestamp, controller.private_key)
+    quota = {"address": controller.address, "timestamp": timestamp, "signature": "0x" + signature.hex()}
+    execute = {**execute_body(new_call()), "address": controller.address}
+    for answer, code in (
+        (anonymous.post(LSP15_QUOTA, quota), "profile-not-registered"),
+        (anonymous.post(LSP15_EXECUTE, execute), "profile-not-registered"),
+        (wallet.post(QUOTA, quota), "not-your-profile"),
+        (wallet.post(EXECUTE, execute), "not-your-profile"),
+    ):
+        assert answer.body["code"] == code
+        assert f"{controller.address} is the controller that sign" in answer.body["detail"]

@@ -230,5 +230,5 @@ def test_a_call_that_fails_while_an_equal_request_waits_is_refused(
 
     assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call(channel=12))).status == 200
     with pytest.raises(CallFailedBefore):
-        lsp15.execute(user=user, call=call, now=timezone.now(), admit=fail_first)
+        lsp15.execute(key_manager=None, user=user, call=call, now=timezone.now(), admit=fail_first)
     assert RelayTransaction.objects.filter(payload=call.payload).count() == 1

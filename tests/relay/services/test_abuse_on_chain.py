@@ -297,7 +297,7 @@ def test_a_contract_creation_needs_no_more_gas_than_is_relayed(
         )
 
     with refused(GasLimitExceeded):
-        execute(user=user, call=new_call(payload=creating(12_000)), now=timezone.now())
+        execute(user=user, call=new_call(payload=creating(14_000)), now=timezone.now())
     row = accept(payload=creating(200))
     settle()
     assert ending_of(row) == ("Success", "")

@@ -129,7 +129,7 @@ def test_the_oldest_limits_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) 
     call = RelayCall("0x" + "11" * 20, secrets.token_bytes(4), b"", 0)
     profiles = ["0x" + secrets.token_hex(20) for _ in range(21)]
     for profile in profiles:
-        gas_limits._learn(profile, call, estimate=1)
+        gas_limits._learn(profile, call, estimate=1, maximum=10**6)
     limits = [gas_limits.learned_limit(profile=profile, call=call) for profile in profiles]
     assert limits == [None] * 2 + [2] * 19
     assert gas_limits.learned_limit(profile=profiles[-1], call=replace(call, payload=bytes(4))) is None

@@ -1,27 +1,36 @@
 """Gas, fees and validity windows, before anything is held."""
 
 import random
+import secrets
 from collections.abc import Callable
 from contextlib import nullcontext
 
 import pytest
 from django.conf import settings
 from django.utils import timezone
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
 from pytest_django import Settings
 
 from credits.models import CreditHold
+from credits.services import entries
 from devstack.services.stack import Services
+from devstack.toolchain import creation_code
+from devstack.world.profiles import Profile
 from gateway.chain.errors import NodeUnavailable, RelayCallExpired, RelayCallNotYetValid, TargetReverted
 from gateway.chain.fees import FeesTooHigh
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.errors import GasLimitExceeded, ValidityTooShort
 from relay.models import Attempt, RelayTransaction
+from relay.services.accepting import gas_limits
+from relay.services.accepting.acceptance import Caller
 from relay.services.accepting.preflight import check_validity
+from relay.services.accepting.preparation import Draft, prepare
 from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import Refused
-from tests.relay.signing import set_data_payload, window
+from tests.relay.signing import execute_payload, set_data_payload, window
 from tests.relay.workers import later
 from users.models import User
 
@@ -35,22 +44,88 @@ def test_a_call_that_needs_more_gas_than_is_relayed_is_refused(
     execute(user=user, call=call, now=timezone.now())
     gas_limit = RelayTransaction.objects.get().gas_limit
 
-    # The estimate would fit under the cap and the limit with its margin does not.
-    settings.RELAY_MAX_GAS = gas_limit - 1
+    gas_limits._learned.clear()
+    # The estimate fits under the cap, but not with a margin of 2 %.
+    settings.RELAY_MAX_GAS = cap = gas_limit * 100 // 115 * 101 // 100
     call = new_call(payload=set_data_payload(b"\x01" * 320), channel=1)
     with refused(GasLimitExceeded) as refusal:
         execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members["maximum"] == gas_limit - 1
-    assert refusal.value.members["gasLimit"] >= gas_limit
+    assert refusal.value.members["maximum"] == cap
+    assert cap < refusal.value.members["gasLimit"] < gas_limit
 
 
 def test_a_call_that_runs_out_of_the_capped_gas_is_refused(
     user: User, new_call: Callable[..., RelayCall], refused: Refused, settings: Settings
 ) -> None:
-    settings.RELAY_MAX_GAS = 100_000
+    settings.RELAY_MAX_GAS = 400_000
     call = new_call(payload=set_data_payload(b"\x01" * 500))
-    with refused(TargetReverted):
+    with refused(GasLimitExceeded) as refusal:
         execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members["maximum"] == 400_000
+    assert 400_000 < refusal.value.members["gasLimit"] < 600_000
+
+
+def deployment(name: str, owner: str) -> bytes:
+    """Return the payload by which a profile deploys a token of this artifact."""
+    arguments = encode(["string", "string", "address", "uint256", "uint256"], ["Token", "TKN", owner, 0, 0])
+    return keccak(text="execute(uint256,address,uint256,bytes)")[:4] + encode(
+        ["uint256", "address", "uint256", "bytes"],
+        [1, "0x" + "00" * 20, 0, creation_code(name) + arguments],
+    )
+
+
+def test_a_deployment_that_fits_is_relayed_although_its_padding_does_not(
+    user: User, profile: Profile, new_call: Callable[..., RelayCall], settle: Callable[[], int]
+) -> None:
+    entries.adjust(user=user, credits=10**6, key=secrets.token_hex(8), actor=None, reason="a deployment")
+    call = new_call(payload=deployment("LSP7Mintable", profile.profile_address))
+    execute(user=user, call=call, now=timezone.now())
+    row = RelayTransaction.objects.get()
+    assert row.gas_limit == settings.RELAY_MAX_GAS
+    assert settle() == 1
+    row.refresh_from_db()
+    assert row.status == "Success"
+
+
+@pytest.mark.parametrize("prepares", [False, True])
+@pytest.mark.parametrize("case", ["LSP8Mintable", "4 kB", "30 kB"])
+def test_too_little_gas_is_no_fault_of_the_contract(
+    user: User,
+    profile: Profile,
+    new_call: Callable[..., RelayCall],
+    refused: Refused,
+    case: str,
+    prepares: bool,
+) -> None:
+    payload = (
+        deployment(case, profile.profile_address)
+        if case.startswith("LSP")
+        else set_data_payload(secrets.token_bytes(1024 * int(case.split()[0])))
+    )
+    if prepares:
+        prepared = prepare(
+            caller=Caller(user.pk, profile.profile_address),
+            draft=Draft(payload, controller=profile.controller.address),
+            now=timezone.now(),
+        )
+        (error,) = prepared.refusals
+    else:
+        with refused(GasLimitExceeded) as refusal:
+            execute(user=user, call=new_call(payload=payload), now=timezone.now())
+        error = refusal.value
+    assert isinstance(error, GasLimitExceeded)
+    assert error.members["maximum"] == settings.RELAY_MAX_GAS
+    assert error.members["gasLimit"] > settings.RELAY_MAX_GAS
+    assert str(error.members["gasLimit"]) in error.detail
+
+
+def test_a_contract_that_reverts_within_its_gas_is_reported_as_before(
+    user: User, services: Services, new_call: Callable[..., RelayCall], refused: Refused
+) -> None:
+    flaky = services.world.deploy_flaky()
+    flaky.flip()
+    with refused(TargetReverted):
+        execute(user=user, call=new_call(payload=execute_payload(flaky.address)), now=timezone.now())
 
 
 def test_a_call_is_refused_for_now_while_fees_exceed_the_cap(

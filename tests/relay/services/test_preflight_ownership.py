@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from django.utils import timezone
+from eth_abi.abi import encode
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.client import get_chain_client
+from gateway.chain.contracts import ACCEPT_OWNERSHIP, TRANSFER_OWNERSHIP
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from relay.errors import ForeignKeyManager, GasLimitExceeded, KeyManagerNotFound, KeyManagerNotOwner
@@ -20,7 +23,7 @@ from relay.services.accepting.preparation import Draft
 from signer.contracts import code_hash
 from tests.factories import random_address
 from tests.relay.callers import execute
-from tests.relay.chain import FaultyClient
+from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import set_data_payload, sign_call
 from users.errors import UntrustedCode
@@ -221,6 +224,92 @@ def test_the_profiles_own_key_manager_is_read_once_and_then_known(
     with refused(KeyManagerNotOwner):
         execute(user=user, call=replace(call, key_manager=stray), now=timezone.now())
     assert len(node.trials) == 2
+
+
+@pytest.fixture
+def moving(
+    services: Services, create_profile: Callable[..., Profile], open_account: Callable[..., User]
+) -> tuple[User, Profile, Profile]:
+    """A user's profile through its key manager, and through the new one that it moves to."""
+    profile = create_profile()
+    new = services.world.deploy_stray_key_manager(profile.profile_address)
+    return open_account(profile), profile, replace(profile, key_manager_address=new)
+
+
+def transfer(services: Services, moving: tuple[User, Profile, Profile], **changes: Any) -> RelayCall:
+    """Sign the first step of the move."""
+    _, profile, moved = moving
+    hand_over = TRANSFER_OWNERSHIP + encode(["address"], [moved.key_manager_address])
+    return sign_call(services=services, profile=profile, payload=hand_over, **changes)
+
+
+def test_a_profile_moves_to_a_new_key_manager_by_two_relay_calls(
+    services: Services, moving: tuple[User, Profile, Profile], settle: Callable[[], int], refused: Refused
+) -> None:
+    user, profile, moved = moving
+    now = timezone.now()
+    acceptance = sign_call(services=services, profile=moved, payload=ACCEPT_OWNERSHIP)
+    with refused(KeyManagerNotOwner):
+        execute(user=user, call=acceptance, now=now)
+    execute(user=user, call=transfer(services, moving), now=now)
+    settle()
+    # Exactly that call, by exactly that key manager.
+    other = services.world.deploy_stray_key_manager(profile.profile_address)
+    for key_manager, payload in ((moved, set_data_payload()), (moved, ACCEPT_OWNERSHIP + b"\0")):
+        with refused(KeyManagerNotOwner):
+            call = sign_call(services=services, profile=key_manager, payload=payload)
+            execute(user=user, call=call, now=now)
+    stray = sign_call(
+        services=services,
+        profile=replace(profile, key_manager_address=other),
+        payload=ACCEPT_OWNERSHIP,
+    )
+    with refused(KeyManagerNotOwner):
+        execute(user=user, call=stray, now=now)
+
+    execute(user=user, call=acceptance, now=now)
+    settle()
+    execute(user=user, call=sign_call(services=services, profile=moved), now=now)
+    settle()
+
+    assert [row.status for row in RelayTransaction.objects.order_by("pk")] == ["Success"] * 3
+    with refused(KeyManagerNotOwner) as refusal:
+        execute(user=user, call=sign_call(services=services, profile=profile), now=now)
+    assert refusal.value.members == {"owner": moved.key_manager_address}
+
+
+def test_an_older_call_in_flight_fails_for_the_reason_that_the_profile_moved(
+    services: Services, moving: tuple[User, Profile, Profile], settle: Callable[[], int], chain: Chain
+) -> None:
+    user, profile, moved = moving
+    execute(user=user, call=transfer(services, moving), now=timezone.now())
+    settle()
+    execute(user=user, call=sign_call(services=services, profile=profile, channel=3), now=timezone.now())
+    older = RelayTransaction.objects.latest("pk")
+    chain.execute_externally(sign_call(services=services, profile=moved, payload=ACCEPT_OWNERSHIP))
+    settle()
+    older.refresh_from_db()
+    assert (older.status, older.failure_code) == ("Failed", "key-manager-not-owner")
+    assert moved.key_manager_address in older.failure_detail
+
+
+def test_preparing_a_move_warns_and_its_second_step_is_for_the_new_key_manager(
+    services: Services, moving: tuple[User, Profile, Profile], settle: Callable[[], int]
+) -> None:
+    user, profile, moved = moving
+    call = transfer(services, moving)
+
+    def prepare(payload: bytes) -> preparation.PreparedCall:
+        draft = Draft(payload, controller=profile.controller.address)
+        caller = Caller(user.pk, profile.profile_address)
+        return preparation.prepare(caller=caller, draft=draft, now=timezone.now())
+
+    assert [prepare(payload).moves_profile for payload in (call.payload, set_data_payload())] == [True, False]
+    execute(user=user, call=call, now=timezone.now())
+    settle()
+    second = prepare(ACCEPT_OWNERSHIP)
+    assert (second.call.key_manager, second.refusals) == (moved.key_manager_address, ())
+    assert prepare(set_data_payload()).call.key_manager == profile.key_manager_address
 
 
 def test_preparing_a_call_executes_no_unknown_contract(

@@ -175,6 +175,13 @@ class CallRequest(TypedDict):
     data: NotRequired[str | None]
 
 
+class CallWarning(TypedDict):
+    """A consequence of the call that execute does not refuse it for."""
+
+    code: "CodeEnum"
+    detail: str
+
+
 class CancelRequest(TypedDict):
     """How to end the subscription."""
 
@@ -197,6 +204,9 @@ class CheckInResult(TypedDict):
 
     result: "Drop"
     possibleResults: "list[Drop]"
+
+
+CodeEnum: TypeAlias = Literal["ownership-transfer"]
 
 
 class Commitment(TypedDict):
@@ -419,6 +429,7 @@ class Lsp15ExecuteRequest(TypedDict):
 
     address: str
     transaction: "TransactionRequest"
+    keyManagerAddress: NotRequired[str | None]
 
 
 class Lsp15Quota(TypedDict):
@@ -523,6 +534,7 @@ class Prepared(TypedDict):
     highestCost: int | None
     refusals: "list[Problem]"
     quote: "Quote | None"
+    warnings: "list[CallWarning]"
     quoteRefusal: "Problem | None"
 
 

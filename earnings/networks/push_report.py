@@ -75,25 +75,31 @@ def read_report(adapter: Adapter, text: str) -> Iterator[ReportLine]:
     """
     Yield every line below the header with its event or error; ids must be unique within a file.
 
+    Values are separated by commas, semicolons or tabs. Other columns are ignored.
+
     Raises:
         PostbackRefused: the header is wrong, or the file is not CSV.
     """
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    names = list(reader.fieldnames or [])
-    if (
-        set(names) - {*COLUMNS, *OPTIONAL_COLUMNS}
-        or set(COLUMNS) - set(names)
-        or len(set(names)) < len(names)
-    ):
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True, delimiter=_delimiter(text))
+    names = [name.strip().lower() for name in reader.fieldnames or []]
+    known = [name for name in names if name in {*COLUMNS, *OPTIONAL_COLUMNS}]
+    if set(COLUMNS) - set(known) or len(set(known)) < len(known):
         raise PostbackRefused(
-            f"the header must have {', '.join(COLUMNS)} and may have {', '.join(OPTIONAL_COLUMNS)}"
+            f"the header must have {', '.join(COLUMNS)} and may have {', '.join(OPTIONAL_COLUMNS)}, each once"
         )
+    # Other columns may have equal names, which would hide each other's missing values.
+    reader.fieldnames = [name if name in known else f"other {place}" for place, name in enumerate(names)]
     seen: set[tuple[str, str]] = set()
     try:
         for row in reader:
             yield _line(adapter, reader.line_num, row, seen)
     except csv.Error as error:
         raise PostbackRefused(f"line {reader.line_num} is not CSV: {error}") from error
+
+
+def _delimiter(text: str) -> str:
+    header = text.partition("\n")[0]
+    return max(",;\t", key=header.count)
 
 
 def _line(adapter: Adapter, number: int, row: dict[str, str], seen: set[tuple[str, str]]) -> ReportLine:

@@ -128,6 +128,14 @@ def _raw(adapter: Adapter, request: RawRequest) -> bytes:
     return request.body or request.query
 
 
+def payload_hash(event: PostbackEvent) -> str:
+    """Return the SHA-256 of the event's content, without times and signatures, which differ between repeats."""
+    payout = "" if event.payout_usd is None else f"{event.payout_usd.normalize():f}"
+    amount = f"{event.amount.normalize():f}"
+    values = [event.kind, event.external_id, event.original_id, event.user_ref, amount, payout]
+    return hashlib.sha256("\n".join(values).encode(errors="surrogateescape")).hexdigest()
+
+
 @dataclass(frozen=True, kw_only=True)
 class VerifiedEvent:
     """A verified event, with the request's data."""
@@ -142,12 +150,7 @@ class VerifiedEvent:
 
     @property
     def payload_hash(self) -> str:
-        """SHA-256 of the event's content, without times and signatures, which differ between repeats."""
-        event = self.event
-        payout = "" if event.payout_usd is None else f"{event.payout_usd.normalize():f}"
-        amount = f"{event.amount.normalize():f}"
-        values = [event.kind, event.external_id, event.original_id, event.user_ref, amount, payout]
-        return hashlib.sha256("\n".join(values).encode(errors="surrogateescape")).hexdigest()
+        return payload_hash(self.event)
 
     @property
     def _names_nobody(self) -> bool:

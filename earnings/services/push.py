@@ -10,26 +10,26 @@ request contains the file's digest, so that the imported file is the approved on
 
 import hashlib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import cast
 
-from earnings.models import AdNetwork, NetworkUser
+from earnings.models import AdNetwork, NetworkUser, Postback
 from earnings.networks import ADAPTERS
 from earnings.networks.base import PostbackEvent
 from earnings.networks.push_report import ReportLine, read_report
 from earnings.networks.visit_link import VisitLink, sign_visit
 from earnings.services import networks
-from earnings.services.postbacks import VerifiedEvent, record
+from earnings.services.postbacks import VerifiedEvent, payload_hash, record
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import CREDITS, Done, Kind
 from gateway.staff.models import ApprovalRequest
 from users.models import User
 
 MAX_LINK_LIFETIME = timedelta(days=366)
-_USERS_AT_ONCE = 1_000
+_USERS_AT_ONCE = _ROWS_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,15 @@ class ImportResult:
     """
     The result of a file: new rows and rows already imported, or only its errors by line.
 
-    `approval` is its request; nothing is imported before its approval.
+    `changed` are the lines that were imported with other content: the first content counts, and their postbacks are
+    marked as conflicting. `approval` is the file's request; nothing is imported before its approval.
     """
 
     new: int
     repeated: int
     errors: list[tuple[int, str]]
     approval: ApprovalRequest | None = None
+    changed: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -56,22 +58,33 @@ class _Report:
 
 def check_report(*, slug: str, text: str) -> ImportResult:
     """
-    Validate every row of a report without recording; all rows count as new.
+    Validate every row of a report, and compare it with what was imported, without recording.
 
     Raises:
         PostbackRefused: the header is wrong, or the file is not CSV.
         ValueError: the network has no reports, or is disabled.
     """
     report = _read(slug, text)
-    return ImportResult(0 if report.errors else len(report.lines), 0, report.errors)
+    if report.errors:
+        return ImportResult(0, 0, report.errors)
+    imported, changed = _compare(report)
+    return ImportResult(len(report.lines) - imported, imported, [], changed=changed)
 
 
-def import_report(*, slug: str, text: str, actor: User, reason: str, now: datetime) -> ImportResult:
+def import_report(
+    *,
+    slug: str,
+    text: str,
+    actor: User,
+    reason: str,
+    now: datetime,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> ImportResult:
     """
     Request the credits of a report and, once approved, record every row in a transaction of its own.
 
     No row is recorded if any line is invalid. A row that was already imported changes nothing, so import the same file
-    again after an interruption or after its approval.
+    again after an interruption or after its approval. `progress` gets the numbers of recorded rows and of all rows.
 
     Raises:
         PostbackRefused, ValueError: see `check_report`.
@@ -83,8 +96,32 @@ def import_report(*, slug: str, text: str, actor: User, reason: str, now: dateti
     approval = _request_for(report, text, actor, reason)
     if approval.status != ApprovalRequest.Status.DONE:
         return ImportResult(0, 0, [], approval)
-    new = sum(record(_verified(report.network, line, report.users, now=now)) for line in report.lines)
-    return ImportResult(new, len(report.lines) - new, [], approval)
+    changed, new = _compare(report)[1], 0
+    for done, line in enumerate(report.lines, start=1):
+        new += record(_verified(report.network, line, report.users, now=now))
+        if done % _ROWS_AT_ONCE == 0:
+            progress(done, len(report.lines))
+    return ImportResult(new, len(report.lines) - new, [], approval, changed)
+
+
+def _compare(report: _Report) -> tuple[int, list[int]]:
+    """Return how many rows were imported before, and the numbers of the lines whose content has changed since."""
+    imported, changed = 0, []
+    for start in range(0, len(report.lines), _ROWS_AT_ONCE):
+        rows = report.lines[start : start + _ROWS_AT_ONCE]
+        ids = [cast("PostbackEvent", line.event).external_id for line in rows]
+        stored = Postback.objects.filter(network=report.network, external_id__in=ids)
+        hashes = {
+            (id_, kind): digest
+            for id_, kind, digest in stored.values_list("external_id", "kind", "payload_hash")
+        }
+        for line in rows:
+            event = cast("PostbackEvent", line.event)
+            digest = hashes.get((event.external_id, event.kind))
+            imported += digest is not None
+            if digest not in {None, payload_hash(event)}:
+                changed.append(line.number)
+    return imported, changed
 
 
 def _read(slug: str, text: str) -> _Report:

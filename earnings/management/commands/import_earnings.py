@@ -38,7 +38,12 @@ class Command(ApprovalCommand):
                 check_report(slug=slug, text=text)
                 if is_dry_run
                 else import_report(
-                    slug=slug, text=text, actor=actor, reason=options["reason"], now=timezone.now()
+                    slug=slug,
+                    text=text,
+                    actor=actor,
+                    reason=options["reason"],
+                    now=timezone.now(),
+                    progress=self._show_progress,
                 )
             )
         except (PostbackRefused, ValueError) as error:
@@ -49,12 +54,17 @@ class Command(ApprovalCommand):
             self.stderr.write(f"line {number}: {reason}")
         if result.errors:
             raise CommandError(f"{len(result.errors)} invalid lines; nothing was imported")
+        for number in result.changed:
+            self.stderr.write(f"line {number}: its row_id was imported with other content, which counts")
         if is_dry_run:
             self.stdout.write(f"{result.new} rows are valid; nothing was imported")
         elif result.approval and result.approval.status == ApprovalRequest.Status.WAITING:
             self.stdout.write(f"{approvals.outcome_of(result.approval, '')} Then import the same file again.")
         else:
             self.stdout.write(f"{result.new} rows imported, {result.repeated} had already been imported")
+
+    def _show_progress(self, done: int, total: int) -> None:
+        self.stderr.write(f"{done:,} of {total:,} rows")
 
 
 def _read(name: str) -> str:

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from credits.models import CreditEntry
 from credits.queries import balance_of
 from earnings.models import NetworkUser, Postback
-from earnings.services import networks
+from earnings.services import networks, push
 from earnings.services.networks import ensure
 from earnings.services.push import check_report
 from gateway.staff.models import ApprovalRequest
@@ -123,7 +123,7 @@ def test_one_faulty_line_refuses_the_whole_file_and_every_error_is_reported(
     "header",
     [
         "row_id,user_reference",
-        "row_id,user_reference,amount,colour",
+        "row_id,user_reference;amount",
         "row_id,row_id,user_reference,amount",
         "",
     ],
@@ -183,6 +183,43 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, message:
         call_command("import_earnings", "push-report", str(tmp_path / name), *_named())
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_other_columns_are_ignored_whatever_separates_them(
+    tmp_path: Path, users: list[User], separator: str
+) -> None:
+    header = separator.join(["Date", "Row_ID", "country", " user_reference ", "amount", "country"])
+    row = separator.join(["2026-11-20", "r1", "DE", _reference(users[0]), "0.30000000000000004e1", "AT"])
+
+    assert _import(tmp_path, row, header=header)[0].startswith("1 rows imported")
+
+    assert balance_of(users[0]).available == 6
+
+
+@pytest.mark.parametrize("flags", [(), ("--dry-run",)])
+def test_a_changed_amount_is_reported_and_the_first_one_counts(
+    tmp_path: Path, users: list[User], flags: tuple[str, ...]
+) -> None:
+    name = _reference(users[0])
+    _import(tmp_path, f"r1,{name},10,,", f"r2,{name},5,,")
+
+    _, err = _import(tmp_path, f"r1,{name},10.0,,", f"r2,{name},6,,", flags=flags)
+
+    assert err == "line 3: its row_id was imported with other content, which counts\n"
+    assert balance_of(users[0]).available == 30
+    conflicting = Postback.objects.filter(is_conflicting=True, conflicted_at__isnull=False)
+    assert list(conflicting.values_list("external_id", flat=True)) == ([] if flags else ["r2"])
+
+
+def test_a_long_import_shows_its_progress(
+    tmp_path: Path, users: list[User], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push, "_ROWS_AT_ONCE", 2)
+
+    _, err = _import(tmp_path, *[f"r{number},{_reference(users[0])},1,," for number in range(5)])
+
+    assert err == "2 of 5 rows\n4 of 5 rows\n"
+
+
 def test_an_open_quote_is_an_error_of_the_file(tmp_path: Path, users: list[User]) -> None:
     _, err = _import(tmp_path, f'r1,{_reference(users[0])},"10')
 
@@ -194,6 +231,6 @@ def test_many_users_are_looked_up_together(users: list[User], django_assert_max_
     name = _reference(users[0])
     rows = [f"r{number},{name},1,," for number in range(300)]
 
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(4):
         assert check_report(slug="push-report", text="\n".join([HEADER, *rows])).new == 300
     assert NetworkUser.objects.count() == 1

@@ -41,7 +41,7 @@ class Web(GatewayProcess):
     def command(self) -> list[str]:
         """Return the foreground server; `WEB_THREADS` is the number of threads per process."""
         address = ["--host", self._host, "--port", str(self._port)]
-        size = ["--workers", str(self._processes), "--http", "1", "--no-ws", "--backpressure", "2048"]
+        size = ["--workers", str(self._processes), "--http", "1", "--no-ws", "--backpressure", "65536"]
         # Without this limit, the server waits while its workers are busy.
         ending = ["--workers-kill-timeout", "5", "--respawn-failed-workers"]
         logs = ["--log-config", "gateway/server-logging.json"]

@@ -46,6 +46,9 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 256 * 1024
 # Per web process: requests answered at the same time, and requests that wait for a thread.
 WEB_THREADS = env.integer("WEB_THREADS", default=32, minimum=1)
 WEB_MAX_WAITING_REQUESTS = 256
+# Requests in progress, each of which may keep a body in memory. granian accepts far more connections, because an idle
+# one costs little, and a client that holds thousands must not keep the probes out.
+WEB_MAX_REQUESTS = 2_048
 # Requests that wait for a call's status to change. They occupy a connection and no thread.
 WEB_MAX_LONG_POLLS, WEB_MAX_LONG_POLLS_PER_USER = 1000, 8
 # How long a client may take to send a request's body.

@@ -13,6 +13,7 @@ import functools
 import gc
 import logging
 import os
+import resource
 import signal
 from collections.abc import Callable, Iterable
 from io import BytesIO
@@ -50,12 +51,14 @@ class Application:
             self._answer, size=settings.WEB_THREADS, max_waiting=settings.WEB_MAX_WAITING_REQUESTS
         )
         self._readiness_check: asyncio.Future[str] | None = None
+        self._requests = 0
         self._waiters = Waiters(
             LongPollLimits(settings.WEB_MAX_LONG_POLLS, settings.WEB_MAX_LONG_POLLS_PER_USER)
         )
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
         """Start the process, and exempt all loaded objects from garbage collection."""
+        _raise_file_limit()
         process.start()
         gc.collect()
         gc.freeze()
@@ -84,8 +87,16 @@ class Application:
             protocol.response_bytes(200, _JSON, process.OK)
         elif scope.path == "/readyz":
             await self._ready(protocol)
+        elif self._requests >= settings.WEB_MAX_REQUESTS:
+            job = Job(environ_of(scope), protocol, asyncio.get_running_loop())
+            self._refuse(job, "in progress")
+            await job.answered
         else:
-            await self._serve(scope, protocol)
+            self._requests += 1
+            try:
+                await self._serve(scope, protocol)
+            finally:
+                self._requests -= 1
 
     async def _serve(self, scope: "Scope", protocol: "HTTPProtocol") -> None:
         environ = environ_of(scope)
@@ -148,12 +159,15 @@ class Application:
         """Have a thread answer the request, or refuse it if the queue is full."""
         job = Job(environ, protocol, asyncio.get_running_loop())
         if not self._threads.submit(job):
-            environ[errors.REFUSAL] = errors.ServiceUnavailable(
-                "Too many requests are waiting.", retry_after=1
-            )
-            # No thread is free. The error needs no query, so the loop can render it.
-            self._answer(job)
+            self._refuse(job, "waiting")
         return job
+
+    def _refuse(self, job: Job, state: str) -> None:
+        """Answer 503. No thread is free, and the error needs no query, so the loop can render it."""
+        job.environ[errors.REFUSAL] = errors.ServiceUnavailable(
+            f"Too many requests are {state}.", retry_after=1
+        )
+        self._answer(job)
 
     def _answer(self, job: Job) -> None:
         """Have Django answer the request. Runs in a thread."""
@@ -214,6 +228,12 @@ class Application:
             lacking = process.DATABASE
         status, body = process.readiness(lacking)
         protocol.response_bytes(status, _JSON, body)
+
+
+def _raise_file_limit() -> None:
+    """Allow as many connections as the system does; many systems start processes with a limit of 1,024 files."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "gateway.settings")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import resource
 import select
 import socket
 import subprocess
@@ -126,6 +127,54 @@ def test_probes_are_answered_while_no_thread_is_free_and_further_requests_are_re
     )
     assert refused.headers["x-request-id"] == json.loads(refused.body)["requestId"]
     assert [answer.body for answer in others] == ["waited"] * 5
+
+
+def test_probes_are_answered_while_one_client_holds_thousands_of_idle_connections(web: SlowWeb) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with ExitStack() as parts:
+        idle = [parts.enter_context(closing(web.connect())) for _ in range(2_200)]
+        # Half of them have asked once, and keep the connection.
+        for connection in idle[::2]:
+            connection.sendall(f"GET /healthz HTTP/1.1\r\n{HOST}\r\n".encode())
+        answers = [web.ask("GET /healthz").status for _ in range(5)]
+        still_open = sum(is_open(connection) for connection in idle)
+
+    assert answers == [200] * 5
+    # They were not closed instead, which would have been another reason.
+    assert still_open == 2_200
+
+
+def is_open(connection: socket.socket) -> bool:
+    connection.setblocking(False)
+    try:
+        return connection.recv(65_536) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def test_beyond_the_most_requests_in_progress_further_ones_are_refused_and_probes_are_not(
+    web: SlowWeb,
+) -> None:
+    with ExitStack() as parts:
+        slow = [parts.enter_context(closing(web.connect())) for _ in range(40)]
+        for connection in slow:
+            connection.sendall(f"POST /echo/ HTTP/1.1\r\n{HOST}{CLOSE}Content-Length: 5\r\n\r\nABC".encode())
+        refused = until("a request is refused", lambda: refusal(web))
+        assert web.ask("GET /healthz").status == 200
+
+    assert refused
+    assert json.loads(refused.body)["detail"] == "Too many requests are in progress."
+    assert refused.headers["retry-after"] == "1"
+    # The others have been answered or have left.
+    assert web.serves("GET /echo/").status == 200
+
+
+def refusal(web: SlowWeb) -> Answer | None:
+    answer = web.ask("GET /echo/")
+    return answer if answer.status == 503 and "in progress" in answer.body else None
 
 
 def test_slow_bodies_take_no_thread_and_are_refused_in_the_end(web: SlowWeb) -> None:

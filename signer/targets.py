@@ -139,13 +139,19 @@ class NodeTargets:
             for place, (method, params) in enumerate(calls)
         ]
         try:
-            answer = self._http.request("POST", self._url, json=body)
-            by_id = {item["id"]: item for item in json.loads(answer.data)}
+            response = self._http.request("POST", self._url, json=body, preload_content=False)
+            answer = response.read(_MOST_BYTES)
+            # Closes the connection if there is more.
+            response.drain_conn() if len(answer) < _MOST_BYTES else response.close()
+            by_id = {item["id"]: item for item in json.loads(answer)}
             return [by_id[place].get("result") for place in range(len(calls))]
-        except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError) as error:
+        except Exception as error:
+            # Whatever a response makes its reader raise is the node's fault.
             raise NodeAway(type(error).__name__) from error
 
 
+# Code of a key manager has at most 24,576 bytes, and few are read at a time.
+_MOST_BYTES = 8 * 1024 * 1024
 _ZERO_ADDRESS = "0x" + "00" * 20
 
 

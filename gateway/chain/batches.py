@@ -139,8 +139,9 @@ class BatchResponse:
         place = int(named.group(1)) if named else len(self._values)
         if place >= len(self._calls) or place in self._values:
             raise MalformedAnswer("an answer has the id of no call")
-        if len(text) - at > self._calls[place].max_bytes:
-            raise TooLarge(place)
+        call = self._calls[place]
+        if len(text) - at > call.max_bytes:
+            raise TooLarge(place) if call.is_sized_by_contract else oversized(call)
 
     def _not_a_batch(self, text: str, *, is_complete: bool) -> None:
         if not is_complete and len(text) <= _SMALL_BYTES:

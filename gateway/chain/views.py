@@ -127,4 +127,10 @@ def receipt_call(transaction_hash: str) -> Call:
             raise MalformedAnswer("member transactionHash is another one")
         return receipt
 
-    return Call("eth_getTransactionReceipt", [transaction_hash], read, max_bytes=answers.LOGS_BYTES)
+    return Call(
+        "eth_getTransactionReceipt",
+        [transaction_hash],
+        read,
+        max_bytes=answers.LOGS_BYTES,
+        is_sized_by_contract=True,
+    )

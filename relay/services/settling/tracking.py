@@ -48,6 +48,10 @@ class _InFlight(NamedTuple):
     first_sent_at: datetime | None
     max_fee_per_gas_wei: int
     is_superseded: bool
+    # As stored from its receipt; None before.
+    succeeded: bool | None
+    gas_used: int | None
+    gas_price_wei: int | None
     valid_until: int | None
 
 
@@ -122,8 +126,12 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
 
 def _attempts_in_flight() -> list[_InFlight]:
     return [
-        _InFlight._make((*columns, int(max_fee), is_superseded, valid_until_of(int(validity))))
-        for *columns, max_fee, is_superseded, validity in db.all_rows(_IN_FLIGHT, {"chain": get_chain().id})
+        _InFlight._make(
+            (*columns, int(max_fee), superseded, succeeded, gas, price, valid_until_of(int(validity)))
+        )
+        for *columns, max_fee, superseded, succeeded, gas, price, validity in db.all_rows(
+            _IN_FLIGHT, {"chain": get_chain().id}
+        )
     ]
 
 
@@ -225,7 +233,9 @@ def _cancel_or_replace(*, attempt: _InFlight, head: Head, fees: Fees, now: datet
 
 def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetime) -> list[_InFlight]:
     """
-    Write receipts to attempts whose block changed: newly mined, moved by a reorganisation, or removed by one.
+    Write receipts to attempts whose receipt changed: newly mined, moved by a reorganisation, or removed by one.
+
+    A receipt that a node has reported wrongly, and now reports otherwise for the same block, is replaced as well.
 
     A reverted call gets its terminal status before it is final, so that no follower is accepted behind it. Returns all
     attempts with their new statuses.
@@ -233,7 +243,7 @@ def _update_receipts(*, attempts: list[_InFlight], view: ChainView, now: datetim
     changed = {
         attempt.id: attempt._replace(status=_status_of(attempt, view))
         for attempt in attempts
-        if _block_of(attempt, view) != attempt.block_hash
+        if _receipt_of(attempt, view) != _stored_receipt(attempt)
     }
     if not changed:
         return attempts
@@ -262,9 +272,15 @@ def _status_of(attempt: _InFlight, view: ChainView) -> str:
     return Attempt.Status.MINED.value if is_mined else Attempt.Status.SENT.value
 
 
-def _block_of(attempt: _InFlight, view: ChainView) -> str:
+def _receipt_of(attempt: _InFlight, view: ChainView) -> tuple[object, ...]:
     receipt = view.receipts.get(attempt.transaction_hash)
-    return receipt.block_hash if receipt else ""
+    if receipt is None:
+        return ("", None, None, None)
+    return (receipt.block_hash, receipt.succeeded, receipt.gas_used, receipt.effective_gas_price_wei)
+
+
+def _stored_receipt(attempt: _InFlight) -> tuple[object, ...]:
+    return (attempt.block_hash, attempt.succeeded, attempt.gas_used, attempt.gas_price_wei)
 
 
 # Calls are listed first: with statistics from an idle moment, PostgreSQL would list them once for each attempt.
@@ -275,7 +291,8 @@ WITH call AS MATERIALIZED (
 )
 SELECT attempt.id, attempt.relay_transaction_id, call.user_id, attempt.relayer_id, attempt.account_nonce, attempt.kind,
        attempt.status, attempt.transaction_hash, attempt.block_hash, attempt.first_sent_at,
-       attempt.max_fee_per_gas_wei, call.is_superseded, call.validity
+       attempt.max_fee_per_gas_wei, call.is_superseded, attempt.succeeded, attempt.gas_used,
+       attempt.effective_gas_price_wei, call.validity
 FROM call JOIN relay_attempt AS attempt ON attempt.relay_transaction_id = call.id
 ORDER BY attempt.relayer_id, attempt.account_nonce, attempt.sequence
 """  # noqa: S608 - constants of our own

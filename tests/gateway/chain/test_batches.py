@@ -66,7 +66,7 @@ def test_an_answer_that_only_the_node_can_have_made_too_large_is_its_fault() -> 
 
 @pytest.mark.parametrize("is_id_first", [True, False])
 def test_the_reading_ends_at_an_answer_that_is_too_large_and_names_its_call(is_id_first: bool) -> None:
-    calls = _calls(max_bytes=100_000)
+    calls = _calls(max_bytes=100_000, is_sized_by_contract=True)
     big = {"id": 1, "result": "0x" + "ab" * 5 * _MEGABYTE}
     big = big if is_id_first else {"result": big["result"], "id": 1}
     body = json.dumps([{"id": 0, "result": "0x1"}, big, {"id": 2, "result": "0x2"}]).encode()

@@ -1,0 +1,398 @@
+"""Whatever a node answers is that node's fault: the next one is asked, and no exception of another type comes out."""
+
+import asyncio
+import json
+import logging
+import random
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from gateway.chain import nodes as nodes_module
+from gateway.chain.client import JsonRpcChainClient
+from gateway.chain.errors import CallReverted, NodeUnavailable
+from gateway.chain.nodes import NodeLimits
+from gateway.chain.types import RelayQuery, SendKind, SendOutcome
+from gateway.common import metrics
+from lab.chaos.http_proxy import NodeProxy
+from lab.chaos.mutations import Mutations
+from lab.chaos.proxies import Loop, tcp
+from tests.fakes.profiles import random_address
+from tests.gateway.chain.nodes import Answer, Behaviour, Node, reply, running
+from tests.gateway.chain.test_client_answers import Script, _lens_or
+
+_ACCOUNT, _HASHES = random_address(), ["0x" + secrets.token_hex(32) for _ in range(3)]
+
+
+def _receipt(transaction_hash: str) -> dict[str, Any]:
+    return {
+        "transactionHash": transaction_hash,
+        "blockNumber": "0x60",
+        "blockHash": "0x" + "11" * 32,
+        "status": "0x1",
+        "gasUsed": "0x5208",
+        "effectiveGasPrice": "0x1",
+    }
+
+
+def _honest() -> Script:
+    script = Script()
+    block = script.answers["eth_getBlockByNumber"]
+    script.answers |= {
+        "eth_chainId": hex(4201),
+        "eth_getBlockByNumber": lambda *_: block | {"timestamp": hex(int(time.time()))},
+        "eth_getTransactionReceipt": _receipt,
+        "eth_call": _lens_or("0x"),
+        "eth_simulateV1": [{"calls": [{"status": "0x1", "gasUsed": "0x5208", "returnData": "0x"}]}],
+        "eth_sendRawTransaction": "0x" + "22" * 32,
+        "eth_getLogs": [],
+        "eth_getTransactionByHash": None,
+    }
+    return script
+
+
+def _client(*nodes: Node, timeout_seconds: float = 60) -> JsonRpcChainClient:
+    return JsonRpcChainClient(
+        [node.url for node in nodes],
+        timeout_seconds=timeout_seconds,
+        check_seconds=timeout_seconds,
+        limits=NodeLimits(4201, 600),
+    )
+
+
+def _query() -> RelayQuery:
+    return RelayQuery(
+        profile=random_address(),
+        key_manager=random_address(),
+        controller=random_address(),
+        channel=0,
+        sender=random_address(),
+        calldata=b"\x01",
+        gas_limit=90_000,
+        gas_cap=500_000,
+    )
+
+
+def _estimate(client: JsonRpcChainClient) -> int:
+    return client.simulate_relay_call(sender=_ACCOUNT, key_manager=_ACCOUNT, calldata=b"", gas_cap=500_000)
+
+
+def _view(client: JsonRpcChainClient) -> Any:
+    return client.read_chain(transaction_hashes=_HASHES, accounts=[_ACCOUNT], confirmations=2, heights=[5])
+
+
+# One read for each method that the client calls, and more.
+READS: dict[str, Callable[[JsonRpcChainClient], Any]] = {
+    "head": lambda client: client.head(),
+    "chain id": lambda client: client.chain_id(),
+    "relay states": lambda client: client.read_relay_states([_query()]),
+    "view": _view,
+    "pending": lambda client: client.read_pending_nonces(accounts=[_ACCOUNT]),
+    "profile": lambda client: client.read_profile(
+        profile=_ACCOUNT, controller=_ACCOUNT, digest=bytes(32), signature=bytes(65)
+    ),
+    "key manager": lambda client: client.read_key_manager(key_manager=_ACCOUNT),
+    "estimate": _estimate,
+    "code": lambda client: client.probe_code(address=_ACCOUNT),
+    "nonce": lambda client: client.read_relay_nonce(key_manager=_ACCOUNT, controller=_ACCOUNT, channel=0),
+    "data": lambda client: client.read_data(profile=_ACCOUNT, key=bytes(32)),
+    "logs": lambda client: client.read_external_executions(
+        key_manager=_ACCOUNT, controller=_ACCOUNT, from_block=1, to_block=2
+    ),
+    "send": lambda client: client.send_raw_transactions([b"\x02"]),
+}
+
+
+def _answering(method: str, answer: Any) -> Behaviour:
+    script = _honest()
+    script.answers[method] = answer
+    return script
+
+
+def _body(body: bytes) -> Behaviour:
+    return lambda _: (200, body)
+
+
+_BLOCK = {"number": "0x64", "timestamp": "0x65000000", "baseFeePerGas": "0x7", "hash": "0x" + "AB" * 32}
+_NO_FEE = {name: value for name, value in _BLOCK.items() if name != "baseFeePerGas"}
+
+
+def _unhashable(batch: list[dict[str, Any]]) -> Answer:
+    return reply([{"id": [1] if place == 1 else place, "result": "0x1"} for place in range(len(batch))])
+
+
+@pytest.mark.parametrize(
+    ("behave", "method"),
+    [
+        (_answering("eth_getBlockByNumber", None), "eth_getBlockByNumber"),
+        (_answering("eth_getBlockByNumber", _NO_FEE), "eth_getBlockByNumber"),
+        (_answering("eth_getBlockByNumber", _BLOCK | {"baseFeePerGas": None}), "eth_getBlockByNumber"),
+        (_answering("eth_feeHistory", None), "eth_feeHistory"),
+        (_answering("eth_feeHistory", {}), "eth_feeHistory"),
+        (_answering("eth_feeHistory", {"reward": [1, 2], "gasUsedRatio": [1, 1]}), "eth_feeHistory"),
+        (_answering("eth_feeHistory", {"reward": [["0x1"]], "gasUsedRatio": [float("nan")]}), ""),
+        (_answering("eth_call", None), "eth_call"),
+        (_answering("eth_simulateV1", None), "eth_simulateV1"),
+        (_answering("eth_getBlockByNumber", "0x" + "ab" * 5 * 2**20), "eth_getBlockByNumber"),
+        (_unhashable, ""),
+        (_body(b"[" * 200_000), ""),
+        (_body(b"[" + b"[]," * 7_000_000 + b"[]]"), ""),
+        (_body(b"<html>"), ""),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_after_a_wrong_answer_the_next_node_is_asked_and_the_wrong_one_left_alone(
+    behave: Behaviour, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    metrics.CHAIN_WRONG_ANSWERS.take()
+    with running(behave) as wrong, running(_honest()) as second, running(_honest()) as third:
+        client = _client(wrong, second, third)
+        assert len(client.read_relay_states([_query()])) == 1
+        assert client.head().number == 100
+        (outcome,) = client.send_raw_transactions([b"\x02"])
+        assert outcome.kind is SendKind.ACCEPTED
+        assert len(_view(client).receipts) == 3
+        # It was asked once, then left the rotation.
+        assert len(wrong.batches) == 1
+    faults = [node.fault for node in client.nodes()]
+    assert faults[0].startswith(f"it answers wrongly: {method}")
+    assert faults[1:] == ["", ""]
+    name = client.nodes()[0].name
+    assert metrics.CHAIN_WRONG_ANSWERS.take() == {f"chain_wrong_answers total {name} {method}": 1}
+    (logged,) = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    assert logged.startswith(f"chain node {name} leaves the rotation: it answers wrongly: {method}")
+
+
+@pytest.mark.parametrize("answer", [None, _NO_FEE])
+def test_the_check_fails_of_a_node_that_does_not_tell_its_newest_block(answer: Any) -> None:
+    with running(_answering("eth_getBlockByNumber", answer)) as wrong, running(_honest()) as good:
+        client = _client(wrong, good)
+        client.node_checks().check()
+        assert [bool(node.fault) for node in client.nodes()] == [True, False]
+        wrong.behave = _honest()
+        client.node_checks().check()
+        assert [node.fault for node in client.nodes()] == ["", ""]
+
+
+def test_the_only_node_is_still_asked_after_a_wrong_answer() -> None:
+    with running(_answering("eth_feeHistory", {})) as node:
+        client = _client(node)
+        with pytest.raises(NodeUnavailable):
+            client.read_relay_states([_query()])
+        assert client.head().number == 100
+        node.behave = _honest()
+        assert len(client.read_relay_states([_query()])) == 1
+
+
+def test_an_error_of_eight_megabytes_keeps_no_bytes_from_the_other_node() -> None:
+    long = {"error": {"code": -32000, "message": "x" * 8 * 2**20}}
+    with (
+        running(lambda batch: reply([{"id": call["id"], **long} for call in batch])) as wrong,
+        running(_honest()) as good,
+    ):
+        client = _client(wrong, good)
+        (outcome,) = client.send_raw_transactions([b"\x02"])
+        assert outcome == SendOutcome(SendKind.ACCEPTED, "")
+
+
+def test_what_a_contract_makes_too_large_is_no_fault_of_the_node_and_of_no_neighbour() -> None:
+    script = _honest()
+    big = [{"calls": [{"status": "0x0", "gasUsed": "0x5208", "returnData": "0x" + "00" * 1_200_000}]}]
+    hostile = _query()
+    script.answers["eth_simulateV1"] = lambda call, _: (
+        big
+        if call["blockStateCalls"][0]["calls"][0]["to"] == hostile.key_manager
+        else [{"calls": [{"status": "0x1", "gasUsed": "0x5208", "returnData": "0x"}]}]
+    )
+    with running(script) as node:
+        client = _client(node)
+        states = client.read_relay_states([_query(), hostile, _query()])
+        assert [state.trial.revert for state in states] == [None, b"", None]
+        assert [health.fault for health in client.nodes()] == [""]
+
+
+class TestBatchLimits:
+    """A provider that takes fewer calls at a time than we send."""
+
+    @staticmethod
+    def _limited(limit: int, refuse: Callable[[list[dict[str, Any]]], Answer]) -> Behaviour:
+        script = _honest()
+        return lambda batch: refuse(batch) if len(batch) > limit else script(batch)
+
+    @pytest.mark.parametrize("limit", [100, 50, 7, 1])
+    @pytest.mark.parametrize(
+        "refuse",
+        [
+            lambda batch: reply(
+                [{"id": 0, "error": {"code": -32600, "message": "batch limit 100 exceeded"}}]
+            ),
+            lambda batch: reply({"id": None, "error": {"code": -32600, "message": "batch too large"}}),
+            lambda batch: reply([]),
+            lambda batch: (413, b""),
+            lambda batch: (400, b"too many"),
+        ],
+        ids=["array", "object", "empty", "413", "400"],
+    )
+    def test_smaller_pieces_are_sent_at_once_and_from_then_on(
+        self, limit: int, refuse: Callable[[list[dict[str, Any]]], Answer], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        metrics.CHAIN_BATCH_LIMIT.take()
+        hashes = ["0x" + secrets.token_hex(32) for _ in range(150)]
+        with running(self._limited(limit, refuse)) as node:
+            client = _client(node)
+            view = client.read_chain(transaction_hashes=hashes, accounts=[_ACCOUNT], confirmations=2)
+            assert set(view.receipts) == set(hashes)
+            node.batches.clear()
+            client.read_chain(transaction_hashes=hashes, accounts=[_ACCOUNT], confirmations=2)
+            assert max(len(batch) for batch in node.batches) <= limit
+            assert [health.fault for health in client.nodes()] == [""]
+        logged = [text for text in caplog.messages if "calls in a batch" in text]
+        learned = int(logged[-1].split()[-5])
+        assert learned <= limit < 2 * learned or learned == limit
+        assert (
+            f"chain_batches_refused total {client.nodes()[0].name} {learned}"
+            in metrics.CHAIN_BATCH_LIMIT.take()
+        )
+
+    def test_a_closed_connection_is_taken_for_a_limit_too(self, loop: Loop) -> None:
+        with running(_honest()) as behind:
+            proxy = NodeProxy(loop, tcp(lambda: urlsplit(behind.url).port or 0))
+
+            async def rule(request: Any, forward: Any) -> Any:
+                return None if len(request.calls) > 20 else await forward(request)
+
+            proxy.rule = rule
+            client = JsonRpcChainClient([f"http://127.0.0.1:{proxy.port}"], timeout_seconds=60)
+            hashes = ["0x" + secrets.token_hex(32) for _ in range(100)]
+            view = client.read_chain(transaction_hashes=hashes, accounts=[], confirmations=2)
+            assert set(view.receipts) == set(hashes)
+            proxy.cut()
+
+    def test_a_node_that_refuses_everything_teaches_no_limit(self, caplog: pytest.LogCaptureFixture) -> None:
+        with running(lambda batch: reply([])) as node, pytest.raises(NodeUnavailable):
+            _view(_client(node))
+        assert not [text for text in caplog.messages if "calls in a batch" in text]
+
+    def test_a_limit_is_forgotten_after_a_while(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(nodes_module, "_LIMIT_SECONDS", 0)
+        with running(self._limited(2, lambda batch: reply([]))) as node:
+            client = _client(node)
+            _view(client)
+            node.behave = _honest()
+            node.batches.clear()
+            _view(client)
+            assert len(node.batches) == 2
+
+
+class TestPartialAnswers:
+    """What was answered is kept; what was not waits."""
+
+    @pytest.mark.parametrize(
+        ("change", "text"),
+        [
+            ({"blockNumber": None, "blockHash": None}, "member blockNumber"),
+            ({"effectiveGasPrice": None}, "member effectiveGasPrice"),
+            ({"effectiveGasPrice": ...}, "member effectiveGasPrice is missing"),
+            ({"status": ...}, "member status is missing"),
+            ({"status": "0x2"}, "member status"),
+            ({"gasUsed": "-0x5208"}, "member gasUsed"),
+            ({"gasUsed": "0x" + "f" * 20}, "member gasUsed"),
+            ({"transactionHash": "0x" + "33" * 32}, "member transactionHash"),
+        ],
+    )
+    def test_one_odd_receipt_leaves_its_own_transaction_undecided(
+        self, change: dict[str, Any], text: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        script = _honest()
+        odd = {name: value for name, value in (_receipt(_HASHES[1]) | change).items() if value is not ...}
+        script.answers["eth_getTransactionReceipt"] = lambda name: (
+            odd if name == _HASHES[1] else _receipt(name)
+        )
+        with running(script) as node:
+            client = _client(node)
+            view = _view(client)
+            assert set(view.receipts) == {_HASHES[0], _HASHES[2]}
+            assert view.undecided == {_HASHES[1]}
+            assert [health.fault for health in client.nodes()] == [""]
+        assert [
+            one for one in caplog.messages if "eth_getTransactionReceipt" in one and text.split()[1] in one
+        ]
+
+    def test_a_node_with_an_odd_receipt_has_no_vote_and_two_others_decide(self) -> None:
+        script = _honest()
+        script.answers["eth_getTransactionReceipt"] = lambda name: _receipt(name) | {"status": None}
+        with running(script) as odd, running(_honest()) as second, running(_honest()) as third:
+            view = _view(_client(odd, second, third))
+        assert len(view.receipts) == 3
+        assert not view.undecided
+
+    def test_what_a_backend_behind_does_not_know_is_asked_again_and_the_rest_is_kept(self) -> None:
+        rng, honest = random.Random(secrets.randbits(64)), _honest()
+
+        def behave(batch: list[dict[str, Any]]) -> Answer:
+            answers = json.loads(honest(batch)[1])
+            behind = {"code": -32000, "message": "header not found"}
+            return reply(
+                [
+                    {"id": one["id"], "error": behind}
+                    if place > 0 and call["method"] != "eth_chainId" and rng.random() < 0.3
+                    else one
+                    for place, (call, one) in enumerate(zip(batch, answers, strict=True))
+                ]
+            )
+
+        with running(behave) as node:
+            client = _client(node)
+            views = [_view(client) for _ in range(20)]
+        assert all(set(view.receipts) | view.undecided == set(_HASHES) for view in views)
+        assert sum(len(view.receipts) for view in views) > 40
+        assert sum(len(view.accounts) for view in views) > 10
+
+
+@pytest.fixture
+def loop() -> Iterator[Loop]:
+    """The event loop of proxies."""
+    loop = Loop()
+    yield loop
+    loop.do(asyncio.sleep(0.1))
+    loop.stop()
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_no_mutation_of_any_answer_raises_anything_but_node_unavailable(loop: Loop, count: int) -> None:
+    """With three nodes nobody notices the one that lies."""
+    seed = secrets.randbits(64)
+    mutations = Mutations(random.Random(seed), share=0.7)
+    with ExitStack() as parts:
+        honest = [parts.enter_context(running(_honest())) for _ in range(count)]
+        proxy = NodeProxy(loop, tcp(lambda: urlsplit(honest[0].url).port or 0))
+        proxy.rule = mutations.rule
+        urls = [f"http://127.0.0.1:{proxy.port}", *(node.url for node in honest[1:])]
+        client = JsonRpcChainClient(urls, timeout_seconds=30, check_seconds=30, limits=NodeLimits(4201, 600))
+        (liar, *_) = client.pool
+        for name, read in list(READS.items()) * 4:
+            # It is asked each time, whatever it has done before.
+            liar._wrong_until = liar.backs_off_until = 0.0
+            liar.guard.answered()
+            client.node_checks().check()
+            try:
+                outcome = read(client)
+            except (NodeUnavailable, CallReverted):
+                assert count < 3 or name == "code", (seed, name, mutations.counts)
+            else:
+                if count == 3 and name == "send":
+                    assert outcome == [SendOutcome(SendKind.ACCEPTED, "")], seed
+        proxy.rule = None
+        liar._wrong_until = liar.backs_off_until = 0.0
+        with suppress(NodeUnavailable):
+            client.head()
+        client.node_checks().check()
+        assert client.head().number == 100
+        assert len(_view(client).receipts) == 3
+        proxy.cut()
+    assert sum(mutations.counts.values()) > 10

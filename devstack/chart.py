@@ -21,7 +21,7 @@ from gateway.common.processes import PROCESSES, USED_BY, withheld
 CHART, RENDERED = PROJECT / "deploy" / "chart", PROJECT / "deploy" / "rendered"
 VALUES = ("small", "production", "kms", "external-signer")
 _REQUIREMENTS = PROJECT / "requirements" / "chart.txt"
-_NAME, _NAMESPACE, _KUBERNETES = "gateway", "gateway", "1.31"
+NAME, NAMESPACE, KUBERNETES = "gateway", "gateway", "1.31"
 _WARNING = 2
 # Custom resources, defined by their operators.
 _OPERATORS = ("keda.sh/", "monitoring.coreos.com/")
@@ -85,7 +85,7 @@ def _values(name: str) -> dict[str, Any]:
 def _rendered(name: str) -> str:
     helm = importlib.import_module("helm_python.chart")
     with helm.Chart.load(CHART) as chart:
-        parts: dict[str, str] = chart.render(_values(name), name=_NAME, namespace=_NAMESPACE)
+        parts: dict[str, str] = chart.render(_values(name), name=NAME, namespace=NAMESPACE)
     bodies = [text.strip().removeprefix("---").strip() for _, text in sorted(parts.items())]
     text = "\n---\n".join(body for body in bodies if body)
     head = f"# Rendered by `make chart` from deploy/chart with values/{name}.yaml; not to be edited."
@@ -94,7 +94,7 @@ def _rendered(name: str) -> str:
 
 def _lint(name: str) -> list[str]:
     helm = importlib.import_module("helm_python.chart")
-    outcome: dict[str, Any] = helm.lint(CHART, _values(name), strict=True, namespace=_NAMESPACE)
+    outcome: dict[str, Any] = helm.lint(CHART, _values(name), strict=True, namespace=NAMESPACE)
     # Severities below 2 are advice, such as a missing icon.
     errors = [str(one["error"]) for one in outcome["messages"] if one["severity"] >= _WARNING]
     return [*errors, *map(str, outcome["errors"])]
@@ -108,7 +108,7 @@ def _invalid(text: str) -> list[str]:
         if one["apiVersion"].startswith(_OPERATORS):
             continue
         try:
-            schemas.validate(one, _KUBERNETES, strict=True)
+            schemas.validate(one, KUBERNETES, strict=True)
         except schemas.ValidationError as error:
             place = "/".join(map(str, error.absolute_path))
             wrong.append(f"{one['kind']} {one['metadata']['name']} at {place}: {error.message[:300]}")

@@ -113,6 +113,10 @@ def _parser() -> argparse.ArgumentParser:
         help="comma-separated (default: idle,commands,kills,upgrade,restore)",
     )
     containers.set_defaults(action=_containers)
+    chart = commands.add_parser(
+        "chart", help="compare Helm's own rendering of the chart (where it is at hand)"
+    )
+    chart.set_defaults(action=_chart)
     soak = commands.add_parser("soak", help="load without faults: find leaks and failures")
     soak.add_argument("--minutes", type=float, default=30, help="how long (default: 30)")
     soak.add_argument("--results", type=Path, default=_RESULTS / "soak.json", help="the file to add to")
@@ -268,6 +272,12 @@ def _containers(options: argparse.Namespace) -> int:
     from lab.containers.run import Options, run
 
     return run(Options(options.data / "containers", options.parts))
+
+
+def _chart(_: argparse.Namespace) -> int:
+    from lab.chart import run
+
+    return run()
 
 
 def _soak(options: argparse.Namespace) -> int:

@@ -1,0 +1,43 @@
+"""`python -m lab chart`, with a program in the place of Helm."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from devstack.chart import RENDERED
+from lab import chart
+
+# Renders what is saved, with one change in the middle.
+_HELM = f"""#!/bin/sh
+[ "$1" != lint ] || exit 0
+for word; do case "$word" in *.yaml) name=$(basename "$word") ;; esac; done
+sed "s/CHANGED_FROM/CHANGED_TO/" "{RENDERED}/$name"
+"""
+
+
+def _helm(folder: Path, monkeypatch: pytest.MonkeyPatch, *, changed: str, to: str) -> None:
+    program = folder / "helm"
+    program.write_text(_HELM.replace("CHANGED_FROM", changed).replace("CHANGED_TO", to))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.defpath}")
+
+
+def test_without_helm_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert chart.run() == 2
+    assert "Not run: `helm` is not installed" in capsys.readouterr().out
+
+
+def test_the_same_objects_pass_and_another_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _helm(tmp_path, monkeypatch, changed="nothing of this", to="")
+    assert chart.run() == 0
+
+    _helm(tmp_path, monkeypatch, changed="maxUnavailable: 0", to="maxUnavailable: 1")
+    assert chart.run() == 1
+    assert "small: Deployment gateway-web differs" in capsys.readouterr().err

@@ -47,7 +47,7 @@ columns.describe(
     {
         _State.RECEIVED: "Waiting for its credit",
         _State.PENDING: "Pending at the network",
-        _State.UNASSIGNED: "Names nobody",
+        _State.UNASSIGNED: "Names no user",
         _State.HELD: "Held",
         _State.AVAILABLE: "Credited",
         _State.REFUSED: "Refused",

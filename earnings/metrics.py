@@ -22,7 +22,7 @@ def postbacks() -> Iterator[Metric]:
     yield gauge(
         "postbacks_beyond_cap", "Earnings that are held because they exceed a cap.", counts.beyond_cap
     )
-    yield gauge("postbacks_unassigned", "Signed earnings and reversals that name nobody.", counts.unassigned)
+    yield gauge("postbacks_unassigned", "Signed earnings and reversals that name no user.", counts.unassigned)
     yield gauge(
         "postbacks_unmatched_reversals",
         "Reversals whose credit has not come within 24 hours.",

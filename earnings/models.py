@@ -184,7 +184,7 @@ class PostbackState(models.TextChoices):
 
     RECEIVED = "RECEIVED", "Received: a reversal whose credit has not arrived"
     PENDING = "PENDING", "Pending: the network has not decided"
-    UNASSIGNED = "UNASSIGNED", "Names nobody: staff can give it to a person"
+    UNASSIGNED = "UNASSIGNED", "Names no user: staff can give it to a person"
     HELD = "HELD", "Held: credited at the end of the hold, or when two people release it"
     AVAILABLE = "AVAILABLE", "Available: credited"
     REVERSED = "REVERSED", "Reversed"

@@ -1,7 +1,7 @@
 """
 The state machine of a postback: the allowed transitions.
 
-A postback is stored as RECEIVED and decided in the same transaction; one that names nobody is stored as UNASSIGNED.
+A postback is stored as RECEIVED and decided in the same transaction; one that names no user is stored as UNASSIGNED.
 A reversal stays RECEIVED until its credit arrives; held credits and announcements change later. States without a line
 below are final.
 """

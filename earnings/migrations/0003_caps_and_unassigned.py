@@ -7,7 +7,7 @@ EVENT_CAP, DAILY_CAP = 25_000, 50_000
 
 
 class Migration(migrations.Migration):
-    """Every network gets caps. What exceeds one is held, and what names nobody waits for staff."""
+    """Every network gets caps. What exceeds one is held, and what names no user waits for staff."""
 
     reviewed = {
         "RunSQL": "it fills a few rows of a small table",
@@ -144,7 +144,7 @@ class Migration(migrations.Migration):
                 choices=[
                     ("RECEIVED", "Received: a reversal whose credit has not arrived"),
                     ("PENDING", "Pending: the network has not decided"),
-                    ("UNASSIGNED", "Names nobody: staff can give it to a person"),
+                    ("UNASSIGNED", "Names no user: staff can give it to a person"),
                     ("HELD", "Held: credited at the end of the hold, or when two people release it"),
                     ("AVAILABLE", "Available: credited"),
                     ("REVERSED", "Reversed"),

@@ -50,7 +50,7 @@ def decide(postback: Postback, user: User | None) -> None:
         apply(postback, Event.IGNORE)
     elif user is None:
         logger.error(
-            "postback %s of %s names nobody: staff can give it to a person", postback.pk, postback.network
+            "postback %s of %s names no user: staff can give it to a person", postback.pk, postback.network
         )
     else:
         entries.lock_account(user=user)

@@ -211,7 +211,7 @@ def _insert(postback: Postback) -> bool:
 
 
 def _replace_unassigned(repeat: Postback) -> bool:
-    """Replace a first report that named nobody by a repeat that names its user; return whether there was one."""
+    """Replace a first report that named no user by a repeat that names its user; return whether there was one."""
     first = Postback.objects.select_for_update().filter(
         network=repeat.network,
         external_id=repeat.external_id,

@@ -1,5 +1,5 @@
 """
-Signed events that staff must settle: earnings that name nobody, and reversals whose credit never came.
+Signed events that staff must settle: earnings that name no user, and reversals whose credit never came.
 
 Staff give the first to a person, which requests their credits; a repeat from the network that names its user does the
 same. Without an owner, staff forfeit a credit or close a reversal.
@@ -25,7 +25,7 @@ def request_assignment(
     *, postback_id: int, user: User, actor: User, reason: str, key: str
 ) -> ApprovalRequest:
     """
-    Request that an event that names nobody is the user's; within the limit of one person it is decided at once.
+    Request that an event that names no user is the user's; within the limit of one person it is decided at once.
 
     The request counts the credits before bonuses, and those of a reversal as none. A repeated key returns the first
     request.
@@ -56,7 +56,7 @@ def request_assignment(
 @transaction.atomic
 def assign(*, postback_id: int, user: User) -> Postback:
     """
-    Decide an event that named nobody as the user's, with reversals of it that named nobody. Joins the transaction.
+    Decide an event that named no user as the user's, with reversals of it that named no user. Joins the transaction.
 
     Caps and hold times apply.
 
@@ -88,7 +88,7 @@ def _carry_out(approval: ApprovalRequest) -> Done:
 ASSIGN = approval_kinds.register(
     Kind(
         name="assign_earning",
-        title="Give an earning that names nobody to a person",
+        title="Give an earning that names no user to a person",
         asks="earnings.decide_earning",
         decides="earnings.decide_release",
         pool=CREDITS,
@@ -100,7 +100,7 @@ ASSIGN = approval_kinds.register(
 @transaction.atomic
 def close(*, postback_id: int) -> None:
     """
-    Close an event without an effect: one that names nobody, or a reversal without its credit. Joins the transaction.
+    Close an event without an effect: one that names no user, or a reversal without its credit. Joins the transaction.
 
     Raises:
         EarningDecided: it is decided.

@@ -1,7 +1,7 @@
 """
 A batch of JSON-RPC calls and its response, which is read while its bytes arrive.
 
-Everything in a response is written by somebody else. There are limits of size for each answer and for the whole, and
+Everything in a response is untrusted. There are limits of size for each answer and for the whole, and
 of depth, and each answer belongs to one call by its id.
 """
 

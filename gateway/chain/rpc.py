@@ -30,7 +30,7 @@ class OversizedError(RpcError):
     """
     In place of an answer that a contract made larger than its call allows.
 
-    The contract, and whoever chose it, are at fault, not the node.
+    The contract, and the caller who chose it, are at fault, not the node.
     """
 
     code: int = _OVERSIZED

@@ -64,7 +64,7 @@ class NodesProvider(JSONBaseProvider):
 
 
 def _call(method: str, params: Any) -> Call:
-    # Whoever chose the contract decides how much it returns or logs.
+    # The caller who chose the contract decides how much it returns or logs.
     return Call(
         method,
         list(params),

@@ -27,7 +27,7 @@ from gateway.common.redis_urls import text_client
 
 logger = logging.getLogger(__name__)
 _INTERVAL_SECONDS = 10.0
-# Smaller differences are within the error of the measurement, and harm nobody.
+# Smaller differences are within the error of the measurement, and do no harm.
 _TOLERATED_SECONDS = 0.5
 # A measurement that takes longer says too little.
 _LONGEST_SECONDS = 1.0

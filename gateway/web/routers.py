@@ -36,7 +36,7 @@ class ApiRouter(SimpleRouter):
 
 def not_prefetched(handler: _Handler) -> _Handler:
     """
-    Decorate a handler of GET with an effect: refuse a browser's prefetch, which may be for a page that nobody opens.
+    Decorate a handler of GET with an effect: refuse a browser's prefetch, which may be for a page that is never opened.
 
     Also pass `http_method_names=WITHOUT_HEAD` to its `action`, because HEAD would execute the GET.
     """

@@ -21,7 +21,7 @@ from rewards.models import BadgeTrack
 from rewards.services import experience
 from users.models import User
 
-# A subscription that goes on counts before one that has ended; where two periods begin together, the later one.
+# A continuing subscription counts before one that has ended; where two periods begin together, the later one.
 _HAS_ENDED = Case(When(subscription__status__in=Subscription.ENDED, then=1), default=0)
 NEWEST_FIRST = (_HAS_ENDED, "-period_start", "-subscription_id", "-pk")
 

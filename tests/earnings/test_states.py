@@ -50,7 +50,7 @@ def test_a_postback_moves_only_along_the_allowed_transitions(kind: str, state: s
 
 @pytest.mark.parametrize("kind", PostbackKind)
 def test_every_kind_starts_as_received_and_ends(kind: PostbackKind) -> None:
-    # What names nobody is stored as such.
+    # What names no user is stored as such.
     reached = {PostbackState.RECEIVED, *({PostbackState.UNASSIGNED} & TRANSITIONS[kind].keys())}
     for _ in PostbackState:
         reached |= {state for current in reached for state in TRANSITIONS[kind].get(current, {}).values()}

@@ -1,4 +1,4 @@
-"""A signed earning that names nobody leaves a row; staff, or a repeat that names its user, give it to a person."""
+"""A signed earning that names no user leaves a row; staff, or a repeat that names its user, give it to a person."""
 
 from datetime import timedelta
 
@@ -35,7 +35,7 @@ def test_a_reward_that_names_nobody_leaves_a_row_and_no_credits(
     assert answers == {200}
     row = Postback.objects.get()
     assert (row.state, row.user_id, row.credits, int(row.amount)) == (PostbackState.UNASSIGNED, None, 0, 40)
-    assert "names nobody" in caplog.text
+    assert "names no user" in caplog.text
     assert postback_counts().unassigned == 1
     assert not CreditEntry.objects.exists()
 

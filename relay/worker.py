@@ -308,6 +308,7 @@ class RelayLoops(bootsteps.StartStopStep):
         for thread in (*self._loops, self._watchdog):
             thread.join(max(0.0, deadline - time.monotonic()))
         metrics.reporter().stop()
+        clock.stop()
 
     def terminate(self, worker: Any) -> None:
         """Stop as `stop` does; the next worker repeats a run that was cut off."""

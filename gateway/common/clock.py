@@ -62,20 +62,26 @@ _clock = Clock()
 
 
 def now() -> datetime:
-    """Return the current time by the database's clock; by this host's until `checks` has started."""
+    """Return the current time by the database's clock; by this host's until `start` was called."""
     return timezone.now() + _clock.correction
 
 
 class ClockChecks(threading.Thread):
-    """Measures every few seconds, and reports the difference to Redis; from `start` until the end of the process."""
+    """Measures every few seconds, and reports the difference to Redis; until `end` or the end of the process."""
 
     def __init__(self) -> None:
         super().__init__(name="clock", daemon=True)
+        self._stopping = threading.Event()
 
     def run(self) -> None:
-        while True:
+        while not self._stopping.is_set():
             self.check()
-            time.sleep(_INTERVAL_SECONDS)
+            self._stopping.wait(_INTERVAL_SECONDS)
+
+    def end(self) -> None:
+        """End after the current check."""
+        self._stopping.set()
+        self.join()
 
     def check(self) -> None:
         """Measure and report once."""
@@ -101,6 +107,12 @@ def start() -> None:
     if not checks().is_alive():
         checks.cache_clear()
         checks().start()
+
+
+def stop() -> None:
+    """End the checks of this process; does nothing if they do not run."""
+    if checks().is_alive():
+        checks().end()
 
 
 @register

@@ -28,7 +28,8 @@ _NETWORKS = ("adgem", "ayet-studios", "bitlabs", "tapjoy")
 _POSTBACK_PAUSE, _SUBSCRIBER_PAUSE = 0.4, 0.5
 _SENT_AGAIN = 0.3
 _REPEAT_SECONDS, _GIVE_UP_SECONDS = 0.5, 60.0
-_PAID_AFTER_SECONDS = 120
+# Stripe's third retry of a webhook event, which the double repeats, comes after five minutes.
+_PAID_AFTER_SECONDS = 400
 _CARD = "pm_card_visa"
 # Statuses with which the service answers a duplicate.
 _DONE = {404, 409}

@@ -13,7 +13,7 @@ import pytest
 from celery.concurrency import prefork, solo, thread
 from django.conf import settings as project
 from django.core.exceptions import ImproperlyConfigured
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -345,6 +345,13 @@ def test_while_the_nodes_are_away_nothing_is_due(
     monkeypatch.setattr(loops, "get_chain_client", lambda: fake)
     assert [stall.loop for stall in loops.stalls()] == ["broadcasting"]
     with fake.away():
+        assert loops.stalls() == []
+
+
+def test_while_the_database_takes_no_writes_nothing_is_due(overdue: RelayTransaction) -> None:
+    assert [stall.loop for stall in loops.stalls()] == ["broadcasting"]
+    with transaction.atomic():
+        query("SET LOCAL transaction_read_only = on")
         assert loops.stalls() == []
 
 

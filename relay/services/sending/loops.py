@@ -106,7 +106,7 @@ def stalls() -> list[Stall]:
     Return the loops that have moved nothing for `RELAY_STALL_SECONDS` although something was due all that time.
 
     An attempt is due for broadcast until a node has responded to it; a mined attempt is due for settlement once it is
-    confirmed. Work that waits because too few nodes are healthy is not due.
+    confirmed. Work that waits because too few nodes are healthy, or PostgreSQL takes no writes, is not due.
     """
     chain = get_chain()
     fit = sum(not node.fault for node in get_chain_client().nodes())
@@ -155,6 +155,6 @@ WITH due (loop, since) AS (
 )
 SELECT due.loop, extract(epoch FROM statement_timestamp() - due.since)::float
 FROM due LEFT JOIN relay_workerloop AS noted ON noted.name = due.loop AND noted.chain_id = %(chain)s
-WHERE due.since IS NOT NULL
+WHERE due.since IS NOT NULL AND current_setting('transaction_read_only') = 'off'
   AND greatest(due.since, noted.moved_at) < statement_timestamp() - %(patience)s * interval '1 second'
 """  # noqa: S608 - constants of our own

@@ -84,8 +84,8 @@ WHERE entry.source = 'VIDEO_ADS' ORDER BY entry.id
 _NETWORK = """
 INSERT INTO earnings_adnetwork
     (slug, is_enabled, is_weak, path_token_hash, current_secret, previous_secret, rate, allowed_addresses,
-     allowed_ad_units, hold_hours)
-VALUES ('bench', false, false, '', '', '', 1, '{}', '{}', 0)
+     allowed_ad_units, per_event_cap, daily_cap, hold_hours)
+VALUES ('bench', false, false, '', '', '', 1, '{}', '{}', 25000, 50000, 0)
 """
 _EVENTS = """
 INSERT INTO payments_stripeevent

@@ -40,6 +40,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_bench_options(bench)
     bench.set_defaults(action=_bench)
+    callers = commands.add_parser(
+        "callers", help="measure how much one costly caller slows the others, in alternating rounds"
+    )
+    callers.add_argument(
+        "--callers", type=lambda text: text.split(","), default=[""], help="comma-separated prefixes of names"
+    )
+    callers.add_argument("--rounds", type=int, default=5, help="alone and beside (default: 5)")
+    callers.add_argument("--seconds", type=float, default=10, help="of load for each round (default: 10)")
+    callers.add_argument(
+        "--rate", type=float, default=9, help="calls a second of the caller (default: 9, below 600/minute)"
+    )
+    callers.add_argument("--results", type=Path, default=_RESULTS / "callers.json", help="the file to write")
+    callers.set_defaults(action=_callers)
     calls = commands.add_parser("calls", help="print signed calls of the running stack, for a load generator")
     calls.add_argument("--count", type=int, default=4_000, help="how many (default: 4,000)")
     calls.set_defaults(action=_calls)
@@ -216,6 +229,13 @@ def _bench(options: argparse.Namespace) -> int:
     from lab.bench.run import bench
 
     return bench(options)
+
+
+def _callers(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    from lab.bench.hostile import Options, run
+
+    return run(Options(options.callers, options.rounds, options.seconds, options.rate, options.results))
 
 
 def _calls(options: argparse.Namespace) -> int:

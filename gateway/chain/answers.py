@@ -117,10 +117,15 @@ def market_tip(history: Any) -> int:
 
 
 class Simulated(NamedTuple):
-    """A call that `eth_simulateV1` executed: the gas that it used, and the data that it reverted with, or None."""
+    """
+    A call that `eth_simulateV1` executed: the gas that it used, and the data that it reverted with, or None.
+
+    Each log has its address, topics and data, as the node wrote them.
+    """
 
     gas_used: int
     revert: bytes | None
+    logs: tuple[tuple[str, str, str], ...] = ()
 
 
 def simulated(answer: Any) -> Simulated | RpcError:
@@ -130,7 +135,11 @@ def simulated(answer: Any) -> Simulated | RpcError:
     [block] = _only(answer, "it")
     [call] = _only(_any(block, "calls"), "member calls")
     gas_used, succeeded = _member(call, "gasUsed"), _member(call, "status", 1) == 1
-    return Simulated(gas_used, None if succeeded else octets(_any(call, "returnData")))
+    logs = tuple(
+        (str(_any(log, "address")), str(_any(log, "topics")), str(_any(log, "data")))
+        for log in _list(call, "logs", is_optional=True)
+    )
+    return Simulated(gas_used, None if succeeded else octets(_any(call, "returnData")), logs)
 
 
 def _any(answer: Any, name: str) -> Any:

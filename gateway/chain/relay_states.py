@@ -3,12 +3,14 @@ The chain's state for relay calls, for many calls in one round trip.
 
 The trip contains lenses, each of which reads the contracts of up to eight calls, and a simulation of each call: the
 transaction that would be signed, executed by the node at its gas limit, or an estimate if no limit is known. The
-simulation is separate, because a lens that executed the call would warm storage and lower its gas. For nodes without
+simulation is separate, because a lens that executed the call would warm storage and lower its gas. A limit below the
+cap is simulated at the cap as well, to see whether the call does the same there. For nodes without
 state overrides or `eth_simulateV1` there are older methods, which cost more.
 """
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -70,12 +72,19 @@ class RelayStateReader:
         calls = [] if price else list(_PRICE)
         calls += [_lens_call(group) for group in groups]
         to_try = [query for query in queries if query.calldata]
-        calls += [_trial_call(query, simulates=simulates) for query in to_try]
+        to_compare = [query for query in to_try if simulates and _is_below_cap(query)]
+        at_cap = [replace(query, gas_limit=query.gas_cap) for query in to_compare]
+        calls += [_trial_call(query, simulates=simulates) for query in (*to_try, *at_cap)]
         values = node.batch(calls)
         if price is None:
             price, values = self._new_price(values[: len(_PRICE)], now), values[len(_PRICE) :]
         contract_answers = self._answers(node, queries, groups, values[: len(groups)], now)
-        tried = iter(self._trials(node, to_try, values[len(groups) :], now, simulates=simulates))
+        values = values[len(groups) :]
+        trials = self._trials(node, to_try, values[: len(to_try)], now, simulates=simulates)
+        others = values[len(to_try) :]
+        if None in others:
+            self._no_simulation_until = now + _RETRY_SECONDS
+        tried = iter(_compared(to_try, trials, others))
         return [
             _state(of_query, next(tried) if query.calldata else _NOT_TRIED, price)
             for query, of_query in zip(queries, contract_answers, strict=True)
@@ -202,6 +211,21 @@ def _state(of_query: Sequence[bytes], trial: Trial, price: _Price) -> RelayState
     )
 
 
+def _compared(
+    queries: Sequence[RelayQuery], trials: Sequence[Trial], at_cap: Sequence[Trial | None]
+) -> list[Trial]:
+    """Return the trial of each query, compared with the one at the cap; nodes that cannot simulate have none."""
+    others = iter(at_cap)
+    return [
+        trial.compared_with(next(others, None)) if _is_below_cap(query) else trial
+        for query, trial in zip(queries, trials, strict=True)
+    ]
+
+
+def _is_below_cap(query: RelayQuery) -> bool:
+    return query.gas_limit is None or query.gas_limit < query.gas_cap
+
+
 def _trial_call(query: RelayQuery, *, simulates: bool) -> Call:
     gas = query.gas_cap if query.gas_limit is None else query.gas_limit
     fields = {
@@ -240,7 +264,7 @@ def _simulated(gas_limit: int, answer: Any) -> Trial | None:
     simulated = answers.simulated(answer)
     if isinstance(simulated, RpcError):
         return _failed(gas_limit, simulated)
-    return Trial(gas_limit, simulated.gas_used, simulated.revert)
+    return Trial(gas_limit, simulated.gas_used, simulated.revert, simulated.logs)
 
 
 def _failed(gas_limit: int | None, error: RpcError) -> Trial:

@@ -5,7 +5,7 @@ Addresses are EIP-55 text, hashes lower-case 0x-hex.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
 from typing import Protocol
@@ -101,7 +101,8 @@ class RelayQuery:
     One relay call to read the state for, and the transaction to simulate.
 
     `sender` would send `calldata` to the key manager with `gas_limit`; with None the node
-    estimates the lowest sufficient limit, up to `gas_cap`. Without calldata nothing is simulated:
+    estimates the lowest sufficient limit, up to `gas_cap`. A limit below the cap is also compared with the cap: a
+    contract may catch that an inner call ran out of gas. Without calldata nothing is simulated:
     contracts are only read, with limits on gas and on the bytes of each answer.
     """
 
@@ -122,11 +123,26 @@ class Trial:
 
     `gas_limit` is the simulated one, or the estimate; None if an estimate reverted. `gas_used` is
     None if the node did not report it. `revert` is the data that the call reverted with; None if it succeeded.
+
+    `agrees` tells whether the call did the same at the cap, judged by
+    logs and used gas; None if nothing was compared, as for an estimate. `gas_used_at_cap` is what it used there.
     """
 
     gas_limit: int | None
     gas_used: int | None = None
     revert: bytes | None = None
+    logs: tuple[tuple[str, str, str], ...] = ()
+    agrees: bool | None = None
+    gas_used_at_cap: int | None = None
+
+    def compared_with(self, at_cap: "Trial | None") -> "Trial":
+        """Return this trial with its comparison; unchanged if the node cannot simulate."""
+        if at_cap is None or at_cap.gas_used is None:
+            return self
+        agrees = None
+        if self.gas_used is not None:
+            agrees = (self.revert, self.logs, self.gas_used) == (at_cap.revert, at_cap.logs, at_cap.gas_used)
+        return replace(self, agrees=agrees, gas_used_at_cap=at_cap.gas_used)
 
 
 @dataclass(frozen=True, slots=True)

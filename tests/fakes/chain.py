@@ -254,9 +254,12 @@ class FakeChain(FakeWorld):
             estimate = self.gas.estimate + first_use
             if (query.gas_cap if query.gas_limit is None else query.gas_limit) < estimate:
                 return Trial(query.gas_limit, revert=b"")
+            used = self.gas.used + first_use
             if query.gas_limit is None:
-                return Trial(estimate)
-            return Trial(query.gas_limit, gas_used=self.gas.used + first_use)
+                return Trial(estimate, gas_used_at_cap=used)
+            if query.gas_limit >= query.gas_cap:
+                return Trial(query.gas_limit, gas_used=used)
+            return Trial(query.gas_limit, gas_used=used, agrees=True, gas_used_at_cap=used)
 
     def _final_block(self, finality: Finality) -> BlockId:
         blocks = _TAGGED_BLOCKS if finality.by_tag else finality.blocks

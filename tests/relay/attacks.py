@@ -1,5 +1,6 @@
 """Contracts of attackers, and what attacks have cost the service."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -36,6 +37,70 @@ def deploy_forwarder(services: Services, *, is_strict: bool = False) -> str:
 def _deploy(services: Services, listing: str) -> str:
     runtime = bytes.fromhex(listing)
     return services.world.deployer.deploy(creation_of(runtime))[0]
+
+
+def _catcher_code() -> bytes:
+    """Return code that calls itself to write as many new words as the first word says, and catches a failure."""
+    go = bytes.fromhex(
+        "6001 6001 54 01 6001 55"  # storage 1 += 1
+        "6000 35 6000 52"  # the first word of the calldata, to memory
+        "6000 6000 6020 6000 6000 30 5a f1"  # CALL itself with that word and all gas
+    )
+    count = bytes.fromhex("6001 6000 54 01 6000 55")  # storage 0 += 1
+    head = 6
+    end = head + len(go) + 4 + len(count)
+    work = end + 2
+    loop = work + 4
+    return (
+        bytes([0x33, 0x30, 0x14, 0x60, work, 0x57])  # called by itself: work
+        + go
+        + bytes([0x15, 0x60, end, 0x57])  # it failed: end
+        + count
+        + bytes.fromhex("5b 00")  # end
+        + bytes.fromhex("5b 6000 35")  # work: the number of words
+        + bytes.fromhex("5b 80 15 60")  # loop: none left
+        + bytes([end, 0x57])
+        + bytes.fromhex(
+            "6001 81 43 6103e8 02 01 611000 01 55"
+        )  # a new word: block number * 1000 + words left
+        + bytes.fromhex("6001 90 03 60")
+        + bytes([loop, 0x56])
+    )
+
+
+@dataclass(frozen=True)
+class Catcher:
+    """A contract that succeeds even if its inner call runs out of gas, and counts both."""
+
+    address: str
+    services: Services
+
+    def work(self, count: int) -> bytes:
+        """Return calldata that has the inner call write this many new words."""
+        return count.to_bytes(32, "big")
+
+    @property
+    def done(self) -> int:
+        """How often the inner call succeeded."""
+        return self._storage("0x0")
+
+    @property
+    def tried(self) -> int:
+        """How often the contract was called."""
+        return self._storage("0x1")
+
+    def _storage(self, slot: str) -> int:
+        return int(self.services.rpc.call("eth_getStorageAt", self.address, slot, "latest"), 16)
+
+
+def deploy_catcher(services: Services) -> Catcher:
+    """Deploy a contract that catches the failure of its inner call."""
+    return Catcher(services.world.deployer.deploy(creation_of(_catcher_code()))[0], services)
+
+
+def deploy_gas_reader(services: Services) -> str:
+    """Deploy a contract that logs the gas that it has left."""
+    return _deploy(services, "5a 6000 52 6020 6000 a0 00")
 
 
 def creation_of(runtime: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from unittest.mock import patch
+from uuid import UUID
 
 from django.utils import timezone
 
@@ -13,10 +14,12 @@ from relay.services.accepting.batching import Batcher
 from users.models import User
 
 
-def execute(*, user: User, call: RelayCall, now: datetime, is_signed_in: bool = True) -> str:
+def execute(
+    *, user: User, call: RelayCall, now: datetime, is_signed_in: bool = True, quote_id: UUID | None = None
+) -> str:
     """Hand in a call of the user's profile; return the hash that is answered."""
     caller = Caller(user.pk, str(user.profile_address), is_signed_in=is_signed_in)
-    return submission.execute(caller=caller, call=call, now=now)
+    return submission.execute(caller=caller, call=call, now=now, quote_id=quote_id)
 
 
 def report_of(*, user: User, transaction_hash: str) -> queries.TransactionReport:

@@ -2,8 +2,9 @@
 The gas limit of a relay call: a learned limit that the node tries again, or an estimate.
 
 An estimate is the most expensive node call. Its limit is therefore remembered for similar calls: those of the same
-profile to the same target. The node executes the next such call at exactly that limit, which proves that the limit
-suffices. A new estimate is requested only where it does not, or where it is far above the gas used.
+profile to the same function of the same target, with a payload of the same size. The node executes the next such call
+at exactly that limit and at the highest one. If both do the same, the limit suffices. A new estimate is requested only
+where they do not, or where the limit is far above the gas used.
 """
 
 import threading
@@ -28,6 +29,11 @@ MOST_KEPT = 50_000
 # A call within calls leaves up to a 64th of the gas at each level (EIP-150). One that leaves less than this share of
 # its limit has run out of gas.
 _SPARE_SHARE = 10
+_MOST_RAISES, _UNLIMITED = 2, 2**63
+# A transaction gets back at most a fifth of the gas that it used (EIP-3529), and must have had it meanwhile.
+_GAS_BEFORE_REFUND, _GAS_AFTER_REFUND = 5, 4
+# What the key manager uses before the profile executes the payload, at least.
+_RELAYING_GAS = 80_000
 _WORD = 32
 # In `execute(operation, target, value, data)`: the target, and the selector called there.
 _TARGET, _INNER = slice(4 + _WORD, 4 + 2 * _WORD), slice(4 + 5 * _WORD, 8 + 5 * _WORD)
@@ -69,27 +75,72 @@ def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) 
     if query.gas_limit is not None:
         return _of_execution(call, query, trial)
     if trial.gas_limit is not None:
-        return _learn(query.profile, call, estimate=trial.gas_limit, maximum=maximum)
+        gas = Gas(gas_limit_for(estimate=trial.gas_limit, maximum=maximum), trial.gas_limit)
+        return _learn(query.profile, call, gas) if _has_room(gas, trial) else None
     if _was_tried_too_early(trial):
         return None
     raise CallReverted(trial.revert or b"")
 
 
-def of_estimate(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
+def _has_room(gas: Gas, trial: Trial) -> bool:
     """
-    Return the gas of a call that is next in its channel, from a new estimate of the node.
+    Return whether the limit is as far above the gas that the call uses at the cap as above an estimate.
+
+    Then an inner call that runs out of gas could only be hidden by a large refund, and the limit needs no trial of its
+    own; the next similar call is compared.
+    """
+    used = trial.gas_used_at_cap
+    return used is None or gas.limit >= gas_limit_for(estimate=used, maximum=_UNLIMITED)
+
+
+def of_estimate(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) -> Gas:
+    """
+    Return the gas of a call that is next in its channel, from the trial's estimate or a new one of the node.
 
     Raises:
         CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
         NodeUnavailable: no node answered.
     """
-    estimate = get_chain_client().simulate_relay_call(
-        sender=query.sender,
-        key_manager=query.key_manager,
-        calldata=query.calldata,
-        gas_cap=query.gas_cap,
-    )
-    return _learn(query.profile, call, estimate=estimate, maximum=maximum)
+    estimate = trial.gas_limit if query.gas_limit is None else None
+    if estimate is None:
+        estimate = get_chain_client().simulate_relay_call(
+            sender=query.sender,
+            key_manager=query.key_manager,
+            calldata=query.calldata,
+            gas_cap=query.gas_cap,
+        )
+    return _learn(query.profile, call, _compared(query, estimate=estimate, maximum=maximum))
+
+
+def _compared(query: RelayQuery, *, estimate: int, maximum: int, spare: int = 0) -> Gas:
+    """
+    Return the gas for an estimate, with a limit at which the call does what it does at the maximum.
+
+    An estimate is the lowest limit that the outermost call survives. A contract may catch that an inner call ran out
+    of gas, so its effect would be missing. The node executes the call at the limit and at the maximum. Where they
+    differ, the limit is raised, at most twice, and is then the maximum; contracts that read their gas never agree. A
+    node that cannot simulate compares nothing, so only the margin protects. `spare` is the gas of the limit that the
+    simulated call does not have.
+
+    Raises:
+        CallReverted: it reverts by now, at the maximum too.
+        NodeUnavailable: no node answered.
+    """
+    gas = Gas(gas_limit_for(estimate=estimate, maximum=maximum), estimate)
+    for _ in range(1 + _MOST_RAISES):
+        if gas.limit >= maximum:
+            return gas
+        limit = max(estimate, gas.limit - spare)
+        (state,) = get_chain_client().read_relay_states([replace(query, gas_limit=limit, gas_cap=maximum)])
+        trial = state.trial
+        if trial.agrees is not False:
+            if trial.revert is not None and not _was_tried_too_early(trial):
+                raise CallReverted(trial.revert)
+            return gas
+        used = trial.gas_used_at_cap or estimate
+        needed = gas_limit_for(estimate=used * _GAS_BEFORE_REFUND // _GAS_AFTER_REFUND, maximum=maximum)
+        gas = Gas(min(maximum, max(gas.limit * 3 // 2, needed)), used)
+    return Gas(maximum, gas.expected)
 
 
 def of_follower(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
@@ -107,7 +158,8 @@ def of_follower(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
         payload=call.payload,
         gas_cap=query.gas_cap,
     )
-    return Gas(gas_limit_for(estimate=estimate, maximum=maximum), estimate)
+    inner = replace(query, sender=query.key_manager, key_manager=query.profile, calldata=call.payload)
+    return _compared(inner, estimate=estimate, maximum=maximum, spare=_RELAYING_GAS)
 
 
 def before_signing(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
@@ -121,7 +173,8 @@ def before_signing(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
     gas = of_follower(call=call, query=query, maximum=maximum)
     if call.sequence == 0:
         expected = gas.expected + FIRST_OF_CHANNEL_GAS
-        gas = Gas(gas_limit_for(estimate=expected, maximum=maximum), expected)
+        least = gas_limit_for(estimate=expected, maximum=maximum)
+        gas = Gas(max(least, min(gas.limit + FIRST_OF_CHANNEL_GAS, maximum)), expected)
     learned = _learned.get(_kind_of(query.profile, call))
     # The gas used by similar calls is a better estimate than the sum of the parts, but proves nothing for this call.
     return Gas(max(gas.limit, learned.gas.limit), learned.gas.expected) if learned else gas
@@ -159,6 +212,8 @@ def _of_execution(call: RelayCall, query: RelayQuery, trial: Trial) -> Gas | Non
     learned = _learned.get(_kind_of(query.profile, call))
     if trial.revert is not None or trial.gas_limit is None:
         return None
+    if trial.agrees is False:
+        return None
     used = trial.gas_used or (learned.gas.expected if learned else 0)
     return Gas(trial.gas_limit, used) if used and trial.gas_limit <= MOST_TIMES_USED * used else None
 
@@ -170,9 +225,8 @@ def _kind_of(profile: str, call: RelayCall) -> _Kind:
     return profile, payload[:4] + target, len(payload) // _WORD
 
 
-def _learn(profile: str, call: RelayCall, *, estimate: int, maximum: int) -> Gas:
+def _learn(profile: str, call: RelayCall, gas: Gas) -> Gas:
     kind = _kind_of(profile, call)
-    gas = Gas(gas_limit_for(estimate=estimate, maximum=maximum), estimate)
     with _lock:
         if len(_learned) >= MOST_KEPT:
             # A dictionary keeps insertion order, so the oldest limits come first.

@@ -86,9 +86,10 @@ def approve(
     try:
         if is_next:
             gas = gas_limits.of_trial(call=call, query=query, trial=state.trial, maximum=maximum)
-        if gas is None and may_ask:
-            of_call = gas_limits.of_estimate if is_next else gas_limits.of_follower
-            gas = of_call(call=call, query=query, maximum=maximum)
+        if gas is None and may_ask and is_next:
+            gas = gas_limits.of_estimate(call=call, query=query, trial=state.trial, maximum=maximum)
+        elif gas is None and may_ask:
+            gas = gas_limits.of_follower(call=call, query=query, maximum=maximum)
     except CallReverted as reverted:
         refusal = refusal_from_revert(reverted.data)
         if may_ask or not _may_lack_gas(refusal):

@@ -99,19 +99,22 @@ def check(terms: QuotedTerms | None, *, identity: Identity, now: datetime) -> No
         )
 
 
-def within(terms: QuotedTerms, approval: Approval) -> Approval:
+def within(terms: QuotedTerms, approval: Approval, *, must_fit: bool = False) -> Approval:
     """
     Return the approval with gas and fees bounded by the quote's reservation.
+
+    With `must_fit`, the whole gas limit must be within it, not only the gas that the call is expected to use.
 
     Raises:
         QuoteOutdated: the call needs more gas than it was quoted with.
         FeesTooHigh: the base fee rose faster than the protocol allows.
     """
     gas, fees = approval.gas, approval.fees
-    if gas.expected > terms.gas_limit:
+    needed = gas.limit if must_fit else gas.expected
+    if needed > terms.gas_limit:
         raise QuoteOutdated(
-            f"The call needs {gas.expected} gas; the quote covers {terms.gas_limit}. Prepare the call again.",
-            gasLimit=gas.expected,
+            f"The call needs {needed} gas; the quote covers {terms.gas_limit}. Prepare the call again.",
+            gasLimit=needed,
             quotedGasLimit=terms.gas_limit,
         )
     most_wei = terms.max_fee_per_gas_wei

@@ -293,5 +293,6 @@ def _approved(call: ReadCall, *, may_ask: bool) -> ApprovedCall | None:
         may_ask=may_ask,
     )
     if approval is not None and quote is not None:
-        approval = quotes.within(quote, approval)
+        # A limit at which an inner call fails must not be signed.
+        approval = quotes.within(quote, approval, must_fit=call.state.trial.agrees is False)
     return None if approval is None else ApprovedCall(call.request, call.rows, call.query, approval)

@@ -255,7 +255,7 @@ def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> t
     _backoff.ended(accepted)
     unreachable = set()
     for attempt, outcome in zip(attempts, outcomes, strict=True):
-        if not _is_accepted(outcome) and outcome.kind != SendKind.UNREACHABLE:
+        if outcome.kind in {SendKind.LATER, SendKind.REFUSED}:
             _backoff.failed(attempt, now)
         if outcome.kind in {SendKind.UNDERPRICED, SendKind.REFUSED}:
             with isolated(f"the send error of {attempt.transaction_hash}"):

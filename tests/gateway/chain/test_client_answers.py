@@ -28,6 +28,7 @@ class Script:
             "eth_getCode": "0x60",
             "eth_call": "0x",
             "eth_estimateGas": "0x5208",
+            "eth_simulateV1": RpcError(-32601, "no such method"),
             "eth_feeHistory": {"reward": [["0x1"]], "gasUsedRatio": [0.5]},
             "eth_getTransactionReceipt": None,
             "eth_getTransactionCount": "0x5",
@@ -127,10 +128,10 @@ def test_the_newest_block_and_the_tip_are_read_again_when_they_are_old(node: Nod
     first = _relay_state(patient)
     script.answers["eth_getBlockByNumber"] = _BLOCK | {"number": "0x65"}
     assert _relay_state(patient) == first
-    assert [len(batch) for batch in node.batches] == [4, 2]
+    assert [len(batch) for batch in node.batches] == [5, 2]
     hurried = JsonRpcChainClient([node.url], timeout_seconds=60)
     assert [_relay_state(hurried).head.number, _relay_state(hurried).head.number] == [101, 101]
-    assert [len(batch) for batch in node.batches] == [4, 2, 4, 4]
+    assert [len(batch) for batch in node.batches] == [5, 2, 5, 4]
 
 
 @pytest.mark.parametrize("answer", ["0x", "0x" + "00" * 32, RpcError(-32602, "too many arguments")])
@@ -140,7 +141,7 @@ def test_without_state_overrides_contracts_are_read_one_by_one(
     owner = "0x" + "00" * 12 + "11" * 20
     script.answers["eth_call"] = lambda *params: answer if len(params) == 3 else owner
     assert _relay_state(client).owner == "0x" + "11" * 20
-    assert [len(batch) for batch in node.batches] == [4, 6]
+    assert [len(batch) for batch in node.batches] == [5, 6]
     # And the next time without trying a lens first.
     assert _relay_state(client).owner == "0x" + "11" * 20
     assert not any(
@@ -181,7 +182,7 @@ def test_every_read_names_the_newest_block(client: JsonRpcChainClient, node: Nod
         sender=random_address(), key_manager=random_address(), calldata=b"", gas_cap=100_000
     )
     named = [call["params"][1] for batch in node.batches for call in batch if call["method"] in _TAGGED]
-    assert named == ["latest"] * 6
+    assert named == ["latest"] * 8
 
 
 _TAGGED = {"eth_getCode", "eth_call", "eth_estimateGas", "eth_feeHistory", "eth_simulateV1"}

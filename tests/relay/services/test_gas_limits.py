@@ -5,9 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 from eth_abi.abi import encode
+from pytest_django import Settings
 
+from credits.services import entries
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.contracts import CONTRACT_ERRORS
@@ -15,7 +18,12 @@ from gateway.chain.errors import RelayNonceRefused
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, RelayState, Trial
 from relay.models import Relayer, RelayTransaction
+from relay.pricing import gas_limit_for
 from relay.services.accepting import gas_limits
+from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.gas_limits import Gas
+from relay.services.accepting.preparation import Draft, prepare
+from tests.relay.attacks import Catcher, deploy_catcher, deploy_gas_reader
 from tests.relay.callers import execute
 from tests.relay.chain import FaultyClient
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
@@ -75,7 +83,7 @@ def test_a_limit_that_does_not_suffice_any_more_is_estimated_again(
         too_low = learned.gas._replace(limit=first.gas_limit // 2)
         monkeypatch.setitem(gas_limits._learned, kind, learned._replace(gas=too_low))
     second = accept(payload=execute_payload(target, value=1), channel=_channel())
-    assert node.trials == [None, first.gas_limit // 2]
+    assert node.trials[:2] == [None, first.gas_limit // 2]
     assert node.estimates == 1
     assert second.gas_limit >= first.gas_limit * 9 // 10
     third = accept(payload=execute_payload(target, value=1), channel=_channel())
@@ -129,7 +137,93 @@ def test_the_oldest_limits_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) 
     call = RelayCall("0x" + "11" * 20, secrets.token_bytes(4), b"", 0)
     profiles = ["0x" + secrets.token_hex(20) for _ in range(21)]
     for profile in profiles:
-        gas_limits._learn(profile, call, estimate=1, maximum=10**6)
+        gas_limits._learn(profile, call, Gas(2, 1))
     limits = [gas_limits.learned_limit(profile=profile, call=call) for profile in profiles]
     assert limits == [None] * 2 + [2] * 19
     assert gas_limits.learned_limit(profile=profiles[-1], call=replace(call, payload=bytes(4))) is None
+
+
+@pytest.fixture
+def catcher(services: Services) -> Catcher:
+    """A contract that catches the failure of an inner call."""
+    return deploy_catcher(services)
+
+
+@pytest.mark.parametrize("count", [5, 60])
+def test_the_limit_suffices_for_inner_calls_whose_failure_is_caught(
+    accept: Accept, settle: Callable[[], int], catcher: Catcher, count: int
+) -> None:
+    row = accept(payload=execute_payload(catcher.address, data=catcher.work(count)), channel=_channel())
+    settle()
+    row.refresh_from_db()
+    assert row.status == "Success"
+    assert (catcher.tried, catcher.done) == (1, 1)
+    assert row.gas_limit < settings.RELAY_MAX_GAS
+
+
+def test_a_limit_learned_from_less_work_is_raised_for_more(
+    accept: Accept, settle: Callable[[], int], catcher: Catcher, node: FaultyClient
+) -> None:
+    for count, done in ((2, 1), (60, 2), (60, 3)):
+        payload = execute_payload(catcher.address, data=catcher.work(count))
+        accept(payload=payload, channel=_channel())
+        settle()
+        assert (catcher.tried, catcher.done) == (done, done)
+    assert node.estimates == 1
+
+
+def test_a_follower_and_a_quoted_call_get_the_gas_of_their_inner_calls(
+    accept: Accept,
+    settle: Callable[[], int],
+    catcher: Catcher,
+    user: User,
+    profile: Profile,
+    new_call: NewCall,
+    settings: Settings,
+) -> None:
+    settings.RELAY_LOSS_PER_HOUR_WEI = settings.RELAY_USER_LOSS_PER_HOUR_WEI = 10**19
+    entries.adjust(user=user, credits=10**6, key=secrets.token_hex(8), actor=None, reason="much gas")
+    payload, channel = execute_payload(catcher.address, data=catcher.work(60)), _channel()
+    prepared = prepare(
+        caller=Caller(user.pk, profile.profile_address),
+        draft=Draft(payload, channel=channel, controller=profile.controller.address),
+        now=timezone.now(),
+    )
+    assert prepared.quote is not None
+    call = new_call(payload=payload, channel=channel)
+    execute(user=user, call=call, now=timezone.now(), quote_id=prepared.quote.pk)
+    accept(payload=payload, channel=channel, ahead=1)
+    settle()
+    assert (catcher.tried, catcher.done) == (2, 2)
+
+
+def test_a_contract_that_reads_its_gas_gets_the_highest_limit(
+    accept: Accept, services: Services, user: User, new_call: NewCall, node: FaultyClient
+) -> None:
+    entries.adjust(user=user, credits=10**6, key=secrets.token_hex(8), actor=None, reason="much gas")
+    target, learned = deploy_gas_reader(services), Gas(200_000, 150_000)
+    call = new_call(payload=execute_payload(target), channel=_channel())
+    gas_limits._learn(str(user.profile_address), call, learned)
+    row = accept(call)
+    assert row.gas_limit == settings.RELAY_MAX_GAS
+    # The learned limit, the one for a new estimate, and two raises.
+    limits = [limit for limit in node.trials if limit is not None]
+    assert (len(limits), limits[1:]) == (4, sorted(set(limits[1:])))
+
+
+def test_on_a_node_that_cannot_simulate_the_margin_is_all(
+    accept: Accept, node: FaultyClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = node.read_relay_states
+
+    def without_simulation(queries: Sequence[RelayQuery]) -> list[RelayState]:
+        states = read(queries)
+        return [
+            replace(state, trial=Trial(state.trial.gas_limit, revert=state.trial.revert)) for state in states
+        ]
+
+    monkeypatch.setattr(node, "read_relay_states", without_simulation)
+    row = accept(payload=execute_payload("0x" + secrets.token_hex(20), value=1), channel=_channel())
+    assert row.gas_limit == gas_limit_for(
+        estimate=next(iter(gas_limits._learned.values())).gas.expected, maximum=10**7
+    )

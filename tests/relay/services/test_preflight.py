@@ -159,11 +159,11 @@ def test_the_hold_covers_the_gas_limit_at_the_highest_price(
     assert 0 < row.expected_cost < hold.amount
 
 
-def test_a_call_costs_one_request_to_the_node_and_a_profiles_first_call_and_a_follower_two(
+def test_a_call_costs_one_request_to_the_node_a_profiles_first_call_two_and_a_follower_three(
     user: User, new_call: Callable[..., RelayCall], node: FaultyClient
 ) -> None:
     other_channel = new_call(channel=9)
-    for call, expected in ((new_call(), 2), (new_call(ahead=1), 2), (other_channel, 1)):
+    for call, expected in ((new_call(), 2), (new_call(ahead=1), 3), (other_channel, 1)):
         before = node.requests
         execute(user=user, call=call, now=timezone.now())
         assert node.requests - before == expected

@@ -274,7 +274,8 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "gateway.web.parsers.AlwaysJSON",
 }
 
-SPECTACULAR_SETTINGS = OPENAPI
+# The admin's process has no API, whose description its checks could generate.
+SPECTACULAR_SETTINGS = OPENAPI | {"ENABLE_DJANGO_DEPLOY_CHECK": WEB_SERVES != "admin"}
 
 # Per user, unless a comment names another key.
 RELAY_EXECUTE_RATE = RELAY_PREPARE_RATE = env.rate("RELAY_EXECUTE_RATE", "600/minute")

@@ -16,7 +16,7 @@ ELSEWHERE = (
     *("docker image ls", "install -d", "sudo chown", "echo COMPOSE_FILE=", "make manage CMD=…"),
     *("echo server 127.0.0.1:", "sudo nginx -s reload"),
 )
-MODULES = ("python -m signer read /metrics", "python -m lab restore-drill")
+MODULES = ("python -m signer read /metrics", "python -m lab restore-drill", "python -m lab containers")
 BACKUPS = ("pg_dump", "pg_restore", "pg_archivecleanup", "pg_basebackup", "-ec")
 # What a command needs of the service that runs it; `migrate` and the eraser connect as the owner of the tables.
 NEEDS = {

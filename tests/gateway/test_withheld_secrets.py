@@ -5,6 +5,7 @@ from django.core.checks import ERROR, CheckMessage, run_checks
 from pytest_django import Settings
 
 from gateway.common.processes import PROCESSES, USED_BY, withheld
+from tests.gateway.test_wiring import settings_with
 
 
 def _reported(settings: Settings, process: str, *, deploy: bool) -> list[CheckMessage]:
@@ -27,6 +28,15 @@ def test_a_process_passes_the_checks_without_the_secrets_of_others(
 
     assert [message for message in reported if message.level >= ERROR] == []
     assert [message for message in reported if any(name in message.msg for name in withheld(process))] == []
+
+
+@pytest.mark.parametrize("process", ["admin", "web"])
+def test_the_description_of_the_api_is_checked_where_there_is_one(process: str) -> None:
+    given = {**dict.fromkeys(withheld(process), ""), "GATEWAY_PROCESS": process}
+
+    described = settings_with(**given).SPECTACULAR_SETTINGS
+
+    assert described["ENABLE_DJANGO_DEPLOY_CHECK"] is (process != "admin")
 
 
 @pytest.mark.parametrize("secret", ["AUTH_SIGNING_KEYS", "AUTH_REFRESH_SECRET", "CHECKIN_SEED_SECRETS"])

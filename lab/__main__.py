@@ -68,6 +68,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     chaos.add_argument("--results", type=Path, default=_RESULTS / "results.json", help="the file to add to")
     chaos.set_defaults(action=_chaos, guarded=True)
+    mutated = commands.add_parser(
+        "mutated-answers", help="let one node of one, two and three answer nonsense under load, then verify"
+    )
+    mutated.add_argument("--count", type=int, default=2_000, help="mutations in all (default: 2,000)")
+    mutated.add_argument(
+        "--nodes",
+        type=lambda text: [int(number) for number in text.split(",")],
+        default=[1, 2, 3],
+        help="numbers of nodes, comma-separated (default: 1,2,3)",
+    )
+    mutated.add_argument("--seed", type=int, default=1, help="seed of the mutations (default: 1)")
+    mutated.add_argument("--results", type=Path, default=_RESULTS / "mutated.json", help="the file to write")
+    mutated.set_defaults(action=_mutated, guarded=True)
     signers = commands.add_parser(
         "signers", help="kill and stall the signing process for each place of the keys, then verify"
     )
@@ -250,6 +263,12 @@ def _chaos(options: argparse.Namespace) -> int:
     from lab.chaos.run import Options, run
 
     return run(Options(options.faults, options.minutes, options.times, options.results))
+
+
+def _mutated(options: argparse.Namespace) -> int:
+    from lab.chaos.mutated import Options, run
+
+    return run(Options(options.count, options.nodes, options.seed, options.results))
 
 
 def _signers(options: argparse.Namespace) -> int:

@@ -1,6 +1,7 @@
 """A running stack and its wallets, for one trial after the other."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from devstack.console import echo_error
@@ -40,6 +41,11 @@ class Arena:
     def wallets(self) -> Sequence[Wallet]:
         """The wallets of the stack, signed in."""
         return self._traffic.wallets
+
+    @property
+    def statuses(self) -> Counter[int]:
+        """The responses to calls in all trials, by status."""
+        return self._traffic.statuses
 
     def recent_hash(self, profile_address: str) -> str | None:
         """Return the hash of a profile's newest call; None if it has none."""

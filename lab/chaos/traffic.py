@@ -9,6 +9,7 @@ import json
 import random
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -76,6 +77,8 @@ class Traffic:
         self._gives_up_at = float("inf")
         self._validity_seconds: int | None = None
         self.calls: list[Call] = []
+        # Responses by status.
+        self.statuses: Counter[int] = Counter()
 
     def sign_in(self) -> None:
         """Sign every wallet in; the stack's tokens are valid for a day."""
@@ -157,6 +160,7 @@ class Traffic:
             answer = response.json()
         except (urllib3.exceptions.HTTPError, ValueError):
             return False
+        self.statuses[response.status] += 1
         if response.status == 200:
             if call.transaction_hash is None:
                 call.answered_at = time.monotonic()

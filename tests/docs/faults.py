@@ -159,6 +159,12 @@ def _(patch: pytest.MonkeyPatch) -> None:
     nodes_are(patch, [replace(NODES[0], fault="lags"), NODES[1]])
 
 
+@fault("GatewayNodeAnswersWrongly")
+def _(patch: pytest.MonkeyPatch) -> None:
+    metrics.CHAIN_WRONG_ANSWERS.add("one", "eth_call")
+    metrics.Reporter().report()
+
+
 @fault("GatewayNoRelayer")
 def _(patch: pytest.MonkeyPatch) -> None:
     Relayer.objects.update(is_active=False)

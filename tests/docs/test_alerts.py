@@ -23,7 +23,7 @@ RULES = [
     for group in yaml.safe_load((DOCS / "alerts/gateway.rules.yml").read_text())["groups"]
     for rule in group["rules"]
 ]
-METRIC = re.compile(r"\bgateway_[a-z_]+?(?=_(?:bucket|count|sum)\b|[^a-z_]|$)")
+METRIC = re.compile(r"\bgateway_[a-z_]+?(?=_(?:bucket|count|sum|total)\b|[^a-z_]|$)")
 _MATCHER = re.compile(r'(gateway_[a-z_]+?)(?:_bucket|_count|_sum)?\{([a-z]+)=~?"([^"]+)"\}')
 
 by_name = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])

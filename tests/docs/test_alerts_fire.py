@@ -78,7 +78,7 @@ def _samples(key: tuple[str, Any], states: list[tuple[Scraped, int]], step: int)
             yield f"stale _x{steps - 1}" if steps > 1 else "stale"
         elif key[0].endswith("_timestamp_seconds"):
             yield f"{start * step * 60 - value:f}+{step * 60}x{steps - 1}"
-        elif key[0].endswith(("_bucket", "_count", "_sum")):
+        elif key[0].endswith(("_bucket", "_count", "_sum", "_total")):
             yield f"{start * value:f}+{value:f}x{steps - 1}"
         else:
             yield f"{value:f}+0x{steps - 1}"

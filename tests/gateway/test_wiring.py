@@ -262,3 +262,28 @@ def settings_with(**environment: str) -> ModuleType:
         for name, text in environment.items():
             patch.setenv(name, text)
         return importlib.import_module("gateway.settings")
+
+
+@pytest.mark.parametrize(
+    "module", ["gateway.celery", "gateway.chain.client", "signer.server", "gateway.chain.signing"]
+)
+def test_deeply_nested_json_is_an_error_and_ends_no_process(module: str) -> None:
+    # Some library raises the recursion limit, with which the JSON parser overflows the C stack.
+    code = (
+        "import json\n"
+        "import django\n"
+        "django.setup()\n"
+        f"import {module}\n"
+        "try:\n"
+        "    json.loads('[' * 200_000)\n"
+        "except RecursionError:\n"
+        "    print('refused')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.returncode) == ("refused\n", 0)

@@ -245,3 +245,61 @@ def test_with_one_of_two_nodes_unfit_calls_are_accepted_and_sent_and_settlement_
     nodes.heal()
     nodes.tick(chain)
     _assert_true_to_chain(row, chain)
+
+
+def _odd_receipt(transaction_hash: str, **members: object) -> Rule:
+    """Report other members in one receipt; None leaves a member out."""
+
+    def change(call: node_faults.Answer, answered: node_faults.Answer) -> node_faults.Answer:
+        if call["method"] != "eth_getTransactionReceipt" or call["params"] != [transaction_hash]:
+            return answered
+        receipt = {**(answered.get("result") or {}), **members}
+        return {**answered, "result": {name: value for name, value in receipt.items() if value is not ...}}
+
+    return changed(change)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"blockNumber": None, "blockHash": None},
+        {"effectiveGasPrice": ...},
+        {"status": ...},
+        {"gasUsed": "-0x5208"},
+    ],
+)
+def test_an_odd_receipt_delays_its_own_call_only(
+    accept: Accept, chain: Chain, make: Callable[..., Nodes], members: dict[str, object]
+) -> None:
+    nodes = make(1)
+    odd, *others = [accept(channel=channel) for channel in (1, 2, 3)]
+    nodes.proxies[0].rule = _odd_receipt(odd.transaction_hash, **members)
+    nodes.tick(chain, settings.CONFIRMATIONS + 1)
+    statuses = dict(RelayTransaction.objects.values_list("pk", "status"))
+    assert statuses == {odd.pk: "Submitted", **{other.pk: "Success" for other in others}}
+    assert not odd.attempts.exclude(gas_used=None).exists()
+    nodes.heal()
+    nodes.tick(chain)
+    odd.refresh_from_db()
+    assert odd.status == "Success"
+    assert ledger_differences() == []
+    assert find_differences(since=later(-3600)) == []
+
+
+def test_a_wrong_receipt_in_passing_leaves_no_trace(
+    accept: Accept, chain: Chain, make: Callable[..., Nodes]
+) -> None:
+    nodes = make(1)
+    row = accept()
+    nodes.proxies[0].rule = _odd_receipt(row.transaction_hash, gasUsed="0x1", effectiveGasPrice="0x2")
+    with suppress(NodeUnavailable):
+        broadcasting.sweep(now=later(60))
+    chain.mine()
+    track()
+    assert row.attempts.get().gas_used == 1
+    nodes.heal()
+    nodes.tick(chain, settings.CONFIRMATIONS)
+    _assert_true_to_chain(row, chain)
+    receipt = chain.receipt(row.transaction_hash)
+    assert receipt is not None
+    assert row.attempts.get().gas_used == int(receipt["gasUsed"], 16)

@@ -15,7 +15,8 @@ from gateway.chain.node_errors import is_block_error, is_call_error, revert_data
 from gateway.chain.rpc import RpcError
 
 _GWEI, _GAS = 10**9, 21_000
-_LONGEST = 110
+# Characters of an answer that the table shows.
+_LONGEST = 90
 _BATCHES = (100, 200, 1_000, 2_000)
 # Contract code: revert with the four bytes 0xdeadbeef.
 _REVERTING = "0x63deadbeef60e01b60005260046000fd"
@@ -62,9 +63,9 @@ def ask_everything(services: Services) -> list[Answer]:
         ("send: replaced at a lower fee", lambda: sender.send(fee=30 * _GWEI, value=1)),
         ("send: replaced at twice the fee", lambda: sender.send(fee=300 * _GWEI, tip=200 * _GWEI, value=1)),
     ]
-    answers = [Answer(name, ask()[:_LONGEST].replace("|", "\\|")) for name, ask in (*reads, *sends)]
+    answers = [Answer(name, ask()) for name, ask in (*reads, *sends)]
     services.rpc.call("evm_mine")
-    return [*answers, Answer("send: a nonce that is mined", sender.send(ahead=-1)[:_LONGEST])]
+    return [*answers, Answer("send: a nonce that is mined", sender.send(ahead=-1))]
 
 
 class _Sender:
@@ -104,7 +105,7 @@ class _Sender:
             self._rpc.call("eth_sendRawTransaction", self._last)
         except RpcFailed as failure:
             error = _as_error(failure)
-            return f"{error.code} {error.message} → {send_outcome(error).kind.name}"
+            return _shown(error, send_outcome(error).kind.name)
         return "accepted"
 
 
@@ -127,10 +128,10 @@ def _block(rpc: Rpc, tag: str) -> str:
 
 def _result(rpc: Rpc, method: str, *params: Any) -> str:
     try:
-        return str(rpc.call(method, *params))
+        return str(rpc.call(method, *params))[:_LONGEST]
     except RpcFailed as failure:
         error = _as_error(failure)
-        return f"{error.code} {error.message} → {'an answer' if is_call_error(error) else 'node fault'}"
+        return _shown(error, "an answer" if is_call_error(error) else "node fault")
 
 
 def _revert(rpc: Rpc) -> str:
@@ -140,8 +141,8 @@ def _revert(rpc: Rpc) -> str:
         rpc.call("eth_call", *call)
     except RpcFailed as failure:
         error = _as_error(failure)
-        verdict = "an answer" if is_call_error(error) else "node fault"
-        return f"{error.code} {error.message}, data {revert_data(error).hex()} → {verdict}"
+        data = f"data {revert_data(error).hex()}"
+        return _shown(error, f"an answer, {data}" if is_call_error(error) else "node fault")
     return "no error"
 
 
@@ -154,6 +155,11 @@ def _largest_batch(rpc: Rpc) -> str:
             break
         largest = size
     return f"at least {largest}" if largest == _BATCHES[-1] else f"{largest}"
+
+
+def _shown(error: RpcError, meaning: str) -> str:
+    """Return a cell: the client's code and words, and what the service makes of them."""
+    return f"{error.code} {error.message[:_LONGEST]} → {meaning}".replace("|", "\\|")
 
 
 def _as_error(failure: RpcFailed) -> RpcError:

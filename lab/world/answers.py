@@ -53,7 +53,7 @@ def ask_everything(services: Services) -> list[Answer]:
     sends: list[tuple[str, Callable[[], str]]] = [
         ("send: more than the balance", lambda: sender.send(value=11 * ETHER)),
         ("send: gas below 21,000", lambda: sender.send(gas=20_999)),
-        ("send: gas above the block's", lambda: sender.send(gas=2**40, fee=1)),
+        ("send: gas above the block's", lambda: sender.send(gas=2**40, fee=1, tip=1)),
         ("send: fee below the base fee", lambda: sender.send(fee=1, tip=1)),
         ("send: tip above the fee", lambda: sender.send(fee=_GWEI, tip=2 * _GWEI)),
         ("send: another chain's id", lambda: sender.send(chain_id=CHAIN_ID + 1)),

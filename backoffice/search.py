@@ -134,8 +134,9 @@ def _at_stripe(term: str) -> Iterator[QuerySet[Any]]:
             yield Payout.objects.filter(stripe_invoice_id=term)
             yield Clawback.objects.filter(payout__stripe_invoice_id=term).order_by("pk")
         case "pi":
-            yield Payout.objects.filter(stripe_payment_intent_id=term)
-            yield Clawback.objects.filter(payout__stripe_payment_intent_id=term).order_by("pk")
+            paid = Payout.objects.paid_by([term])
+            yield paid
+            yield Clawback.objects.filter(payout__in=paid).order_by("pk")
         case "evt":
             yield StripeEvent.objects.filter(stripe_event_id=term)
             return

@@ -6,14 +6,26 @@ Rows of customers, subscriptions, payouts and clawbacks are written only from da
 
 import re
 import uuid
+from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, cast
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
-from django.db.models import Case, F, Q, When
+from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
 from django.utils import timezone
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+
+class PeriodTotals(TypedDict):
+    """Credits of a period, by all payouts that were made for it."""
+
+    period_paid_out: int
+    period_taken_back: int
 
 
 class CustomerQuerySet(models.QuerySet["Customer"]):
@@ -61,6 +73,16 @@ class Settlement(models.TextChoices):
     FREE = "free", "nothing was due"
     VOID = "void", "voided"
     UNCOLLECTIBLE = "uncollectible", "written off"
+
+    @classmethod
+    def without_money(cls) -> "set[Settlement]":
+        """Those that brought no money to Stripe, and will not."""
+        return {*cls} - {cls.WAITING, cls.COLLECTED}
+
+    @classmethod
+    def unpaid(cls) -> "set[Settlement]":
+        """Those of them after which a card can pay for a month; a balance pays every invoice until it is used up."""
+        return cls.without_money() - {cls.BALANCE}
 
 
 class SubscriptionQuerySet(models.QuerySet["Subscription"]):
@@ -147,22 +169,36 @@ class Subscription(models.Model):
         """Whether Stripe will try to collect another period."""
         return self.status in {self.Status.ACTIVE, self.Status.PAST_DUE} and not self.cancels_at_period_end
 
-    def payout_at(self, now: datetime) -> "Payout | None":
-        """Return the payout of the period that contains `now`."""
+    def payouts_at(self, now: datetime) -> "list[Payout]":
+        """Return the payouts of the period that runs then, the month's own before those of changes in between."""
         running = self.payouts.filter(period_start__lte=now, period_end__gt=now)
-        return running.order_by("-period_start").first()
+        return list(running.order_by("period_start", "pk"))
 
     def outlook(self) -> str:
         """Return the next event of the subscription in words, for staff."""
         if self.status in self.ENDED:
             return "has ended"
         if self.status in self.COLLECTABLE:
-            return "waits for a payment by the owner"
+            return "waits for a payment of its owner"
+        return f"{self._next()}{self._unpaid_month()}"
+
+    def _next(self) -> str:
+        if self.is_resting:
+            until = f" until {self.rests_until:%Y-%m-%d}" if self.rests_until else ""
+            return f"rests{until}: Stripe does not collect its invoices"
         if self.cancels_at_period_end:
             return "ends with its period"
-        return {self.Status.PAUSED: "is paused", self.Status.TRIALING: "is on trial"}.get(
+        if self.cancels_at is not None:
+            return f"ends on {self.cancels_at:%Y-%m-%d}"
+        return {self.Status.PAUSED: "rests", self.Status.TRIALING: "is a trial"}.get(
             self.Status(self.status), "renews"
         )
+
+    def _unpaid_month(self) -> str:
+        """Return how the latest invoice was settled without a payment, which pays out no credits."""
+        if self.status != self.Status.ACTIVE or self.latest_invoice not in Settlement.without_money():
+            return ""
+        return f"; no credits for the latest invoice: {self.get_latest_invoice_display()}"
 
 
 class BillingOperation(models.Model):
@@ -311,6 +347,27 @@ class PayoutRate(models.Model):
             )
 
 
+class PayoutQuerySet(models.QuerySet["Payout"]):
+    def paid_by(self, payment_intent_ids: Iterable[str]) -> Self:
+        """Keep those whose invoice one of these payments has paid."""
+        intents = [intent for intent in payment_intent_ids if intent]
+        further = FurtherPayment.objects.filter(stripe_payment_intent_id__in=intents)
+        return self.filter(Q(stripe_payment_intent_id__in=intents) | Q(pk__in=further.values("payout")))
+
+    def with_period(self) -> "QuerySet[WithAnnotations[Payout, PeriodTotals]]":
+        """Add the credits of all payouts of the same subscription and period end, as paid out and as taken back."""
+        same = {"subscription": OuterRef("subscription"), "period_end": OuterRef("period_end")}
+        of_payout = {f"payout__{name}": value for name, value in same.items()}
+        paid = Payout.objects.filter(**same).order_by().values("subscription")
+        taken = Clawback.objects.filter(**of_payout).order_by().values("payout__subscription")
+        total = models.Sum("credits")
+        annotated = self.annotate(
+            period_paid_out=Coalesce(Subquery(paid.annotate(total=total).values("total")), 0),
+            period_taken_back=Coalesce(Subquery(taken.annotate(total=total).values("total")), 0),
+        )
+        return cast("QuerySet[WithAnnotations[Payout, PeriodTotals]]", annotated)
+
+
 class Payout(models.Model):
     """The credits paid out for one paid invoice of a subscription period. Amounts are in minor units."""
 
@@ -346,6 +403,8 @@ class Payout(models.Model):
     entry = models.OneToOneField("credits.CreditEntry", models.PROTECT, related_name="payout")
     created_at = models.DateTimeField()
 
+    objects = PayoutQuerySet.as_manager()
+
     class Meta:
         permissions = [
             ("export_payout", "Can export payouts"),
@@ -376,6 +435,24 @@ class Payout(models.Model):
     def charged_minor(self) -> int:
         """The amount charged to the card, tax included; refunds and disputes return parts of it."""
         return self.amount_minor + self.tax_minor + self.other_minor
+
+    @property
+    def returned_minor(self) -> int:
+        """What refunds and disputes have returned of it."""
+        return self.refunded_minor + self.disputed_minor
+
+    @property
+    def kept_minor(self) -> int:
+        """What is left of the amount after refunds and disputes, without tax."""
+        returned = min(self.returned_minor, self.charged_minor)
+        return self.amount_minor - self.amount_minor * returned // self.charged_minor
+
+    def payment_ids(self) -> list[str]:
+        """Return the payment intents of all payments of its invoice; one statement."""
+        further = self.further_payments.values_list("stripe_payment_intent_id", flat=True)
+        return (
+            [self.stripe_payment_intent_id, *further.order_by("pk")] if self.stripe_payment_intent_id else []
+        )
 
     def credits_taken_back(self) -> int:
         """Return the credits that clawbacks have taken back, less those restored; one statement."""

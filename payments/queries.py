@@ -34,7 +34,7 @@ def changed_amount_from(user: User, *, now: datetime) -> datetime | None:
     row = live.kept_first().first()
     if row is None:
         return None
-    paid = row.payout_at(now)
+    paid = next(iter(row.payouts_at(now)), None)
     if paid is None or row.amount_minor in {paid.amount_minor, paid.amount_minor + paid.tax_minor}:
         return None  # Tax may be in the price, or come on top of it.
     return row.current_period_end

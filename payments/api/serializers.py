@@ -11,8 +11,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from gateway.web.serializers import AddressField, BodySerializer, StrictIntegerField
-from payments.models import Subscription
-from payments.services.subscriptions import NextStep
+from payments.models import Settlement, Subscription
+from payments.services.standing import NextStep
 
 DEFAULT_CURRENCY = "usd"
 _MAJOR_UNITS = re.compile(r"[0-9]{1,7}\.[0-9]{1,2}")
@@ -101,6 +101,16 @@ class UnixTimeField(serializers.Field[datetime, Any, int, datetime]):
         return int(value.timestamp())
 
 
+class OtherSubscriptionSerializer(serializers.Serializer[Subscription]):
+    """Another live subscription. Amounts are in minor units, times in unix seconds."""
+
+    subscriptionId = serializers.CharField(source="stripe_subscription_id")
+    status = serializers.ChoiceField(Subscription.Status.choices, help_text="Stripe's word for it.")
+    currency = serializers.CharField()
+    subscriptionCost = serializers.IntegerField(source="amount_minor")
+    currentPeriodEnd = UnixTimeField(source="current_period_end")
+
+
 class SubscriptionReportSerializer(serializers.Serializer[Any]):
     """The state of the subscription. Amounts are in minor units, times in unix seconds."""
 
@@ -112,12 +122,12 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     paidCost = serializers.IntegerField(
         source="paid_minor",
         allow_null=True,
-        help_text="Price of the current period; null while it is unpaid.",
+        help_text="What the running period has cost, less what was returned; null while it is unpaid.",
     )
     nextCost = serializers.IntegerField(
         source="next_minor",
         allow_null=True,
-        help_text="Price of the next period; null if there is none.",
+        help_text="What the next invoice will charge, by Stripe's preview; null where there is none.",
     )
     currentPeriodEnd = UnixTimeField(
         source="subscription.current_period_end", help_text="When `nextCost` is charged."
@@ -139,9 +149,28 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     nextStep = serializers.ChoiceField(
         [step.value for step in NextStep],
         source="next_step",
-        help_text="`nothing`; `confirm`: confirm the payment with `clientSecret`; `capture-card`: capture a card "
-        "with a setup intent, then call upsertSubscription; `pay`: call upsertSubscription; `subscribe`: "
-        "start a new subscription.",
+        help_text="`nothing`; `confirm` with `clientSecret`; `capture-card` by a setup intent, then "
+        "upsertSubscription; `pay` by upsertSubscription; `subscribe` anew. `refunded`, `disputed` and `not-paid` say "
+        "why the running period gives no credits: upsertSubscription buys a month.",
+    )
+    latestInvoice = serializers.ChoiceField(
+        ["", *Settlement.values],
+        source="subscription.latest_invoice",
+        help_text="How the latest invoice was settled, or that it is `waiting`; empty where there is none.",
+    )
+    isResting = serializers.BooleanField(
+        source="subscription.is_resting",
+        help_text="Staff have paused the collection of invoices; upsertSubscription resumes it.",
+    )
+    endsAt = UnixTimeField(
+        source="subscription.cancels_at",
+        allow_null=True,
+        help_text="When it ends, if an end is set; null while it goes on.",
+    )
+    otherSubscriptions = OtherSubscriptionSerializer(
+        many=True,
+        source="others",
+        help_text="Further live ones, which staff made; upsertSubscription ends them.",
     )
 
 

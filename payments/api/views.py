@@ -41,7 +41,7 @@ from payments.api.serializers import (
     SubscriptionSerializer,
     UpsertSerializer,
 )
-from payments.services import customers, events, self_service, subscriptions
+from payments.services import customers, events, self_service, standing, subscriptions
 from payments.services.subscriptions import SubscriptionRequest
 from users.api.authentication import ProfileRequest
 
@@ -137,7 +137,7 @@ class PaymentsViewSet(ViewSet):
     )
     @action(detail=False, methods=["get"], url_path="subscription")
     def subscription(self, request: ProfileRequest) -> Response:
-        report = subscriptions.report(user=request.user, now=clock.now())
+        report = standing.report(user=request.user, now=clock.now())
         return Response(SubscriptionReportSerializer(report).data, headers=PRIVATE)
 
     @extend_schema(

@@ -5,6 +5,7 @@ A payout's clawbacks take back `floor(gained × money returned / money collected
 experience of each track. So events may arrive in any order, twice or not at all.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import Sum
@@ -15,6 +16,7 @@ from payments.amounts import clawback_target
 from payments.errors import StaleSnapshot
 from payments.models import Clawback, Payout
 from payments.services import payouts
+from payments.stripe import get_billing_client
 from payments.stripe.client import ReturnedMoney
 from rewards.models import BadgeTrack, ExperienceEntry
 from rewards.services import experience
@@ -40,10 +42,15 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
         return
     to_take = credits_to_take(payout=payout, returned=returned) - payout.credits_taken_back()
     experience_by_track = experience_to_take(payout=payout, returned=returned)
-    if to_take == 0 and not any(experience_by_track.values()):
-        return
-    if is_stale:
+    money = {"refunded_minor": returned.refunded_minor, "disputed_minor": returned.disputed_minor}
+    is_known = all(getattr(payout, name) == amount for name, amount in money.items())
+    is_same = to_take == 0 and not any(experience_by_track.values())
+    if is_stale and not (is_known and is_same):
         raise StaleSnapshot
+    if not is_known:
+        Payout.objects.filter(pk=payout.pk).update(**money)
+    if is_same:
+        return
     key = f"stripe:clawback:{payout.stripe_invoice_id}:{payout.clawbacks.count() + 1}"
     # A cent can change experience without changing credits.
     entry = _post_credits(payout=payout, credits=to_take, key=key, cause=cause) if to_take else None
@@ -54,10 +61,17 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
 
 def payout_of(returned: ReturnedMoney) -> Payout | None:
     rows = Payout.objects.select_related("user", "subscription__customer")
-    return (
-        rows.filter(stripe_payment_intent_id=returned.payment_intent_id)
-        .exclude(stripe_payment_intent_id="")
-        .first()
+    return rows.paid_by([returned.payment_intent_id]).first()
+
+
+def read_returned_money(payment_intent_ids: Sequence[str]) -> ReturnedMoney:
+    """Read from Stripe what was returned of all payments of an invoice together."""
+    client = get_billing_client()
+    parts = [client.returned_money(payment_intent_id=intent) for intent in payment_intent_ids]
+    return ReturnedMoney(
+        payment_intent_id=payment_intent_ids[0],
+        refunded_minor=sum(part.refunded_minor for part in parts),
+        disputed_minor=sum(part.disputed_minor for part in parts),
     )
 
 

@@ -21,6 +21,8 @@ def leave_stripe(user: User, now: datetime) -> None:
     """
     Cancel the user's subscription at once and delete the customer at Stripe; without a customer, do nothing.
 
+    A customer who also has a subscription to another product stays there for that, without our data.
+
     Raises:
         DomainError: retry later.
     """
@@ -30,7 +32,9 @@ def leave_stripe(user: User, now: datetime) -> None:
         subscriptions.cancel(user=user, immediately=True, now=now)
     for customer in Customer.objects.current().filter(user=user):
         get_billing_client().delete_customer(customer_id=customer.stripe_customer_id)
-        synchronisation.note_if_deleted(customer=customer, now=now)
+        if not synchronisation.note_if_deleted(customer=customer, now=now):
+            # Another product bills it; it is nobody's customer of ours any more.
+            Customer.objects.filter(pk=customer.pk).update(deleted_at=now)
 
 
 def what_is_left(user: User) -> str:

@@ -35,13 +35,14 @@ _EVENT_RETENTION = timedelta(days=29)
 
 def receive(*, body: bytes, signature: str, now: datetime) -> None:
     """
-    Store a webhook, unless the event is stored already, and enqueue its processing.
+    Store a webhook, unless the event is stored already or of no use, and enqueue its processing.
 
     Raises:
         WebhookRefused: Stripe did not send it just now; nothing is stored.
     """
     event = get_billing_client().read_webhook(body=body, signature=signature)
-    store(event=event, body=body, now=now)
+    if event is not None:
+        store(event=event, body=body, now=now)
 
 
 def fetch_undelivered(*, now: datetime) -> int:

@@ -6,6 +6,7 @@ here depends on the calendar: a payout follows a paid invoice.
 """
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db.models import Case, When
@@ -15,13 +16,16 @@ from credits.queries import PaidPeriod
 from credits.services import allowance, entries
 from payments.amounts import payout_credits
 from payments.errors import RateMissing, UnknownSubscription
-from payments.models import Payout, PayoutRate, Subscription
+from payments.models import FurtherPayment, Payout, PayoutRate, PeriodTotals, Subscription
 from payments.stripe.client import InvoiceState, is_live_key
 from rewards.models import BadgeTrack
 from rewards.services import experience
 from users.models import User
 
-# A continuing subscription counts before one that has ended; where two periods begin together, the later one.
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
+
+# A subscription that goes on counts before one that has ended; where two periods begin together, the later one.
 _HAS_ENDED = Case(When(subscription__status__in=Subscription.ENDED, then=1), default=0)
 NEWEST_FIRST = (_HAS_ENDED, "-period_start", "-subscription_id", "-pk")
 
@@ -47,8 +51,9 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
         return None
     existing = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id).first()
     if existing is not None:
+        _store_further_payments(existing, invoice)
         return existing
-    return _insert_payout(
+    inserted = _insert_payout(
         Payout(
             user=subscription.user,
             subscription=subscription,
@@ -65,6 +70,18 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
             credits=payable_credits,
             created_at=now,
         )
+    )
+    _store_further_payments(inserted, invoice)
+    return inserted
+
+
+def _store_further_payments(payout: Payout, invoice: InvoiceState) -> None:
+    FurtherPayment.objects.bulk_create(
+        [
+            FurtherPayment(payout=payout, stripe_payment_intent_id=intent)
+            for intent in invoice.further_payment_ids
+        ],
+        ignore_conflicts=True,
     )
 
 
@@ -176,24 +193,24 @@ def update_allowance(*, user: User) -> None:
     payout = newest_payout(user=user)
     if payout is None:
         return
-    period = paid_period_of(payout=payout, is_taken_back=payout.is_taken_back())
+    period = paid_period_of(payout=payout, credits=payout.period_paid_out - payout.period_taken_back)
     allowance.set_allowance(user=user, period=period)
 
 
-def paid_period_of(*, payout: Payout, is_taken_back: bool) -> PaidPeriod:
+def paid_period_of(*, payout: Payout, credits: int) -> PaidPeriod:
     """
-    Return the paid period of a user whose newest payout this is.
+    Return the paid period of a user whose newest payout this is, with the `credits` that are left of the period.
 
-    It ends early where the subscription was cancelled at once, and is empty where the whole payout was taken back.
+    It ends early where the subscription was cancelled at once, and is empty where all of its credits were taken back.
     """
     subscription, ends_at = payout.subscription, payout.period_end
-    if is_taken_back:
+    if credits <= 0:
         ends_at = payout.period_start
     elif subscription.ended_at is not None:
         ends_at = max(payout.period_start, min(subscription.ended_at, ends_at))
     is_whole = ends_at == payout.period_end
     return PaidPeriod(
-        credits=payout.credits,
+        credits=max(0, credits),
         starts_at=payout.period_start,
         ends_at=ends_at,
         renews=is_whole and subscription.renews(),
@@ -201,7 +218,7 @@ def paid_period_of(*, payout: Payout, is_taken_back: bool) -> PaidPeriod:
     )
 
 
-def newest_payout(*, user: User) -> Payout | None:
+def newest_payout(*, user: User) -> "WithAnnotations[Payout, PeriodTotals] | None":
     """Return the payout of the latest period, as `NEWEST_FIRST` orders them."""
-    rows = Payout.objects.filter(user_id=user.pk).select_related("subscription")
+    rows = Payout.objects.filter(user_id=user.pk).select_related("subscription").with_period()
     return rows.order_by(*NEWEST_FIRST).first()

@@ -72,7 +72,7 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
     """
     if not payout.is_refundable:
         raise NotRefundable("This money did not come from a payment at Stripe.", left=0)
-    returned = get_billing_client().returned_money(payment_intent_id=payout.stripe_payment_intent_id)
+    returned = clawbacks.read_returned_money(payout.payment_ids())
     left = payout.charged_minor - returned.total_minor
     if left <= 0:
         raise NotRefundable("All of this payment has been returned.", left=0)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,7 @@ from payments.errors import (
     PaymentMethodRequired,
 )
 from payments.models import BillingOperation, Customer, Subscription
-from payments.services import operations, synchronisation
+from payments.services import operations, standing, synchronisation
 from payments.services.customers import with_customer
 from payments.stripe import get_billing_client
 from payments.stripe.client import SubscriptionState
@@ -47,8 +46,9 @@ def upsert(*, user: User, request: SubscriptionRequest, now: datetime) -> Subscr
     Create the user's subscription, or change the live one to match `request`; a repeat changes nothing.
 
     A changed amount applies from the next period. For an incomplete subscription, the same values retry its open
-    invoice and other values replace it; a paused one is replaced too. An uncollected renewal is retried with the
-    newest card.
+    invoice and other values replace it. One that is paused, or whose running month was refunded, disputed or settled
+    without a payment, is replaced by one that begins with a paid month. An uncollected renewal is retried with the
+    newest card. Collection that staff have paused is resumed.
 
     Raises:
         CurrencyNotSupported, AmountTooSmall, AmountTooLarge, CurrencyFixed: the request is not possible.
@@ -95,14 +95,14 @@ def _step(
     for other in others:
         _cancel_now(user=user, customer=customer, subscription_id=other.subscription_id, now=now)
     if state.status in Subscription.COLLECTABLE:
-        # The list does not contain what the open payment waits for.
-        state = _refresh(customer=customer, subscription_id=state.subscription_id, now=now)
+        # A list does not tell what the open payment waits for.
+        state = synchronisation.refresh(customer=customer, subscription_id=state.subscription_id, now=now)
     if not _is_live(state):
         return None
     if state.status == Subscription.Status.INCOMPLETE:
         return _pay_or_replace(user=user, customer=customer, state=state, request=request, now=now)
-    if state.status == Subscription.Status.PAUSED:
-        # A paused subscription collects nothing. Its replacement begins with a paid month.
+    if state.status == Subscription.Status.PAUSED or _is_unpaid(state, now=now):
+        # It collects nothing now. Its replacement begins with a paid month.
         _require_card(customer)
         _cancel_now(user=user, customer=customer, subscription_id=state.subscription_id, now=now)
         return None
@@ -128,20 +128,20 @@ def _live_at_stripe(*, customer: Customer, now: datetime) -> list[SubscriptionSt
     ]
     ids = {state.subscription_id for state in states}
     states += [
-        _refresh(customer=customer, subscription_id=row.stripe_subscription_id, now=now)
+        synchronisation.refresh(customer=customer, subscription_id=row.stripe_subscription_id, now=now)
         for row in customer.subscriptions.live().exclude(stripe_subscription_id__in=ids)
     ]
     return sorted(filter(_is_live, states), key=lambda state: state.status != Subscription.Status.ACTIVE)
 
 
+def _is_unpaid(state: SubscriptionState, *, now: datetime) -> bool:
+    """Return whether the running period was not paid with money that was kept, and will not be by itself."""
+    row = Subscription.objects.get(stripe_subscription_id=state.subscription_id)
+    return standing.unpaid_month(row, now=now) is not None
+
+
 def _is_live(state: SubscriptionState) -> bool:
     return state.is_ours and state.status not in Subscription.ENDED
-
-
-def _refresh(*, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:
-    requested_at = synchronisation.db_now()
-    state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
-    return synchronisation.store_latest(customer=customer, state=state, requested_at=requested_at, now=now)
 
 
 def _require_card(customer: Customer) -> None:
@@ -170,9 +170,16 @@ def _change(
     *, user: User, customer: Customer, state: SubscriptionState, request: SubscriptionRequest, now: datetime
 ) -> SubscriptionState:
     same_amount = state.is_plain and state.amount_minor == request.amount_minor
-    same_end = state.cancels_at_period_end == request.cancels_at_period_end
-    if same_amount and same_end:
+    ends = state.cancels_at_period_end or state.cancels_at is not None
+    same_end = state.cancels_at_period_end if request.cancels_at_period_end else not ends
+    if same_amount and same_end and not state.is_resting:
         return state
+    if state.is_scheduled:
+        raise BillingRefused(
+            "A schedule at Stripe decides the subscription's amount and end. Cancel it immediately and subscribe "
+            "anew, or ask support to release the schedule.",
+            reason="scheduled-subscription",
+        )
     if state.is_shared and not same_end:
         raise BillingRefused(
             "The subscription bills other products, too, so its end is not ours to change. It can be cancelled "
@@ -186,6 +193,8 @@ def _change(
         "currency": request.currency,
         "cancels_at_period_end": request.cancels_at_period_end,
     }
+    if state.is_resting and not request.cancels_at_period_end:
+        parameters["resumes"] = True
     if state.other_item_ids and not same_amount:
         parameters["other_item_ids"] = list(state.other_item_ids)
     operation = operations.begin(user=user, kind=_Kind.UPDATE_SUBSCRIPTION, parameters=parameters, now=now)
@@ -201,79 +210,12 @@ def _pay_or_replace(
     return None
 
 
-class NextStep(StrEnum):
-    """The owner's next step."""
-
-    NOTHING = "nothing"
-    SUBSCRIBE = "subscribe"
-    CAPTURE_CARD = "capture-card"
-    CONFIRM = "confirm"
-    PAY = "pay"
-
-
-@dataclass(frozen=True, slots=True)
-class SubscriptionReport:
-    """
-    The state of a subscription. Amounts are in minor units.
-
-    `paid_minor` is the price of the current period, None if it is not paid; `next_minor` that of the next period, None
-    if there is none. `client_secret` confirms the open payment.
-    """
-
-    subscription: Subscription
-    paid_minor: int | None
-    next_minor: int | None
-    open_minor: int
-    client_secret: str
-    decline_code: str
-    next_step: NextStep
-
-
-def report(*, user: User, now: datetime) -> SubscriptionReport:
-    """
-    Return the state of the user's live subscription, or else of the one that ended last.
-
-    Stripe is read only where a payment is open.
-
-    Raises:
-        NoSubscription: the user never had one.
-    """
-    row = Subscription.objects.select_related("customer").filter(user_id=user.pk).current_or_last()
-    if row is None:
-        raise NoSubscription("There is no subscription. Create one with upsertSubscription.")
-    state = None
-    if row.status in Subscription.COLLECTABLE:
-        state = _refresh(customer=row.customer, subscription_id=row.stripe_subscription_id, now=now)
-        row.refresh_from_db()
-    has_ended = row.status in Subscription.ENDED
-    paid = row.payout_at(now)
-    return SubscriptionReport(
-        subscription=row,
-        paid_minor=paid.amount_minor if paid else None,
-        next_minor=None if has_ended or row.cancels_at_period_end else row.amount_minor,
-        open_minor=state.open_minor if state else 0,
-        client_secret=state.payment_client_secret if state else "",
-        decline_code=state.decline_code if state else "",
-        next_step=_next_step(row, state),
-    )
-
-
-def _next_step(row: Subscription, state: SubscriptionState | None) -> NextStep:
-    if row.status in {*Subscription.ENDED, Subscription.Status.PAUSED}:
-        return NextStep.SUBSCRIBE
-    if state is None or row.status not in Subscription.COLLECTABLE:
-        return NextStep.NOTHING
-    if state.payment_client_secret:
-        return NextStep.CONFIRM
-    return NextStep.CAPTURE_CARD if state.decline_code else NextStep.PAY
-
-
 def _collect(*, customer: Customer, state: SubscriptionState, now: datetime) -> SubscriptionState:
     """Retry the newest invoice with the newest card, and return the subscription's state after it."""
     # The wallet may have just captured another card whose webhook has not arrived.
     get_billing_client().use_newest_card(customer_id=customer.stripe_customer_id)
     get_billing_client().pay_invoice(invoice_id=state.latest_invoice_id)
-    return _refresh(customer=customer, subscription_id=state.subscription_id, now=now)
+    return synchronisation.refresh(customer=customer, subscription_id=state.subscription_id, now=now)
 
 
 def cancel(*, user: User, immediately: bool, now: datetime) -> Subscription:

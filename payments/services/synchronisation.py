@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from gateway.common.sweeps import Sweep
 from payments.errors import BillingInProgress, PaymentMethodRequired, StaleSnapshot
-from payments.models import Customer, StripeEvent, Subscription
+from payments.models import Customer, Payout, StripeEvent, Subscription
 from payments.services import clawbacks, payouts
 from payments.stripe import get_billing_client
 from payments.stripe.client import InvoiceState, ReturnedMoney, SubscriptionState
@@ -91,6 +91,10 @@ def _fields_of(state: SubscriptionState) -> dict[str, Any]:
         "current_period_start": state.current_period_start,
         "current_period_end": state.current_period_end,
         "cancels_at_period_end": state.cancels_at_period_end,
+        "cancels_at": state.cancels_at,
+        "is_resting": state.is_resting,
+        "rests_until": state.rests_until,
+        "latest_invoice": state.latest_invoice,
         "ended_at": state.ended_at,
     }
 
@@ -102,6 +106,13 @@ def _fields_of_lost(state: SubscriptionState, row: Subscription | None, *, now: 
         "ended_at": (row and row.ended_at) or state.ended_at or now,
     }
     return ended if row is not None else {**_fields_of(state), **ended}
+
+
+def refresh(*, customer: Customer, subscription_id: str, now: datetime) -> SubscriptionState:
+    """Fetch a subscription of this customer of ours, store it and return the stored state."""
+    requested_at = db_now()
+    state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
+    return store_latest(customer=customer, state=state, requested_at=requested_at, now=now)
 
 
 def sync_subscription(*, subscription_id: str, now: datetime) -> SubscriptionState | None:
@@ -260,8 +271,8 @@ def invoice_snapshot(invoice: InvoiceState) -> Snapshot:
         else ()
     )
     returned = (
-        client.returned_money(payment_intent_id=invoice.payment_intent_id)
-        if payouts.is_payable(invoice=invoice) and invoice.payment_intent_id
+        clawbacks.read_returned_money(invoice.payment_ids)
+        if payouts.is_payable(invoice=invoice) and invoice.payment_ids
         else None
     )
     return Snapshot(
@@ -274,8 +285,10 @@ def invoice_snapshot(invoice: InvoiceState) -> Snapshot:
 
 
 def payment_snapshot(payment_intent_id: str) -> Snapshot:
+    """Return the returned money of a payment, with that of the other payments of its payout's invoice."""
     requested_at = db_now()
-    returned = get_billing_client().returned_money(payment_intent_id=payment_intent_id)
+    payout = Payout.objects.paid_by([payment_intent_id]).first()
+    returned = clawbacks.read_returned_money(payout.payment_ids() if payout else [payment_intent_id])
     return Snapshot(requested_at=requested_at, received_at=db_now(), returned=returned)
 
 
@@ -352,6 +365,7 @@ EVENT_TYPES = (
     "invoice.payment_failed",
     "invoice.payment_action_required",
     "invoice.voided",
+    "invoice.marked_uncollectible",
     "customer.deleted",
     "customer.subscription.created",
     "customer.subscription.updated",

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from payments.models import Settlement
+
 LIVE_PREFIXES = ("sk_live_", "rk_live_")
 TEST_PREFIXES = ("sk_test_", "rk_test_")
 
@@ -61,6 +63,15 @@ class SubscriptionState:
     is_ours: bool = True
     is_shared: bool = False
     is_plain: bool = True
+    # How its latest invoice for a period was settled, or that it waits; empty where there is none.
+    latest_invoice: str = ""
+    # When it ends by a date that was set at Stripe, which may be the period's end.
+    cancels_at: datetime | None = None
+    # Stripe makes invoices without collecting them; until when, if a date was set.
+    is_resting: bool = False
+    rests_until: datetime | None = None
+    # A schedule at Stripe decides its next amounts and its end.
+    is_scheduled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +101,17 @@ class InvoiceState:
     tax_minor: int = 0
     other_minor: int = 0
     is_ours: bool = True
-    # The number that the payer sees.
+    # The intents of further payments, where several were needed to pay it.
+    further_payment_ids: tuple[str, ...] = ()
+    # How it was settled.
+    settlement: str = Settlement.COLLECTED
+    # What its payer calls it.
     number: str = ""
+
+    @property
+    def payment_ids(self) -> tuple[str, ...]:
+        """The payment intents of all of its payments."""
+        return (self.payment_intent_id, *self.further_payment_ids) if self.payment_intent_id else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +159,11 @@ class AccountState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnedMoney:
-    """Money of one payment returned so far: refunds that did not fail, and disputed amounts that were withdrawn."""
+    """
+    All money of a payment that was returned so far: refunds that did not fail, and withdrawn disputed sums.
+
+    Where an invoice was paid by several payments, their money together, under the first one's intent.
+    """
 
     payment_intent_id: str
     refunded_minor: int
@@ -171,11 +195,18 @@ class BillingClient(Protocol):
     def create_customer(self, *, profile_address: str, user_id: str, key: str) -> str:
         """Create a customer and return its id."""
 
+    def customer_made_for(self, *, customer_id: str) -> str:
+        """Return the profile that a customer was made for; empty where staff or another system made or deleted it."""
+
     def is_customer_deleted(self, *, customer_id: str) -> bool:
         """Return whether this customer existed and was deleted, which is permanent."""
 
     def delete_customer(self, *, customer_id: str) -> None:
-        """Permanently delete the customer with cards and subscriptions; do nothing if it is deleted already."""
+        """
+        Delete the customer with cards and subscriptions, for good; a deleted one stays as it is.
+
+        One with a live subscription to another product stays, without what we have written on it.
+        """
 
     def create_setup_intent(self, *, customer_id: str) -> str:
         """Create a setup intent for off-session use and return its client secret."""
@@ -217,11 +248,13 @@ class BillingClient(Protocol):
         cancels_at_period_end: bool,
         key: str,
         other_item_ids: Sequence[str] = (),
+        resumes: bool = False,
     ) -> SubscriptionState:
         """
         Set the amount from the next period on (None keeps it), and whether the current period is the last.
 
-        A changed amount is set on one item with quantity 1; `other_item_ids` are removed.
+        A changed amount is that of one item with quantity 1; `other_item_ids` are removed. One that `resumes` is
+        collected again after staff have paused that.
         """
 
     def cancel_subscription(self, *, subscription_id: str, key: str) -> SubscriptionState:
@@ -241,6 +274,9 @@ class BillingClient(Protocol):
 
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
         """Read a subscription."""
+
+    def next_charge(self, *, subscription_id: str) -> int | None:
+        """Return what Stripe previews that the next invoice of a subscription will charge; None where there is none."""
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         """Read all subscriptions of a customer to our product, including ended ones, newest first."""
@@ -269,6 +305,9 @@ class BillingClient(Protocol):
     def refunded_or_disputed_since(self, *, since: datetime) -> Iterator[str]:
         """Read the payment intents of all refunds and disputes created since then; some may occur more than once."""
 
+    def fraud_warnings_since(self, *, since: datetime) -> Iterator[str]:
+        """Read the payment intents of card networks' early fraud warnings that can still be acted on, page by page."""
+
     def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
         """Read the amounts of one payment that were refunded or disputed."""
 
@@ -283,9 +322,9 @@ class BillingClient(Protocol):
     def account_state(self) -> AccountState:
         """Read the account's settings that the API returns."""
 
-    def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
+    def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent | None:
         """
-        Check a webhook's signature (two secrets during rotation), age and mode.
+        Check a webhook's signature (two secrets during rotation), age and mode; None for an event that we do not use.
 
         Raises:
             WebhookRefused: Stripe did not just send it to this service.

@@ -30,6 +30,7 @@ _NETWORK_RETRIES = 2
 COLLECTABLE = ("open", "draft")
 _PAYMENTS = ["payments"]
 _LATEST_PAYMENTS = ["latest_invoice.payments"]
+_LATEST_OF_EACH = ["data.latest_invoice"]
 
 
 class Lookups:
@@ -70,6 +71,11 @@ class Lookups:
             raise BillingUnavailable("Payments are not set up on this service.", retry_after=3600)
         return self._client.v1
 
+    def customer_made_for(self, *, customer_id: str) -> str:
+        with translated_errors():
+            customer = self._v1.customers.retrieve(customer_id)
+            return "" if is_deleted(customer) else objects.customer_state(customer).profile_address
+
     def is_customer_deleted(self, *, customer_id: str) -> bool:
         with translated_errors():
             return is_deleted(self._v1.customers.retrieve(customer_id))
@@ -81,6 +87,16 @@ class Lookups:
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         with translated_errors():
             return [self._state_of(row) for row in self._subscriptions_of(customer_id)]
+
+    def next_charge(self, *, subscription_id: str) -> int | None:
+        with translated_errors():
+            try:
+                preview = self._v1.invoices.create_preview({"subscription": subscription_id})
+            except stripe.InvalidRequestError as error:
+                if error.code == "invoice_upcoming_none":
+                    return None
+                raise
+            return int(preview.amount_due)
 
     def retrieve_invoice(self, *, invoice_id: str) -> InvoiceState:
         with translated_errors():
@@ -121,7 +137,7 @@ class Lookups:
             yield from map(objects.customer_state, self._v1.customers.list(PAGE).auto_paging_iter())
 
     def live_subscriptions(self, *, customer_id: str = "") -> Iterator[SubscriptionState]:
-        query = {**PAGE, **({"customer": customer_id} if customer_id else {})}
+        query = {**PAGE, "expand": _LATEST_OF_EACH, **({"customer": customer_id} if customer_id else {})}
         with translated_errors():
             # Without a status, Stripe omits only cancelled subscriptions.
             for row in self._v1.subscriptions.list(query).auto_paging_iter():
@@ -136,6 +152,12 @@ class Lookups:
                 intents = (objects.id_of(row.payment_intent) for row in rows)
                 yield from (intent for intent in intents if intent)
 
+    def fraud_warnings_since(self, *, since: datetime) -> Iterator[str]:
+        with translated_errors():
+            for row in self._v1.radar.early_fraud_warnings.list(_created_since(since)).auto_paging_iter():
+                if row.actionable and row.payment_intent:
+                    yield objects.id_of(row.payment_intent)
+
     def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
         query = {**PAGE, "payment_intent": payment_intent_id}
         with translated_errors():
@@ -144,7 +166,7 @@ class Lookups:
             return ReturnedMoney(
                 payment_intent_id=payment_intent_id,
                 refunded_minor=sum(row.amount for row in refunds if row.status in {"succeeded", "pending"}),
-                disputed_minor=sum(row.amount for row in disputes if _is_withdrawn(row)),
+                disputed_minor=sum(map(_withdrawn, disputes)),
             )
 
     def payment_intent_of(self, *, object_id: str) -> str:
@@ -184,14 +206,15 @@ class Lookups:
                 computes_tax=self._v1.tax.settings.retrieve().status == "active",
             )
 
-    def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
+    def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent | None:
         return webhooks.read_webhook(
             body=body, signature=signature, secrets=self._webhook_secrets, is_live=self._is_live
         )
 
     def _subscriptions_of(self, customer_id: str) -> Iterator[Any]:
         """Yield a customer's subscriptions to our product, newest first."""
-        rows = self._v1.subscriptions.list({**PAGE, "customer": customer_id, "status": "all"})
+        query = {**PAGE, "customer": customer_id, "status": "all", "expand": _LATEST_OF_EACH}
+        rows = self._v1.subscriptions.list(query)
         for row in rows.auto_paging_iter():
             if self._state_of(row).is_ours:
                 yield row
@@ -203,8 +226,19 @@ class Lookups:
         return list(self._v1.invoices.line_items.list(invoice.id, PAGE).auto_paging_iter())
 
     def _invoice_state(self, invoice: Any) -> InvoiceState:
-        lines = self._lines_of(invoice)
-        return objects.invoice_state(invoice, lines=lines, product_id=self._product_id)
+        return objects.invoice_state(
+            invoice,
+            lines=self._lines_of(invoice),
+            payments=self._payments_of(invoice),
+            product_id=self._product_id,
+        )
+
+    def _payments_of(self, invoice: Any) -> list[Any]:
+        """Return every payment; Stripe embeds only the first ones, where they are expanded."""
+        payments = getattr(invoice, "payments", None)
+        if payments is None or not payments.has_more:
+            return list(payments.data) if payments else []
+        return list(self._v1.invoice_payments.list({**PAGE, "invoice": invoice.id}).auto_paging_iter())
 
     def _has_our_product(self, invoice: Any) -> bool:
         return any(objects.product_of(line) == self._product_id for line in self._lines_of(invoice))
@@ -230,7 +264,8 @@ class Lookups:
         if invoice.status not in COLLECTABLE:
             return self._state_of(subscription)
         due = int(invoice.amount_remaining)
-        intent_id = objects.payment_intent_of_invoice(invoice)
+        open_payments = [row for row in self._payments_of(invoice) if row.status == "open"]
+        intent_id = next(iter(objects.payment_intents_of(open_payments)), "")
         if not intent_id:
             return self._state_of(subscription, open_minor=due)
         intent = self._v1.payment_intents.retrieve(intent_id)
@@ -255,7 +290,12 @@ def _received(event: dict[str, Any]) -> tuple[ReceivedEvent, bytes]:
     return objects.received_event(event), json.dumps(event, default=str).encode()
 
 
-def _is_withdrawn(dispute: Any) -> bool:
-    """Return whether the disputed amount was withdrawn from our account and not reinstated since."""
+def _withdrawn(dispute: Any) -> int:
+    """
+    Return how much of the disputed sum is out of our account right now: withdrawn, and not reinstated since.
+
+    The movements may be in another currency than the payment, so they only tell the part that is out.
+    """
     amounts = [int(entry.amount) for entry in dispute.balance_transactions or []]
-    return sum(amounts) < 0
+    whole, out = -min([*amounts, 0]), -sum(amounts)
+    return int(dispute.amount) * min(out, whole) // whole if out > 0 else 0

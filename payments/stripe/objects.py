@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from payments.errors import WebhookRefused
+from payments.models import Settlement
 from payments.stripe.client import (
     CustomerState,
     InvoiceState,
@@ -12,6 +13,9 @@ from payments.stripe.client import (
     ReceivedEvent,
     SubscriptionState,
 )
+
+# The billing reasons of invoices for a period.
+_PERIOD_REASONS = ("subscription_create", "subscription_cycle")
 
 
 def customer_state(customer: Any) -> CustomerState:
@@ -37,6 +41,7 @@ def subscription_state(
     """Read a subscription with all of its `items`; other products' items give the period if it has none of ours."""
     ours = [item for item in items if id_of(item.price.product) == product_id]
     item = (ours or items)[0]
+    pause = getattr(subscription, "pause_collection", None)
     return SubscriptionState(
         subscription_id=subscription.id,
         customer_id=id_of(subscription.customer),
@@ -52,6 +57,11 @@ def subscription_state(
         current_period_start=_time(item.current_period_start),
         current_period_end=_time(item.current_period_end),
         cancels_at_period_end=_ends_with_period(subscription, item),
+        cancels_at=_time_or_none(getattr(subscription, "cancel_at", None)),
+        is_resting=pause is not None,
+        rests_until=_time_or_none(getattr(pause, "resumes_at", None)),
+        is_scheduled=bool(getattr(subscription, "schedule", None)),
+        latest_invoice=_latest_settlement(subscription),
         ended_at=_time_or_none(subscription.ended_at),
         latest_invoice_id=id_of(subscription.latest_invoice),
         payment_client_secret=client_secret,
@@ -74,8 +84,39 @@ def _ends_with_period(subscription: Any, item: Any) -> bool:
     )
 
 
-def invoice_state(invoice: Any, *, lines: Sequence[Any], product_id: str) -> InvoiceState:
-    """Read an invoice with all of its `lines`."""
+def settlement_of(invoice: Any) -> Settlement:
+    """Return how an invoice was settled; one of several ways is the first of: by card, outside of Stripe, others."""
+    by_status = {"void": Settlement.VOID, "uncollectible": Settlement.UNCOLLECTIBLE, "paid": None}
+    settled = by_status.get(invoice.status, Settlement.WAITING)
+    if settled is not None:
+        return settled
+    off_stripe = getattr(invoice, "amount_paid_off_stripe", None) or 0
+    if invoice.amount_paid > off_stripe:
+        return Settlement.COLLECTED
+    if off_stripe:
+        return Settlement.OFF_STRIPE
+    if invoice.total <= 0:
+        return Settlement.FREE
+    if invoice.pre_payment_credit_notes_amount:
+        return Settlement.CREDIT_NOTE
+    return Settlement.BALANCE if invoice.starting_balance < 0 else Settlement.CARRIED
+
+
+def _latest_settlement(subscription: Any) -> str:
+    """Return how the latest invoice for a period was settled; one of a change in between says nothing of a period."""
+    invoice = subscription.latest_invoice
+    if invoice is None or isinstance(invoice, str):
+        return ""
+    settled = settlement_of(invoice)
+    is_of_period = invoice.billing_reason in _PERIOD_REASONS
+    return settled if is_of_period or settled in {Settlement.WAITING, Settlement.COLLECTED} else ""
+
+
+def invoice_state(
+    invoice: Any, *, lines: Sequence[Any], payments: Sequence[Any], product_id: str
+) -> InvoiceState:
+    """Read an invoice with all of its `lines` and `payments`."""
+    intents = payment_intents_of(payments)
     ours = [line for line in lines if product_of(line) == product_id]
     period = _period_of(ours)
     collected = max(0, invoice.amount_paid - (getattr(invoice, "amount_paid_off_stripe", None) or 0))
@@ -95,7 +136,9 @@ def invoice_state(invoice: Any, *, lines: Sequence[Any], product_id: str) -> Inv
         other_minor=collected - part,
         period_start=_time_or_none(period.start) if period else None,
         period_end=_time_or_none(period.end) if period else None,
-        payment_intent_id=payment_intent_of_invoice(invoice),
+        payment_intent_id=intents[0] if intents else "",
+        further_payment_ids=tuple(intents[1:]),
+        settlement=settlement_of(invoice),
         paid_at=_time_or_none(invoice.status_transitions.paid_at),
         is_live=bool(invoice.livemode),
         number=invoice.number or "",
@@ -121,12 +164,13 @@ def _tax_of(invoice: Any) -> int:
     return sum(int(tax.amount) for tax in invoice.total_taxes or [])
 
 
-def payment_intent_of_invoice(invoice: Any) -> str:
-    """Return the payment intent that paid the invoice, or else the one that should pay it."""
-    payments = getattr(invoice, "payments", None)
-    rows = sorted(payments.data, key=lambda row: row.status != "paid") if payments else []
+def payment_intents_of(payments: Sequence[Any]) -> list[str]:
+    """Return the payment intents that paid an invoice, Stripe's own first; if none has, the one that is to pay it."""
+    paid = [row for row in payments if row.status == "paid"]
+    rows = sorted(paid or payments, key=lambda row: not row.is_default)
     intents = [id_of(getattr(row.payment, "payment_intent", None)) for row in rows]
-    return next((intent for intent in intents if intent), "")
+    named = [intent for intent in intents if intent]
+    return named if paid else named[:1]
 
 
 def received_event(event: dict[str, Any]) -> ReceivedEvent:

@@ -14,6 +14,8 @@ from payments.stripe.lookups import COLLECTABLE, PAGE, Lookups, is_deleted
 from payments.stripe.requests import idempotent_request, is_made_by, translated_errors
 
 _PRODUCT_NAME = "Relay credits"
+# What a customer of ours is marked with.
+_OUR_METADATA = ("address", "user", "operation")
 
 
 class Cards(Lookups):
@@ -21,8 +23,19 @@ class Cards(Lookups):
 
     def delete_customer(self, *, customer_id: str) -> None:
         with translated_errors():
-            if not is_deleted(self._v1.customers.retrieve(customer_id)):
+            customer = self._v1.customers.retrieve(customer_id)
+            if is_deleted(customer):
+                return
+            rows = self._v1.subscriptions.list({**PAGE, "customer": customer_id}).auto_paging_iter()
+            if any(row.status not in Subscription.ENDED and self._bills_others(row) for row in rows):
+                ours = {"description": "", "metadata": dict.fromkeys(_OUR_METADATA, "")}
+                self._v1.customers.update(customer_id, ours)
+            else:
                 self._v1.customers.delete(customer_id)
+
+    def _bills_others(self, subscription: Any) -> bool:
+        state = self._state_of(subscription)
+        return state.is_shared or not state.is_ours
 
     def create_setup_intent(self, *, customer_id: str) -> str:
         with translated_errors():
@@ -159,8 +172,11 @@ class StripeBillingClient(Cards):
         cancels_at_period_end: bool,
         key: str,
         other_item_ids: Sequence[str] = (),
+        resumes: bool = False,
     ) -> SubscriptionState:
         parameters: dict[str, Any] = {"proration_behavior": "none"}
+        if resumes:
+            parameters["pause_collection"] = ""
         if not cancels_at_period_end and self._has_end_of_its_own(subscription_id):
             parameters["cancel_at"] = ""
         else:
@@ -173,8 +189,10 @@ class StripeBillingClient(Cards):
         def find() -> str | None:
             state = self._subscription(subscription_id)
             is_updated = (
-                amount_minor is None or (state.is_plain and amount_minor == state.amount_minor)
-            ) and state.cancels_at_period_end == cancels_at_period_end
+                (amount_minor is None or (state.is_plain and amount_minor == state.amount_minor))
+                and state.cancels_at_period_end == cancels_at_period_end
+                and not (resumes and state.is_resting)
+            )
             return subscription_id if is_updated else None
 
         def send(options: dict[str, str]) -> str:

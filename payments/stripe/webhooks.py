@@ -17,15 +17,23 @@ _MAX_CLOCK_SKEW_SECONDS = 60
 _TIMESTAMP_DIGITS = 12
 
 
-def read_webhook(*, body: bytes, signature: str, secrets: Sequence[str], is_live: bool) -> ReceivedEvent:
+def read_webhook(
+    *, body: bytes, signature: str, secrets: Sequence[str], is_live: bool
+) -> ReceivedEvent | None:
     """
     Return the event of a webhook that one of our secrets signed within the last five minutes.
+
+    None for an event that we do not use: one about an object without an id, such as a balance or an upcoming invoice,
+    and a thin event of Stripe's second API. Stripe would switch off an endpoint that refuses them.
 
     Raises:
         WebhookRefused: none of them did, the event is of the other mode, or the body is not an event.
     """
     _verify(body, signature, secrets)
-    event = received_event(_parse(body))
+    parsed = _parse(body)
+    if parsed["object"] != "event" or not _is_about_an_id(parsed):
+        return None
+    event = received_event(parsed)
     if event.is_live != is_live:
         raise WebhookRefused("The event is of Stripe's other mode, live or test.")
     return event
@@ -57,6 +65,13 @@ def _parse(body: bytes) -> dict[str, Any]:
         parsed = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise WebhookRefused("The body is not JSON.") from error
-    if not isinstance(parsed, dict) or parsed.get("object") != "event":
-        raise WebhookRefused("The body is not an event.")
+    if not isinstance(parsed, dict) or parsed.get("object") not in {"event", "v2.core.event"}:
+        raise WebhookRefused("The body is no event.")
     return parsed
+
+
+def _is_about_an_id(event: dict[str, Any]) -> bool:
+    """Return whether the event's object has an id; an event without an object is malformed, not one without an id."""
+    data = event.get("data")
+    about = data.get("object") if isinstance(data, dict) else None
+    return not isinstance(about, dict) or "id" in about or "object" not in about

@@ -45,6 +45,13 @@ def pay(account: Account, params: dict[str, Any], identifier: str) -> Resource:
     return invoice
 
 
+def finalize(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
+    """Finalize a draft; it is collected at the next attempt."""
+    invoice = find(account, "invoice", identifier)
+    finalize_invoice(account, invoice)
+    return invoice
+
+
 def void(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
     """Void an invoice."""
     invoice = find(account, "invoice", identifier)
@@ -104,5 +111,6 @@ ROUTES = (
     Route("GET", f"{_PATH}/{{id}}/lines", lines, takes(**CURSORS)),
     retrieve_route(_PATH, "invoice"),
     Route("POST", f"{_PATH}/{{id}}/pay", pay, _PAY),
+    Route("POST", f"{_PATH}/{{id}}/finalize", finalize, takes()),
     Route("POST", f"{_PATH}/{{id}}/void", void, takes()),
 )

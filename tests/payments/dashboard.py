@@ -36,6 +36,19 @@ class Clerk:
         parameters = {"customer": customer, "items": list(items), "default_payment_method": card}
         return str(self.double.v1.subscriptions.create(parameters).id)
 
+    def add_line(self, payer: Payer, amount: int, *, subscription: str = "", product: str = "") -> None:
+        """Let the next invoice collect another amount, of a product or of none."""
+        what: dict[str, Any] = {"amount": amount, "currency": "usd"}
+        if product:
+            what = {"price_data": {"currency": "usd", "product": product, "unit_amount": amount}}
+        if subscription:
+            what["subscription"] = subscription
+        self.double.v1.invoice_items.create({"customer": payer.customer.stripe_customer_id, **what})
+
+    def coupon(self, percent_off: int, *, duration: str = "forever") -> str:
+        """Make a coupon and return its id."""
+        return str(self.double.v1.coupons.create({"percent_off": percent_off, "duration": duration}).id)
+
     def items(self, subscription: str) -> list[Any]:
         """Return the items of a subscription."""
         return list(self.double.v1.subscriptions.retrieve(subscription)["items"].data)

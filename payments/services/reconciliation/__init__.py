@@ -75,6 +75,7 @@ def _compare(window: Window) -> tuple[Counter[str], list[Finding]]:
         *subscriptions.compare_subscriptions(counts=counts),
         *payouts.compare_payouts(window=window, counts=counts),
         *payouts.compare_clawbacks(window=window, counts=counts),
+        *payouts.compare_fraud_warnings(window=window),
         *ledger.compare_rows(window=window, counts=counts),
     ]
     return counts, findings

@@ -17,6 +17,9 @@ class Rule(TextChoices):
     """A rule. Its code names the violation, its label states what must hold."""
 
     PAYOUT_MISSING = "payout-missing", "a paid invoice has a payout"
+    INVOICE_WITHOUT_PAYOUT = "invoice-without-payout", "a paid invoice for our product pays out"
+    PAYER_UNKNOWN = "payer-unknown", "who pays for our product is a customer of ours"
+    FRAUD_WARNING = "fraud-warning", "no card network warns of fraud in a payment that is kept"
     INVOICE_UNKNOWN = "invoice-unknown", "Stripe knows the payout's invoice"
     INVOICE_NOT_PAID = "invoice-not-paid", "the payout's invoice is paid"
     PAYOUT_AMOUNT = "payout-amount", "the payout's amount is what was collected"

@@ -2,25 +2,19 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 
 from credits.models import Allowance, CreditEntry, EntrySource
 from credits.queries import paid_period
 from payments.amounts import payout_credits
-from payments.models import BillingOperation, Clawback, Payout, StripeEvent
+from payments.models import BillingOperation, Clawback, Payout, PeriodTotals, StripeEvent
 from payments.services.payouts import NEWEST_FIRST, paid_period_of
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
-
-
-class _TakenBack(TypedDict):
-    # In credits.
-    taken_back: int
 
 
 def compare_rows(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
@@ -99,7 +93,8 @@ def _allowances(counts: Counter[str]) -> Iterator[Finding]:
         }
         for payout in page:
             counts["allowances"] += 1
-            wanted = paid_period_of(payout=payout, is_taken_back=payout.taken_back >= payout.credits)
+            left = payout.period_paid_out - payout.period_taken_back
+            wanted = paid_period_of(payout=payout, credits=left)
             row = stored.get(payout.user_id)
             have = paid_period(row) if row else None
             if have != wanted:
@@ -114,12 +109,11 @@ def _allowances(counts: Counter[str]) -> Iterator[Finding]:
         yield Finding(rule=Rule.ALLOWANCE, have=str(paid_period(row)), wanted="no payout", ids=ids)
 
 
-def _newest_payouts() -> "QuerySet[WithAnnotations[Payout, _TakenBack]]":
+def _newest_payouts() -> "QuerySet[WithAnnotations[Payout, PeriodTotals]]":
     """Return the newest payout of each user, as `payouts.newest_payout` chooses it."""
-    taken = Clawback.objects.filter(payout=OuterRef("pk")).values("payout").annotate(total=Sum("credits"))
     return (
         Payout.objects.select_related("subscription")
-        .annotate(taken_back=Coalesce(Subquery(taken.values("total")), 0))
+        .with_period()
         .order_by("user_id", *NEWEST_FIRST)
         .distinct("user_id")
     )

@@ -3,10 +3,8 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from django.db.models import Q
-
 from payments.errors import BillingRefused, RateMissing
-from payments.models import Payout
+from payments.models import Payout, Settlement
 from payments.services import clawbacks, payouts
 from payments.services.reconciliation.findings import Finding, Rule, Window, pages, rows_by
 from payments.services.reconciliation.subscriptions import ours_among
@@ -23,12 +21,14 @@ def compare_payouts(*, window: Window, counts: Counter[str]) -> Iterator[Finding
         ours = ours_among(invoice.customer_id for invoice in page)
         for invoice in page:
             payout = stored.get(invoice.invoice_id)
-            counts["invoices"] += invoice.customer_id in ours
+            counts["invoices"] += invoice.is_ours and invoice.customer_id in ours
             if payout is not None:
                 compared.add(payout.pk)
                 yield from _differences(payout, invoice)
-            elif invoice.customer_id in ours:
+            elif invoice.is_ours and invoice.customer_id in ours:
                 yield from _missing_payout(invoice, window)
+            elif invoice.is_ours and invoice.collected_minor > 0:
+                yield from _unknown_payer(invoice)
     for payout in rows.filter(created_at__gte=window.since).order_by("pk").iterator():
         counts["payouts"] += 1
         if payout.pk not in compared:
@@ -42,21 +42,52 @@ def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
         return
     if invoice.paid_at is None or invoice.paid_at > window.settled_before:
         return
+    wanted = f"{invoice.collected_minor} {invoice.currency} collected at {invoice.paid_at:%Y-%m-%d %H:%M}"
     if not payouts.is_payable(invoice=invoice):
+        if invoice.settlement != Settlement.FREE:
+            yield _without_payout(invoice, ids)
         return
     try:
         missing = payouts.credits_for(invoice=invoice, paid_at=invoice.paid_at)
-        have = f"no payout of {missing} credits"
     except RateMissing:
-        missing, have = None, "no payout, because no rate is in force"
+        have = "no payout, for no rate is in force"
+        yield Finding(rule=Rule.PAYOUT_MISSING, have=have, wanted=wanted, ids=ids)
+        return
     if missing == 0:
+        yield _without_payout(invoice, ids)
+        return
+    have = f"no payout of {missing} credits"
+    yield Finding(rule=Rule.PAYOUT_MISSING, have=have, wanted=wanted, ids=ids)
+
+
+def _without_payout(invoice: InvoiceState, ids: dict[str, str]) -> Finding:
+    """Return what no repair can pay out: money that did not come to Stripe, or for no period of a subscription."""
+    why = Settlement(invoice.settlement).label
+    if invoice.collected_minor > 0:
+        why = f"{invoice.collected_minor} {invoice.currency} {why}"
+        why += "" if invoice.subscription_id else ", outside of a subscription"
+    return Finding(rule=Rule.INVOICE_WITHOUT_PAYOUT, have="no payout", wanted=why, ids=ids)
+
+
+def _unknown_payer(invoice: InvoiceState) -> Iterator[Finding]:
+    """Yield a payment for our product by a customer of nobody; another deployment's customers name their profile."""
+    if get_billing_client().customer_made_for(customer_id=invoice.customer_id):
         return
     yield Finding(
-        rule=Rule.PAYOUT_MISSING,
-        have=have,
-        wanted=f"{invoice.collected_minor} {invoice.currency} collected at {invoice.paid_at:%Y-%m-%d %H:%M}",
-        ids=ids,
+        rule=Rule.PAYER_UNKNOWN,
+        have="no customer of ours",
+        wanted=f"{invoice.collected_minor} {invoice.currency} collected for our product",
+        ids={"invoice": invoice.invoice_id, "customer": invoice.customer_id},
     )
+
+
+def compare_fraud_warnings(*, window: Window) -> Iterator[Finding]:
+    """Yield payments that a card network warns of, which are neither refunded nor disputed yet."""
+    for page in pages(get_billing_client().fraud_warnings_since(since=window.since)):
+        for payout in Payout.objects.paid_by(page).order_by("pk"):
+            ids = {"invoice": payout.stripe_invoice_id, "payment": payout.stripe_payment_intent_id}
+            have = f"{payout.kept_minor} {payout.currency} are kept"
+            yield Finding(rule=Rule.FRAUD_WARNING, have=have, wanted="reviewed, and refunded", ids=ids)
 
 
 def _not_listed(payout: Payout) -> Iterator[Finding]:
@@ -93,7 +124,11 @@ def _differences(payout: Payout, invoice: InvoiceState) -> Iterator[Finding]:
             f"{payout.period_start} to {payout.period_end}",
             f"{invoice.period_start} to {invoice.period_end}",
         ),
-        (Rule.PAYOUT_PAYMENT, payout.stripe_payment_intent_id, invoice.payment_intent_id),
+        (
+            Rule.PAYOUT_PAYMENT,
+            " ".join(sorted(payout.payment_ids())),
+            " ".join(sorted(invoice.payment_ids)),
+        ),
     ):
         if ours != theirs:
             yield _difference(rule, payout, ours, theirs)
@@ -108,22 +143,23 @@ def _ids(payout: Payout) -> dict[str, str]:
 
 
 def compare_clawbacks(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
-    """Yield payouts whose clawbacks do not match their refunds and disputes."""
-    compared: set[str] = set()
+    """Yield payouts of which more or less was taken back than refunds and disputes ask for now."""
+    compared: set[int] = set()
     client = get_billing_client()
     for page in pages(client.refunded_or_disputed_since(since=window.returned_since)):
-        yield from _clawback_differences(Q(stripe_payment_intent_id__in=set(page) - compared), counts)
-        compared |= set(page)
+        paid = set(Payout.objects.paid_by(page).values_list("pk", flat=True))
+        yield from _clawback_differences(paid - compared, counts)
+        compared |= paid
     taken_back = Payout.objects.filter(clawbacks__created_at__gte=window.returned_since)
-    others = taken_back.exclude(stripe_payment_intent_id__in=compared).values_list("pk", flat=True).distinct()
-    for page_of_ids in pages(others):
-        yield from _clawback_differences(Q(pk__in=page_of_ids), counts)
+    for page_of_ids in pages(taken_back.values_list("pk", flat=True).distinct()):
+        yield from _clawback_differences(set(page_of_ids) - compared, counts)
 
 
-def _clawback_differences(chosen: Q, counts: Counter[str]) -> Iterator[Finding]:
-    for payout in Payout.objects.filter(chosen).exclude(stripe_payment_intent_id="").order_by("pk"):
+def _clawback_differences(payout_ids: set[int], counts: Counter[str]) -> Iterator[Finding]:
+    rows = Payout.objects.filter(pk__in=payout_ids).exclude(stripe_payment_intent_id="")
+    for payout in rows.order_by("pk"):
         counts["payments refunded or disputed"] += 1
-        returned = get_billing_client().returned_money(payment_intent_id=payout.stripe_payment_intent_id)
+        returned = clawbacks.read_returned_money(payout.payment_ids())
         wanted = clawbacks.credits_to_take(payout=payout, returned=returned)
         taken = payout.credits_taken_back()
         experience = clawbacks.experience_to_take(payout=payout, returned=returned)

@@ -41,9 +41,10 @@ def claw_back_missed_money(*, now: datetime) -> int:
     posted, sweep = 0, Sweep("payment")
     intents = get_billing_client().refunded_or_disputed_since(since=now - clawbacks.LOOKBACK)
     for payment_intent_id in dict.fromkeys(intents):
-        if not Payout.objects.filter(stripe_payment_intent_id=payment_intent_id).exists():
+        paid = Payout.objects.paid_by([payment_intent_id])
+        if not paid.exists():
             continue
-        rows = Clawback.objects.filter(payout__stripe_payment_intent_id=payment_intent_id)
+        rows = Clawback.objects.filter(payout__in=paid)
         count_before = rows.count()
         with sweep.item(payment_intent_id):
             _apply(partial(synchronisation.payment_snapshot, payment_intent_id), now=now)

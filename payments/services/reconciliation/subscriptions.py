@@ -34,7 +34,8 @@ def compare_customers(*, window: Window, counts: Counter[str]) -> Iterator[Findi
             row = rows.get(state.customer_id)
             if row is not None:
                 compared.add(row.pk)
-                yield from _customer_differences(row, state)
+                if row.deleted_at is None:
+                    yield from _customer_differences(row, state)
         yield from _missing_customers([state for state in page if state.customer_id not in rows], window)
     for row in customers.current().iterator():
         counts["customers"] += 1

@@ -45,7 +45,7 @@ export function table(caption, columns, rows) {
   );
 }
 
-export const definitions = (...pairs) => h("dl", {}, pairs.flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)]));
+export const definitions = (...pairs) => h("dl", {}, pairs.filter(Boolean).flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)]));
 
 export const number = (value) => new Intl.NumberFormat().format(value);
 export const credits = (value) => `${number(value)} ${Math.abs(value) === 1 ? "credit" : "credits"}`;

@@ -10,6 +10,18 @@ const WAITS = {
   pay: "The last payment failed. Pay the open invoice, or add another card.",
   confirm: "Your bank requires you to confirm the payment.",
   "capture-card": "Your card was declined. Add another card, then pay the open invoice.",
+  refunded: "This month was refunded, so it gives no credits. Save the amount below to buy a month now.",
+  disputed: "The payment of this month is disputed, so it gives no credits. Save the amount below to buy a month now.",
+  "not-paid": "This month gives no credits, because it was not paid by card. Save the amount below to buy a month now.",
+};
+const SETTLED = {
+  balance: "paid from your balance, without credits",
+  "credit-note": "settled by a credit note, without credits",
+  "off-stripe": "paid outside of Stripe, without credits",
+  carried: "added to the next invoice",
+  free: "free, without credits",
+  void: "voided",
+  uncollectible: "written off",
 };
 
 export async function subscription(context) {
@@ -48,8 +60,9 @@ function running(state, invoices, { session, again, report }) {
     WAITS[state.nextStep] && h("p", { class: "notice bad" }, WAITS[state.nextStep]),
     definitions(
       ["Status", nameOf(SUBSCRIPTION_STATES, state.status)],
-      ["This period", state.paidCost !== null ? money(state.paidCost, state.currency) : state.openCost ? "not paid" : "being confirmed"],
-      [state.cancelAtEndOfBillingPeriod ? "Ends" : "Next payment", date(state.currentPeriodEnd)],
+      ["This period", state.paidCost !== null ? money(state.paidCost, state.currency) : state.openCost ? "not paid" : SETTLED[state.latestInvoice] ?? "being confirmed"],
+      [state.cancelAtEndOfBillingPeriod ? "Ends" : "Next payment", state.isResting ? "paused; save the amount below to go on" : date(state.currentPeriodEnd)],
+      state.endsAt && !state.cancelAtEndOfBillingPeriod && ["Ends", date(state.endsAt)],
       ["Next amount", state.nextCost === null ? "none" : money(state.nextCost, state.currency)],
       ["Open", state.openCost ? h("span", { class: "bad" }, money(state.openCost, state.currency)) : "nothing"],
     ),

@@ -100,6 +100,7 @@ class Account:
         self._invoices: dict[str, Invoice] = {}
         self._refunds: dict[str, list[Any]] = {}
         self.disputes: dict[str, list[Any]] = {}
+        self.fraud_warnings: list[str] = []
         self._begun: dict[str, datetime] = {}
         self._undelivered: list[bytes] = []
         self._loses_deliveries = self._is_away = False

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from payments.errors import BillingRefused
+from payments.models import Settlement
 from payments.stripe import objects, webhooks
 from payments.stripe.client import (
     AccountState,
@@ -28,6 +29,10 @@ class AccountClient(Account):
         return self._idempotent(
             key, (profile_address, user_id), lambda: self._new_customer(user_id, profile_address)
         )
+
+    def customer_made_for(self, *, customer_id: str) -> str:
+        self._count("customer_made_for")
+        return "" if self._is_deleted(customer_id) else self._customer(customer_id).profile_address
 
     def is_customer_deleted(self, *, customer_id: str) -> bool:
         self._count("is_customer_deleted")
@@ -89,6 +94,7 @@ class AccountClient(Account):
         cancels_at_period_end: bool,
         key: str,
         other_item_ids: Sequence[str] = (),
+        resumes: bool = False,
     ) -> SubscriptionState:
         self._count("update_subscription")
         subscription = self._subscription(subscription_id)
@@ -131,6 +137,16 @@ class AccountClient(Account):
     def retrieve_subscription(self, *, subscription_id: str) -> SubscriptionState:
         self._count("retrieve_subscription")
         return self._state(subscription_id)
+
+    def next_charge(self, *, subscription_id: str) -> int | None:
+        self._count("next_charge")
+        row = self._subscription(subscription_id)
+        goes_on = row.status in ("active", "past_due") and not row.cancels_at_period_end
+        return row.amount if goes_on else None
+
+    def fraud_warnings_since(self, *, since: datetime) -> Iterator[str]:
+        self._count("fraud_warnings_since")
+        yield from self.fraud_warnings
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         self._count("list_subscriptions")
@@ -214,7 +230,7 @@ class AccountClient(Account):
         self._count("account_state")
         return self.settings
 
-    def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent:
+    def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent | None:
         return webhooks.read_webhook(body=body, signature=signature, secrets=self._secrets, is_live=False)
 
     def _state(self, subscription_id: str) -> SubscriptionState:
@@ -264,8 +280,12 @@ def _subscription_state(subscription: Subscription) -> SubscriptionState:
         current_period_start=subscription.boundary(subscription.period),
         current_period_end=subscription.boundary(subscription.period + 1),
         cancels_at_period_end=subscription.cancels_at_period_end,
+        cancels_at=subscription.boundary(subscription.period + 1)
+        if subscription.cancels_at_period_end
+        else None,
         ended_at=subscription.ended_at,
         latest_invoice_id=latest.id,
+        latest_invoice=_settlement(latest),
         payment_client_secret=f"{latest.intent}_secret_{latest.id}" if needs_confirmation else "",
         decline_code=latest.decline_code if waits else "",
         open_minor=latest.amount if is_due else 0,
@@ -287,4 +307,15 @@ def _invoice_state(invoice: Invoice) -> InvoiceState:
         payment_intent_id=invoice.intent,
         paid_at=invoice.paid_at,
         is_live=False,
+        settlement=_settlement(invoice),
     )
+
+
+def _settlement(invoice: Invoice) -> Settlement:
+    if invoice.status in ("open", "draft"):
+        return Settlement.WAITING
+    if invoice.status == "void":
+        return Settlement.VOID
+    if invoice.collected:
+        return Settlement.COLLECTED
+    return Settlement.OFF_STRIPE if invoice.intent else Settlement.CARRIED

@@ -34,6 +34,10 @@ def test_a_running_subscription_tells_costs_period_and_that_nothing_is_to_do(
         "clientSecret": "",
         "declineCode": "",
         "nextStep": "nothing",
+        "latestInvoice": "collected",
+        "isResting": False,
+        "endsAt": None,
+        "otherSubscriptions": [],
     }
     assert answer.headers["Cache-Control"] == "no-store"
 

@@ -137,7 +137,6 @@ def test_a_forgery_is_refused_and_leaves_no_row(body: bytes, forgery: str) -> No
         b'"event"',
         b"[" * 5000,
         json.dumps({"object": "event"}).encode(),
-        json.dumps(_event(object="v2.core.event")).encode(),
         json.dumps(_event(livemode=True)).encode(),
         json.dumps(_event(id=7)).encode(),
         json.dumps(_event(id="e" * 256)).encode(),
@@ -153,6 +152,24 @@ def test_a_forgery_is_refused_and_leaves_no_row(body: bytes, forgery: str) -> No
 def test_what_is_signed_and_is_no_event_of_ours_is_refused(content: bytes) -> None:
     answer = _post(content, signature(content))
     assert (answer.status_code, answer.json()["code"]) == (400, "webhook-refused")
+    assert not StripeEvent.objects.exists()
+
+
+NOT_USED: dict[str, dict[str, Any]] = {
+    "a balance": {"type": "balance.available", "data": {"object": {"object": "balance", "available": []}}},
+    "an upcoming invoice": {
+        "type": "invoice.upcoming",
+        "data": {"object": {"object": "invoice", "lines": {}}},
+    },
+    "a thin event": {"object": "v2.core.event", "type": "v1.invoice.paid", "data": None},
+}
+
+
+@pytest.mark.parametrize("kind", NOT_USED)
+def test_a_signed_event_that_is_not_used_is_accepted_and_not_stored(kind: str) -> None:
+    content = json.dumps(_event(**NOT_USED[kind])).encode()
+    assert _post(content, signature(content)).status_code == 200
+    assert _post(content, signature(content, secret="whsec_of_somebody")).status_code == 400
     assert not StripeEvent.objects.exists()
 
 

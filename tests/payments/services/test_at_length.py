@@ -21,9 +21,9 @@ from credits.services.reconciliation import find_differences
 from gateway.common.errors import DomainError
 from payments.errors import NoSubscription
 from payments.models import Customer, Payout, Subscription
-from payments.services import customers, reconciliation, subscriptions, synchronisation
+from payments.services import customers, reconciliation, standing, synchronisation
 from payments.services.reconciliation import repairs
-from payments.services.subscriptions import NextStep
+from payments.services.standing import NextStep
 from payments.stripe import get_billing_client
 from tests.factories import UserFactory
 from tests.payments.payers import Payer
@@ -118,7 +118,7 @@ class Person:
         """Do what the report asks for, until the subscription is active."""
         amount = self.payer.subscription.amount_minor
         for _ in range(6):
-            report = subscriptions.report(user=self.payer.user, now=self.double.now())
+            report = standing.report(user=self.payer.user, now=self.double.now())
             if report.next_step == NextStep.NOTHING:
                 return
             if report.next_step == NextStep.CONFIRM:

@@ -68,6 +68,7 @@ def test_each_subscribed_event_type_has_a_fetcher() -> None:
         "invoice.payment_failed",
         "invoice.payment_action_required",
         "invoice.voided",
+        "invoice.marked_uncollectible",
         "customer.deleted",
         "customer.subscription.created",
         "customer.subscription.updated",

@@ -9,7 +9,7 @@ import pytest
 from gateway.common.errors import DomainError
 from payments.errors import BillingRefused
 from payments.models import BillingOperation, Customer, StripeEvent, Subscription
-from payments.services import customers, operations, reconciliation, subscriptions, synchronisation
+from payments.services import customers, operations, reconciliation, standing, synchronisation
 from payments.stripe import get_billing_client
 from payments.stripe.sdk import StripeBillingClient
 from tests.fakes.billing import FakeBilling
@@ -55,7 +55,7 @@ def _set_up(payer: Payer) -> object:
 
 
 def _report(payer: Payer) -> object:
-    return subscriptions.report(user=payer.user, now=payer.account.now())
+    return standing.report(user=payer.user, now=payer.account.now())
 
 
 def _process(payer: Payer) -> None:

@@ -167,8 +167,10 @@ def test_an_expired_idempotency_key_is_not_used_by_a_request_before_the_sweep(
     with killed_after(CREATE.method):
         payer.upsert(AMOUNT)
     double.pass_time(25 * 3600)
+    found = payer.upsert(AMOUNT)  # Stripe lists what the lost command made.
+    assert found.stripe_subscription_id == double.v1.subscriptions.list().data[0].id
     with pytest.raises(Exception, match="in progress"):
-        payer.upsert(AMOUNT)
+        payer.upsert(2 * AMOUNT)
     assert len(double.v1.subscriptions.list({"status": "all"}).data) == 1
     operations.resume_abandoned(now=double.now())
     assert payer.upsert(AMOUNT) == Subscription.objects.get()

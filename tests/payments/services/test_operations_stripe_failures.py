@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from payments.errors import BillingInProgress, BillingUnavailable
 from payments.models import BillingOperation, StripeEvent, Subscription
 from payments.services import operations
 from payments.stripe import set_billing_client
+from tests.payments.faults import fault_injection
 from tests.payments.payers import Payer
 from tests.payments.services.commands import (
     AMOUNT,
@@ -130,9 +132,12 @@ def test_a_replayed_error_is_resolved_by_the_next_process_after_a_crash(
 ) -> None:
     payer = prepared(CREATE, double, user)
     double.controls.error_after_commit(method="POST", path=CREATE.path, saved=True)
-    double.controls.fail(500, method="GET", path="/v1/subscriptions", count=None)
-    with pytest.raises(BillingUnavailable):
-        payer.upsert(AMOUNT)
+    with fault_injection() as client:
+        client.before[CREATE.method] = partial(
+            double.controls.fail, 500, method="GET", path="/v1/subscriptions", count=None
+        )
+        with pytest.raises(BillingUnavailable):
+            payer.upsert(AMOUNT)
     double.controls.clear_faults()
     operations.resume_abandoned(now=double.now() + AFTER)
     assert_executed_once(CREATE, double, payer)

@@ -7,7 +7,7 @@ import pytest
 
 from payments.errors import BillingRefused, NoSubscription
 from payments.models import Payout, StripeEvent, Subscription
-from payments.services import reconciliation, self_service
+from payments.services import deletion, reconciliation, self_service
 from payments.services.reconciliation import repairs
 from payments.stripe import get_billing_client
 from tests.payments.dashboard import Clerk
@@ -118,6 +118,31 @@ def test_a_cancellation_takes_our_item_out_at_once_and_refuses_to_end_the_other_
     assert Payout.objects.count() == 1
     assert repairs.pay_out_missed_invoices(now=double.now()) == 0
     assert payer.quota().total == 0
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_deleted_account_leaves_the_customer_to_the_other_product(
+    double: DoubleAccount, payer: Payer, clerk: Clerk, amount: int, hats: int, together: bool
+) -> None:
+    theirs = {"price_data": clerk.price(hats, product=HATS)}
+    if together:
+        clerk.subscribe_to(payer, theirs, {"price_data": clerk.price(amount)})
+    else:
+        payer.upsert(amount)
+        clerk.subscribe_to(payer, theirs)
+    process_all_events(double)
+    customer = payer.customer.stripe_customer_id
+    deletion.leave_stripe(payer.user, double.now())
+    assert deletion.what_is_left(payer.user) == ""
+    left = double.v1.customers.retrieve(customer)
+    assert (left.description, left.metadata.to_dict()) == (None, {})
+    (goes_on,) = double.v1.subscriptions.list({"customer": customer}).data
+    assert [item.price.product for item in goes_on["items"].data] == [HATS]
+    process_all_events(double)
+    run = reconciliation.reconcile(now=double.now(), minutes=0)
+    assert run is not None
+    assert run.findings == []
+    assert payer.customer.stripe_customer_id != customer
 
 
 def test_a_subscription_that_lost_our_product_has_ended_for_us(

@@ -25,8 +25,8 @@ def _payout(*, status: str = "active", ended_at: datetime | None = None, cancels
 
 
 def _times(payout: Payout, *, is_taken_back: bool = False) -> tuple[datetime, datetime, bool, datetime]:
-    period = paid_period_of(payout=payout, is_taken_back=is_taken_back)
-    assert period.credits == 777
+    period = paid_period_of(payout=payout, credits=0 if is_taken_back else 777)
+    assert period.credits == (0 if is_taken_back else 777)
     return period.starts_at, period.ends_at, period.renews, period.resets_at
 
 

@@ -9,6 +9,7 @@ from credits.models import CreditEntry
 from payments.errors import CardDeclined
 from payments.models import Customer, Payout, StripeEvent
 from payments.services.reconciliation import repairs
+from tests.payments.dashboard import Clerk
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DECLINES, DoubleAccount
 from tests.payments.webhook_events import process_all_events
@@ -20,9 +21,8 @@ DAY = 86_400
 
 def _subscribe_at_stripe(double: DoubleAccount, customer: Customer, amount: int) -> Any:
     """Begin a subscription at the dashboard, over any amount."""
-    product = double.v1.products.create({"name": "by hand"}).id
+    price = Clerk(double).price(amount)
     card = double.v1.payment_methods.list({"customer": customer.stripe_customer_id}).data[0].id
-    price = {"currency": "usd", "product": product, "unit_amount": amount, "recurring": {"interval": "month"}}
     return double.v1.subscriptions.create(
         {
             "customer": customer.stripe_customer_id,

@@ -6,7 +6,7 @@ import pytest
 
 from payments.errors import NoSubscription
 from payments.models import StripeEvent, Subscription
-from payments.services import reconciliation, subscriptions
+from payments.services import reconciliation, standing
 from payments.services.reconciliation.findings import Rule
 from tests.payments.dashboard import Clerk
 from tests.payments.payers import Payer
@@ -95,5 +95,5 @@ def test_one_that_only_staff_made_is_the_owners(
     assert payer.upsert(amount).stripe_subscription_id == made
     process_all_events(double)
     assert payer.balance == payer.payout.credits
-    assert subscriptions.report(user=payer.user, now=double.now()).paid_minor == amount
+    assert standing.report(user=payer.user, now=double.now()).paid_minor == amount
     assert len(double.v1.charges.list().data) == 1

@@ -20,7 +20,7 @@ from django.urls import reverse
 from gateway.common.errors import DomainError
 from payments.errors import NoSubscription
 from payments.models import Subscription
-from payments.services import customers, subscriptions, synchronisation
+from payments.services import customers, standing, synchronisation
 from payments.services.reconciliation import repairs
 from payments.stripe import get_billing_client
 from rewards.queries import current_rewards
@@ -120,7 +120,7 @@ def _bring_about(double: DoubleAccount, cases: list[Case]) -> None:
 
 def _shown_state(case: Case, now: datetime, staff: Client) -> dict[str, str]:
     """Return what the person sees, and what staff read in the newest subscription's line on the person's page."""
-    user, report = case.payer.user, subscriptions.report(user=case.payer.user, now=now)
+    user, report = case.payer.user, standing.report(user=case.payer.user, now=now)
     rewards = current_rewards(user=user, now=now)
     page = staff.get(reverse("admin:users_user_change", args=[user.pk])).content.decode()
     line = page.split(report.subscription.stripe_subscription_id)[1].split("</tr>")[0]
@@ -148,7 +148,7 @@ def _come_back(double: DoubleAccount, case: Case, answer: str) -> str:
         if answer == "200, active":
             return ", ".join(steps) or "it is"
         if "authentication-required" in answer:
-            report = subscriptions.report(user=case.payer.user, now=double.now())
+            report = standing.report(user=case.payer.user, now=double.now())
             double.confirm(report.client_secret)
             steps.append("confirm")
         elif answer == "200, trialing":

@@ -6,7 +6,7 @@ import pytest
 
 from payments.errors import AuthenticationRequired, CardDeclined, NoSubscription
 from payments.models import Subscription
-from payments.services import customers, subscriptions
+from payments.services import customers, standing
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import NEEDS_CONFIRMATION, VISA, DoubleAccount
 from tests.payments.webhook_events import process_all_events
@@ -156,7 +156,7 @@ def test_the_report_tells_what_is_open_why_and_what_to_do(
     made = overdue(status)
 
     def report() -> tuple[str, int | None, int, str, str]:
-        current = subscriptions.report(user=payer.user, now=double.now())
+        current = standing.report(user=payer.user, now=double.now())
         return (
             current.subscription.status,
             current.paid_minor,
@@ -179,20 +179,20 @@ def test_the_report_tells_what_is_open_why_and_what_to_do(
     assert report() == ("canceled", amount, 0, "", "subscribe")
 
 
-def test_the_report_tells_from_when_a_changed_amount_counts_and_asks_stripe_nothing(
+def test_the_report_tells_from_when_a_changed_amount_counts_and_changes_nothing(
     double: DoubleAccount, payer: Payer, amount: int
 ) -> None:
     payer.upsert(amount)
     process_all_events(double)
     payer.upsert(amount + 50)
     with double.frozen_log() as requests:
-        report = subscriptions.report(user=payer.user, now=double.now())
-    assert requests == []
+        report = standing.report(user=payer.user, now=double.now())
+    assert {request.path for request in requests} == {"/v1/invoices/create_preview"}
     assert (report.paid_minor, report.next_minor) == (amount, amount + 50)
     payer.upsert(amount + 50, cancels=True)
-    assert subscriptions.report(user=payer.user, now=double.now()).next_minor is None
+    assert standing.report(user=payer.user, now=double.now()).next_minor is None
 
 
 def test_who_never_subscribed_has_no_subscription_to_report(double: DoubleAccount, payer: Payer) -> None:
     with pytest.raises(NoSubscription):
-        subscriptions.report(user=payer.user, now=double.now())
+        standing.report(user=payer.user, now=double.now())

@@ -35,7 +35,7 @@ def test_a_snapshot_read_before_a_change_does_not_undo_it(
         client.after["retrieve_subscription"] = once(lambda: running.upsert(2 * amount))
         assert events.process(event_id=row.pk, now=double.now())
     assert running.subscription.amount_minor == 2 * amount
-    assert client.calls["retrieve_subscription"] > 2
+    assert client.calls["retrieve_subscription"] >= 2
 
 
 def test_a_snapshot_read_before_a_refund_does_not_give_credits_again(

@@ -287,6 +287,41 @@ class TestChangingSubscriptions:
         return seam.client.update_subscription(**{**wanted, **changes})
 
 
+class TestNextCharges:
+    def test_the_next_charge_is_that_of_the_next_invoice(
+        self, seam: SeamCase, begin: Callable[..., SubscriptionState], key: Key, amount: int
+    ) -> None:
+        made = begin()
+        changes: dict[str, Any] = {
+            "subscription_id": made.subscription_id,
+            "item_id": made.item_id,
+            "currency": "usd",
+        }
+        for wanted, ends, promised in (
+            (2 * amount, False, 2 * amount),
+            (None, True, None),
+            (None, False, 2 * amount),
+        ):
+            seam.client.update_subscription(
+                **changes, amount_minor=wanted, cancels_at_period_end=ends, key=key()
+            )
+            assert seam.client.next_charge(subscription_id=made.subscription_id) == promised
+        seam.account.pass_time(_MONTH)
+        renewed = seam.client.retrieve_subscription(subscription_id=made.subscription_id)
+        invoice = seam.client.retrieve_invoice(invoice_id=renewed.latest_invoice_id)
+        assert invoice.collected_minor == 2 * amount
+        assert (renewed.latest_invoice, invoice.settlement) == ("collected", "collected")
+
+    def test_a_customer_tells_whom_it_was_made_for_until_it_is_deleted(
+        self, seam: SeamCase, key: Key
+    ) -> None:
+        address = "0x" + secrets.token_hex(20)
+        made = seam.client.create_customer(profile_address=address, user_id="7", key=key())
+        assert seam.client.customer_made_for(customer_id=made) == address
+        seam.account.delete_customer(made)
+        assert seam.client.customer_made_for(customer_id=made) == ""
+
+
 class TestRenewals:
     def test_a_month_is_collected_an_hour_after_it_began(
         self, seam: SeamCase, begin: Callable[..., SubscriptionState], amount: int
@@ -480,6 +515,7 @@ class TestEvents:
         body = _event_body()
         for secret in settings.STRIPE_WEBHOOK_SECRETS:
             event = seam.client.read_webhook(body=body, signature=signature(body, secret=secret))
+            assert event is not None
             assert event.event_id == json.loads(body)["id"]
         with pytest.raises(WebhookRefused):
             seam.client.read_webhook(body=body, signature=signature(body, secret="whsec_of_somebody"))

@@ -163,6 +163,9 @@ class Badge(TypedDict):
     related_check_in_drops: int
 
 
+BlankEnum: TypeAlias = Literal[""]
+
+
 class CallRequest(TypedDict):
     """
     The call that the profile should execute: encoded (`abi`), or a call to another address
@@ -413,6 +416,10 @@ class KeySetResponse(TypedDict):
 
 KindEnum: TypeAlias = Literal["PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 
+LatestInvoiceEnum: TypeAlias = Literal[
+    "waiting", "collected", "balance", "credit-note", "off-stripe", "carried", "free", "void", "uncollectible"
+]
+
 
 class LogoutRequestRequest(TypedDict):
     """The schema of a request's body or of an object in it; errors use JSON's terms."""
@@ -467,7 +474,9 @@ ModifierTypeEnum: TypeAlias = Literal[
     "BONUS_CREDITS_BACK",
 ]
 
-NextStepEnum: TypeAlias = Literal["nothing", "subscribe", "capture-card", "confirm", "pay"]
+NextStepEnum: TypeAlias = Literal[
+    "nothing", "subscribe", "capture-card", "confirm", "pay", "refunded", "disputed", "not-paid"
+]
 
 
 class NonceRequestRequest(TypedDict):
@@ -483,6 +492,16 @@ class NonceResponse(TypedDict):
 
 
 NullEnum: TypeAlias = None
+
+
+class OtherSubscription(TypedDict):
+    """Another live subscription. Amounts are in minor units, times in unix seconds."""
+
+    subscriptionId: str
+    status: "SubscriptionStatusEnum"
+    currency: str
+    subscriptionCost: int
+    currentPeriodEnd: int
 
 
 class PaginatedDatedEarningList(TypedDict):
@@ -686,6 +705,10 @@ class SubscriptionReport(TypedDict):
     clientSecret: str
     declineCode: str
     nextStep: "NextStepEnum"
+    latestInvoice: "LatestInvoiceEnum | BlankEnum"
+    isResting: bool
+    endsAt: int | None
+    otherSubscriptions: "list[OtherSubscription]"
 
 
 SubscriptionStatusEnum: TypeAlias = Literal[

@@ -10,6 +10,7 @@ from django.db.models import F
 
 from credits.models import Allowance, CreditEntry, EntrySource, ReconciliationRun
 from credits.services import entries
+from payments.errors import CardDeclined
 from payments.models import (
     BillingOperation,
     Clawback,
@@ -28,6 +29,7 @@ from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.faults import FaultInjector, fault_injection
 from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DECLINES
 from tests.payments.webhook_events import process_events, receive_event
 from users.models import User
 
@@ -186,7 +188,7 @@ def _clawback_added(scene: Scene) -> None:
         user=scene.payer.user, credits=3, source=EntrySource.PAYOUT_CLAWBACK, key=secrets.token_hex(8)
     )
     Clawback.objects.create(
-        payout=scene.payer.payout, key=secrets.token_hex(8), credits=3, entry=entry, created_at=scene.now
+        payout=scene.first, key=secrets.token_hex(8), credits=3, entry=entry, created_at=scene.now
     )
 
 
@@ -215,7 +217,7 @@ def _allowance_of_nobody(scene: Scene) -> None:
 def _two_live(scene: Scene) -> None:
     scene.fake.create_subscription(
         customer_id=scene.payer.customer.stripe_customer_id,
-        amount_minor=49,
+        amount_minor=900,
         currency="usd",
         cancels_at_period_end=False,
         key=secrets.token_hex(8),
@@ -223,13 +225,39 @@ def _two_live(scene: Scene) -> None:
     scene.deliver()
 
 
+def _out_of_band(scene: Scene) -> None:
+    newcomer = Payer(scene.fake, UserFactory.create()).with_card(DECLINES)
+    with pytest.raises(CardDeclined):
+        newcomer.upsert(5_000)
+    (state,) = scene.fake.list_subscriptions(customer_id=newcomer.customer.stripe_customer_id)
+    scene.fake.pay_out_of_band(state.latest_invoice_id)
+    scene.deliver()
+
+
+def _unknown_payer(scene: Scene) -> None:
+    made = scene.fake.create_customer(profile_address="", user_id="", key=secrets.token_hex(8))
+    scene.fake.capture(made)
+    scene.fake.has_payment_method(customer_id=made)
+    scene.fake.create_subscription(
+        customer_id=made,
+        amount_minor=900,
+        currency="usd",
+        cancels_at_period_end=False,
+        key=secrets.token_hex(8),
+    )
+
+
+def _fraud_warning(scene: Scene) -> None:
+    scene.fake.fraud_warnings.append(scene.first.stripe_payment_intent_id)
+
+
 def _unstored(scene: Scene) -> None:
-    newcomer = Payer(scene.fake, UserFactory.create()).with_card()
+    newcomer = Payer(scene.fake, UserFactory.create()).with_card(DECLINES)
     customer_id = newcomer.customer.stripe_customer_id
     scene.fake.has_payment_method(customer_id=customer_id)
     scene.fake.create_subscription(
         customer_id=customer_id,
-        amount_minor=49,
+        amount_minor=900,
         currency="usd",
         cancels_at_period_end=False,
         key=secrets.token_hex(8),
@@ -282,6 +310,9 @@ def _subscription(**changes: object) -> Callable[[Scene], None]:
 _LATER = datetime.fromisoformat("2031-01-01T00:00:00+00:00")
 SEEDS: list[tuple[str, Rule, Callable[[Scene], None]]] = [
     ("a lost invoice", Rule.PAYOUT_MISSING, _lost_invoice),
+    ("a month paid outside of Stripe", Rule.INVOICE_WITHOUT_PAYOUT, _out_of_band),
+    ("a payer of nobody", Rule.PAYER_UNKNOWN, _unknown_payer),
+    ("a warning of fraud", Rule.FRAUD_WARNING, _fraud_warning),
     ("no invoice", Rule.INVOICE_UNKNOWN, lambda scene: scene.client.hide(scene.first.stripe_invoice_id)),
     ("a void invoice", Rule.INVOICE_NOT_PAID, _invoice(status="void")),
     ("another amount", Rule.PAYOUT_AMOUNT, _invoice(collected_minor=1)),

@@ -191,13 +191,15 @@ class TestWhatIsNotMissedYet:
             "subscription-differs",
         ]
 
-    def test_less_than_a_credit_is_never_missed(self, fake: FakeBilling, user: User) -> None:
+    def test_less_than_a_credit_is_no_missing_payout_and_yet_told(
+        self, fake: FakeBilling, user: User
+    ) -> None:
         PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=1)
         payer = Payer(fake, user).with_card()
         payer.upsert(99)
         process_events(fake.events, now=fake.now())
         assert not Payout.objects.exists()
-        assert _rules(reconciliation.reconcile(now=fake.now() + HOUR)) == []
+        assert _rules(reconciliation.reconcile(now=fake.now() + HOUR)) == ["invoice-without-payout"]
 
     def test_an_invoice_before_the_window_is_not_compared(
         self, fake: FakeBilling, user: User, amount: int

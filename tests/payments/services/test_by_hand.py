@@ -1,0 +1,381 @@
+"""What staff do to invoices and subscriptions at Stripe's dashboard: every cent pays out or is found, once."""
+
+import random
+from functools import partial
+from typing import Any
+
+import pytest
+
+from payments.errors import BillingRefused
+from payments.models import Payout, StripeEvent
+from payments.services import reconciliation, standing, synchronisation
+from payments.services.reconciliation import repairs
+from payments.services.reconciliation.findings import Rule
+from tests.payments.dashboard import Clerk
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DoubleAccount
+from tests.payments.webhook_events import process_all_events
+
+pytestmark = pytest.mark.django_db
+DAY = 86_400
+HOUR = 3_600
+
+
+@pytest.fixture
+def clerk(double: DoubleAccount) -> Clerk:
+    return Clerk(double)
+
+
+@pytest.fixture
+def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
+    """A user whose first month is paid out."""
+    payer.upsert(amount)
+    process_all_events(double)
+    return payer
+
+
+def _item(payer: Payer) -> str:
+    return payer.subscription.stripe_item_id
+
+
+def _id(payer: Payer) -> str:
+    return payer.subscription.stripe_subscription_id
+
+
+def _renew(double: DoubleAccount, payer: Payer) -> None:
+    end = payer.subscription.current_period_end
+    double.controls.advance_to(int(end.timestamp()) + 2 * HOUR)
+    process_all_events(double)
+
+
+def _rules(double: DoubleAccount) -> list[object]:
+    assert not StripeEvent.objects.exclude(status="processed").exists()
+    run = reconciliation.reconcile(now=double.now(), minutes=0)
+    assert run is not None
+    return [finding["rule"] for finding in run.findings]
+
+
+def _next_cost(double: DoubleAccount, payer: Payer) -> int | None:
+    return standing.report(user=payer.user, now=double.now()).next_minor
+
+
+class TestInvoices:
+    def test_the_period_is_found_on_the_second_page_of_lines(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, rates: dict[str, int]
+    ) -> None:
+        for number in range(5):
+            clerk.change(_id(subscriber), {"id": _item(subscriber), "quantity": 2 + number % 2})
+        clerk.change(_id(subscriber), {"id": _item(subscriber), "quantity": 1})
+        promised = _next_cost(double, subscriber)
+        _renew(double, subscriber)
+        invoice = double.v1.invoices.retrieve(subscriber.payout.stripe_invoice_id)
+        assert (invoice.lines.has_more, len(subscriber.payouts)) == (True, 2)
+        assert invoice.amount_paid == promised == subscriber.payout.amount_minor
+        assert subscriber.payout.period_start == subscriber.payouts[0].period_end
+        assert subscriber.payout.credits == invoice.amount_paid * rates["usd"] // 100
+        assert _rules(double) == []
+
+    def test_a_proration_that_is_collected_at_once_is_paid_out(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, rates: dict[str, int]
+    ) -> None:
+        double.pass_time(10 * DAY)
+        item = {"id": _item(subscriber), "price_data": clerk.price(2 * amount)}
+        clerk.change(_id(subscriber), item, proration_behavior="always_invoice")
+        process_all_events(double)
+        month, change = subscriber.payouts
+        collected = sum(charge.amount for charge in double.v1.charges.list().data)
+        assert change.amount_minor == collected - amount > 0
+        assert change.period_end == month.period_end
+        assert subscriber.balance == month.credits + change.credits
+        assert subscriber.quota().total == month.credits + change.credits
+        assert standing.report(user=subscriber.user, now=double.now()).paid_minor == collected
+        assert _rules(double) == []
+
+    def test_a_line_of_an_amount_alone_is_not_paid_out_as_a_month(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+    ) -> None:
+        clerk.add_line(subscriber, 900)
+        assert _next_cost(double, subscriber) == amount + 900
+        _renew(double, subscriber)
+        assert (subscriber.payout.amount_minor, subscriber.payout.other_minor) == (amount, 900)
+        assert double.v1.charges.list().data[0].amount == amount + 900
+        assert _rules(double) == []
+
+    def test_a_line_of_our_product_is_paid_out_with_the_month(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, settings: Any
+    ) -> None:
+        clerk.add_line(subscriber, 900, product=settings.STRIPE_PRODUCT_ID)
+        _renew(double, subscriber)
+        assert (subscriber.payout.amount_minor, subscriber.payout.other_minor) == (amount + 900, 0)
+
+    def test_an_invoice_outside_of_a_subscription_is_found(
+        self, double: DoubleAccount, subscriber: Payer, amount: int, settings: Any
+    ) -> None:
+        customer = subscriber.customer.stripe_customer_id
+        double.controls.create_invoice(customer, 900, product=settings.STRIPE_PRODUCT_ID)
+        double.controls.create_invoice(customer, 700)
+        process_all_events(double)
+        assert [payout.amount_minor for payout in subscriber.payouts] == [amount]
+        assert _rules(double) == [Rule.INVOICE_WITHOUT_PAYOUT]
+
+
+class TestSeveralPayments:
+    @pytest.fixture
+    def payments(self, double: DoubleAccount, subscriber: Payer, amount: int) -> list[str]:
+        """Return the payments of a month that was paid in two parts, the smaller one first."""
+        (card,) = double.v1.payment_methods.list({"customer": subscriber.customer.stripe_customer_id}).data
+        double.decline_from_now(card.id, "insufficient_funds")
+        _renew(double, subscriber)
+        double.decline_from_now(card.id, None)
+        (invoice,) = double.v1.invoices.list({"status": "open"}).data
+        double.controls.pay_invoice_part(invoice.id, amount // 3)
+        double.v1.invoices.pay(invoice.id)
+        process_all_events(double)
+        rows = double.v1.invoice_payments.list({"invoice": invoice.id, "status": "paid"}).data
+        return [str(row.payment.payment_intent) for row in sorted(rows, key=lambda row: row.amount_paid)]
+
+    def test_a_refund_of_any_payment_takes_its_part_back(
+        self, double: DoubleAccount, subscriber: Payer, payments: list[str], amount: int
+    ) -> None:
+        payout = subscriber.payout
+        assert (payout.amount_minor, set(payout.payment_ids())) == (amount, set(payments))
+        first, second = random.sample(payments, 2)
+        double.refund(first)
+        process_all_events(double)
+        returned = double.v1.refunds.list().data[0].amount
+        assert payout.credits_taken_back() == payout.credits * returned // amount
+        assert subscriber.quota().total == payout.credits - payout.credits_taken_back()
+        report = standing.report(user=subscriber.user, now=double.now())
+        assert report.paid_minor == amount - returned
+        assert report.next_step == "nothing"
+        double.dispute(second)
+        process_all_events(double)
+        assert payout.credits_taken_back() == payout.credits
+        assert standing.report(user=subscriber.user, now=double.now()).next_step == "disputed"
+        assert _rules(double) == []
+
+    def test_a_lost_webhook_is_made_up_for(
+        self, double: DoubleAccount, subscriber: Payer, payments: list[str]
+    ) -> None:
+        for payment in payments:
+            double.refund(payment)
+        assert repairs.claw_back_missed_money(now=double.now()) == 1
+        assert subscriber.payout.is_taken_back()
+        assert _rules(double) == []
+
+    def test_a_dispute_that_is_reinstated_in_part_gives_that_part_back(
+        self, double: DoubleAccount, subscriber: Payer, amount: int
+    ) -> None:
+        payout = subscriber.payout
+        dispute = double.dispute(payout.stripe_payment_intent_id)
+        for reinstated in (amount // 2, amount - amount // 2):
+            double.controls.reinstate_funds(dispute, reinstated)
+            process_all_events(double)
+            back = amount // 2 if reinstated == amount // 2 else amount
+            assert payout.credits_taken_back() == payout.credits * (amount - back) // amount
+
+
+class TestPrices:
+    def test_the_next_cost_is_the_next_invoice_whatever_was_changed(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+    ) -> None:
+        changes: list[dict[str, Any]] = [
+            {"items": [{"id": _item(subscriber), "quantity": 3}]},
+            {"items": [{"price_data": clerk.price(3_000)}]},
+            {"items": [{"price_data": clerk.price(1_100, product="hats")}]},
+            {"discounts": [{"coupon": clerk.coupon(random.randint(1, 90))}]},
+        ]
+        for change in changes:
+            clerk.change(
+                _id(subscriber), proration_behavior=random.choice(["none", "create_prorations"]), **change
+            )
+            process_all_events(double)
+            double.pass_time(DAY)
+        promised = _next_cost(double, subscriber)
+        _renew(double, subscriber)
+        assert double.v1.charges.list().data[0].amount == promised
+        assert _rules(double) == []
+
+    def test_an_upsert_leaves_one_item_of_ours_with_quantity_one(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+    ) -> None:
+        hats = {"price_data": clerk.price(1_100, product="hats")}
+        ours = {"price_data": clerk.price(amount)}
+        tripled = {"id": _item(subscriber), "quantity": 3}
+        clerk.change(_id(subscriber), tripled, ours, hats, proration_behavior="none")
+        if random.random() < 0.5:
+            process_all_events(double)
+        row = subscriber.upsert(amount)
+        assert row.amount_minor == amount
+        items = {
+            item.price.product: (item.price.unit_amount, item.quantity)
+            for item in clerk.items(_id(subscriber))
+        }
+        assert sorted(items.values()) == sorted([(amount, 1), (1_100, 1)])
+        assert len(clerk.items(_id(subscriber))) == 2
+        assert _next_cost(double, subscriber) == amount + 1_100
+
+
+class TestUnpaidMonths:
+    def _settle(self, how: str, double: DoubleAccount, payer: Payer, clerk: Clerk) -> None:
+        """Let the running month be refunded, disputed, or settled without a payment."""
+        if how == "refunded":
+            double.refund(payer.payout.stripe_payment_intent_id)
+        elif how == "disputed":
+            double.dispute(payer.payout.stripe_payment_intent_id)
+        else:
+            self._settle_next(how, double, payer, clerk)
+        process_all_events(double)
+
+    def _settle_next(self, how: str, double: DoubleAccount, payer: Payer, clerk: Clerk) -> None:
+        end = int(payer.subscription.current_period_end.timestamp())
+        customer = payer.customer.stripe_customer_id
+        if how == "coupon":
+            clerk.change(_id(payer), discounts=[{"coupon": clerk.coupon(100)}])
+        elif how == "balance":
+            double.v1.customers.update(customer, {"balance": -1_000_000})
+        double.controls.advance_to(end + 60)
+        (draft,) = double.v1.invoices.list({"customer": customer, "limit": 1}).data
+        if how == "voided":
+            double.v1.invoices.finalize_invoice(draft.id)
+            double.v1.invoices.void_invoice(draft.id)
+        elif how == "out of band":
+            double.controls.pay_out_of_band(draft.id)
+        double.controls.advance_to(end + 2 * HOUR)
+
+    @pytest.mark.parametrize(
+        ("how", "told", "settled"),
+        [
+            ("refunded", "refunded", "collected"),
+            ("disputed", "disputed", "collected"),
+            ("voided", "not-paid", "void"),
+            ("coupon", "not-paid", "free"),
+            ("out of band", "not-paid", "off-stripe"),
+        ],
+    )
+    def test_the_owner_is_told_and_an_upsert_buys_a_month(
+        self,
+        double: DoubleAccount,
+        subscriber: Payer,
+        clerk: Clerk,
+        amount: int,
+        how: str,
+        told: str,
+        settled: str,
+    ) -> None:
+        self._settle(how, double, subscriber, clerk)
+        report = standing.report(user=subscriber.user, now=double.now())
+        assert (report.subscription.status, report.next_step) == ("active", told)
+        assert report.subscription.latest_invoice == settled
+        assert not report.paid_minor
+        if told == "not-paid":
+            assert "no credits for the latest invoice" in report.subscription.outlook()
+        expected = [Rule.INVOICE_WITHOUT_PAYOUT] if settled == "off-stripe" else []
+        assert _rules(double) == expected
+        charged = len([row for row in double.v1.charges.list().data if row.paid])
+
+        bought = subscriber.upsert(amount)
+        process_all_events(double)
+        again = standing.report(user=subscriber.user, now=double.now())
+        assert (again.subscription, again.next_step, again.paid_minor) == (bought, "nothing", amount)
+        assert subscriber.quota().total == subscriber.payout.credits
+        assert len([row for row in double.v1.charges.list().data if row.paid]) == charged + 1
+        assert subscriber.upsert(amount) == bought
+        assert len([row for row in double.v1.charges.list().data if row.paid]) == charged + 1
+
+    def test_a_month_that_the_balance_pays_says_so_and_is_not_replaced(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+    ) -> None:
+        self._settle("balance", double, subscriber, clerk)
+        report = standing.report(user=subscriber.user, now=double.now())
+        assert (report.subscription.latest_invoice, report.next_step, report.paid_minor) == (
+            "balance",
+            "nothing",
+            None,
+        )
+        assert "paid from the customer's balance" in report.subscription.outlook()
+        assert subscriber.upsert(amount) == report.subscription
+        assert len(double.v1.charges.list().data) == 1
+        assert _rules(double) == [Rule.INVOICE_WITHOUT_PAYOUT]
+
+    def test_a_month_that_is_still_collected_is_not_bought_twice(
+        self, double: DoubleAccount, subscriber: Payer, amount: int
+    ) -> None:
+        end = int(subscriber.subscription.current_period_end.timestamp())
+        double.controls.advance_to(end + 60)
+        process_all_events(double)
+        assert standing.report(user=subscriber.user, now=double.now()).next_step == "nothing"
+        subscriber.upsert(amount)
+        double.controls.advance_to(end + 2 * HOUR)
+        subscriber.upsert(amount)  # It is collected, and its webhook is not here yet.
+        process_all_events(double)
+        assert [payout.amount_minor for payout in subscriber.payouts] == [amount, amount]
+        assert len(double.v1.charges.list().data) == 2
+
+
+class TestPausesAndEnds:
+    @pytest.mark.parametrize("behavior", ["void", "mark_uncollectible", "keep_as_draft"])
+    def test_a_paused_collection_rests_and_an_upsert_resumes_it(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, behavior: str
+    ) -> None:
+        clerk.change(_id(subscriber), pause_collection={"behavior": behavior})
+        process_all_events(double)
+        report = standing.report(user=subscriber.user, now=double.now())
+        assert (report.subscription.status, report.subscription.is_resting) == ("active", True)
+        assert (report.next_step, report.next_minor, report.paid_minor) == ("subscribe", None, amount)
+        assert "rests" in report.subscription.outlook()
+        if random.random() < 0.5:
+            _renew(double, subscriber)
+        row = subscriber.upsert(amount)
+        assert not row.is_resting
+        assert double.v1.subscriptions.retrieve(row.stripe_subscription_id).pause_collection is None
+        _renew(double, subscriber)
+        assert standing.report(user=subscriber.user, now=double.now()).paid_minor == amount
+        assert subscriber.payout.amount_minor == amount
+
+    def test_an_end_at_a_date_is_told_and_an_upsert_removes_it(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+    ) -> None:
+        ends_at = int(subscriber.subscription.current_period_end.timestamp()) + 10 * DAY
+        clerk.change(_id(subscriber), cancel_at=ends_at)
+        process_all_events(double)
+        row = subscriber.subscription
+        assert (row.cancels_at_period_end, row.cancels_at and int(row.cancels_at.timestamp())) == (
+            False,
+            ends_at,
+        )
+        assert row.outlook() == f"ends on {row.cancels_at:%Y-%m-%d}"
+        subscriber.upsert(amount)
+        assert subscriber.subscription.cancels_at is None
+        assert double.v1.subscriptions.retrieve(_id(subscriber)).cancel_at is None
+
+    def test_a_scheduled_subscription_says_what_works(
+        self, double: DoubleAccount, subscriber: Payer, amount: int
+    ) -> None:
+        schedule = double.v1.subscription_schedules.create({"from_subscription": _id(subscriber)})
+        for act in (partial(subscriber.upsert, 2 * amount), partial(subscriber.cancel, immediately=False)):
+            with pytest.raises(BillingRefused) as refusal:
+                act()
+            assert refusal.value.members["reason"] == "scheduled-subscription"
+            assert "immediately" in refusal.value.detail
+        assert subscriber.upsert(amount).status == "active"
+        double.v1.subscription_schedules.release(schedule.id)
+        assert subscriber.upsert(2 * amount).amount_minor == 2 * amount
+
+
+def test_a_card_networks_warning_of_fraud_is_found(double: DoubleAccount, subscriber: Payer) -> None:
+    double.controls.warn_of_fraud(subscriber.payout.stripe_payment_intent_id)
+    process_all_events(double)
+    assert _rules(double) == [Rule.FRAUD_WARNING]
+
+
+def test_the_hourly_refresh_finds_all_that_no_webhook_told(
+    double: DoubleAccount, subscriber: Payer, clerk: Clerk
+) -> None:
+    clerk.change(
+        _id(subscriber), pause_collection={"behavior": "void"}, cancel_at=int(double.now().timestamp()) + DAY
+    )
+    synchronisation.refresh_subscriptions(now=double.now())
+    row = subscriber.subscription
+    assert (row.is_resting, row.cancels_at is not None) == (True, True)
+    assert Payout.objects.count() == 1

@@ -168,10 +168,11 @@ class TestSeveralPayments:
     ) -> None:
         payout = subscriber.payout
         dispute = double.dispute(payout.stripe_payment_intent_id)
+        back = 0
         for reinstated in (amount // 2, amount - amount // 2):
             double.controls.reinstate_funds(dispute, reinstated)
             process_all_events(double)
-            back = amount // 2 if reinstated == amount // 2 else amount
+            back += reinstated
             assert payout.credits_taken_back() == payout.credits * (amount - back) // amount
 
 

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ def run(options: Options) -> int:
         for trial in trials
     ]
     echo(markdown(["nodes", "mutations", "calls", "answers", "largest process", "findings"], rows))
-    write_json(options.results, [asdict(trial) for trial in trials])
+    write_json(options.results, [vars(trial) for trial in trials])
     return int(any(trial.findings() for trial in trials))
 
 

@@ -15,7 +15,13 @@ from typing import Any
 
 from gateway.chain import answers, contracts, lsp6, node_errors
 from gateway.chain.config import get_chain
-from gateway.chain.errors import RETRY_AFTER_SECONDS, CallReverted, NodeUnavailable, no_answer
+from gateway.chain.errors import (
+    RETRY_AFTER_SECONDS,
+    CallReverted,
+    NodeUnavailable,
+    answer_too_large,
+    no_answer,
+)
 from gateway.chain.fees import follower_gas
 from gateway.chain.node_checks import NodeChecks
 from gateway.chain.nodes import (
@@ -30,7 +36,7 @@ from gateway.chain.nodes import (
 )
 from gateway.chain.quorum import agreed_outcome, agreed_view
 from gateway.chain.relay_states import READ_GAS, RelayStateReader
-from gateway.chain.rpc import Call, RpcError
+from gateway.chain.rpc import Call, OversizedError, RpcError
 from gateway.chain.types import (
     ChainClient,
     ChainView,
@@ -225,6 +231,8 @@ class JsonRpcChainClient(Web3Reads):
 
 
 def _unreverted(reply: Any) -> Any:
+    if isinstance(reply, OversizedError):
+        raise answer_too_large()
     if isinstance(reply, RpcError):
         raise CallReverted(node_errors.revert_data(reply))
     return reply

@@ -217,6 +217,17 @@ class TargetReverted(CallRefused):
     code, title = "target-reverted", "The called contract reverts"
 
 
+class AnswerTooLarge(CallRefused):
+    """The called contract returns or reverts with more data than the service reads. Call one that answers less."""
+
+    code, title = "answer-too-large", "The called contract answers too much"
+
+
+def answer_too_large() -> AnswerTooLarge:
+    """Return the error for a simulation whose answer is above the limit; the caller chose the contract."""
+    return AnswerTooLarge("The simulated call returns or reverts with more data than the service reads.")
+
+
 # Other errors of the profile and the key manager themselves, all `ProfileRefused` with the error's name.
 PROFILE_ERRORS = (
     "ERC725X_ContractDeploymentFailed()",

@@ -24,6 +24,7 @@ from gateway.chain.rpc import (
     METHOD_NOT_SUPPORTED,
     Call,
     MalformedAnswer,
+    OversizedError,
     RpcError,
 )
 from gateway.chain.types import Head, RelayQuery, RelayState, Trial
@@ -270,7 +271,9 @@ def _simulated(gas_limit: int, answer: Any) -> Trial | None:
 def _failed(gas_limit: int | None, error: RpcError) -> Trial:
     if error.code == INVALID_PARAMS:
         raise MalformedAnswer("the node refuses the parameters")
-    return Trial(gas_limit, revert=node_errors.revert_data(error))
+    return Trial(
+        gas_limit, revert=node_errors.revert_data(error), is_oversized=isinstance(error, OversizedError)
+    )
 
 
 # A lens is code that the node runs in one `eth_call`, to read several contracts in one call instead of many.

@@ -134,6 +134,8 @@ class Trial:
     logs: tuple[tuple[str, str, str], ...] = ()
     agrees: bool | None = None
     gas_used_at_cap: int | None = None
+    # The contracts answered more than is read; nothing else is known.
+    is_oversized: bool = False
 
     def compared_with(self, at_cap: "Trial | None") -> "Trial":
         """Return this trial with its comparison; unchanged if the node cannot simulate."""

@@ -29,4 +29,4 @@ def test_there_are_ten_callers_and_each_contract_is_deployed_as_written() -> Non
     for code in CONTRACTS.values():
         deployed = bytes.fromhex(code)
         created = creation_code(code)
-        assert (created[1], created[5], created[11:]) == (len(deployed), 11, deployed)
+        assert (created[1], created[4], created[11:]) == (len(deployed), 11, deployed)

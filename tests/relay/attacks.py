@@ -34,6 +34,11 @@ def deploy_forwarder(services: Services, *, is_strict: bool = False) -> str:
     return _deploy(services, _STRICT_FORWARDER if is_strict else _FORWARDER)
 
 
+def deploy_large_reverter(services: Services) -> str:
+    """Deploy a contract that reverts with half a megabyte."""
+    return _deploy(services, "6207a120 6000 fd")
+
+
 def _deploy(services: Services, listing: str) -> str:
     runtime = bytes.fromhex(listing)
     return services.world.deployer.deploy(creation_of(runtime))[0]

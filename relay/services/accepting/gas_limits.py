@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.contracts import EXECUTE, refusal_from_revert
-from gateway.chain.errors import CallReverted, RelayNonceRefused
+from gateway.chain.errors import CallReverted, RelayNonceRefused, answer_too_large
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, Trial
 from relay.pricing import gas_limit_for
@@ -71,7 +71,10 @@ def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) 
 
     Raises:
         CallReverted: the call reverts, or needs more gas than `query.gas_cap`.
+        AnswerTooLarge: the contracts answer more than is read.
     """
+    if trial.is_oversized:
+        raise answer_too_large()
     if query.gas_limit is not None:
         return _of_execution(call, query, trial)
     if trial.gas_limit is not None:

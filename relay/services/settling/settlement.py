@@ -20,7 +20,7 @@ from django.db import OperationalError, transaction
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import decode_execute_relay_call, refusal_from_revert
-from gateway.chain.errors import CallReverted, NodeUnavailable
+from gateway.chain.errors import AnswerTooLarge, CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
 from gateway.common import db, metrics, tracing
 from gateway.common.sweeps import isolated
@@ -166,6 +166,8 @@ def _reason_of(transaction: RelayTransaction) -> tuple[str, str]:
             calldata=transaction.calldata,
             gas_cap=settings.RELAY_MAX_GAS,
         )
+    except AnswerTooLarge as too_large:
+        return too_large.code, too_large.detail
     except CallReverted as reverted:
         owner = _owner_of(transaction)
         if owner != transaction.key_manager_address:

@@ -213,6 +213,7 @@ def test_what_a_contract_makes_too_large_is_no_fault_of_the_node_and_of_no_neigh
         client = _client(node)
         states = client.read_relay_states([_query(), hostile, _query()])
         assert [state.trial.revert for state in states] == [None, b"", None]
+        assert [state.trial.is_oversized for state in states] == [False, True, False]
         assert [health.fault for health in client.nodes()] == [""]
 
 

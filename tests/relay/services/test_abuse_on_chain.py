@@ -22,6 +22,7 @@ from devstack.world.permissions import ALL_PERMISSIONS, Permission
 from devstack.world.profiles import ControllerPlan, Profile
 from devstack.world.test_contracts import FLIP
 from gateway.chain.contracts import encode_execute_relay_call
+from gateway.chain.errors import AnswerTooLarge
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import GasLimitExceeded, TooManyCancelledCalls
 from relay.models import RelayTransaction
@@ -33,9 +34,10 @@ from tests.relay.attacks import (
     deploy_burner,
     deploy_forwarder,
     deploy_gas_price_aware,
+    deploy_large_reverter,
 )
 from tests.relay.callers import execute
-from tests.relay.chain import Chain
+from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
 from tests.relay.signing import execute_payload, next_nonce, set_data_payload, sign_call, window
 from tests.relay.workers import broadcast_all, track
@@ -321,3 +323,18 @@ def test_a_failed_call_earns_neither_cashback_nor_experience(
     settle()
     assert CreditEntry.objects.filter(source="CREDITS_BACK").count() == 1
     assert ExperienceEntry.objects.filter(progress__user=user).count() == 1
+
+
+def test_a_contract_that_answers_too_much_is_its_callers_refusal_and_no_fault_of_the_node(
+    services: Services, user: User, new_call: NewCall, node: FaultyClient, refused: Refused
+) -> None:
+    execute(user=user, call=new_call(channel=any_channel()), now=timezone.now())
+    call = new_call(channel=any_channel(), payload=execute_payload(deploy_large_reverter(services)))
+    for _ in range(4):
+        with refused(AnswerTooLarge) as refusal:
+            execute(user=user, call=call, now=timezone.now())
+    assert (refusal.value.status, refusal.value.code) == (422, "answer-too-large")
+    (only,) = node.pool
+    assert (only.fault, only.guard.is_open) == ("", False)
+    execute(user=user, call=new_call(channel=any_channel()), now=timezone.now())
+    assert RelayTransaction.objects.count() == 2

@@ -17,6 +17,7 @@ ProblemCode: TypeAlias = Literal[
     "address-checksum",
     "amount-too-large",
     "amount-too-small",
+    "answer-too-large",
     "authentication-required",
     "billing-in-progress",
     "billing-refused",

@@ -20,7 +20,7 @@ from payments.errors import (
     NoSubscription,
     PaymentMethodRequired,
 )
-from payments.models import BillingOperation, Customer, Subscription
+from payments.models import BillingOperation, Customer, Settlement, Subscription
 from payments.services import operations, standing, synchronisation
 from payments.services.customers import with_customer
 from payments.stripe import get_billing_client
@@ -109,7 +109,9 @@ def _step(
     if state.currency != request.currency:
         raise CurrencyFixed(f"The live subscription is in {state.currency}.", currency=state.currency)
     changed = _change(user=user, customer=customer, state=state, request=request, now=now)
-    if changed.status in Subscription.OVERDUE:
+    # Stripe keeps the draft of a month that began while collection was paused.
+    is_left_over = state.is_resting and changed.latest_invoice == Settlement.WAITING
+    if changed.status in Subscription.OVERDUE or is_left_over:
         return _collect(customer=customer, state=changed, now=now)
     return changed
 

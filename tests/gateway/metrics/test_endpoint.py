@@ -18,6 +18,7 @@ from tests.gateway.metrics.conftest import Scrape
 from tests.gateway.test_wiring import settings_with
 from tests.portal.history_rows import earned, relayed
 
+_COUNTERS = {"gateway_chain_wrong_answers", "gateway_chain_batches_refused"}
 HISTOGRAMS = {
     f"gateway_{name}_seconds"
     for name in (
@@ -77,8 +78,9 @@ def test_names_and_explanations_are_as_prometheus_wants_them(token: str, client:
     for family in families:
         assert family.name.startswith("gateway_")
         assert family.documentation.endswith(".")
-        # A figure counted from rows at each scrape is a gauge; _total is for counters.
-        assert family.type == ("histogram" if family.name in HISTOGRAMS else "gauge")
+        # A figure counted from rows at each scrape is a gauge; _total, which the parser leaves out, is for counters.
+        kind = "counter" if family.name in _COUNTERS else "gauge"
+        assert family.type == ("histogram" if family.name in HISTOGRAMS else kind)
         assert not family.name.endswith("_total")
 
 

@@ -6,8 +6,10 @@ one node round trip reads the chain and executes exactly the transactions that w
 accepted in one transaction (`relay.services.accepting.acceptance`). A call that needs another node read returns to its
 own thread, so that the others need not wait, and joins the next batch. So does a call through a key manager that the
 rows do not know as the profile's: its contracts are read first, and only the profile's own key manager is executed.
+The calls of a profile whose contracts answered too much are read alone for some minutes.
 """
 
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +23,7 @@ from django.conf import settings
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.contracts import encode_execute_relay_call
-from gateway.chain.errors import NodeUnavailable, no_answer
+from gateway.chain.errors import AnswerTooLarge, NodeUnavailable, no_answer
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signatures import recover_signers
 from gateway.chain.signing import Signer, get_signer
@@ -45,6 +47,11 @@ from relay.services.accepting.acceptance import (
 from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from users.queries import require_active_state
 
+# A node must answer the rest of a batch again without an oversized answer, so its author waits alone for this time.
+_ALONE_SECONDS = 300.0
+_MOST_ALONE = 10_000
+_alone_until: dict[str, float] = {}
+_alone_lock = threading.Lock()
 # The outcome of a request: `refused` because of the caller, `unavailable` because of a dependency.
 Outcome = Literal["accepted", "refused", "unavailable", "failed"]
 
@@ -128,8 +135,17 @@ class UnknownPair:
     query: RelayQuery
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadCall:
+    """A request, with its rows, of a profile whose calls are read alone."""
+
+    request: CallRequest
+    rows: CallRows
+    query: RelayQuery
+
+
 # The progress of a call: its hash, an item for its own thread and the next batch, or its error.
-_Unfinished = UnknownPair | ReadCall | ApprovedCall
+_Unfinished = UnknownPair | UnreadCall | ReadCall | ApprovedCall
 _Stage = str | _Unfinished | LinedUpCall | Exception
 
 
@@ -195,10 +211,12 @@ def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
                 outcomes[place] = transaction_hash
                 continue
             query = _query_of(request, rows, signer)
-            if rows.is_pair_known or request.is_pair_verified:
-                queried[place] = request, rows, query
-            else:
+            if not (rows.is_pair_known or request.is_pair_verified):
                 outcomes[place] = UnknownPair(request, rows, query)
+            elif _alone_until.get(query.profile, 0.0) > time.monotonic():
+                outcomes[place] = UnreadCall(request, rows, query)
+            else:
+                queried[place] = request, rows, query
         except DomainError as refusal:
             outcomes[place] = refusal
     if queried:
@@ -250,6 +268,9 @@ def _read_alone(unfinished: _Unfinished) -> CallRequest | ApprovedCall:
     """Return the item for the next batch, after this thread alone has made the node reads that it needs."""
     if isinstance(unfinished, UnknownPair):
         return _verify_pair(unfinished)
+    if isinstance(unfinished, UnreadCall):
+        (state,) = get_chain_client().read_relay_states([unfinished.query])
+        unfinished = ReadCall(unfinished.request, unfinished.rows, unfinished.query, state)
     return _ask_again(unfinished) if isinstance(unfinished, ReadCall) else unfinished
 
 
@@ -285,14 +306,29 @@ def _ask_again(call: ReadCall) -> ApprovedCall:
 
 def _approved(call: ReadCall, *, may_ask: bool) -> ApprovedCall | None:
     quote = call.rows.quote
-    approval = preflight.approve(
-        call=call.request.call,
-        query=call.query,
-        state=call.state,
-        trusted_codes=call.rows.trusted_codes,
-        may_ask=may_ask,
-    )
+    try:
+        approval = preflight.approve(
+            call=call.request.call,
+            query=call.query,
+            state=call.state,
+            trusted_codes=call.rows.trusted_codes,
+            may_ask=may_ask,
+        )
+    except AnswerTooLarge:
+        _read_alone_from_now_on(call.query.profile)
+        raise
     if approval is not None and quote is not None:
         # A limit at which an inner call fails must not be signed.
         approval = quotes.within(quote, approval, must_fit=call.state.trial.agrees is False)
     return None if approval is None else ApprovedCall(call.request, call.rows, call.query, approval)
+
+
+def _read_alone_from_now_on(profile: str) -> None:
+    """Keep the profile's calls out of the batches of this process for some minutes."""
+    now = time.monotonic()
+    with _alone_lock:
+        if len(_alone_until) >= _MOST_ALONE:
+            for other in [profile for profile, until in _alone_until.items() if until <= now]:
+                del _alone_until[other]
+        if len(_alone_until) < _MOST_ALONE:
+            _alone_until[profile] = now + _ALONE_SECONDS

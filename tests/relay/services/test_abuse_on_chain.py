@@ -26,6 +26,8 @@ from gateway.chain.errors import AnswerTooLarge
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import GasLimitExceeded, TooManyCancelledCalls
 from relay.models import RelayTransaction
+from relay.services.accepting import submission
+from relay.services.accepting.acceptance import Caller, CallRequest
 from relay.services.sending import broadcasting
 from rewards.models import Badge, ExperienceEntry
 from tests.relay.attacks import (
@@ -338,3 +340,8 @@ def test_a_contract_that_answers_too_much_is_its_callers_refusal_and_no_fault_of
     assert (only.fault, only.guard.is_open) == ("", False)
     execute(user=user, call=new_call(channel=any_channel()), now=timezone.now())
     assert RelayTransaction.objects.count() == 2
+    # Its author no longer shares the trips of others.
+    call, identity = submission.identify(call=new_call(channel=any_channel()))
+    request = CallRequest(Caller(user.pk, str(user.profile_address)), call, identity, timezone.now())
+    (outcome,) = submission.relay_together([request], seal=set)
+    assert isinstance(outcome, submission.UnreadCall)

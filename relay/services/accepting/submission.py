@@ -127,25 +127,22 @@ class ReadCall:
 
 
 @dataclass(frozen=True, slots=True)
-class UnknownPair:
-    """A request, with its rows, whose key manager may be any contract."""
-
-    request: CallRequest
-    rows: CallRows
-    query: RelayQuery
-
-
-@dataclass(frozen=True, slots=True)
 class UnreadCall:
-    """A request, with its rows, of a profile whose calls are read alone."""
+    """A request, with its rows, whose contracts are read alone."""
 
     request: CallRequest
     rows: CallRows
     query: RelayQuery
+
+
+class UnknownPair(UnreadCall):
+    """One whose key manager may be any contract, so that it must not be executed before it is read."""
+
+    __slots__ = ()
 
 
 # The progress of a call: its hash, an item for its own thread and the next batch, or its error.
-_Unfinished = UnknownPair | UnreadCall | ReadCall | ApprovedCall
+_Unfinished = UnreadCall | ReadCall | ApprovedCall
 _Stage = str | _Unfinished | LinedUpCall | Exception
 
 

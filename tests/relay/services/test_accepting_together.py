@@ -24,7 +24,7 @@ from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken, SignerNot
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.accepting import acceptance, submission
 from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest, LinedUpCall
-from relay.services.accepting.submission import ReadCall, UnknownPair
+from relay.services.accepting.submission import ReadCall, UnreadCall
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
 from tests.relay.chain import FaultyClient, node_away
@@ -58,13 +58,13 @@ def _request(user: User, call: RelayCall) -> CallRequest:
 
 def _relayed(
     *items: CallRequest | ApprovedCall,
-) -> list[str | UnknownPair | ReadCall | ApprovedCall | LinedUpCall | Exception]:
+) -> list[str | UnreadCall | ReadCall | ApprovedCall | LinedUpCall | Exception]:
     """Take these as far as one pass takes them; no caller leaves meanwhile."""
     return submission.relay_together(items, lambda: set(range(len(items))))
 
 
 def _finished(
-    outcome: str | UnknownPair | ReadCall | ApprovedCall | LinedUpCall | Exception,
+    outcome: str | UnreadCall | ReadCall | ApprovedCall | LinedUpCall | Exception,
 ) -> str | Exception:
     """Return the outcome of a call, for which the node may have to be asked again."""
     if isinstance(outcome, ReadCall):

@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
         "RemoveConstraint": "a stricter or wider one follows in the same transaction",
     }
     dependencies = [
-        ("credits", "0002_move_roots_to_proofs"),
+        ("credits", "0001_initial"),
         ("earnings", "0002_amounts_as_networks_print_them"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

@@ -217,7 +217,7 @@ def test_a_database_with_calls_in_flight_is_upgraded_beside_its_processes(databa
     status, printed = database.python("manage.py", "migrate")
 
     assert status == 0, printed
-    assert database.rows() == before
+    assert _kept(database.rows(), before) == before
     assert database.python("manage.py", "check", "--database", "default")[0] == 0
     for name, text in sql_functions.FUNCTIONS.items():
         ((body, may),) = database.execute(
@@ -245,3 +245,14 @@ def test_a_database_with_calls_in_flight_is_upgraded_beside_its_processes(databa
     database.execute("ALTER FUNCTION relay_take_slots SECURITY DEFINER")
     status, printed = database.python("manage.py", "check", "--database", "default")
     assert (status, "gateway.E001" in printed, "relay_take_slots" in printed) == (1, True, True)
+
+
+def _kept(rows: _Rows, before: _Rows) -> _Rows:
+    """Return the rows without the columns that the upgrade added."""
+    return {
+        table: [
+            {name: value for name, value in row.items() if name in old}
+            for row, old in zip(rows[table], olds, strict=True)
+        ]
+        for table, olds in before.items()
+    }

@@ -15,7 +15,7 @@ import pytest
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import connections, transaction
-from django.db.utils import InternalError
+from django.db.utils import OperationalError
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -126,7 +126,7 @@ def test_what_is_written_or_locked_meanwhile_is_of_the_primary(standby: str) -> 
 
 
 def test_the_standby_takes_no_writes(standby: str) -> None:
-    with pytest.raises(InternalError, match="read-only"):
+    with pytest.raises(OperationalError, match="read-only"):
         Badge.objects.using(standby).update(name="")
 
 

@@ -34,7 +34,7 @@ def ask():
     heads = []
     body = b"".join(application(environ, lambda status, headers: heads.append(status)))
     return heads[0], body.decode(), threads()
-print(threads())
+print(threads(), flush=True)
 if os.fork() == 0:
     print(ask(), ask(), sep="\\n", flush=True)
     os._exit(0)

@@ -179,7 +179,7 @@ class Subscription(models.Model):
         if self.status in self.ENDED:
             return "has ended"
         if self.status in self.COLLECTABLE:
-            return "waits for a payment of its owner"
+            return "waits for a payment by the owner"
         return f"{self._next()}{self._unpaid_month()}"
 
     def _next(self) -> str:
@@ -190,7 +190,7 @@ class Subscription(models.Model):
             return "ends with its period"
         if self.cancels_at is not None:
             return f"ends on {self.cancels_at:%Y-%m-%d}"
-        return {self.Status.PAUSED: "rests", self.Status.TRIALING: "is a trial"}.get(
+        return {self.Status.PAUSED: "is paused", self.Status.TRIALING: "is on trial"}.get(
             self.Status(self.status), "renews"
         )
 

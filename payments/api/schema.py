@@ -73,16 +73,16 @@ user and per network address.
 """.strip()
 
 UPSERT_DESCRIPTION = """
-Begins the subscription, or changes the one that runs; a repeat with the same values changes nothing. It leaves one
-live subscription with one item.
+Creates the subscription, or changes the current one; a repeat with the same values changes nothing. It leaves one live
+subscription with one item.
 
-* A changed amount applies from the next period. Another currency needs a new subscription: cancel first.
-* `cancelAtEndOfBillingPeriod` true ends it with the running period; false, or nothing, lets it go on.
-* Where the running month was refunded, disputed or not paid (`nextStep` of `subscription`), a new one begins and is
+* A changed amount applies from the next period. To pay in another currency, cancel the subscription first.
+* `cancelAtEndOfBillingPeriod` true ends the subscription with the current period; false, or no value, continues it.
+* If the current month was refunded, disputed or not paid (`nextStep` of `subscription`), a new month begins and is
   charged now.
-* Where a renewal was not collected (`past_due`, `unpaid`), its open invoice is tried with the newest card.
-* 402 `payment-method-required`: no card yet. 402 `card-declined`: see `declineCode`. 402 `authentication-required`:
-  the wallet confirms the payment with `clientSecret`, then repeats the request.
+* If a renewal could not be collected (`past_due`, `unpaid`), its open invoice is retried with the newest card.
+* 402 `payment-method-required`: there is no card yet. 402 `card-declined`: see `declineCode`. 402
+  `authentication-required`: confirm the payment with `clientSecret`, then repeat the request.
 """.strip()
 
 REPORT_DESCRIPTION = """
@@ -110,10 +110,9 @@ The address to which Stripe sends receipts and reminders. Only Stripe stores it,
 """.strip()
 
 CANCEL_DESCRIPTION = """
-Ends the subscription, now or with the running period; where staff have made several, all.
-Ending it now ends the period's allowance without a refund;
-credits stay. Where a proxy drops the body of a DELETE, send `?cancelImmediately=true` or `false`; where both are sent,
-they must agree.
+Ends the subscription, now or at the end of the current period. If staff have created several, it ends all of them.
+Ending it now ends the period's allowance without a refund; the user keeps all credits. If a proxy drops the body of a
+DELETE, send `?cancelImmediately=true` or `false` in the query; if both are sent, they must agree.
 """.strip()
 
 _CUSTOMER_ID = "cus_R5pXw0aT2bQ1nD"

@@ -105,7 +105,7 @@ class OtherSubscriptionSerializer(serializers.Serializer[Subscription]):
     """Another live subscription. Amounts are in minor units, times in unix seconds."""
 
     subscriptionId = serializers.CharField(source="stripe_subscription_id")
-    status = serializers.ChoiceField(Subscription.Status.choices, help_text="Stripe's word for it.")
+    status = serializers.ChoiceField(Subscription.Status.choices, help_text="Stripe's status.")
     currency = serializers.CharField()
     subscriptionCost = serializers.IntegerField(source="amount_minor")
     currentPeriodEnd = UnixTimeField(source="current_period_end")
@@ -122,12 +122,12 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     paidCost = serializers.IntegerField(
         source="paid_minor",
         allow_null=True,
-        help_text="What the running period has cost, less what was returned; null while it is unpaid.",
+        help_text="Price of the current period, less returned money; null while it is unpaid.",
     )
     nextCost = serializers.IntegerField(
         source="next_minor",
         allow_null=True,
-        help_text="What the next invoice will charge, by Stripe's preview; null where there is none.",
+        help_text="Amount of the next invoice by Stripe's preview; null if there is none.",
     )
     currentPeriodEnd = UnixTimeField(
         source="subscription.current_period_end", help_text="When `nextCost` is charged."
@@ -149,9 +149,10 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     nextStep = serializers.ChoiceField(
         [step.value for step in NextStep],
         source="next_step",
-        help_text="`nothing`; `confirm` with `clientSecret`; `capture-card` by a setup intent, then "
-        "upsertSubscription; `pay` by upsertSubscription; `subscribe` anew. `refunded`, `disputed` and `not-paid` say "
-        "why the running period gives no credits: upsertSubscription buys a month.",
+        help_text="`nothing`; `confirm`: confirm the payment with `clientSecret`; `capture-card`: capture a card "
+        "with a setup intent, then call upsertSubscription; `pay`: call upsertSubscription; `subscribe`: "
+        "start a new subscription. `refunded`, `disputed` and `not-paid` are the reason why the current period "
+        "gives no credits: call upsertSubscription to buy a month.",
     )
     latestInvoice = serializers.ChoiceField(
         ["", *Settlement.values],

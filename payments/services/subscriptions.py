@@ -95,7 +95,7 @@ def _step(
     for other in others:
         _cancel_now(user=user, customer=customer, subscription_id=other.subscription_id, now=now)
     if state.status in Subscription.COLLECTABLE:
-        # A list does not tell what the open payment waits for.
+        # The list does not contain what the open payment waits for.
         state = synchronisation.refresh(customer=customer, subscription_id=state.subscription_id, now=now)
     if not _is_live(state):
         return None

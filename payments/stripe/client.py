@@ -105,7 +105,7 @@ class InvoiceState:
     further_payment_ids: tuple[str, ...] = ()
     # How it was settled.
     settlement: str = Settlement.COLLECTED
-    # What its payer calls it.
+    # The number that the payer sees.
     number: str = ""
 
     @property

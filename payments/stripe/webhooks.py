@@ -66,7 +66,7 @@ def _parse(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise WebhookRefused("The body is not JSON.") from error
     if not isinstance(parsed, dict) or parsed.get("object") not in {"event", "v2.core.event"}:
-        raise WebhookRefused("The body is no event.")
+        raise WebhookRefused("The body is not an event.")
     return parsed
 
 

@@ -50,7 +50,7 @@ def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
     try:
         missing = payouts.credits_for(invoice=invoice, paid_at=invoice.paid_at)
     except RateMissing:
-        have = "no payout, for no rate is in force"
+        have = "no payout, because no rate is in force"
         yield Finding(rule=Rule.PAYOUT_MISSING, have=have, wanted=wanted, ids=ids)
         return
     if missing == 0:
@@ -143,7 +143,7 @@ def _ids(payout: Payout) -> dict[str, str]:
 
 
 def compare_clawbacks(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
-    """Yield payouts of which more or less was taken back than refunds and disputes ask for now."""
+    """Yield payouts whose clawbacks do not match their refunds and disputes."""
     compared: set[int] = set()
     client = get_billing_client()
     for page in pages(client.refunded_or_disputed_since(since=window.returned_since)):

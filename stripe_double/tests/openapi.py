@@ -128,6 +128,8 @@ def published() -> Schema:
 
 def operation_of(method: str, path: str) -> str:
     """Return the operation as Stripe's description names it; the bare request where it has none."""
+    if f"{method} {path}" in published()["operations"]:
+        return f"{method} {path}"
     for operation in published()["operations"]:
         operation_method, template = operation.split(" ", 1)
         pattern = re.sub(r"\{\w+\}", "[^/]+", template)

@@ -122,8 +122,8 @@ def test_a_node_that_refuses_everything_stops_costing_when_the_budget_is_used_up
     broadcast_all()
     cancelled = [row for row in rows if row.attempts.count() == 2]
     assert 0 < len(cancelled) < len(rows)
-    finish()
-    # The others are replaced: the node takes them now.
+    # A refused attempt is sent again a second later, and the node takes it now.
+    finish(2)
     statuses = list(RelayTransaction.objects.order_by("status").values_list("status", flat=True))
     assert statuses == ["Cancelled"] * len(cancelled) + ["Success"] * (len(rows) - len(cancelled))
     meter.assert_at_most(settings.RELAY_LOSS_PER_HOUR_WEI)

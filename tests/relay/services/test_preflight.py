@@ -30,7 +30,7 @@ from relay.services.accepting.preparation import Draft, prepare
 from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
 from tests.relay.conftest import Refused
-from tests.relay.signing import execute_payload, set_data_payload, window
+from tests.relay.signing import execute_payload, set_data_payload, sign_call, window
 from tests.relay.workers import later
 from users.models import User
 
@@ -160,10 +160,19 @@ def test_the_hold_covers_the_gas_limit_at_the_highest_price(
 
 
 def test_a_call_costs_one_request_to_the_node_a_profiles_first_call_two_and_a_follower_three(
-    user: User, new_call: Callable[..., RelayCall], node: FaultyClient
+    services: Services,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    node: FaultyClient,
 ) -> None:
-    other_channel = new_call(channel=9)
-    for call, expected in ((new_call(), 2), (new_call(ahead=1), 3), (other_channel, 1)):
+    # One of its own: no limit is learned, and no channel is used, as the first call of a channel needs more gas.
+    profile = create_profile()
+    user = open_account(profile)
+    first, follower, other_channel = (
+        sign_call(services=services, profile=profile, channel=channel, ahead=ahead)
+        for channel, ahead in ((0, 0), (0, 1), (9, 0))
+    )
+    for call, expected in ((first, 2), (follower, 3), (other_channel, 1)):
         before = node.requests
         execute(user=user, call=call, now=timezone.now())
         assert node.requests - before == expected

@@ -15,15 +15,11 @@ from eth_hash.auto import keccak
 from gateway.chain import mistakes
 from gateway.chain.contracts import EXECUTE
 from gateway.chain.mistakes import SignatureMistake
-from gateway.chain.signatures import personal_sign_digest
+from gateway.chain.signatures import WALLETS_CHAIN_IDS, personal_sign_digest
 
 _VERSION, _OLD_VERSION = 25, 6
 _HALF_WORD = 128
 _LOW_HALF = (1 << _HALF_WORD) - 1
-# Mainnet, testnet, and the first testnet, whose id is still in old examples.
-LUKSO_CHAIN_IDS = (42, 4201, 2828)
-# Other chains that a wallet may be set to: Ethereum, Base, OP, Arbitrum, Polygon, BNB.
-_OTHER_CHAIN_IDS = (*LUKSO_CHAIN_IDS, 1, 8453, 10, 42161, 137, 56)
 _VALUE_WORD = slice(4 + 64, 4 + 96)
 
 
@@ -120,7 +116,7 @@ def _candidates(chain_id: int, call: RelayCall, profile: str) -> Iterator[_Candi
     yield mistakes.SignedInnerMessage, personal_sign_digest(keccak(message)), {}
     yield mistakes.SignedInnerMessage, personal_sign_digest(message), {}
     yield mistakes.SignedForProfile, _validated(profile, message), {}
-    for other in _OTHER_CHAIN_IDS:
+    for other in WALLETS_CHAIN_IDS:
         yield mistakes.SignedForOtherChain, call.digest(other), {"signed": other}
     yield mistakes.SignedWithoutValidity, _digest(call, chain_id, validity=0), {}
     yield from _old_forms(chain_id, call)

@@ -14,22 +14,26 @@ from gateway.common.fields import checksum
 _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 _HALF_ORDER = _ORDER // 2
 _Y_PARITY = {0: 0, 1: 1, 27: 0, 28: 1}
+# LUKSO's mainnet, its testnet, and the first testnet, whose id is still in old examples.
+LUKSO_CHAIN_IDS = (42, 4201, 2828)
+# And others that a wallet may be set to: Ethereum, Base, OP, Arbitrum, Polygon, BNB.
+WALLETS_CHAIN_IDS = (*LUKSO_CHAIN_IDS, 1, 8453, 10, 42161, 137, 56)
 # The v of EIP-155 is 35 or 36 plus twice the chain id. It has two bytes or more where the chain id is above 110.
 _EIP155 = 35
 _COMPACT_BYTES, _FULL_BYTES, MOST_BYTES = 64, 65, 68
 
 
-def normalise_signature(signature: bytes) -> bytes:
+def normalise_signature(signature: bytes, *, chain_id: int) -> bytes:
     """
     Return the 65 bytes r, s, v of a signature as the chain accepts them: v of 27 or 28, s in the lower half.
 
-    Takes v of 0 or 1 as well, that of EIP-155, the 64 bytes of ERC-2098, and s in the upper half. The chain id in the v
-    of EIP-155 decides nothing: the signed hash has it.
+    Takes v of 0 or 1 as well, the 64 bytes of ERC-2098, s in the upper half, and the v of EIP-155 for this chain or one
+    that a wallet may be set to. Which of these it is decides nothing: the signed hash has the chain id.
 
     Raises:
         UnusableSignature: the length, v, r or s fits no known form.
     """
-    r, s, parity = _split(signature)
+    r, s, parity = _split(signature, chain_id)
     if not (0 < r < _ORDER and 0 < s < _ORDER):
         raise UnusableSignature("The numbers r and s of the signature lie outside the curve's order.")
     if s > _HALF_ORDER:
@@ -53,14 +57,14 @@ def recover_address(digest: bytes, signature: bytes) -> str:
     return checksum("0x" + keccak(key.format(compressed=False)[1:])[12:].hex())
 
 
-def recover_signers(signature: bytes, *digests: bytes) -> tuple[bytes, list[str]]:
+def recover_signers(signature: bytes, *digests: bytes, chain_id: int) -> tuple[bytes, list[str]]:
     """
     Return the signature as the chain accepts it, and each 32-byte digest's signer as EIP-55 address.
 
     Raises:
         UnusableSignature: see `normalise_signature` and `recover_address`.
     """
-    normalised = normalise_signature(signature)
+    normalised = normalise_signature(signature, chain_id=chain_id)
     return normalised, [recover_address(digest, normalised) for digest in digests]
 
 
@@ -86,7 +90,7 @@ def quota_digests(*, address: str, timestamp: int) -> list[bytes]:
     return [personal_sign_digest(inner), *map(personal_sign_digest, texts), inner]
 
 
-def _split(signature: bytes) -> tuple[int, int, int]:
+def _split(signature: bytes, chain_id: int) -> tuple[int, int, int]:
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
     if len(signature) == _COMPACT_BYTES:
         return r, s & (2**255 - 1), s >> 255
@@ -94,9 +98,13 @@ def _split(signature: bytes) -> tuple[int, int, int]:
         raise UnusableSignature(
             f"A signature has 65 bytes, or 64 in ERC-2098 form; this one has {len(signature)}."
         )
-    v = int.from_bytes(signature[64:], "big")
-    if v >= _EIP155:
-        return r, s, (v - _EIP155) % 2
-    if v not in _Y_PARITY or len(signature) > _FULL_BYTES:
-        raise UnusableSignature(f"The last byte of a signature is 27 or 28 (or 0 or 1), not {v}.")
-    return r, s, _Y_PARITY[v]
+    v, is_long = int.from_bytes(signature[64:], "big"), len(signature) > _FULL_BYTES
+    if v in _Y_PARITY and not is_long:
+        return r, s, _Y_PARITY[v]
+    signed_chain, parity = divmod(v - _EIP155, 2)
+    if signed_chain not in {chain_id, *WALLETS_CHAIN_IDS} or (is_long and not signature[_COMPACT_BYTES]):
+        raise UnusableSignature(
+            f"The v of a signature, here {v}, is 27 or 28 (or 0 or 1, or {2 * chain_id + _EIP155} or "
+            f"{2 * chain_id + _EIP155 + 1} by EIP-155)."
+        )
+    return r, s, parity

@@ -123,7 +123,7 @@ def test_the_lengths_of_bytes_are_described_as_they_are_checked(description: Any
     transaction = _fields(description, "TransactionRequest")
     signature, abi = transaction["signature"], transaction["abi"]
 
-    assert (signature["minLength"], signature["maxLength"]) == (len("0x") + 2 * 64, len("0x") + 2 * 65)
+    assert (signature["minLength"], signature["maxLength"]) == (len("0x") + 2 * 64, len("0x") + 2 * 68)
     assert (abi["minLength"], abi["maxLength"]) == (10, len("0x") + 2 * settings.RELAY_MAX_PAYLOAD_BYTES)
 
 

@@ -11,9 +11,8 @@ from django.db import transaction
 
 from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable
-from gateway.chain.lsp25 import LUKSO_CHAIN_IDS
 from gateway.chain.mistakes import SignedForOtherChain
-from gateway.chain.signatures import normalise_signature
+from gateway.chain.signatures import LUKSO_CHAIN_IDS, normalise_signature
 from gateway.common import db
 from users import queries
 from users.errors import (
@@ -198,7 +197,7 @@ def sign_in(
         raise ProfileNotDeployed(
             "Signatures of profiles that are not deployed yet (ERC-6492) are not accepted."
         )
-    plain = normalise_signature(signature)
+    plain = normalise_signature(signature, chain_id=get_chain().id)
     # 2. Use up the nonce before any node read, so that no attempt can be repeated.
     challenge = consume_challenge(nonce=nonce, profile_address=profile_address, now=now)
     # 3. Read the chain, outside any transaction.

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from credits.queries import allowance_at
 from gateway.chain.client import get_chain_client
+from gateway.chain.config import get_chain
 from gateway.chain.lsp6 import Permission
 from gateway.chain.signatures import quota_digests, recover_signers
 from relay.errors import QuotaSignatureInvalid, TimestampOutOfWindow
@@ -81,7 +82,8 @@ def signers_of(*, address: str, timestamp: int, signature: bytes) -> list[str]:
     Raises:
         UnusableSignature: no address can be recovered from the signature.
     """
-    return recover_signers(signature, *quota_digests(address=address, timestamp=timestamp))[1]
+    digests = quota_digests(address=address, timestamp=timestamp)
+    return recover_signers(signature, *digests, chain_id=get_chain().id)[1]
 
 
 def check_timestamp(*, timestamp: int, now: datetime) -> None:

@@ -110,8 +110,9 @@ def identify(*, call: RelayCall) -> tuple[RelayCall, Identity]:
     Raises:
         UnusableSignature: no address can be recovered from the signature.
     """
-    digest = call.digest(get_chain().id)
-    signature, (controller,) = recover_signers(call.signature, digest)
+    chain_id = get_chain().id
+    digest = call.digest(chain_id)
+    signature, (controller,) = recover_signers(call.signature, digest, chain_id=chain_id)
     normalised = RelayCall(call.key_manager, call.payload, signature, call.relay_nonce, call.validity)
     return normalised, Identity("0x" + digest.hex(), controller)
 

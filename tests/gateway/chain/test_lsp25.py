@@ -33,7 +33,7 @@ def test_the_published_vectors_hold(vector: dict[str, Any]) -> None:
         value=vector["value"],
     )
     assert "0x" + digest.hex() == vector["hash"]
-    signature = normalise_signature(octets(vector["signature"]))
+    signature = normalise_signature(octets(vector["signature"]), chain_id=vector["chain_id"])
     assert signature == octets(vector["signature"])
     assert recover_address(digest, signature) == VECTORS["controller"]
 

@@ -13,6 +13,8 @@ from gateway.chain.signatures import normalise_signature, personal_sign_digest, 
 from tests.fakes.profiles import Controller
 
 _ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+# Its v by EIP-155 has four bytes.
+_CHAIN_ID = 2**24
 _DIGESTS = st.binary(min_size=32, max_size=32)
 
 
@@ -34,25 +36,30 @@ def test_every_spelling_of_a_signature_becomes_the_one_the_chain_accepts(digest:
         "both": r + high + bytes([1 - parity]),
         "EIP-155 on chain 42": plain[:64] + bytes([119 + parity]),
         "EIP-155 on chain 4201": plain[:64] + (8437 + parity).to_bytes(2, "big"),
+        "EIP-155 on Arbitrum": plain[:64] + (84357 + parity).to_bytes(3, "big"),
+        "EIP-155 on this chain": plain[:64] + (2 * _CHAIN_ID + 35 + parity).to_bytes(4, "big"),
     }
-    assert {name: normalise_signature(spelling) for name, spelling in spellings.items()} == dict.fromkeys(
-        spellings, plain
-    )
+    read = {name: normalise_signature(spelling, chain_id=_CHAIN_ID) for name, spelling in spellings.items()}
+    assert read == dict.fromkeys(spellings, plain)
     assert recover_address(digest, plain) == controller.address
 
 
 @pytest.mark.parametrize("length", [0, 1, 63, 69, 130])
 def test_another_length_is_no_signature(length: int) -> None:
     with pytest.raises(UnusableSignature) as refused:
-        normalise_signature(b"\x01" * length)
+        normalise_signature(b"\x01" * length, chain_id=_CHAIN_ID)
     assert refused.value.code == "signature-malformed"
     assert str(length) in refused.value.detail
 
 
-@pytest.mark.parametrize("v", [2, 26, 29, 34])
-def test_another_v_is_no_signature(v: int) -> None:
-    with pytest.raises(UnusableSignature, match=str(v)):
-        normalise_signature(Controller().sign(secrets.token_bytes(32))[:64] + bytes([v]))
+@pytest.mark.parametrize(
+    "v", ["02", "1a", "1d", "22", "23", "ff", "001b", "1b1b", "0077", "20f4", "20f7", "010000", "ffffffff"]
+)
+def test_another_v_is_no_signature(v: str) -> None:
+    signature = Controller().sign(secrets.token_bytes(32))[:64] + bytes.fromhex(v)
+    with pytest.raises(UnusableSignature, match=f"here {int(v, 16)},") as refused:
+        normalise_signature(signature, chain_id=_CHAIN_ID)
+    assert refused.value.code == "signature-malformed"
 
 
 @pytest.mark.parametrize("number", [0, _ORDER, 2**256 - 1])
@@ -61,14 +68,14 @@ def test_numbers_outside_the_curve_are_no_signature(number: int) -> None:
     word = number.to_bytes(32, "big")
     for forged in (word + s.to_bytes(32, "big"), r + word):
         with pytest.raises(UnusableSignature, match="curve"):
-            normalise_signature(forged + bytes([27 + parity]))
+            normalise_signature(forged + bytes([27 + parity]), chain_id=_CHAIN_ID)
 
 
 def test_a_signature_of_no_key_is_unrecoverable() -> None:
     # No point of the curve has 5 as its x coordinate.
     impossible = (5).to_bytes(32, "big") + (1).to_bytes(32, "big") + b"\x1b"
     with pytest.raises(UnrecoverableSignature) as refused:
-        recover_address(secrets.token_bytes(32), normalise_signature(impossible))
+        recover_address(secrets.token_bytes(32), normalise_signature(impossible, chain_id=_CHAIN_ID))
     assert refused.value.code == "signature-unrecoverable"
 
 

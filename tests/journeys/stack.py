@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -191,6 +191,16 @@ class Stack:
         self.chain.resume()
         self.provider.controls.clear_faults()
         self.provider.controls.release()
+
+    @contextmanager
+    def broken_by(self, scenarios: Iterable[Generator[None, None, None]]) -> Iterator[None]:
+        """Mend what scenarios have broken, and release the locks that they still hold if the block fails."""
+        try:
+            yield
+        finally:
+            for steps in scenarios:
+                steps.close()
+            self.mend()
 
     def _python(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, *arguments]

@@ -115,16 +115,16 @@ def running(started_stack: Stack) -> Iterator[dict[Scenario, Steps]]:
     stack = started_stack
     people = stack.newcomers(len(SCENARIOS))
     running = {scenario: scenario(stack, person) for scenario, person in zip(SCENARIOS, people, strict=True)}
-    with stack.chain.paused():
-        for steps in running.values():
-            next(steps)
-        stack.kill(stack.web)
-        stack.kill(stack.worker)
-        for steps in running.values():
-            next(steps)
-        stack.restart(stack.web, stack.worker)
-    yield running
-    stack.mend()
+    with stack.broken_by(running.values()):
+        with stack.chain.paused():
+            for steps in running.values():
+                next(steps)
+            stack.kill(stack.web)
+            stack.kill(stack.worker)
+            for steps in running.values():
+                next(steps)
+            stack.restart(stack.web, stack.worker)
+        yield running
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)

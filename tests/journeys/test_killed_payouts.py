@@ -115,17 +115,17 @@ def running(started_stack: Stack) -> Iterator[dict[Scenario, Steps]]:
     stack = started_stack
     payers = _paid(stack, stack.newcomers(len(SCENARIOS)))
     running = {scenario: scenario(payer) for scenario, payer in zip(SCENARIOS, payers, strict=True)}
-    next(running[AT_THE_PROVIDER])
-    # At last what the broker keeps waiting, because no request waits for it longer than a few seconds.
-    side_by_side([partial(next, running[scenario]) for scenario in AT_THE_DATABASE], threads=2)
-    next(running[AT_THE_BROKER])
-    stack.kill(stack.web)
-    stack.kill(stack.worker)
-    for steps in running.values():
-        next(steps)
-    stack.restart(stack.web, stack.worker)
-    yield running
-    stack.mend()
+    with stack.broken_by(running.values()):
+        next(running[AT_THE_PROVIDER])
+        # At last what the broker keeps waiting, because no request waits for it longer than a few seconds.
+        side_by_side([partial(next, running[scenario]) for scenario in AT_THE_DATABASE], threads=2)
+        next(running[AT_THE_BROKER])
+        stack.kill(stack.web)
+        stack.kill(stack.worker)
+        for steps in running.values():
+            next(steps)
+        stack.restart(stack.web, stack.worker)
+        yield running
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)

@@ -102,6 +102,8 @@ def django_environment(
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
         "DATABASE_URL": services.application_database_url,
         "REDIS_URL": services.redis_url,
+        # Load generators represent many users, and each journey earns a whole badge.
+        "EARNINGS_DAILY_CEILING": str(10**12),
         "CHAIN_ID": str(services.chain_id),
         "CHAIN_RPC_URLS": services.rpc_url,
         "CHAIN_BLOCK_SECONDS": str(max(1, math.ceil(block_time or 1))),

@@ -75,6 +75,8 @@ _LIMITS: dict[str, dict[str, Any]] = {
         "hold_hours": 24,
     },
     "admob": {"allowed_ad_units": [AD_UNIT]},
+    # One event of the journey lifts its user to the next badge.
+    "adgem": {"per_event_cap": 10**7, "daily_cap": 10**7},
 }
 
 

@@ -6,14 +6,19 @@ from collections.abc import Callable
 import pytest
 from django.conf import settings
 
+from devstack.services.stack import Services
 from payments.stripe import get_billing_client
 from tests.fakes.billing import FakeBilling
 from tests.payments.stripe_accounts import DoubleAccount, SeamCase
 
 
 @pytest.fixture(params=["fake", "double"])
-def seam(request: pytest.FixtureRequest) -> SeamCase:
-    """Return the account of one of both, with its client."""
+def seam(request: pytest.FixtureRequest, services: Services) -> SeamCase:
+    """
+    Return the account of one of both, with its client.
+
+    `services` is named here to start before the settings of a test, whose end would undo the address of Redis.
+    """
     if request.param == "fake":
         fake = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
         return SeamCase(fake, fake)

@@ -185,7 +185,7 @@ def _trouble_cards(ledger: credits_queries.LedgerCounts, now: datetime) -> list[
             is_alarming=earnings.beyond_cap > 0,
         ),
         Card(
-            title="Earnings of nobody",
+            title="Earnings without a user",
             value=f"{earnings.unassigned:,}",
             detail="signed, without a user's reference",
             link=rows_of("earnings_postback", state__exact="UNASSIGNED"),

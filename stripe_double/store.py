@@ -29,7 +29,7 @@ def new_id(prefix: str, length: int = 24) -> str:
     return f"{prefix}_{''.join(secrets.choice(_ALPHABET) for _ in range(length))}"
 
 
-# A list inside a resource shows so many; its `url` has the others.
+# The number of items that a list inside a resource contains; its `url` lists all of them.
 EMBEDDED = 10
 
 

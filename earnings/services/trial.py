@@ -91,7 +91,7 @@ def try_postback(
         answer=adapter.answers.ok.about(event).body,
     )
     if user is None and event.is_about_credits:
-        return TrialResult("It would be stored and credit nobody: it names no user's reference.", accepted)
+        return TrialResult("It would be stored without a credit: it names no user's reference.", accepted)
     return TrialResult("It would be accepted.", accepted)
 
 

@@ -166,7 +166,7 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     endsAt = UnixTimeField(
         source="subscription.cancels_at",
         allow_null=True,
-        help_text="When it ends, if an end is set; null while it goes on.",
+        help_text="When it ends, if an end is set; null while it renews.",
     )
     otherSubscriptions = OtherSubscriptionSerializer(
         many=True,

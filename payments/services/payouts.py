@@ -25,7 +25,7 @@ from users.models import User
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
-# A subscription that goes on counts before one that has ended; where two periods begin together, the later one.
+# A subscription that renews counts before one that has ended; of two periods that begin together, the later one counts.
 _HAS_ENDED = Case(When(subscription__status__in=Subscription.ENDED, then=1), default=0)
 NEWEST_FIRST = (_HAS_ENDED, "-period_start", "-subscription_id", "-pk")
 

@@ -146,7 +146,7 @@ def test_a_postback_that_names_nobody_is_shown_as_such(staff: Client) -> None:
     address = f"http://testserver/api/postbacks/tapjoy/{network.token}?{query}"
     sentence, details = _try(staff, network, address + "&x=☃")
 
-    assert sentence.startswith("It would be stored and credit nobody")
+    assert sentence.startswith("It would be stored without a credit")
     assert "user" not in details
     assert everything() == before
 

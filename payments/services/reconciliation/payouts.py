@@ -70,7 +70,7 @@ def _without_payout(invoice: InvoiceState, ids: dict[str, str]) -> Finding:
 
 
 def _unknown_payer(invoice: InvoiceState) -> Iterator[Finding]:
-    """Yield a payment for our product by a customer of nobody; another deployment's customers name their profile."""
+    """Yield a payment for our product by an unknown customer; other deployments' customers name their profile."""
     if get_billing_client().customer_made_for(customer_id=invoice.customer_id):
         return
     yield Finding(

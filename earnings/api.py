@@ -2,6 +2,7 @@
 The API of earnings.
 
 GET /api/user/adNetworks: the signed-in user's reference at each ad network.
+GET /api/user/arriving: the signed-in user's earnings that are held.
 GET and POST /api/postbacks/{network}/{token}: the URL that ad networks call for an earning.
 """
 
@@ -18,7 +19,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from earnings.networks import ADAPTERS
 from earnings.networks.base import MAX_PATH_TOKEN_LENGTH, RawRequest
+from earnings.queries import HeldBecause, HeldEarning, arriving
 from earnings.services import networks, postbacks
 from gateway.common import clock, errors
 from gateway.common.http import PRIVATE, client_ip
@@ -35,6 +38,34 @@ _EXAMPLE = OpenApiExample(
         "networks": [
             {"network": "tapjoy", "kind": "OFFERWALL", "userReference": "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10"}
         ]
+    },
+    response_only=True,
+)
+
+
+_ARRIVING_EXAMPLE = OpenApiExample(
+    "Two earnings",
+    value={
+        "count": 2,
+        "credits": 611,
+        "earnings": [
+            {
+                "network": "cpx-research",
+                "networkName": "CPX Research",
+                "credits": 11,
+                "receivedAt": "2026-11-21T10:08:57.759Z",
+                "arrivesAt": "2026-11-24T10:08:57.759Z",
+                "heldBecause": "network-hold",
+            },
+            {
+                "network": "tapjoy",
+                "networkName": "Tapjoy",
+                "credits": 600,
+                "receivedAt": "2026-11-21T11:30:01.000Z",
+                "arrivesAt": None,
+                "heldBecause": "review",
+            },
+        ],
     },
     response_only=True,
 )
@@ -59,6 +90,40 @@ class AdNetworksSerializer(serializers.Serializer[Any]):
     networks = AdNetworkSerializer(many=True)
 
 
+class HeldEarningSerializer(serializers.Serializer[Any]):
+    """An earning that is held: its credits cannot be spent yet."""
+
+    network = serializers.CharField(help_text="Name of the network, as in `adNetworks`.")
+    networkName = serializers.SerializerMethodField(help_text="The same for display.")
+    credits = serializers.IntegerField(help_text="What arrives, less what the network took back meanwhile.")
+    receivedAt = serializers.DateTimeField(source="received_at")
+    arrivesAt = serializers.DateTimeField(
+        source="arrives_at",
+        allow_null=True,
+        help_text="When it is credited, unless the network takes it back before; null for `review` and "
+        "`network-paused`.",
+    )
+    heldBecause = serializers.ChoiceField(
+        source="because",
+        choices=[reason.value for reason in HeldBecause],
+        help_text="`network-hold`: every earning of the network waits. `earlier-reversals`: half of the user's "
+        "earnings were taken back. `review`: it is beyond a cap, and the operator decides. `network-paused`: the "
+        "operator has paused the network.",
+    )
+
+    def get_networkName(self, earning: HeldEarning) -> str:  # noqa: N802 (the name on the wire)
+        adapter = ADAPTERS.get(earning.network)
+        return adapter.title if adapter else earning.network
+
+
+class ArrivingSerializer(serializers.Serializer[Any]):
+    """The earnings that are held."""
+
+    count = serializers.IntegerField(source="number", help_text="How many are held; the list ends after 100.")
+    credits = serializers.IntegerField(help_text="The credits of all of them.")
+    earnings = HeldEarningSerializer(source="first", many=True, help_text="The first to arrive come first.")
+
+
 class AdNetworkViewSet(ViewSet):
     """The data that a wallet needs to open an offerwall, a survey or a rewarded video."""
 
@@ -80,6 +145,22 @@ class AdNetworkViewSet(ViewSet):
     def ad_networks(self, request: ProfileRequest) -> Response:
         references = networks.references_of(user=request.user)
         answer = rendered(AdNetworksSerializer, {"networks": references})
+        return Response(answer, headers=PRIVATE)
+
+    @extend_schema(
+        operation_id="arriving",
+        tags=["user"],
+        summary="List earnings that are held",
+        description=(
+            "Earnings that ad networks have reported and that are not in the balance yet, the first to arrive first. "
+            "Credited ones are at `/api/user/earnings`."
+        ),
+        responses={200: ArrivingSerializer, **problem_responses(errors.NotAuthenticated)},
+        examples=[_ARRIVING_EXAMPLE],
+    )
+    @action(detail=False)
+    def arriving(self, request: ProfileRequest) -> Response:
+        answer = rendered(ArrivingSerializer, arriving(user_id=request.user.pk))
         return Response(answer, headers=PRIVATE)
 
 

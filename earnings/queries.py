@@ -3,17 +3,33 @@
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from decimal import Decimal
-from typing import NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from django.conf import settings
-from django.db.models import Count, DecimalField, ExpressionWrapper, F, Q, Sum, TextField, Value
-from django.db.models.functions import Cast, Concat, Floor
+from django.db.models import (
+    Count,
+    DecimalField,
+    ExpressionWrapper,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    TextField,
+    Value,
+)
+from django.db.models.functions import Cast, Coalesce, Concat, Floor
 
-from earnings.models import AdNetwork, Postback, PostbackKind, PostbackState
+from earnings.models import CAPS, AdNetwork, HoldReason, Postback, PostbackKind, PostbackState
 from earnings.rules import COUNTED, are_often_reversed
 from gateway.common import db
 from gateway.common.fields import SAFE_INTEGER_MAX
 from rewards.rules import earned_credits
+
+if TYPE_CHECKING:
+    from django_stubs_ext import WithAnnotations
 
 RATE_PERIOD = timedelta(days=30)
 _AMOUNTS = (1, 10, 100, 1_000)
@@ -199,3 +215,72 @@ COUNTS_OF_PERSON = {
         filter=Q(kind=PostbackKind.REVERSAL, state=PostbackState.REVERSED, credits__gt=0),
     ),
 }
+
+
+class HeldBecause(StrEnum):
+    """Why an earning has not arrived yet, as its owner is told."""
+
+    NETWORK = "network-hold"
+    REVERSALS = "earlier-reversals"
+    REVIEW = "review"
+    PAUSED = "network-paused"
+
+
+class HeldEarning(NamedTuple):
+    """A held earning of a person; `arrives_at` is unknown where people decide, or its network is paused."""
+
+    network: str
+    credits: int
+    received_at: datetime
+    arrives_at: datetime | None
+    because: HeldBecause
+
+
+class Arriving(NamedTuple):
+    """The held earnings of a person: their number and credits, and the first ones to arrive."""
+
+    number: int
+    credits: int
+    first: list[HeldEarning]
+
+
+_LISTED = 100
+
+
+def arriving(*, user_id: int) -> Arriving:
+    """Return the person's held earnings, less what partial reversals took, in two statements."""
+    held = left_of(Postback.objects.filter(user=user_id, kind=PostbackKind.CREDIT, state=PostbackState.HELD))
+    totals = held.aggregate(count=Count("pk"), sum=Sum("left", default=0))
+    first = held.select_related("network").order_by(F("available_at").asc(nulls_last=True), "pk")
+    return Arriving(totals["count"], totals["sum"], [_held(row) for row in first[:_LISTED]])
+
+
+class _Left(TypedDict):
+    left: int
+
+
+def left_of(credits: QuerySet[Postback]) -> "QuerySet[WithAnnotations[Postback, _Left]]":
+    """Annotate each credit with `left`: its credits without those that partial reversals took."""
+    reversals = Postback.objects.filter(
+        network=OuterRef("network"),
+        original_id=OuterRef("original_id"),
+        kind=PostbackKind.REVERSAL,
+        state=PostbackState.REVERSED,
+    )
+    taken = reversals.order_by().values("original_id").annotate(sum=Sum("credits")).values("sum")
+    return credits.annotate(left=F("credits") - Coalesce(Subquery(taken), Value(0)))
+
+
+def _held(credit: "WithAnnotations[Postback, _Left]") -> HeldEarning:
+    because = _held_because(credit)
+    is_dated = because in {HeldBecause.NETWORK, HeldBecause.REVERSALS}
+    arrives_at = credit.available_at if is_dated else None
+    return HeldEarning(credit.network.slug, credit.left, credit.received_at, arrives_at, because)
+
+
+def _held_because(credit: Postback) -> HeldBecause:
+    if credit.hold_reason in CAPS:
+        return HeldBecause.REVIEW
+    if not credit.network.is_enabled:
+        return HeldBecause.PAUSED
+    return HeldBecause.REVERSALS if credit.hold_reason == HoldReason.REVERSALS else HeldBecause.NETWORK

@@ -150,6 +150,14 @@ class AdNetworks(TypedDict):
     networks: "list[AdNetwork]"
 
 
+class Arriving(TypedDict):
+    """The earnings that are held."""
+
+    count: int
+    credits: int
+    earnings: "list[HeldEarning]"
+
+
 class Badge(TypedDict):
     exp_lower_bound: int
     exp_upper_bound: int
@@ -352,6 +360,20 @@ class Fairness(TypedDict):
     draws: "list[Draw]"
     tables: "list[Table]"
     howToRecompute: str
+
+
+HeldBecauseEnum: TypeAlias = Literal["network-hold", "earlier-reversals", "review", "network-paused"]
+
+
+class HeldEarning(TypedDict):
+    """An earning that is held: its credits cannot be spent yet."""
+
+    network: str
+    networkName: str
+    credits: int
+    receivedAt: str
+    arrivesAt: str | None
+    heldBecause: "HeldBecauseEnum"
 
 
 class HostedPageAnswer(TypedDict):

@@ -1,6 +1,6 @@
 """The states of an invoice: draft, finalized, void."""
 
-from stripe_double.account import Account, find_param
+from stripe_double.account import Account, find, find_param
 from stripe_double.billing.discounts import discount_lines, forget_used_discounts, total_discounts
 from stripe_double.billing.invoice_lines import Period
 from stripe_double.billing.payments import cancel_payment, create_payment
@@ -14,9 +14,10 @@ _DRAFT_SECONDS = 3600
 _MAX_DRAFT_SECONDS = 72 * 3600
 _NULL = (
     "account_name", "account_tax_ids", "application", "automatically_finalizes_at", "custom_fields", "customer_address",
-    "customer_email", "customer_name", "customer_phone", "customer_shipping", "default_payment_method",
-    "default_source", "description", "due_date", "effective_at", "ending_balance", "footer", "from_invoice",
-    "hosted_invoice_url", "invoice_pdf", "last_finalization_error", "latest_revision", "next_payment_attempt",
+    "customer_account", "customer_email", "customer_name", "customer_phone", "customer_shipping",
+    "default_payment_method", "default_source", "description", "due_date", "effective_at", "ending_balance",
+    "footer", "from_invoice", "hosted_invoice_url", "invoice_pdf", "last_finalization_error",
+    "latest_revision", "next_payment_attempt",
     "number", "on_behalf_of", "parent", "receipt_number", "rendering", "shipping_cost", "shipping_details",
     "statement_descriptor", "status_details", "test_clock", "webhooks_delivered_at",
 )  # fmt: skip
@@ -30,33 +31,14 @@ _EMPTY = (
 )  # fmt: skip
 
 
-def create_invoice(
-    account: Account,
-    customer: Resource,
-    *,
-    reason: str,
-    lines: list[Resource],
-    currency: str,
-    period: Period,
-    subscription: Resource | None = None,
-    auto_advance: bool = True,
-) -> Resource:
-    """Create a draft."""
-    invoice = new_draft(
-        account,
-        customer,
-        reason=reason,
-        lines=lines,
-        currency=currency,
-        period=period,
-        subscription=subscription,
-        auto_advance=auto_advance,
-    )
-    if subscription is not None:
-        subscription["latest_invoice"] = invoice["id"]
+def create_invoice(account: Account, draft: Resource) -> Resource:
+    """Store a draft; that of a subscription becomes its latest invoice."""
+    if draft["parent"]:
+        subscription = find(account, "subscription", draft["parent"]["subscription_details"]["subscription"])
+        subscription["latest_invoice"] = draft["id"]
         forget_used_discounts(account, subscription)
-    emit(account, "invoice.created", account.add(invoice))
-    return invoice
+    emit(account, "invoice.created", account.add(draft))
+    return draft
 
 
 def new_draft(
@@ -70,7 +52,7 @@ def new_draft(
     subscription: Resource | None = None,
     auto_advance: bool = True,
 ) -> Resource:
-    """Return a draft that is not stored, as a preview shows it."""
+    """Return a draft that is not stored: `create_invoice` does that, a preview only shows it."""
     invoice = _new_invoice(account.now, customer, currency, reason, period)
     invoice["test_clock"] = customer["test_clock"]
     identifier = invoice["id"]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from stripe_double.account import Account
 from stripe_double.billing.collection import cancel_subscription
 from stripe_double.billing.invoice_lines import Period, period_lines, period_of
-from stripe_double.billing.invoicing import create_invoice
+from stripe_double.billing.invoicing import create_invoice, new_draft
 from stripe_double.events import emit_changes
 from stripe_double.store import Resource
 
@@ -53,14 +53,17 @@ def renew(account: Account, subscription: Resource) -> None:
         subscription["_pending"] = []
         create_invoice(
             account,
-            account.store.get("customer", subscription["customer"]) or {},
-            reason="subscription_cycle",
-            lines=lines,
-            currency=subscription["currency"],
-            period=period,
-            subscription=subscription,
-            auto_advance=subscription["status"] != "unpaid"
-            and not (pause and pause["behavior"] == "keep_as_draft"),
+            new_draft(
+                account,
+                account.store.get("customer", subscription["customer"]) or {},
+                reason="subscription_cycle",
+                lines=lines,
+                currency=subscription["currency"],
+                period=period,
+                subscription=subscription,
+                auto_advance=subscription["status"] != "unpaid"
+                and not (pause and pause["behavior"] == "keep_as_draft"),
+            ),
         )
 
 

@@ -6,7 +6,7 @@ from stripe_double.account import Account, find_customer_card
 from stripe_double.billing.collection import collect_invoice
 from stripe_double.billing.discounts import apply_discounts
 from stripe_double.billing.invoice_lines import period_lines, proration_lines
-from stripe_double.billing.invoicing import create_invoice, finalize_invoice
+from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft
 from stripe_double.billing.renewals import reset_anchor
 from stripe_double.billing.subscription_items import updated_items
 from stripe_double.billing.taxes import require_location
@@ -101,12 +101,15 @@ def _invoice_now(
     pending, subscription["_pending"] = subscription["_pending"], []
     invoice = create_invoice(
         account,
-        account.store.get("customer", subscription["customer"]) or {},
-        reason="subscription_update",
-        lines=[*pending, *lines],
-        currency=subscription["currency"],
-        period=(account.now, account.now),
-        subscription=subscription,
+        new_draft(
+            account,
+            account.store.get("customer", subscription["customer"]) or {},
+            reason="subscription_update",
+            lines=[*pending, *lines],
+            currency=subscription["currency"],
+            period=(account.now, account.now),
+            subscription=subscription,
+        ),
     )
     finalize_invoice(account, invoice)
     collect_invoice(account, invoice, off_session=params.get("off_session", False))

@@ -5,7 +5,7 @@ from typing import Any
 from stripe_double.billing.collection import collect_invoice, mark_paid, payment_method_for
 from stripe_double.billing.credit_notes import create_credit_note
 from stripe_double.billing.invoice_lines import invoice_item_line
-from stripe_double.billing.invoicing import create_invoice, finalize_invoice
+from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft
 from stripe_double.billing.payments import pay_part
 from stripe_double.control.authentication import authenticate, find_intent
 from stripe_double.control.context import Body, Context, Controls, find_in_body, required
@@ -79,7 +79,7 @@ def invoice_item(context: Context, body: Body) -> Any:
     line = invoice_item_line(account, int(required(body, "amount")), currency, product=body.get("product"))
     period = (account.now, account.now)
     invoice = create_invoice(
-        account, customer, reason="manual", lines=[line], currency=currency, period=period
+        account, new_draft(account, customer, reason="manual", lines=[line], currency=currency, period=period)
     )
     finalize_invoice(account, invoice)
     collect_invoice(account, invoice, off_session=True)

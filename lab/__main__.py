@@ -188,6 +188,12 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds", type=float, default=20, help="of load before and after a reorganisation (default: 20)"
     )
     world.set_defaults(action=_world, guarded=True)
+    stripe_mock = commands.add_parser(
+        "stripe-mock",
+        help="send every request of the Stripe adapter to stripe-mock; compare it with the double",
+    )
+    stripe_mock.add_argument("--program", default="", help="path of stripe-mock (default: on the PATH)")
+    stripe_mock.set_defaults(action=_stripe_mock, guarded=True)
     mutation = commands.add_parser("mutation", help="mutation test of the code that moves money")
     mutation.add_argument(
         "--minutes",
@@ -347,6 +353,12 @@ def _world(options: argparse.Namespace) -> int:
     from lab.world.run import Options, run
 
     return run(Options(options.clients, options.seconds))
+
+
+def _stripe_mock(options: argparse.Namespace) -> int:
+    from lab.stripe_mock.run import Options, run
+
+    return run(Options(options.program))
 
 
 def _mutation(options: argparse.Namespace) -> int:

@@ -91,6 +91,8 @@ def find_existing(account: Account, identifier: str) -> Resource:
 
 def _apply(account: Account, customer: Resource, params: dict[str, Any]) -> None:
     apply_fields(customer, params, _FIELDS.keys() - {"invoice_settings"})
+    if params.get("address"):
+        customer["address"] = dict.fromkeys(_ADDRESS) | params["address"]
     settings = params.get("invoice_settings", {})
     if settings.get("default_payment_method") is not None:
         param = "invoice_settings[default_payment_method]"

@@ -99,6 +99,8 @@ def _subscription_line(
             "unit_amount_decimal": price["unit_amount_decimal"],
         },
         "quantity": item["quantity"],
+        "quantity_decimal": str(item["quantity"]),
+        "subscription": subscription["id"],
     }
 
 
@@ -119,6 +121,8 @@ def _new_line(amount: int, currency: str, text: str, period: Period) -> Resource
         "pretax_credit_amounts": [],
         "pricing": None,
         "quantity": 1,
+        "quantity_decimal": "1",
+        "subscription": None,
         "subtotal": amount,
         "taxes": [],
     }

@@ -10,8 +10,9 @@ from stripe_double.store import Resource, new_id, public
 
 OPEN_STATUSES = ("requires_payment_method", "requires_confirmation", "requires_action")
 _NULL = (
-    "application", "application_fee_amount", "automatic_payment_methods", "canceled_at", "cancellation_reason",
-    "last_payment_error", "latest_charge", "next_action", "on_behalf_of", "payment_method",
+    "allowed_payment_method_types", "application", "application_fee_amount", "automatic_payment_methods",
+    "canceled_at", "cancellation_reason", "customer_account", "excluded_payment_method_types",
+    "last_payment_error", "latest_charge", "managed_payments", "next_action", "on_behalf_of", "payment_method",
     "payment_method_configuration_details", "processing", "receipt_email", "review", "shipping",
     "statement_descriptor", "statement_descriptor_suffix", "transfer_data", "transfer_group",
 )  # fmt: skip

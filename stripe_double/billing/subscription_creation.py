@@ -6,7 +6,7 @@ from stripe_double.account import Account
 from stripe_double.billing.collection import ENDED_STATUSES, collect_invoice, default_payment_method
 from stripe_double.billing.discounts import apply_discounts
 from stripe_double.billing.invoice_lines import period_lines
-from stripe_double.billing.invoicing import create_invoice, finalize_invoice
+from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft
 from stripe_double.billing.payments import payment_intent_of
 from stripe_double.billing.renewals import period_start
 from stripe_double.billing.subscription_items import new_item, require_compatible
@@ -18,7 +18,8 @@ from stripe_double.store import Resource, list_object, new_id, public
 _NULL = (
     "application", "application_fee_percent", "billing_cycle_anchor_config", "billing_thresholds", "cancel_at",
     "canceled_at", "customer_account", "days_until_due", "default_payment_method", "default_source", "description",
-    "ended_at", "latest_invoice", "next_pending_invoice_item_invoice", "on_behalf_of", "pause_collection",
+    "ended_at", "latest_invoice", "managed_payments", "next_pending_invoice_item_invoice", "on_behalf_of",
+    "pause_collection",
     "pending_invoice_item_interval", "pending_setup_intent", "pending_update", "schedule", "status_details",
     "test_clock", "transfer_data", "trial_end", "trial_start",
 )  # fmt: skip
@@ -40,12 +41,15 @@ def create_subscription(account: Account, customer: Resource, params: dict[str, 
         customer["currency"] = subscription["currency"]
     invoice = create_invoice(
         account,
-        customer,
-        reason="subscription_create",
-        lines=period_lines(account, subscription),
-        currency=subscription["currency"],
-        period=(account.now, account.now),
-        subscription=subscription,
+        new_draft(
+            account,
+            customer,
+            reason="subscription_create",
+            lines=period_lines(account, subscription),
+            currency=subscription["currency"],
+            period=(account.now, account.now),
+            subscription=subscription,
+        ),
     )
     finalize_invoice(account, invoice)
     intent = payment_intent_of(account, invoice)
@@ -105,7 +109,7 @@ def _new_subscription(account: Account, customer: str, params: dict[str, Any]) -
         "billing_mode": {"flexible": {"proration_discounts": "included"}, "type": "flexible"},
         "billing_schedules": [],
         "cancel_at_period_end": False,
-        "cancellation_details": dict.fromkeys(("comment", "feedback", "reason")),
+        "cancellation_details": dict.fromkeys(("comment", "feedback", "feedback_option", "reason")),
         "collection_method": "charge_automatically",
         "created": now,
         "currency": items[0]["price"]["currency"],
@@ -114,7 +118,10 @@ def _new_subscription(account: Account, customer: str, params: dict[str, Any]) -
         "default_tax_rates": [],
         "description": params.get("description"),
         "discounts": [],
-        "invoice_settings": {"account_tax_ids": None, "issuer": {"type": "self"}},
+        "invoice_settings": {
+            **dict.fromkeys(("account_tax_ids", "custom_fields", "description", "footer")),
+            "issuer": {"type": "self"},
+        },
         "items": list_object(items, f"/v1/subscription_items?subscription={identifier}"),
         "livemode": False,
         "metadata": {key: text for key, text in (params.get("metadata") or {}).items() if text},

@@ -115,11 +115,17 @@ def _new_charge(account: Account, intent: Resource, method: Resource) -> Resourc
     }
 
 
+_NULL_OF_CARD = (
+    "amount_authorized", "authorization_code", "installments", "mandate", "network_token", "network_transaction_id",
+    "regulated_status", "three_d_secure", "transaction_link_id", "wallet",
+)  # fmt: skip
+
+
 def _card_details(card: Resource) -> Resource:
     same = ("brand", "checks", "country", "exp_month", "exp_year", "fingerprint", "funding", "last4")
     return {
         **{name: card[name] for name in same},
-        **dict.fromkeys(("installments", "mandate", "network_token", "three_d_secure", "wallet")),
+        **dict.fromkeys(_NULL_OF_CARD),
         "network": card["brand"],
     }
 

@@ -117,6 +117,7 @@ def _new_payment_method(name: str, now: int) -> Resource:
             "wallet": None,
         },
         "customer": None,
+        "customer_account": None,
         "metadata": {},
         "type": "card",
         "_card": {"name": name, "changes": {}},

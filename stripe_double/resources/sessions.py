@@ -9,6 +9,15 @@ from stripe_double.routing import Route, list_route, retrieve_route
 from stripe_double.store import Resource, new_id
 
 _DAY = 86_400
+_NULL = (
+    "adaptive_pricing", "after_expiration", "allow_promotion_codes", "amount_subtotal", "amount_total",
+    "client_reference_id", "client_secret", "collected_information", "consent", "consent_collection", "currency",
+    "currency_conversion", "customer_account", "customer_creation", "customer_details", "customer_email", "discounts",
+    "integration_identifier", "invoice", "invoice_creation", "locale", "managed_payments", "origin_context",
+    "payment_intent", "payment_link", "payment_method_collection", "payment_method_configuration_details",
+    "permissions", "phone_number_collection", "recovered_from", "saved_payment_method_options",
+    "shipping_address_collection", "shipping_cost", "submit_type", "subscription", "total_details", "wallet_options",
+)  # fmt: skip
 _CHECKOUT_PATH = "/v1/checkout/sessions"
 _PORTAL_PATH = "/v1/billing_portal/sessions"
 _CONFIGURATIONS_PATH = "/v1/billing_portal/configurations"
@@ -23,18 +32,25 @@ def create_checkout(account: Account, params: dict[str, Any]) -> Resource:
         {
             "object": "checkout.session",
             "id": identifier,
+            **dict.fromkeys(_NULL),
+            "automatic_tax": dict.fromkeys(("liability", "provider", "status")) | {"enabled": False},
             "billing_address_collection": params.get("billing_address_collection"),
             "cancel_url": params.get("cancel_url"),
             "created": account.now,
-            "currency": None,
+            "custom_fields": [],
+            "custom_text": dict.fromkeys(
+                ("after_submit", "shipping_address", "submit", "terms_of_service_acceptance")
+            ),
             "customer": customer,
             "expires_at": account.now + _DAY,
             "livemode": False,
             "metadata": {},
             "mode": "setup",
+            "payment_method_options": {},
             "payment_method_types": ["card"],
             "payment_status": "no_payment_required",
             "setup_intent": intent["id"],
+            "shipping_options": [],
             "status": "open",
             "success_url": params["success_url"],
             "ui_mode": "hosted_page",
@@ -54,6 +70,7 @@ def create_portal(account: Account, params: dict[str, Any]) -> Resource:
             "configuration": _configuration(account)["id"],
             "created": account.now,
             "customer": customer,
+            "customer_account": None,
             "flow": None,
             "livemode": False,
             "locale": None,
@@ -85,14 +102,27 @@ def _configuration(account: Account) -> Resource:
             "features": {
                 "customer_update": {"allowed_updates": ["email", "address"], "enabled": True},
                 "invoice_history": {"enabled": True},
-                "payment_method_update": {"enabled": True},
-                "subscription_cancel": {"enabled": True, "mode": "at_period_end"},
-                "subscription_update": {"enabled": False},
+                "payment_method_update": {"enabled": True, "payment_method_configuration": None},
+                "subscription_cancel": {
+                    "cancellation_reason": {"enabled": False, "feedback_options": None, "options": []},
+                    "enabled": True,
+                    "mode": "at_period_end",
+                    "proration_behavior": "none",
+                },
+                "subscription_update": {
+                    "billing_cycle_anchor": None,
+                    "default_allowed_updates": [],
+                    "enabled": False,
+                    "proration_behavior": "none",
+                    "schedule_at_period_end": {"conditions": []},
+                    "trial_update_behavior": "end_trial",
+                },
             },
             "is_default": True,
             "livemode": False,
             "login_page": {"enabled": False, "url": None},
             "metadata": {},
+            "name": None,
             "updated": account.now,
         }
     )

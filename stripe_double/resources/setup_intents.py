@@ -14,7 +14,8 @@ from stripe_double.store import Resource, new_id, public
 _PATH = "/v1/setup_intents"
 _OPEN = ("requires_payment_method", "requires_confirmation", "requires_action")
 _NULL = (
-    "application", "cancellation_reason", "flow_directions", "last_setup_error", "latest_attempt", "mandate",
+    "allowed_payment_method_types", "application", "cancellation_reason", "excluded_payment_method_types",
+    "flow_directions", "last_setup_error", "latest_attempt", "mandate",
     "next_action", "on_behalf_of", "payment_method", "payment_method_configuration_details",
     "payment_method_options", "single_use_mandate",
 )  # fmt: skip

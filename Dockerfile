@@ -20,7 +20,7 @@ COPY --from=build /venv /venv
 # Static files are named by their content and compressed. The process `build` needs no secret but SECRET_KEY.
 FROM process AS static
 COPY . .
-RUN mkdir static && GATEWAY_PROCESS=build SECRET_KEY=unused ALLOWED_HOSTS=build PUBLIC_URL=https://build AUTH_DOMAIN=build \
+RUN mkdir static && GATEWAY_PROCESS=build SECRET_KEY=unused-because-the-build-signs-nothing-and-keeps-no-key ALLOWED_HOSTS=build PUBLIC_URL=https://build AUTH_DOMAIN=build \
     DATABASE_URL=postgresql://build@build/build REDIS_URL=redis://build/0 CHAIN_ID=42 CHAIN_RPC_URLS=http://build \
     python manage.py collectstatic --no-input --skip-checks
 

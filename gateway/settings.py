@@ -27,12 +27,14 @@ BASE_DIR = Path(__file__).resolve().parents[1]
 
 # ------------ The process ------------------------------------------------------------------------------------
 
+# A process whose environment has errors names all of them at the end of this module, and ends.
+env.collect()
 # Which process of compose.yaml this is; empty where one process does everything. It decides which secrets are refused.
 _PROCESS = env.choice("GATEWAY_PROCESS", allowed=("", *processes.PROCESSES), default="")
 # The secrets that this process must not be given, and whose absence no system check reports.
 WITHHELD_SECRETS = processes.withheld(_PROCESS)
-SECRET_KEY = env.secret("SECRET_KEY")
-ALLOWED_HOSTS = env.listing("ALLOWED_HOSTS")
+SECRET_KEY = env.secret("SECRET_KEY", minimum=50)
+ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS")
 # Where callers reach the service. With https, cookies are secure and plain http is refused.
 PUBLIC_URL = env.base_url("PUBLIC_URL")
 _IS_HTTPS = PUBLIC_URL.startswith("https://")
@@ -301,8 +303,8 @@ RELAY_WAIT_SECONDS = 20
 
 # PEM private keys (EC P-256), one after the other: the first signs; all of them verify.
 AUTH_SIGNING_KEYS = env.secret("AUTH_SIGNING_KEYS")
-AUTH_REFRESH_SECRET = env.secret("AUTH_REFRESH_SECRET")
-AUTH_DOMAIN = env.required("AUTH_DOMAIN")
+AUTH_REFRESH_SECRET = env.secret("AUTH_REFRESH_SECRET", minimum=env.MIN_SECRET_LENGTH)
+AUTH_DOMAIN = env.host("AUTH_DOMAIN")
 SIMPLE_JWT = {
     # The keys are those of AUTH_SIGNING_KEYS.
     "ALGORITHM": "ES256",
@@ -356,8 +358,9 @@ FINALITY_TAG = env.flag("FINALITY_TAG", default=False)
 SIGNER_URL = env.optional("SIGNER_URL")
 SIGNER_TLS_FOLDER = env.optional("SIGNER_TLS_FOLDER")
 SIGNER_TIMEOUT_SECONDS = 5
-if SIGNER_URL and not SIGNER_URL.startswith(("unix:///", "https://")):
-    raise ImproperlyConfigured("SIGNER_URL must be unix:///path or https://host:port.")
+with env.errors_of("SIGNER_URL"):
+    if SIGNER_URL and not SIGNER_URL.startswith(("unix:///", "https://")):
+        raise ImproperlyConfigured("SIGNER_URL must be unix:///path or https://host:port.")
 # Where relayer keys sign: in the signer, in this process, or not at all.
 RELAY_SIGNER = "remote" if SIGNER_URL else "local"
 if _PROCESS and _PROCESS not in processes.SIGNING:
@@ -435,19 +438,19 @@ BILLING_MAX_AMOUNT_MINOR = env.integer("BILLING_MAX_AMOUNT_MINOR", default=1_000
 # ------------ Check-ins and ad networks ----------------------------------------------------------------------
 
 # The daily seeds derive from a secret and a salt in the database: new seeds from the first, old ones from any of them.
-CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS")
+CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS", minimum=env.MIN_SECRET_LENGTH)
 # Upper limits whatever staff configure. Drop tables are weighed by the expected value of this number of attempts.
 CHECKIN_MAX_DAILY_ATTEMPTS = 5
 CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
 CHECKIN_MAX_DAILY_EXPERIENCE = 5_000
 ADMOB_KEYS_URL = "https://www.gstatic.com/admob/reward/verifier-keys.json"
 # Encrypts the networks' secrets in the database. The first key encrypts; all keys decrypt.
-AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS")
+AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS", minimum=env.MIN_SECRET_LENGTH)
 
 # ------------ Webhooks to wallet apps, and the ledger's signed roots -----------------------------------------
 
 # Encrypts the endpoints' secrets likewise. Without a key, staff cannot create endpoints.
-WEBHOOK_SECRET_KEYS = env.secrets("WEBHOOK_SECRET_KEYS", default="")
+WEBHOOK_SECRET_KEYS = env.secrets("WEBHOOK_SECRET_KEYS", default="", minimum=env.MIN_SECRET_LENGTH)
 WEBHOOK_TIMEOUT_SECONDS = 15
 # Development stacks allow endpoints over plain http and on this machine.
 WEBHOOK_ALLOW_HTTP = WEBHOOK_ALLOW_LOOPBACK = False
@@ -462,7 +465,9 @@ LEDGER_PUBLIC_KEYS = env.secret("LEDGER_PUBLIC_KEYS", default="")
 # ------------ Workers: the broker, the queues, and how long a task may take ----------------------------------
 
 CELERY_BEAT_SCHEDULE = periodic_tasks(with_stripe=bool(STRIPE_SECRET_KEY))
-CELERY_BROKER_URL, _sentinels = redis_urls.broker(REDIS_URL)
+CELERY_BROKER_URL, _sentinels = REDIS_URL, dict[str, Any]()
+with env.errors_of("REDIS_URL"):
+    CELERY_BROKER_URL, _sentinels = redis_urls.broker(REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -490,9 +495,7 @@ CELERY_BEAT_SCHEDULER = "gateway.celery:Clock"
 # ------------ Monitoring and logs ----------------------------------------------------------------------------
 
 # Bearer tokens that may read /metrics. A list, so that a token can be rotated.
-METRICS_TOKENS = env.secrets("METRICS_TOKEN", default="")
-if any(len(text) < env.MIN_SECRET_LENGTH for text in METRICS_TOKENS):
-    raise ImproperlyConfigured(f"METRICS_TOKEN needs at least {env.MIN_SECRET_LENGTH} characters.")
+METRICS_TOKENS = env.secrets("METRICS_TOKEN", default="", minimum=env.MIN_SECRET_LENGTH)
 # Workers and beat touch this file for the health check of their container.
 ALIVE_FILE = env.optional("ALIVE_FILE")
 
@@ -571,8 +574,9 @@ EMAIL_USE_SSL = EMAIL_PORT == 465
 EMAIL_USE_TLS = EMAIL_PORT not in {25, 465}
 DEFAULT_FROM_EMAIL = env.optional("EMAIL_FROM", "credit-relay-gateway@localhost")
 EMAIL_TIMEOUT = 10
-if APPROVAL_NOTICE_TO and not EMAIL_HOST:
-    raise ImproperlyConfigured("APPROVAL_NOTICE_TO needs a mail server: set EMAIL_HOST.")
+with env.errors_of("EMAIL_HOST"):
+    if APPROVAL_NOTICE_TO and not EMAIL_HOST:
+        raise ImproperlyConfigured("APPROVAL_NOTICE_TO needs a mail server: set EMAIL_HOST.")
 # Ceilings of what staff configure: credits for 1.00 of a currency or for one unit of an ad network, the cap of a
 # network's event or day, and the debt that a badge allows.
 CEILING_PAYOUT_RATE = CEILING_NETWORK_RATE = env.integer("CEILING_RATE", default=100_000, minimum=1)
@@ -581,3 +585,5 @@ CEILING_NETWORK_CAP = _CEILING_CREDITS
 EARNINGS_DAILY_CEILING = env.integer("EARNINGS_DAILY_CEILING", default=5_000_000, minimum=1)
 EARNINGS_NETWORK_SHARE = env.integer("EARNINGS_NETWORK_SHARE", default=50, minimum=1, maximum=100)
 CEILING_BADGE_DEBT = 1_000_000
+
+env.finish()

@@ -35,7 +35,7 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
     Return the signer that the variables describe, with its keys decrypted and its journal open.
 
     Raises:
-        Misconfigured: a variable is missing or malformed, or no relayer has a key.
+        Misconfigured: variables are missing or malformed, all of which it names, or no relayer has a key.
         KeyUnusable: a key cannot be read, or there is more than one treasury.
         JournalInUse: another signer runs on this journal.
     """
@@ -54,68 +54,78 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
         transfer_wei=read.number("RELAY_TOP_UP_TO_WEI", 2 * 10**17),
         transfers_per_day_wei=read.number("RELAY_TOP_UP_DAILY_WEI", 5 * 10**18),
     )
-    targets = NodeTargets(
+    node_url, journal, listen = (
         read.text("SIGNER_RPC_URL"),
+        read.text("SIGNER_JOURNAL"),
+        read.text("SIGNER_LISTEN"),
+    )
+    keystore, module = read.text("SIGNER_KEYSTORE", ""), read.text("SIGNER_PKCS11_MODULE", "")
+    password = read.secret("SIGNER_KEYSTORE_PASSWORD") if keystore else ""
+    label = read.text("SIGNER_PKCS11_TOKEN") if module else ""
+    pin = read.secret("SIGNER_PKCS11_PIN") if module else ""
+    aws = {
+        RELAYERS: read.listing("SIGNER_AWS_RELAYERS", ""),
+        SPARE: read.listing("SIGNER_AWS_SPARE", ""),
+        TREASURY: read.listing("SIGNER_AWS_TREASURY", "")[:1],
+    }
+    if read.faults:
+        raise Misconfigured(" ".join(read.faults))
+    targets = NodeTargets(
+        node_url,
         chain_id=chain_id,
         key_managers=read.listing("SIGNER_TRUSTED_KEY_MANAGERS", KEY_MANAGERS),
         profiles=read.listing("SIGNER_TRUSTED_PROFILES", PROFILES),
     )
-    keys = _from_keystore(read) | _from_token(read) | _from_aws(read)
+    keys = _from_token(module, label, pin) | _from_aws(aws)
+    if keystore:
+        keys = read_keystore(Path(keystore), password) | keys
     if not keys.for_calls:
         raise Misconfigured("Neither a keystore nor a token nor AWS has a relayer's key.")
-    service = SigningService(keys, policy, Journal(read.text("SIGNER_JOURNAL")), targets)
+    service = SigningService(keys, policy, Journal(journal), targets)
     folder = read.text("SIGNER_TLS_FOLDER", "")
-    certificates = Certificates.in_folder(folder) if folder else None
-    return Configuration(read.text("SIGNER_LISTEN"), certificates, service)
+    return Configuration(listen, Certificates.in_folder(folder) if folder else None, service)
 
 
-def _from_keystore(read: "_Reader") -> Keyring:
-    directory = read.text("SIGNER_KEYSTORE", "")
-    if not directory:
-        return Keyring.of([])
-    return read_keystore(Path(directory), read.secret("SIGNER_KEYSTORE_PASSWORD"))
-
-
-def _from_token(read: "_Reader") -> Keyring:
-    module = read.text("SIGNER_PKCS11_MODULE", "")
+def _from_token(module: str, label: str, pin: str) -> Keyring:
     if not module:
         return Keyring.of([])
     from signer.tokens import Token  # Loads the library, which only installations with a device have.
 
-    token = Token(module, label=read.text("SIGNER_PKCS11_TOKEN"), pin=read.secret("SIGNER_PKCS11_PIN"))
+    token = Token(module, label=label, pin=pin)
     return Keyring.of(token.keys(RELAYERS), token.keys(SPARE), only_treasury(token.keys(TREASURY)))
 
 
-def _from_aws(read: "_Reader") -> Keyring:
-    relayers, spare = read.listing("SIGNER_AWS_RELAYERS", ""), read.listing("SIGNER_AWS_SPARE", "")
-    treasury = read.text("SIGNER_AWS_TREASURY", "")
-    if not (relayers or spare or treasury):
+def _from_aws(names: Mapping[str, list[str]]) -> Keyring:
+    if not any(names.values()):
         return Keyring.of([])
     from signer.aws import KmsKey, kms_client
 
     client = kms_client()
     return Keyring.of(
-        [KmsKey(client, name) for name in relayers],
-        [KmsKey(client, name) for name in spare],
-        KmsKey(client, treasury) if treasury else None,
+        [KmsKey(client, name) for name in names[RELAYERS]],
+        [KmsKey(client, name) for name in names[SPARE]],
+        next((KmsKey(client, name) for name in names[TREASURY]), None),
     )
 
 
 class _Reader:
+    """Reads variables, and keeps a sentence for each that is missing or malformed."""
+
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
+        self.faults: list[str] = []
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self._environment.get(name, "") or default
         if value is None:
-            raise Misconfigured(f"Set {name}.")
-        return value
+            self.faults.append(f"Set {name}.")
+        return value or ""
 
     def number(self, name: str, default: int | None = None) -> int:
         value = self.text(name, None if default is None else str(default))
-        if not value.isdecimal():
-            raise Misconfigured(f"{name} must be a whole number.")
-        return int(value)
+        if value and not value.isdecimal():
+            self.faults.append(f"{name} must be a whole number.")
+        return int(value) if value.isdecimal() else 0
 
     def listing(self, name: str, default: str) -> list[str]:
         return [item.strip() for item in self.text(name, default).split(",") if item.strip()]
@@ -128,4 +138,5 @@ class _Reader:
         try:
             return Path(file).read_text(encoding="utf-8").strip()
         except OSError:
-            raise Misconfigured(f"{name}_FILE names a file that cannot be read.") from None
+            self.faults.append(f"{name}_FILE names a file that cannot be read.")
+            return ""

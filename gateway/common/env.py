@@ -1,12 +1,20 @@
 """
 Typed readers of environment variables.
 
-Each reader raises `ImproperlyConfigured` with the variable's name, so that a process with a malformed environment stops
-at its start. An empty variable counts as absent. No error quotes a value, since it may be a secret.
+Each reader raises `ImproperlyConfigured` with the variable's name. The settings collect the errors of all variables
+(`collect`, `finish`), so that a process with a malformed environment stops at its start and names each of them. An
+empty variable counts as absent. No error quotes a value, since it may be a secret.
 """
 
+import difflib
+import functools
 import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -18,8 +26,92 @@ from gateway.common.processes import withheld
 
 # Shorter secrets could be found by brute force.
 MIN_SECRET_LENGTH = 32
+# How similar an unknown variable must be to a setting that is not set, to count as a spelling mistake.
+_SIMILAR = 0.85
+_HOST = re.compile(r"\*|\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
+
+_Options = ParamSpec("_Options")
+_Value = TypeVar("_Value")
+_Reader = Callable[Concatenate[str, _Options], _Value]
 
 
+@dataclass
+class _Collection:
+    """The variables that were read, and the first error of each."""
+
+    is_on: bool = False
+    names: set[str] = field(default_factory=set)
+    errors: dict[str, str] = field(default_factory=dict)
+
+
+_collection = _Collection()
+
+
+def collect() -> None:
+    """From now on, record errors instead of raising them, until `finish`."""
+    vars(_collection).update(vars(_Collection(is_on=True)))
+
+
+def finish() -> None:
+    """
+    End the process if errors were recorded, with one line for each on standard error and without a traceback.
+
+    A variable that is not read, but has nearly the name of a setting that is not set, is an error too.
+    """
+    _collection.is_on = False
+    errors = _collection.errors | _misspelt()
+    if errors:
+        number = "1 setting is" if len(errors) == 1 else f"{len(errors)} settings are"
+        first = f"This process cannot start, because {number} wrong. docs/configuration.md explains every setting."
+        raise SystemExit("\n- ".join([first, *errors.values()]))
+
+
+@contextmanager
+def errors_of(name: str) -> Iterator[None]:
+    """Record an error of this variable that is raised inside, if errors are being collected."""
+    try:
+        yield
+    except ImproperlyConfigured as error:
+        _record(name, error)
+
+
+def _record(name: str, error: ImproperlyConfigured) -> None:
+    if not _collection.is_on:
+        raise error
+    _collection.errors.setdefault(name, str(error))
+
+
+def _misspelt() -> dict[str, str]:
+    """Return an error for each setting that is not set while a variable of nearly its name is."""
+    given = {name.removesuffix("_FILE"): name for name, value in os.environ.items() if value}
+    unset = _collection.names - given.keys()
+    errors = {}
+    for name in given.keys() - _collection.names:
+        for right in difflib.get_close_matches(name, unset, n=1, cutoff=_SIMILAR):
+            errors[right] = f"{given[name]} is not a setting; did you mean {right}?"
+    return errors
+
+
+def _collecting(instead: _Value) -> Callable[[_Reader[_Options, _Value]], _Reader[_Options, _Value]]:
+    """Have a reader return its default, or `instead`, for a variable whose error is recorded."""
+
+    def decorate(reader: _Reader[_Options, _Value]) -> _Reader[_Options, _Value]:
+        @functools.wraps(reader)
+        def read(name: str, /, *args: _Options.args, **options: _Options.kwargs) -> _Value:
+            _collection.names.add(name)
+            try:
+                return reader(name, *args, **options)
+            except ImproperlyConfigured as error:
+                _record(name, error)
+            default = options.get("default")
+            return default if isinstance(default, type(instead)) else instead
+
+        return read
+
+    return decorate
+
+
+@_collecting("")
 def required(name: str) -> str:
     """Return the variable's text; an absent or empty variable stops the process."""
     value = os.environ.get(name, "")
@@ -28,14 +120,16 @@ def required(name: str) -> str:
     return value
 
 
+@_collecting("")
 def optional(name: str, default: str = "") -> str:
     """Return the variable's text, or `default` if it is absent or empty."""
     return os.environ.get(name, "") or default
 
 
-def secret(name: str, *, default: str | None = None) -> str:
+@_collecting("")
+def secret(name: str, *, default: str | None = None, minimum: int = 0) -> str:
     """
-    Return a secret from `NAME`, or from the file that `NAME_FILE` names.
+    Return a secret of at least `minimum` characters from `NAME`, or from the file that `NAME_FILE` names.
 
     The file form is for secrets mounted by an orchestrator. Setting both is an error. A secret that the process does
     not use (`GATEWAY_PROCESS`) is empty, and must not be given.
@@ -53,20 +147,28 @@ def secret(name: str, *, default: str | None = None) -> str:
             raise ImproperlyConfigured(f"{name}_FILE names a file that cannot be read.") from error
     if not value and default is None:
         raise ImproperlyConfigured(f"Set the environment variable {name} or {name}_FILE.")
+    if value and len(value) < minimum:
+        raise ImproperlyConfigured(f"{name} needs at least {minimum} characters.")
     return value or (default or "")
 
 
-def secrets(name: str, *, default: str | None = None) -> list[str]:
+@_collecting(list[str]())
+def secrets(name: str, *, default: str | None = None, minimum: int = 0) -> list[str]:
     """Return a comma-separated list of secrets, which `secret` reads, without its empty items."""
-    return _items(secret(name, default=default))
+    items = _items(secret(name, default=default))
+    if any(len(item) < minimum for item in items):
+        raise ImproperlyConfigured(f"{name} needs at least {minimum} characters.")
+    return items
 
 
+@_collecting(None)
 def absent(name: str) -> None:
     """Refuse a secret that this process does not use."""
     if os.environ.get(name, "") or os.environ.get(f"{name}_FILE", ""):
         raise ImproperlyConfigured(f"This process must not be given {name} or {name}_FILE.")
 
 
+@_collecting(False)
 def flag(name: str, *, default: bool) -> bool:
     """Return a boolean spelled exactly `True` or `False`."""
     value = os.environ.get(name, "")
@@ -77,6 +179,7 @@ def flag(name: str, *, default: bool) -> bool:
     return value == "True"
 
 
+@_collecting(1)
 def integer(name: str, *, default: int | None = None, minimum: int = 0, maximum: int | None = None) -> int:
     """Return a decimal whole number that is at least `minimum` and at most `maximum`."""
     text = required(name) if default is None else optional(name, str(default))
@@ -91,6 +194,7 @@ def integer(name: str, *, default: int | None = None, minimum: int = 0, maximum:
     return value
 
 
+@_collecting("")
 def rate(name: str, default: str) -> str:
     """Return the text of one rate, such as `30/minute`."""
     text = optional(name, default)
@@ -101,11 +205,33 @@ def rate(name: str, default: str) -> str:
     return text
 
 
+@_collecting(list[str]())
 def listing(name: str, *, default: tuple[str, ...] | None = None) -> list[str]:
     """Return the items of a comma-separated list, without empty ones."""
     return _items(required(name) if default is None else optional(name, ",".join(default)))
 
 
+@_collecting(list[str]())
+def hosts(name: str) -> list[str]:
+    """Return the host names of a comma-separated list, as Django's ALLOWED_HOSTS knows them."""
+    items = listing(name)
+    if not all(_HOST.fullmatch(item) for item in items):
+        raise ImproperlyConfigured(f"{name} must list host names only, without https://, port or path.")
+    return items
+
+
+@_collecting("")
+def host(name: str) -> str:
+    """Return a host name, with its port if it has one."""
+    text = required(name)
+    if not _HOST.fullmatch(re.sub(r":\d+$", "", text)):
+        raise ImproperlyConfigured(
+            f"{name} must be a host name, with its port if any, without https:// or path."
+        )
+    return text
+
+
+@_collecting("")
 def url(name: str, *, default: str | None = None, schemes: tuple[str, ...] = ("http", "https")) -> str:
     """Return an unchanged absolute URL of one of `schemes`; empty only if `default` is empty."""
     text = required(name) if default is None else optional(name, default)
@@ -114,11 +240,13 @@ def url(name: str, *, default: str | None = None, schemes: tuple[str, ...] = ("h
     return text
 
 
+@_collecting("")
 def base_url(name: str, *, default: str | None = None) -> str:
     """Return an http(s) URL to which paths are appended, without a trailing slash."""
     return url(name, default=default).rstrip("/")
 
 
+@_collecting(["http://invalid"])
 def urls(name: str) -> list[str]:
     """Return a comma-separated list of http(s) URLs with at least one item."""
     items = listing(name)
@@ -127,6 +255,7 @@ def urls(name: str) -> list[str]:
     return items
 
 
+@_collecting(dict[str, str]())
 def database(name: str, *, default: str | None = None) -> dict[str, str]:
     """Return the parameters of a libpq connection string, which is a secret; none if it is empty."""
     try:
@@ -137,6 +266,7 @@ def database(name: str, *, default: str | None = None) -> dict[str, str]:
     return {parameter: str(value) for parameter, value in parameters.items()}
 
 
+@_collecting("")
 def choice(name: str, *, allowed: tuple[str, ...], default: str) -> str:
     """Return one of the `allowed` texts."""
     value = optional(name, default)

@@ -19,6 +19,7 @@ def _read_variables() -> dict[str, ast.expr | None]:
         if (
             isinstance(node.func.value, ast.Name)
             and node.func.value.id in {"env", "read"}
+            and node.args
             and isinstance(node.args[0], ast.Constant)
         ):
             name = ast.literal_eval(node.args[0])

@@ -175,3 +175,65 @@ def test_a_process_is_refused_a_secret_that_it_does_not_use(monkeypatch: pytest.
             patch.setenv(given, secrets.token_hex())
             with pytest.raises(ImproperlyConfigured, match=f"must not be given {name}"):
                 env.secret(name)
+
+
+def test_errors_are_collected_and_each_variable_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, "ten")
+    monkeypatch.delenv(f"{NAME}_TOO", raising=False)
+    env.collect()
+    assert (env.integer(NAME, default=7), env.integer(NAME), env.urls(f"{NAME}_TOO")) == (
+        7,
+        1,
+        ["http://invalid"],
+    )
+
+    with pytest.raises(SystemExit) as refused:
+        env.finish()
+
+    assert str(refused.value).splitlines()[1:] == [
+        f"- {NAME} must be a whole number.",
+        f"- Set the environment variable {NAME}_TOO.",
+    ]
+    with pytest.raises(ImproperlyConfigured):
+        env.integer(NAME)
+
+
+@pytest.mark.parametrize(
+    "name", ["A_SETTING_OF_THE_TEST", "A_SETTINGS_OF_THE_TESTS", "A_SETTING_OF_THE_TEST_FILE"]
+)
+def test_a_misspelt_name_is_an_error_while_the_right_one_is_not_set(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    env.collect()
+    env.optional(NAME)
+    with pytest.raises(SystemExit, match=f"{name} is not a setting; did you mean {NAME}?"):
+        env.finish()
+
+    monkeypatch.setenv(NAME, "2")
+    env.collect()
+    env.optional(NAME)
+    env.finish()
+
+
+@pytest.mark.parametrize(
+    "text", ["https://gateway.example", "gateway.example:443", "gateway.example/", "a b", "a,b/c"]
+)
+def test_what_is_no_host_name_is_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv(NAME, text)
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME} must list host names only"):
+        env.hosts(NAME)
+
+
+def test_hosts_and_a_host_with_its_port_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, "gateway.example, .example, 127.0.0.1,[::1],*")
+    assert env.hosts(NAME) == ["gateway.example", ".example", "127.0.0.1", "[::1]", "*"]
+    monkeypatch.setenv(NAME, "gateway.example:8000")
+    assert env.host(NAME) == "gateway.example:8000"
+
+
+def test_a_secret_that_is_too_short_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, f"{'a' * 32},{'b' * 31}")
+    for reader in (env.secrets, env.secret):
+        with pytest.raises(ImproperlyConfigured, match=f"{NAME} needs at least"):
+            reader(NAME, minimum=65 if reader is env.secret else 32)

@@ -393,11 +393,14 @@ def test_whatever_the_server_and_the_service_say_is_json(web: SlowWeb) -> None:
 def test_a_service_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
     command = Web(tmp_path, {}, port=free_port(), processes=1).command()
     command.remove("--respawn-failed-workers")
-    said = subprocess.run(command, env={}, cwd=PROJECT, capture_output=True, check=False, timeout=600)
+    environment = {"DJANGO_SETTINGS_MODULE": "gateway.absent"}
+    said = subprocess.run(
+        command, env=environment, cwd=PROJECT, capture_output=True, check=False, timeout=600
+    )
     lines = [json.loads(line) for line in (said.stdout + said.stderr).splitlines()]
     (failure,) = (line for line in lines if "exception" in line)
     assert failure["level"] == "critical"
-    assert "ImproperlyConfigured: Set the environment variable SECRET_KEY" in failure["exception"]
+    assert "ModuleNotFoundError: No module named 'gateway.absent'" in failure["exception"]
 
 
 def test_a_process_that_ends_lets_all_go_at_once(web: SlowWeb, polled: Path) -> None:

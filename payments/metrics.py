@@ -10,7 +10,7 @@ from payments import queries
 
 @register
 def payments() -> Iterator[Metric]:
-    """Yield unfinished events and operations, in one statement."""
+    """Yield unfinished events and operations, and warnings of fraud, in one statement."""
     counts = queries.payment_counts()
     yield gauges(
         "stripe_events_waiting",
@@ -32,4 +32,9 @@ def payments() -> Iterator[Metric]:
         "billing_operations_oldest_age_seconds",
         "Age of the oldest unfinished change; 0 without one.",
         counts.oldest_operation_age,
+    )
+    yield gauge(
+        "payment_fraud_warnings",
+        "Payments of which a card network has warned in the last week, not returned yet.",
+        counts.fraud_warnings,
     )

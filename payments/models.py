@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Self, TypedDict, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, cast
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -149,6 +149,10 @@ class Subscription(models.Model):
         db_default="",
         help_text="How it was settled.",
     )
+    next_minor = models.BigIntegerField(
+        null=True, help_text="What the next invoice will charge, as Stripe last previewed it."
+    )
+    next_previewed_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     synced_at = models.DateTimeField()
     created_at = models.DateTimeField(auto_now_add=True)
@@ -395,6 +399,9 @@ class Payout(models.Model):
     disputed_minor = models.BigIntegerField(
         default=0, db_default=0, help_text="Money withdrawn by disputes, including tax."
     )
+    fraud_warned_at = models.DateTimeField(
+        null=True, help_text="When a card network first warned of fraud in this payment."
+    )
     currency = models.CharField(max_length=3)
     period_start = models.DateTimeField()
     period_end = models.DateTimeField()
@@ -420,7 +427,12 @@ class Payout(models.Model):
         indexes = [
             models.Index(
                 fields=["invoice_number"], condition=~Q(invoice_number=""), name="payout_of_invoice_number"
-            )
+            ),
+            models.Index(
+                fields=["fraud_warned_at"],
+                condition=Q(fraud_warned_at__isnull=False),
+                name="payout_fraud_warned",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -510,6 +522,8 @@ class Refund(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="refunds")
     amount_minor = models.BigIntegerField(help_text="In the payout's currency.")
+    # Payment intents with the amount to refund of each, chosen once before the first request to Stripe.
+    parts: Any = models.JSONField(null=True, editable=False)
     # Has the requester, the reason and the approver.
     approval = models.OneToOneField("gateway_admin.ApprovalRequest", models.PROTECT, related_name="+")
     status = models.CharField(max_length=8, choices=Status, default=Status.PENDING)

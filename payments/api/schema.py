@@ -49,7 +49,7 @@ UPSERT = problem_responses(
     errors.CardDeclined,
     errors.AuthenticationRequired,
 )
-REPORT = problem_responses(common.NotAuthenticated, errors.BillingUnavailable, errors.NoSubscription)
+REPORT = problem_responses(common.NotAuthenticated, errors.NoSubscription)
 HOSTED_PAGE = CUSTOMER
 INVOICES = problem_responses(
     common.InvalidRequest, common.NotAuthenticated, errors.BillingUnavailable, errors.BillingRefused
@@ -87,7 +87,8 @@ subscription with one item.
 
 REPORT_DESCRIPTION = """
 Returns the state of the subscription and the next step: the price of the current and of the next period, and the amount
-that is open because a renewal could not be collected. Do not store or log the secret.
+that is open because a renewal could not be collected. While Stripe is away, `nextCost` is the last known one, previewed
+at `nextCostAt`. Do not store or log the secret.
 """.strip()
 
 CARD_PAGE_DESCRIPTION = """
@@ -149,6 +150,7 @@ REPORT_EXAMPLES = [
             "currency": "usd",
             "paidCost": None,
             "nextCost": 2550,
+            "nextCostAt": 1_798_675_200,
             "currentPeriodEnd": 1_798_761_600,
             "cancelAtEndOfBillingPeriod": False,
             "openCost": 2550,

@@ -127,14 +127,22 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     nextCost = serializers.IntegerField(
         source="next_minor",
         allow_null=True,
-        help_text="Amount of the next invoice by Stripe's preview; null if there is none.",
+        help_text="Amount of the next invoice by Stripe's preview; null if there is none. While Stripe is away, the "
+        "last known one, or null.",
+    )
+    nextCostAt = UnixTimeField(
+        source="previewed_at",
+        allow_null=True,
+        help_text="When Stripe previewed `nextCost`; null without one.",
     )
     currentPeriodEnd = UnixTimeField(
         source="subscription.current_period_end", help_text="When `nextCost` is charged."
     )
     cancelAtEndOfBillingPeriod = serializers.BooleanField(source="subscription.cancels_at_period_end")
     openCost = serializers.IntegerField(
-        source="open_minor", help_text="Amount of the open invoice; 0 without one."
+        source="open_minor",
+        allow_null=True,
+        help_text="Amount of the open invoice; 0 without one, null while Stripe cannot be asked.",
     )
     clientSecret = serializers.CharField(
         source="client_secret",

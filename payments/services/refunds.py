@@ -3,7 +3,8 @@ Refunds requested by staff: previewed with the credits they take back, approved,
 
 1. `preview_of` reads the money already returned from Stripe, and computes the credits that the refund would take back.
 2. `request` requests approval; once approved, a pending `Refund` is committed, whose id is the idempotency key.
-3. `send` sends the refund to Stripe from a worker, and retries until Stripe answers.
+3. `send` sends the refund to Stripe from a worker, and retries until Stripe answers. If an invoice was paid by several
+   payments, the newest is refunded first.
 
 `clawbacks` takes the credits back when Stripe's event about the refund is applied.
 """
@@ -165,23 +166,55 @@ def send(*, refund_id: str, now: datetime) -> Refund:
         return refund
     waiting = Refund.objects.filter(pk=refund.pk, status=_Status.PENDING)
     waiting.update(attempts=F("attempts") + 1)
+    made: list[str] = []
     try:
-        made = get_billing_client().create_refund(
-            payment_intent_id=refund.payout.stripe_payment_intent_id,
-            amount_minor=refund.amount_minor,
-            key=str(refund.pk),
-        )
+        for number, (intent, amount) in enumerate(_parts_of(refund)):
+            key = f"{refund.pk}:{number}" if number else str(refund.pk)
+            made.append(
+                get_billing_client().create_refund(payment_intent_id=intent, amount_minor=amount, key=key)
+            )
     except DomainError as error:
-        _keep_error(waiting, error, now=now)
+        _keep_error(waiting, error, made=made, now=now)
         raise
-    waiting.update(status=_Status.DONE, outcome=made, last_error="", finished_at=now)
+    waiting.update(status=_Status.DONE, outcome=" ".join(made), last_error="", finished_at=now)
     refund.refresh_from_db()
     return refund
 
 
-def _keep_error(waiting: QuerySet[Refund], error: DomainError, *, now: datetime) -> None:
+def _parts_of(refund: Refund) -> list[tuple[str, int]]:
+    """Return the payments to refund with their amounts, the newest first; chosen once, so a repeat sends the same."""
+    if refund.parts is None:
+        parts = _choose_parts(refund.payout.payment_ids()[::-1], refund.amount_minor)
+        Refund.objects.filter(pk=refund.pk, parts__isnull=True).update(parts=parts)
+        refund.refresh_from_db(fields=["parts"])
+    return [(intent, amount) for intent, amount in refund.parts]
+
+
+def _choose_parts(payment_intent_ids: list[str], amount_minor: int) -> list[tuple[str, int]]:
+    """
+    Divide the amount among the payments, in this order, by what is left of each.
+
+    Where less is left in total, the last part is too large, and Stripe refuses it.
+    """
+    if len(payment_intent_ids) == 1:
+        return [(payment_intent_ids[0], amount_minor)]
+    client, parts, missing = get_billing_client(), [], amount_minor
+    for intent in payment_intent_ids:
+        returned = client.returned_money(payment_intent_id=intent).total_minor
+        part = min(missing, client.paid_with(payment_intent_id=intent) - returned)
+        if part > 0:
+            parts.append((intent, part))
+            missing -= part
+    if missing:
+        intent, part = parts.pop() if parts else (payment_intent_ids[-1], 0)
+        parts.append((intent, part + missing))
+    return parts
+
+
+def _keep_error(waiting: QuerySet[Refund], error: DomainError, *, made: list[str], now: datetime) -> None:
     """Store the error on the row; an error that is not retryable closes the refund."""
-    waiting.update(last_error=error.detail)
+    done = f" Refunded before that: {' '.join(made)}." if made else ""
+    waiting.update(last_error=f"{error.detail}{done}")
     if not error.retryable:
         reason = str(error.members.get("reason", error.code))
         waiting.update(status=_Status.REFUSED, outcome=reason[:255], finished_at=now)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from payments.errors import NoSubscription
+from payments.errors import BillingUnavailable, NoSubscription
 from payments.models import Settlement, Subscription
 from payments.services import synchronisation
 from payments.stripe import get_billing_client
@@ -32,14 +32,16 @@ class SubscriptionReport:
     The state of a subscription. Amounts are in minor units.
 
     `paid_minor` is what the current period has cost less what was returned, None if it is not paid; `next_minor` what
-    the next invoice will charge, None if there is none. `client_secret` confirms the open payment. `others` are further
+    the next invoice will charge as Stripe previewed it at `previewed_at`, None if there is none or none is known.
+    `open_minor` is None while Stripe cannot be asked. `client_secret` confirms the open payment. `others` are further
     live subscriptions of the user.
     """
 
     subscription: Subscription
     paid_minor: int | None
     next_minor: int | None
-    open_minor: int
+    previewed_at: datetime | None
+    open_minor: int | None
     client_secret: str
     decline_code: str
     next_step: NextStep
@@ -50,7 +52,8 @@ def report(*, user: User, now: datetime) -> SubscriptionReport:
     """
     Return the state of the user's live subscription, or else of the one that ended last.
 
-    Stripe is read for an open payment and for the next invoice.
+    Stripe is read for an open payment and for the next invoice. While Stripe is away, the answer is that of our rows:
+    the next charge is the one previewed last.
 
     Raises:
         NoSubscription: the user never had one.
@@ -58,18 +61,15 @@ def report(*, user: User, now: datetime) -> SubscriptionReport:
     row = Subscription.objects.select_related("customer").filter(user_id=user.pk).current_or_last()
     if row is None:
         raise NoSubscription("There is no subscription. Create one with upsertSubscription.")
-    state = None
-    if row.status in Subscription.COLLECTABLE:
-        state = synchronisation.refresh(
-            customer=row.customer, subscription_id=row.stripe_subscription_id, now=now
-        )
-        row.refresh_from_db()
+    state, is_away = _open_payment(row, now=now)
+    next_minor, previewed_at = _next_charge(row, now=now)
     paid = row.payouts_at(now)
     return SubscriptionReport(
         subscription=row,
         paid_minor=sum(payout.kept_minor for payout in paid) if paid else None,
-        next_minor=_next_charge(row),
-        open_minor=state.open_minor if state else 0,
+        next_minor=next_minor,
+        previewed_at=previewed_at,
+        open_minor=None if is_away else state.open_minor if state else 0,
         client_secret=state.payment_client_secret if state else "",
         decline_code=state.decline_code if state else "",
         next_step=_next_step(row, state, now=now),
@@ -77,23 +77,44 @@ def report(*, user: User, now: datetime) -> SubscriptionReport:
     )
 
 
-def _next_charge(row: Subscription) -> int | None:
+def _open_payment(row: Subscription, *, now: datetime) -> tuple[SubscriptionState | None, bool]:
+    """Return Stripe's state of a subscription that waits for a payment, and whether Stripe could not be asked."""
+    if row.status not in Subscription.COLLECTABLE:
+        return None, False
+    try:
+        state = synchronisation.refresh(
+            customer=row.customer, subscription_id=row.stripe_subscription_id, now=now
+        )
+    except BillingUnavailable:
+        return None, True
+    row.refresh_from_db()
+    return state, False
+
+
+def _next_charge(row: Subscription, *, now: datetime) -> tuple[int | None, datetime | None]:
     """Return what the next invoice will charge, with quantities, discounts, tax and further lines: Stripe's preview."""
     if row.status in Subscription.ENDED or row.cancels_at_period_end or row.is_resting:
-        return None
+        return None, None
     if row.status == Subscription.Status.INCOMPLETE:
-        return row.amount_minor  # Stripe previews nothing before the first payment.
-    return get_billing_client().next_charge(subscription_id=row.stripe_subscription_id)
+        return row.amount_minor, row.synced_at  # Stripe previews nothing before the first payment.
+    try:
+        charge = get_billing_client().next_charge(subscription_id=row.stripe_subscription_id)
+    except BillingUnavailable:
+        return row.next_minor, row.next_previewed_at
+    # A preview of other terms than the row's would outlive them.
+    same = Subscription.objects.filter(pk=row.pk, amount_minor=row.amount_minor, status=row.status)
+    same.update(next_minor=charge, next_previewed_at=now)
+    return charge, now
 
 
 def _next_step(row: Subscription, state: SubscriptionState | None, *, now: datetime) -> NextStep:
     if row.status in {*Subscription.ENDED, Subscription.Status.PAUSED} or row.is_resting:
         return NextStep.SUBSCRIBE
-    if state is None or row.status not in Subscription.COLLECTABLE:
+    if row.status not in Subscription.COLLECTABLE:
         return unpaid_month(row, now=now) or NextStep.NOTHING
-    if state.payment_client_secret:
+    if state is not None and state.payment_client_secret:
         return NextStep.CONFIRM
-    return NextStep.CAPTURE_CARD if state.decline_code else NextStep.PAY
+    return NextStep.CAPTURE_CARD if state is not None and state.decline_code else NextStep.PAY
 
 
 def unpaid_month(row: Subscription, *, now: datetime) -> NextStep | None:

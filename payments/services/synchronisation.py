@@ -12,7 +12,7 @@ one that differs is fetched again.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -71,6 +71,11 @@ def store_subscription(
     fields = _fields_of(state) if state.is_ours else _fields_of_lost(state, rows.first(), now=now)
     if is_stale and not rows.filter(**fields).exists():
         raise StaleSnapshot
+    if state.is_ours:
+        # What was previewed for other terms is no longer the next charge.
+        rows.exclude(**{name: fields[name] for name in _TERMS}).update(
+            next_minor=None, next_previewed_at=None
+        )
     if not rows.update(**fields, synced_at=now):
         Subscription.objects.create(
             user_id=customer.user_id,
@@ -80,6 +85,9 @@ def store_subscription(
             **fields,
         )
     payouts.update_allowance(user=customer.user)
+
+
+_TERMS = ("amount_minor", "currency", "stripe_item_id", "current_period_end")
 
 
 def _fields_of(state: SubscriptionState) -> dict[str, Any]:
@@ -193,6 +201,8 @@ class Snapshot:
     subscriptions: tuple[SubscriptionState, ...] = ()
     invoice: InvoiceState | None = None
     returned: ReturnedMoney | None = None
+    # The payment that a card network warns of.
+    warned_payment: str = ""
 
     def apply(self, *, cause: str, now: datetime) -> StripeEvent.Outcome:
         """
@@ -222,6 +232,8 @@ class Snapshot:
             payouts.apply_paid_invoice(invoice=self.invoice, now=now)
         if self.returned is not None:
             clawbacks.apply_returned_money(returned=self.returned, is_stale=is_stale, cause=cause, now=now)
+        if self.warned_payment:
+            return _warn_of(self.warned_payment, now=now)
         if self.is_foreign or (self.subscriptions and not customers):
             return StripeEvent.Outcome.NOT_OURS
         return StripeEvent.Outcome.APPLIED if customers or self.invoice else StripeEvent.Outcome.NOTHING
@@ -234,6 +246,15 @@ class Snapshot:
             stripe_ids.add(payout.subscription.customer.stripe_customer_id)
         rows = Customer.objects.filter(stripe_customer_id__in=stripe_ids)
         return rows.select_related("user").order_by("pk")
+
+
+def _warn_of(payment_intent_id: str, *, now: datetime) -> StripeEvent.Outcome:
+    """Mark the payment's payout, once, so that staff are alerted."""
+    paid = Payout.objects.paid_by([payment_intent_id])
+    if not paid.exists():
+        return StripeEvent.Outcome.NOT_OURS
+    paid.filter(fraud_warned_at=None).update(fraud_warned_at=now)
+    return StripeEvent.Outcome.APPLIED
 
 
 def fetch_and_apply(*, fetch: Callable[[], Snapshot], apply: Callable[[Snapshot], _Result]) -> _Result:
@@ -340,6 +361,11 @@ def _fetch_returned_money(object_id: str) -> Snapshot:
     return payment_snapshot(payment_intent_id) if payment_intent_id else _empty()
 
 
+def _fetch_warned_payment(object_id: str) -> Snapshot:
+    payment_intent_id = get_billing_client().payment_intent_of(object_id=object_id)
+    return replace(_empty(), warned_payment=payment_intent_id)
+
+
 def _empty(*, is_foreign: bool = False) -> Snapshot:
     now = db_now()
     return Snapshot(requested_at=now, received_at=now, is_foreign=is_foreign)
@@ -357,6 +383,7 @@ _FETCHERS: tuple[tuple[str, Callable[[str], Snapshot]], ...] = (
     ("refund.", _fetch_returned_money),
     ("charge.refund", _fetch_returned_money),
     ("charge.dispute.", _fetch_returned_money),
+    ("radar.early_fraud_warning.", _fetch_warned_payment),
 )
 
 # The event types that the webhook endpoint subscribes to, also used to fetch undelivered events.
@@ -380,4 +407,6 @@ EVENT_TYPES = (
     "charge.dispute.funds_withdrawn",
     "charge.dispute.funds_reinstated",
     "charge.dispute.closed",
+    "radar.early_fraud_warning.created",
+    "radar.early_fraud_warning.updated",
 )

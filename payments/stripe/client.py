@@ -311,8 +311,11 @@ class BillingClient(Protocol):
     def returned_money(self, *, payment_intent_id: str) -> ReturnedMoney:
         """Read the amounts of one payment that were refunded or disputed."""
 
+    def paid_with(self, *, payment_intent_id: str) -> int:
+        """Return the amount that a payment has collected, before refunds and disputes."""
+
     def payment_intent_of(self, *, object_id: str) -> str:
-        """Return the payment intent of a charge, refund or dispute."""
+        """Return the payment intent of a charge, refund, dispute or early fraud warning."""
 
     def undelivered_events(
         self, *, since: datetime, types: tuple[str, ...]

@@ -169,6 +169,10 @@ class Lookups:
                 disputed_minor=sum(map(_withdrawn, disputes)),
             )
 
+    def paid_with(self, *, payment_intent_id: str) -> int:
+        with translated_errors():
+            return int(self._v1.payment_intents.retrieve(payment_intent_id).amount_received)
+
     def payment_intent_of(self, *, object_id: str) -> str:
         with translated_errors():
             readers: dict[str, Callable[[str], Any]] = {
@@ -178,6 +182,7 @@ class Lookups:
                 "du": self._v1.disputes.retrieve,
                 "ch": self._v1.charges.retrieve,
                 "py": self._v1.charges.retrieve,
+                "issfr": self._v1.radar.early_fraud_warnings.retrieve,
             }
             reader = readers.get(object_id.split("_", 1)[0])
             return objects.id_of(reader(object_id).payment_intent) if reader else ""

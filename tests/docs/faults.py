@@ -24,7 +24,7 @@ from gateway.common import metrics, tasks
 from gateway.common.redis_urls import text_client
 from gateway.staff.models import ApprovalRequest
 from gateway.staff.pauses import switch
-from payments.models import BillingOperation
+from payments.models import BillingOperation, Payout
 from proofs.models import LedgerRoot
 from relay.models import (
     FinalBlock,
@@ -42,6 +42,7 @@ from tests.credits.holding import place_hold
 from tests.database import as_owner, tamper
 from tests.earnings.ad_networks import new_reward, set_up
 from tests.factories import UserFactory, random_address
+from tests.gateway.admin.sample_rows import make
 from tests.gateway.metrics.test_figures import ago, attempt, calls, run_of, stripe_event
 from users.models import AccountDeletion
 from webhooks.models import Endpoint, Message
@@ -436,6 +437,11 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @fault("GatewayStripeEventsWait")
 def _(patch: pytest.MonkeyPatch) -> None:
     stripe_event("received", age=1000)
+
+
+@fault("GatewayPaymentFraudWarning")
+def _(patch: pytest.MonkeyPatch) -> None:
+    Payout.objects.filter(pk=make(Payout).pk).update(fraud_warned_at=ago(60))
 
 
 @fault("GatewayBillingOperationUnfinished")

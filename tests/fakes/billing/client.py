@@ -212,6 +212,10 @@ class AccountClient(Account):
             ),
         )
 
+    def paid_with(self, *, payment_intent_id: str) -> int:
+        self._count("paid_with")
+        return self._paid_with(payment_intent_id)
+
     def payment_intent_of(self, *, object_id: str) -> str:
         self._count("payment_intent_of")
         payments = {**self._refunds, **self.disputes}

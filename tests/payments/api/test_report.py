@@ -28,6 +28,7 @@ def test_a_running_subscription_tells_costs_period_and_that_nothing_is_to_do(
         "currency": "usd",
         "paidCost": 2550,
         "nextCost": 2550,
+        "nextCostAt": answer.body["nextCostAt"],
         "currentPeriodEnd": int(row.current_period_end.timestamp()),
         "cancelAtEndOfBillingPeriod": False,
         "openCost": 0,

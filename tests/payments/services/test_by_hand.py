@@ -1,20 +1,27 @@
 """What staff do to invoices and subscriptions at Stripe's dashboard: every cent pays out or is found, once."""
 
 import random
+import secrets
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import pytest
 
-from payments.errors import BillingRefused
-from payments.models import Payout, StripeEvent
-from payments.services import reconciliation, standing, synchronisation
+from devstack.services.server import free_port
+from payments.errors import BillingRefused, BillingUnavailable
+from payments.models import Payout, Refund, StripeEvent
+from payments.queries import payment_counts
+from payments.services import reconciliation, refunds, standing, synchronisation
 from payments.services.reconciliation import repairs
 from payments.services.reconciliation.findings import Rule
+from payments.stripe import set_billing_client
 from tests.payments.dashboard import Clerk
+from tests.payments.faults import fault_injection
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events
+from tests.staff import member
 
 pytestmark = pytest.mark.django_db
 DAY = 86_400
@@ -154,6 +161,32 @@ class TestSeveralPayments:
         assert standing.report(user=subscriber.user, now=double.now()).next_step == "disputed"
         assert _rules(double) == []
 
+    def test_staff_refund_the_newest_payments_first_until_the_amount_is_reached(
+        self, double: DoubleAccount, subscriber: Payer, payments: list[str], amount: int, settings: Any
+    ) -> None:
+        smaller, larger = payments
+        first, newest = subscriber.payout.payment_ids()
+        paid = {smaller: amount // 3, larger: amount - amount // 3}
+        wanted = paid[newest] + random.randint(1, paid[first] - 1)
+        limits = dict.fromkeys(("actor", "person", "day", "ceiling", "ceiling_day"), amount)
+        settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "refunds": limits}
+        shown = refunds.preview_of(payout=subscriber.payout, amount_minor=wanted, now=double.now())
+        refunds.request(preview=shown, actor=member("support"), reason="unhappy", key=secrets.token_hex(8))
+        refund_id = str(Refund.objects.get().pk)
+        with fault_injection() as client:
+            client.before["create_refund"] = _away_after(1)
+            with pytest.raises(BillingUnavailable):
+                refunds.send(refund_id=refund_id, now=double.now())
+        for _ in range(2):
+            done = refunds.send(refund_id=refund_id, now=double.now())
+        made = {row.payment_intent: row.amount for row in double.v1.refunds.list().data}
+        assert made == {newest: paid[newest], first: wanted - paid[newest]}
+        assert (done.status, len(done.outcome.split())) == ("done", 2)
+        process_all_events(double)
+        payout = subscriber.payout
+        assert payout.credits_taken_back() == payout.credits * wanted // amount
+        assert _rules(double) == []
+
     def test_a_lost_webhook_is_made_up_for(
         self, double: DoubleAccount, subscriber: Payer, payments: list[str]
     ) -> None:
@@ -174,6 +207,17 @@ class TestSeveralPayments:
             process_all_events(double)
             back += reinstated
             assert payout.credits_taken_back() == payout.credits * (amount - back) // amount
+
+
+def _away_after(number: int) -> Callable[[], None]:
+    """Return a function that does nothing so many times, and then fails as if Stripe were away."""
+    left = iter(range(number))
+
+    def act() -> None:
+        if next(left, None) is None:
+            raise BillingUnavailable("Stripe does not answer.", retry_after=5)
+
+    return act
 
 
 class TestPrices:
@@ -215,6 +259,41 @@ class TestPrices:
         assert sorted(items.values()) == sorted([(amount, 1), (1_100, 1)])
         assert len(clerk.items(_id(subscriber))) == 2
         assert _next_cost(double, subscriber) == amount + 1_100
+
+    def test_while_stripe_is_away_the_last_known_price_is_told_with_its_time(
+        self, double: DoubleAccount, subscriber: Payer, amount: int, settings: Any
+    ) -> None:
+        def report() -> standing.SubscriptionReport:
+            return standing.report(user=subscriber.user, now=double.now())
+
+        def without_stripe() -> standing.SubscriptionReport:
+            set_billing_client(None)
+            settings.STRIPE_API_BASE = f"http://127.0.0.1:{free_port()}"
+            answer = report()
+            settings.STRIPE_API_BASE = double.server.url
+            set_billing_client(None)
+            return answer
+
+        never = without_stripe()
+        assert (never.next_minor, never.previewed_at, never.paid_minor) == (None, None, amount)
+        known = report()
+        assert (known.next_minor, known.previewed_at) == (amount, double.now())
+        double.pass_time(DAY)
+        away = without_stripe()
+        assert (away.next_minor, away.previewed_at, away.open_minor) == (amount, known.previewed_at, 0)
+        assert away.next_step == "nothing"
+        # The price that was previewed for other terms is not told.
+        subscriber.upsert(2 * amount)
+        assert without_stripe().next_minor is None
+        (card,) = double.v1.payment_methods.list({"customer": subscriber.customer.stripe_customer_id}).data
+        double.decline_from_now(card.id, "insufficient_funds")
+        _renew(double, subscriber)
+        overdue = without_stripe()
+        assert (overdue.subscription.status, overdue.open_minor, overdue.next_step) == (
+            "past_due",
+            None,
+            "pay",
+        )
 
 
 class TestUnpaidMonths:
@@ -368,6 +447,25 @@ def test_a_card_networks_warning_of_fraud_is_found(double: DoubleAccount, subscr
     double.controls.warn_of_fraud(subscriber.payout.stripe_payment_intent_id)
     process_all_events(double)
     assert _rules(double) == [Rule.FRAUD_WARNING]
+
+
+def test_staff_are_told_of_a_warning_of_fraud_when_it_arrives_and_once(
+    double: DoubleAccount, subscriber: Payer
+) -> None:
+    told = []
+    for _ in range(2):
+        double.controls.warn_of_fraud(subscriber.payout.stripe_payment_intent_id)
+        double.pass_time(60)
+        process_all_events(double)
+        told.append(subscriber.payout.fraud_warned_at)
+        assert payment_counts().fraud_warnings == 1
+    assert told[0] == told[1] is not None
+    assert set(StripeEvent.objects.filter(type__startswith="radar").values_list("outcome", flat=True)) == {
+        "applied"
+    }
+    double.refund(subscriber.payout.stripe_payment_intent_id)
+    process_all_events(double)
+    assert payment_counts().fraud_warnings == 0
 
 
 def test_the_hourly_refresh_finds_all_that_no_webhook_told(

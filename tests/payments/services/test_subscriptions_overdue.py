@@ -155,7 +155,7 @@ def test_the_report_tells_what_is_open_why_and_what_to_do(
 ) -> None:
     made = overdue(status)
 
-    def report() -> tuple[str, int | None, int, str, str]:
+    def report() -> tuple[str, int | None, int | None, str, str]:
         current = standing.report(user=payer.user, now=double.now())
         return (
             current.subscription.status,

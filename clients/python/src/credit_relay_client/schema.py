@@ -722,9 +722,10 @@ class SubscriptionReport(TypedDict):
     currency: str
     paidCost: int | None
     nextCost: int | None
+    nextCostAt: int | None
     currentPeriodEnd: int
     cancelAtEndOfBillingPeriod: bool
-    openCost: int
+    openCost: int | None
     clientSecret: str
     declineCode: str
     nextStep: "NextStepEnum"

@@ -18,6 +18,7 @@ from relay.models import Attempt, Relayer, RelayTransaction
 # The sources of earnings, without corrections and reversals.
 EARNINGS = (
     EntrySource.SUBSCRIBED_PAYOUT,
+    EntrySource.CREDIT_PURCHASE,
     EntrySource.PUSH_ADS,
     EntrySource.VIDEO_ADS,
     EntrySource.OFFERWALL,

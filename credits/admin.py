@@ -42,6 +42,7 @@ navigation.register(
 columns.describe(
     {
         EntrySource.SUBSCRIBED_PAYOUT: "Subscription",
+        EntrySource.CREDIT_PURCHASE: "Bought",
         EntrySource.VIDEO_ADS: "Videos",
         EntrySource.OFFERWALL: "Offers",
         EntrySource.CREDITS_BACK: "Cashback",

@@ -60,6 +60,8 @@ class CreditAccount(models.Model):
 
 class EntrySource(models.TextChoices):
     SUBSCRIBED_PAYOUT = "SUBSCRIBED_PAYOUT"
+    # Credits bought beside a subscription.
+    CREDIT_PURCHASE = "CREDIT_PURCHASE"
     PUSH_ADS = "PUSH_ADS"
     VIDEO_ADS = "VIDEO_ADS"
     OFFERWALL = "OFFERWALL"
@@ -74,11 +76,11 @@ class EntrySource(models.TextChoices):
 
 
 # Sources that distinguish a user from a free identity: collected money, or a released earning.
-PROOFS = ["SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
+PROOFS = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 # Sources that reverse these.
 DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
 # Sources that are posted far less often than charges and earnings.
-RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
+RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
 
 
 # A key that can be searched whole or by prefix, both through the index of its constraint.
@@ -139,13 +141,13 @@ class CreditEntry(models.Model):
                 fields=["account", "source"],
                 include=["amount"],
                 condition=Q(source__in=[*PROOFS, *DISPROOFS]),
-                name="credits_entry_proofs",
+                name="credits_entry_kept",
             ),
             # The entries that finance searches are rare among charges and earnings.
             models.Index(
                 fields=["source", "-id"],
                 condition=Q(source__in=RARE_SOURCES),
-                name="credits_entry_rare_sources",
+                name="credits_entry_rare",
             ),
             models.Index(fields=["actor"], condition=Q(actor__isnull=False), name="credits_entry_actor"),
         ]

@@ -321,7 +321,7 @@ FROM payments_payout AS payout JOIN credits_entry AS entry ON entry.id = payout.
 
 _ORPHANS = """
 SELECT count(*) AS number FROM credits_entry AS entry
-WHERE source IN ('SUBSCRIBED_PAYOUT', 'PUSH_ADS', 'VIDEO_ADS', 'OFFERWALL', 'SURVEYS')
+WHERE source IN ('SUBSCRIBED_PAYOUT', 'CREDIT_PURCHASE', 'PUSH_ADS', 'VIDEO_ADS', 'OFFERWALL', 'SURVEYS')
   AND NOT EXISTS (SELECT FROM earnings_postback AS postback WHERE postback.entry_id = entry.id)
   AND NOT EXISTS (SELECT FROM payments_payout AS payout WHERE payout.entry_id = entry.id)
 """

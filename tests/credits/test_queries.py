@@ -203,7 +203,7 @@ def test_only_what_was_paid_or_earned_proves_a_user(source: str, key: str) -> No
         entries.adjust(user=owner, credits=5, key=key, actor=None, reason="test")
     else:
         entries.grant(user=owner, credits=5, source=source, key=key)
-    paid_or_earned = {"SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"}
+    paid_or_earned = {"SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"}
     assert has_earned(owner) is (source in paid_or_earned)
 
 
@@ -246,7 +246,7 @@ def test_the_proof_is_found_without_reading_what_lies_between(user: User) -> Non
     assert len(reads) == 3
     for place in reads:
         # No row of the table, and no entry of anybody else.
-        assert plan[place].startswith("Index Only Scan using credits_entry_proofs on")
+        assert plan[place].startswith("Index Only Scan using credits_entry_kept on")
         assert plan[place + 1].startswith(("Index Cond: (account_id =", "Index Cond: ((account_id ="))
         assert not "".join(plan[place + 2 : place + 3]).startswith("Filter")
 

@@ -2,6 +2,7 @@
 
 export const SOURCES = {
   SUBSCRIBED_PAYOUT: "Subscription",
+  CREDIT_PURCHASE: "Bought",
   PUSH_ADS: "Push ads",
   VIDEO_ADS: "Videos",
   OFFERWALL: "Offers",

@@ -230,6 +230,7 @@ class Commitment(TypedDict):
 
 CreditSourceEnum: TypeAlias = Literal[
     "SUBSCRIBED_PAYOUT",
+    "CREDIT_PURCHASE",
     "PUSH_ADS",
     "VIDEO_ADS",
     "OFFERWALL",

@@ -11,7 +11,8 @@ from django.core.validators import MaxValueValidator
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import timezone
-from django.utils.safestring import mark_safe
+from django.utils.html import strip_tags
+from django.utils.safestring import SafeString, mark_safe
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -28,7 +29,15 @@ from gateway.staff.approval_kinds import AboveCeiling, Done, Kind, RequestOutdat
 from gateway.staff.form_kinds import form_kind
 from gateway.staff.models import ApprovalRequest
 from rewards.errors import InvalidLevels
-from rewards.models import Badge, CashbackEntry, ExperienceEntry, Modifier, ModifierType, Progress
+from rewards.models import (
+    MAX_MODIFIER_SUM,
+    Badge,
+    CashbackEntry,
+    ExperienceEntry,
+    Modifier,
+    ModifierType,
+    Progress,
+)
 from rewards.services import levels, modifiers
 from rewards.services.levels import Preview
 
@@ -60,10 +69,10 @@ class ModifierForm(ReasonForm):
     modifier_type = forms.ChoiceField(choices=ModifierType.choices, widget=UnfoldAdminSelectWidget)
     value = forms.DecimalField(
         min_value=Decimal("0.0001"),
-        max_value=Decimal(10),
+        max_value=MAX_MODIFIER_SUM,
         decimal_places=4,
         widget=UnfoldAdminDecimalFieldWidget,
-        help_text="A fraction added to the badges' bonus: 0.05 is 5 % more.",
+        help_text="A fraction added to the badges' bonus: 0.05 is 5 % more. All modifiers of a type add at most 100 %.",
     )
     minutes = forms.IntegerField(
         min_value=1,
@@ -72,6 +81,10 @@ class ModifierForm(ReasonForm):
         help_text="Duration in minutes; a day has 1440.",
     )
     field_order = ("modifier_type", "value", "minutes", "reason")
+
+
+def _percent(fraction: Decimal) -> str:
+    return strip_tags(columns.percent(fraction))
 
 
 def grant_modifier(owner: Owner) -> ReasonedAction:
@@ -87,7 +100,7 @@ def grant_modifier(owner: Owner) -> ReasonedAction:
             actor=decision.actor,
         )
         return approvals.outcome_of(
-            approval, f"+{answers['value']} for {answers['minutes']:,} minutes, starting now."
+            approval, f"{_percent(answers['value'])} for {answers['minutes']:,} minutes, starting now."
         )
 
     return ReasonedAction(
@@ -276,7 +289,7 @@ END_MODIFIER = ReasonedAction(
     label="End modifier",
     permission="rewards.add_modifier",
     effect=lambda row: (
-        f"{row.user.profile_address} loses +{row.value} of {row.get_modifier_type_display()} now, "
+        f"{row.user.profile_address} loses {_percent(row.bonus)} of {row.get_modifier_type_display()} now, "
         f"instead of at {row.expires_at:%Y-%m-%d %H:%M} UTC. Credits earned with it stay. "
         "To correct a modifier, end it and grant another."
     ),
@@ -291,13 +304,14 @@ class ModifierAdmin(ReasonedActions, OwnedAdmin):
     """Modifiers are granted on a person's page, and expire or are ended by an action here."""
 
     owner_path = "user"
-    percents = ("value",)
     staff_actions = (END_MODIFIER,)
+    exclude = ("value",)
+    readonly_fields = ("bonus",)
     list_display = (
         "id",
         "profile",
         "modifier_type",
-        "value",
+        "bonus",
         "created_at",
         "expires_at",
         "reason",
@@ -308,6 +322,10 @@ class ModifierAdmin(ReasonedActions, OwnedAdmin):
         ("expires_at", admin.DateFieldListFilter),
     )
     list_select_related = ("actor",)
+
+    @admin.display(description="bonus", ordering="value")
+    def bonus(self, modifier: Modifier) -> str | SafeString:
+        return columns.percent(modifier.bonus)
 
     @admin.display(description="given by")
     def given_by(self, modifier: Modifier) -> str:

@@ -23,6 +23,8 @@ from gateway.common.models import APPEND_ONLY
 
 FUNCTIONS = sql_functions.register(Path(__file__).parent)
 LARGEST_BONUS = Decimal(10)
+# What all modifiers of a type add at most.
+MAX_MODIFIER_SUM = Decimal(1)
 LARGEST_EXPERIENCE = SAFE_INTEGER_MAX
 # Cashback is counted in ten-thousandths of a credit, because a fraction has four decimals.
 CREDIT_PARTS = 10_000
@@ -299,4 +301,9 @@ class Modifier(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"modifier {self.pk}: {self.get_modifier_type_display()} +{(100 * self.value).normalize():f} %"
+        return f"modifier {self.pk}: {self.get_modifier_type_display()} +{(100 * self.bonus).normalize():f} %"
+
+    @property
+    def bonus(self) -> Decimal:
+        """Return the fraction that it adds if no other modifier of its type is active."""
+        return min(self.value, MAX_MODIFIER_SUM)

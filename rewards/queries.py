@@ -8,7 +8,7 @@ from decimal import Decimal
 from credits.queries import AllowanceView, period_runs, running_allowance
 from gateway.common import db
 from rewards.models import CREDIT_PARTS, Badge, BadgeTrack, Modifier, Progress
-from rewards.rules import Benefits, benefits_of, progress_within
+from rewards.rules import Benefits, benefits_of, counted_fractions, progress_within
 from users.models import User
 
 
@@ -31,6 +31,11 @@ class CurrentRewards:
     @property
     def is_subscriber(self) -> bool:
         return self.allowance is not None
+
+    @property
+    def counted_modifiers(self) -> list[tuple[Modifier, Decimal]]:
+        """Return the active modifiers, oldest first, each with the fraction that it adds under the cap of its type."""
+        return list(counted_fractions(self.modifiers))
 
     @property
     def permanent_fraction(self) -> Decimal:

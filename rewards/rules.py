@@ -14,10 +14,14 @@ from itertools import pairwise
 from math import floor
 
 from credits.models import EntrySource
-from rewards.models import CREDIT_PARTS, LARGEST_EXPERIENCE, Badge, Modifier, ModifierType
-
-# The cap on the sum of all modifiers of a type.
-MAX_MODIFIER_SUM = Decimal(1)
+from rewards.models import (
+    CREDIT_PARTS,
+    LARGEST_EXPERIENCE,
+    MAX_MODIFIER_SUM,
+    Badge,
+    Modifier,
+    ModifierType,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +78,19 @@ def _badge_fraction(badge: Badge, raised: ModifierType) -> Decimal:
 
 def _capped_sums(modifiers: Iterable[Modifier]) -> dict[ModifierType, Decimal]:
     sums = dict.fromkeys(ModifierType, Decimal(0))
+    for modifier, counted in counted_fractions(modifiers):
+        sums[ModifierType(modifier.modifier_type)] += counted
+    return sums
+
+
+def counted_fractions(modifiers: Iterable[Modifier]) -> Iterator[tuple[Modifier, Decimal]]:
+    """Yield each modifier with the fraction that it adds: its own, until those of its type reach the cap."""
+    left = dict.fromkeys(ModifierType, MAX_MODIFIER_SUM)
     for modifier in modifiers:
-        sums[ModifierType(modifier.modifier_type)] += modifier.value
-    return {raised: min(total, MAX_MODIFIER_SUM) for raised, total in sums.items()}
+        raised = ModifierType(modifier.modifier_type)
+        counted = min(modifier.value, left[raised])
+        left[raised] -= counted
+        yield modifier, counted
 
 
 def earned_credits(*, amount: Decimal, rate: Decimal, bonus: Decimal) -> int:

@@ -17,7 +17,7 @@ from payments.models import Subscription
 from portal.dashboard import AccountSummary, Dashboard
 from relay.models import RelayTransaction
 from relay.queries import credits_of
-from rewards.models import Badge, ModifierType
+from rewards.models import Badge, Modifier, ModifierType
 from users.models import AccountDeletion
 
 # The sources in a list of earnings: all but relay charges.
@@ -88,7 +88,9 @@ class ModifierSerializer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     related_user = ProfileField()
     modifier_type = serializers.ChoiceField(choices=ModifierType.choices)
-    value = FractionField(help_text="A fraction added to the badges' bonus.")
+    value = FractionField(
+        help_text="The fraction that it adds to the badges' bonus; all of a type add at most 1."
+    )
     expires_at = serializers.DateTimeField()
     created_at = serializers.DateTimeField()
 
@@ -237,11 +239,16 @@ def dashboard_members(dashboard: Dashboard) -> dict[str, Any]:
         "userInfo": dashboard,
         "permanentBadge": _badge(rewards.permanent_badge, tables.permanent),
         "subscriberBadge": _badge(rewards.subscriber_badge, tables.subscriber),
-        "modifiers": rewards.modifiers,
+        "modifiers": [_modifier(row, counted) for row, counted in rewards.counted_modifiers],
         "earningHistory": dashboard.earnings,
         "transactionHistory": dashboard.transactions,
         "checkInDropTable": drop_ranges(dashboard.check_in.drop_ranges),
     }
+
+
+def _modifier(row: Modifier, counted: Decimal) -> dict[str, Any]:
+    shown = {name: getattr(row, name) for name in ("id", "modifier_type", "expires_at", "created_at")}
+    return {**shown, "value": counted}
 
 
 # Read once, because REST framework copies all fields at each access.

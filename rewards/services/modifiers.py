@@ -9,10 +9,10 @@ from django.db.models.functions import Now
 
 from credits.errors import KeyConflict
 from gateway.staff import approval_kinds, approvals
-from gateway.staff.approval_kinds import BONUSES, Done, Kind
+from gateway.staff.approval_kinds import BONUSES, AboveCeiling, Done, Kind
 from gateway.staff.models import ApprovalRequest
 from rewards.errors import ModifierEnded
-from rewards.models import Modifier, ModifierType
+from rewards.models import MAX_MODIFIER_SUM, Modifier, ModifierType
 from users.models import User
 
 # A modifier that ended this long ago explains no current figure.
@@ -93,6 +93,11 @@ def request(
     )
 
 
+def _check(approval: ApprovalRequest) -> None:
+    if Decimal(approval.payload["value"]) > MAX_MODIFIER_SUM:
+        raise AboveCeiling("A modifier adds at most 100 %, and so do all of its type together.")
+
+
 def _carry_out(approval: ApprovalRequest) -> Done:
     modifier = grant(
         user=User.objects.get(pk=approval.object_id),
@@ -103,7 +108,7 @@ def _carry_out(approval: ApprovalRequest) -> Done:
         reason=approval.reason,
         actor=approval.requested_by,
     )
-    what, percent = modifier.get_modifier_type_display(), (100 * modifier.value).normalize()
+    what, percent = modifier.get_modifier_type_display(), (100 * modifier.bonus).normalize()
     until = f"{modifier.expires_at:%Y-%m-%d %H:%M} UTC"
     return Done(f"{what} +{percent:f} % until {until}.", modifier.user, modifier)
 
@@ -115,6 +120,7 @@ GRANT = approval_kinds.register(
         asks="rewards.add_modifier",
         decides="rewards.decide_modifier",
         pool=BONUSES,
+        check=_check,
         carry_out=_carry_out,
     )
 )

@@ -137,7 +137,7 @@ def test_a_modifier_is_granted(user: User) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"value": "0"}, {"value": "11"}, {"minutes": "0"}, {"modifier_type": "EXPERIENCE"}]
+    "wrong", [{"value": "0"}, {"value": "1.0001"}, {"minutes": "0"}, {"modifier_type": "EXPERIENCE"}]
 )
 def test_a_modifier_out_of_range_is_refused_at_the_form(user: User, wrong: dict[str, str]) -> None:
     before = everything()
@@ -174,7 +174,7 @@ def test_its_page_says_what_ends_and_offers_it_while_there_is_something_to_end(u
     request = client.get(address_of("rewards_modifier", "end", given, expired))
     [(name, effect)] = request.context["effects"]
     assert name == str(given)
-    assert effect.startswith(f"{user.profile_address} loses +10.0000 of Bonus Surveys Credits now")
+    assert effect.startswith(f"{user.profile_address} loses +100 % of Bonus Surveys Credits now")
     assert f"{given.expires_at:%Y-%m-%d %H:%M} UTC" in effect
     assert request.context["others"] == [(str(expired), "It does not apply.")]
     for row, is_offered in ((given, True), (expired, False)):

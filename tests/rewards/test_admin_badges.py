@@ -152,6 +152,20 @@ def test_others_look_and_change_nothing(role: str) -> None:
     assert rows() == before
 
 
+def test_a_modifier_above_the_cap_is_listed_and_shown_with_the_cap(finance: Client) -> None:
+    given = Modifier.objects.create(
+        user=UserFactory.create(),
+        modifier_type="BONUS_SURVEYS_CREDITS",
+        value="10",
+        key=secrets.token_hex(8),
+        expires_at="2999-01-01T00:00Z",
+    )
+    for page in ("", f"{given.pk}/change/"):
+        shown = finance.get(f"/admin/rewards/modifier/{page}").content.decode()
+        assert "+100 %" in shown
+        assert "1,000 %" not in shown
+
+
 def test_modifiers_and_experience_are_read(finance: Client) -> None:
     user: User = UserFactory.create()
     given = Modifier.objects.create(

@@ -156,6 +156,19 @@ def test_a_subscriber_sees_the_amount_the_badge_and_active_modifiers(user: User,
     )
 
 
+def test_a_modifier_above_the_cap_is_shown_with_what_it_adds(user: User, dashboard: Read) -> None:
+    for value in ("0.6", "10"):
+        modifiers.grant(
+            user=user,
+            modifier_type=ModifierType.BONUS_SURVEYS_CREDITS,
+            value=Decimal(value),
+            minutes=60,
+            key=secrets.token_hex(8),
+            reason="",
+        )
+    assert [shown["value"] for shown in dashboard()["modifiers"]] == [0.6, 0.4]
+
+
 @pytest.mark.parametrize("status", [Subscription.Status.INCOMPLETE, Subscription.Status.ACTIVE])
 def test_a_subscription_that_was_never_paid_costs_nothing_yet(
     user: User, dashboard: Read, status: Subscription.Status

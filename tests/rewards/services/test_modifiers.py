@@ -12,12 +12,14 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from credits.errors import KeyConflict
+from gateway.staff.approval_kinds import AboveCeiling
+from gateway.staff.models import ApprovalRequest
 from rewards.errors import ModifierEnded
-from rewards.models import Modifier, ModifierType
+from rewards.models import MAX_MODIFIER_SUM, Modifier, ModifierType
 from rewards.queries import current_rewards
-from rewards.rules import MAX_MODIFIER_SUM
 from rewards.services import modifiers
 from tests.factories import UserFactory
+from tests.staff import member
 from tests.threads import waits_for_this_transaction
 from users.models import User
 
@@ -88,6 +90,32 @@ def test_modifiers_of_a_type_add_up_to_the_cap(user: User) -> None:
     benefits = current_rewards(user=user, now=timezone.now()).benefits
     assert benefits.modifier_bonuses[ModifierType.BONUS_OFFERWALL_CREDITS] == MAX_MODIFIER_SUM
     assert benefits.modifier_bonuses[ModifierType.BONUS_SURVEYS_CREDITS] == 0
+
+
+def test_each_modifier_is_shown_with_what_it_adds_under_the_cap(user: User) -> None:
+    first = give(user, kind=ModifierType.BONUS_OFFERWALL_CREDITS, value="0.6")
+    large = give(user, kind=ModifierType.BONUS_OFFERWALL_CREDITS, value="10")
+    last = give(user, kind=ModifierType.BONUS_OFFERWALL_CREDITS, value="0.1")
+    alone = give(user, kind=ModifierType.BONUS_SURVEYS_CREDITS, value="10")
+    rewards = current_rewards(user=user, now=timezone.now())
+    assert rewards.counted_modifiers == [
+        (first, Decimal("0.6")), (large, Decimal("0.4")), (last, Decimal(0)), (alone, MAX_MODIFIER_SUM)
+    ]  # fmt: skip
+    assert "+100 %" in str(alone)
+    for kind, total in rewards.benefits.modifier_bonuses.items():
+        assert total == sum(
+            counted for row, counted in rewards.counted_modifiers if row.modifier_type == kind
+        )
+
+
+def test_a_modifier_beyond_the_cap_is_refused_even_with_approval(user: User, key: str) -> None:
+    with pytest.raises(AboveCeiling, match="at most 100 %"):
+        modifiers.request(
+            user=user, modifier_type=ModifierType.BONUS_CREDITS_BACK, value=Decimal("1.0001"), minutes=1, key=key,
+            reason="x", actor=member("superuser"),
+        )  # fmt: skip
+    assert not ApprovalRequest.objects.exists()
+    assert not Modifier.objects.exists()
 
 
 def test_a_repeated_key_gives_once(user: User, key: str) -> None:

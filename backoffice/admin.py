@@ -81,6 +81,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         users_admin.END_SESSIONS,
         users_admin.RESET_PASSWORD,
         users_admin.RESET_SECOND_FACTOR,
+        users_admin.LOCK_OUT,
     )
 
     def find_rows(self, rows: QuerySet[User], term: str) -> QuerySet[User] | None:

@@ -78,7 +78,7 @@ def enrol(request: HttpRequest) -> HttpResponse:
         "form": form,
         "person": person,
         "picture": segno.make(phone.config_url).svg_data_uri(scale=5, border=4, light="white"),
-        "key": phone.config_url.split("secret=")[1].split("&")[0],
+        "key": phone.shown_key,
     }
     return TemplateResponse(request, "backoffice/enrol.html", context)
 

@@ -13,14 +13,13 @@ from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django_otp import devices_for_user
 from django_otp.admin import OTPAdminAuthenticationForm, OTPAdminSite
-from django_otp.plugins.otp_totp.models import TOTPDevice
 from unfold.forms import AdminOwnPasswordChangeForm
 from unfold.sites import UnfoldAdminSite
 from unfold.widgets import BASE_INPUT_CLASSES, SELECT_CLASSES
 
 from backoffice import reconciliation, search, second_factor
 from gateway.admin import navigation
-from users.models import RecoveryCodes
+from users.models import Phone, RecoveryCodes
 from users.services import second_factors
 
 _MUST_ENROL = "must-enrol"
@@ -64,18 +63,14 @@ class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
         chosen = super()._chosen_device(user)
         if chosen is not None or self.cleaned_data.get("otp_device"):
             return chosen
-        kind = (
-            TOTPDevice
-            if second_factors.is_number(self.cleaned_data.get("otp_token") or "")
-            else RecoveryCodes
-        )
+        kind = Phone if second_factors.is_number(self.cleaned_data.get("otp_token") or "") else RecoveryCodes
         devices = [device for device in devices_for_user(user, for_verify=True) if isinstance(device, kind)]
         return devices[0] if len(devices) == 1 else None
 
     @staticmethod
     def device_choices(user: Any) -> list[tuple[str, str]]:
         """Offer the phones; a recovery code is recognised by its form."""
-        phones = [device for device in devices_for_user(user) if isinstance(device, TOTPDevice)]
+        phones = [device for device in devices_for_user(user) if isinstance(device, Phone)]
         return [*BLANK_CHOICE_DASH, *((phone.persistent_id, phone.name) for phone in phones)]
 
 

@@ -74,7 +74,6 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django.contrib.staticfiles",
     "django_otp",
-    "django_otp.plugins.otp_totp",
     "axes",
     "corsheaders",
     "csp",

@@ -26,13 +26,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from django_otp import DEVICE_ID_SESSION_KEY
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from backoffice import site
 from gateway.staff.audit import details_of
 from gateway.staff.models import ApprovalRequest, Pause
 from tests.factories import UserFactory
-from users.models import SignInSession, User
+from users.models import Phone, SignInSession, User
 
 SUPERUSER = "superuser"
 
@@ -72,7 +71,7 @@ def session_of(person: User) -> str:
             SESSION_KEY: str(person.pk),
             BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
             HASH_SESSION_KEY: person.get_session_auth_hash(),
-            DEVICE_ID_SESSION_KEY: TOTPDevice.objects.create(user=person).persistent_id,
+            DEVICE_ID_SESSION_KEY: Phone.objects.create(user=person).persistent_id,
             "staff_began_at": now,
             "staff_seen_at": now,
         }
@@ -95,7 +94,7 @@ def address_of(model: str, action: str, *rows: Any) -> str:
 
 def confirm(client: Client, model: str, action: str, *rows: Any, **answers: Any) -> HttpResponse:
     """Send the confirmation page as a browser would, and return what comes of it."""
-    body = {"reason": "because", "token": uuid.uuid4(), **answers}
+    body = {"reason": "because it is due", "token": uuid.uuid4(), **answers}
     return client.post(address_of(model, action, *rows), body, follow=True)  # type: ignore[return-value]
 
 
@@ -109,7 +108,7 @@ def confirmed(client: Client, url: str, body: dict[str, Any]) -> Any:
     page: Any = client.post(url, body)
     assert (page.status_code, "preview" in page.context) == (200, True)
     sent = {**dict(page.context["sent"]), page.context["confirmed"]: "1"}
-    why = {"why-reason": "because", "why-token": page.context["form"]["token"].value()}
+    why = {"why-reason": "because it is due", "why-token": page.context["form"]["token"].value()}
     return client.post(url, {**sent, **why}, follow=True)
 
 

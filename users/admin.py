@@ -15,13 +15,14 @@ from gateway.admin.search import people_like
 from gateway.common.fields import checksum
 from gateway.staff import approvals
 from gateway.staff.form_kinds import Values, form_kind
-from users.models import AccountDeletion, SignInSession, TrustedImplementation, User
+from users.models import AccountDeletion, Phone, SignInSession, TrustedImplementation, User
 from users.services import second_factors, sessions, staff, trusted_code
 
 navigation.register(
     "People",
     {"users.User": "group", "users.SignInSession": "login", "users.AccountDeletion": "person_remove"},
 )
+navigation.register("System", {"users.Phone": "phonelink_lock"})
 navigation.register("Relay", {"users.TrustedImplementation": "verified_user"})
 
 
@@ -95,6 +96,23 @@ RESET_SECOND_FACTOR = ReasonedAction(
 )
 
 
+def _lock_out(row: User, decision: Decision) -> str:
+    staff.lock_out(row)
+    return "Their password and their sessions have ended."
+
+
+LOCK_OUT = ReasonedAction(
+    name="lock_out",
+    label="Lock out",
+    permission="users.manage_staff",
+    effect=lambda row: (
+        "Their password stops working and their sessions end, at once. To let them in again, reset the password."
+    ),
+    run=_lock_out,
+    applies_to=lambda row: row.is_staff and row.has_usable_password(),
+)
+
+
 def _save_account(row: Any, values: Values) -> User:
     is_new = row.pk is None
     if is_new:
@@ -151,6 +169,18 @@ class AccountDeletionAdmin(ReadOnlyAdmin):
     list_filter = ("status",)
     list_select_related = ("user",)
     ordering = ("-requested_at",)
+
+
+@admin.register(Phone)
+class PhoneAdmin(ReadOnlyAdmin):
+    """Second factors of staff; an action on the user's page requests another."""
+
+    list_display = ("user", "name", "confirmed", "created_at", "last_used_at")
+    list_filter = ("confirmed",)
+    list_select_related = ("user",)
+    ordering = ("-pk",)
+    # With the key, a reader could log in as the user.
+    fields = ("user", "name", "confirmed", "created_at", "last_used_at")
 
 
 def _distrust(row: TrustedImplementation, decision: Decision) -> str:

@@ -5,9 +5,12 @@ A user has a Universal Profile, or is a member of staff with a password. Neither
 """
 
 import hashlib
+import time
 import uuid
+from base64 import b32encode
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
+from urllib.parse import quote, urlencode
 
 import pgtrigger
 from django.conf import settings
@@ -21,7 +24,10 @@ from django.db.models.functions import Lower, Now, Reverse
 from django.dispatch import Signal
 from django.utils.timezone import now
 from django_otp.models import Device, ThrottlingMixin, TimestampMixin
+from django_otp.oath import TOTP
+from django_otp.util import random_hex
 
+from gateway.common.crypto import Resealed, reseal, seal, unseal
 from gateway.common.fields import AddressField, HashField
 from gateway.common.models import APPEND_ONLY
 
@@ -268,6 +274,76 @@ class Note(models.Model):
 
     def __str__(self) -> str:
         return f"note {self.pk}"
+
+
+class Phone(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
+    """
+    A member of staff's authenticator app: six digits for each 30 seconds (RFC 6238).
+
+    The seed is sealed, so that a copy of the database logs nobody in.
+    """
+
+    _PURPOSE, _SEED_BYTES, _STEP, _DIGITS, _TOLERANCE = "staff-phones", 20, 30, 6, 1
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    sealed_key = models.TextField()
+    # How many steps the phone's clock is ahead, and the step of the last number that was used.
+    drift = models.SmallIntegerField(default=0)
+    last_step = models.BigIntegerField(default=-1)
+
+    class Meta:
+        verbose_name = "second factor"
+
+    @property
+    def key(self) -> str:
+        """Return the seed in hexadecimal."""
+        return unseal(self.sealed_key, keys=settings.AD_NETWORK_SECRET_KEYS, purpose=self._PURPOSE)
+
+    @key.setter
+    def key(self, seed: str) -> None:
+        self.sealed_key = seal(seed, keys=settings.AD_NETWORK_SECRET_KEYS, purpose=self._PURPOSE)
+
+    @property
+    def shown_key(self) -> str:
+        """Return the seed as authenticator apps take it."""
+        return b32encode(bytes.fromhex(self.key)).decode()
+
+    @property
+    def config_url(self) -> str:
+        """Return what the QR code contains."""
+        values = {"secret": self.shown_key, "algorithm": "SHA1", "digits": self._DIGITS, "period": self._STEP}
+        return f"otpauth://totp/{quote(self.user.get_username())}?{urlencode(values)}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Give a new phone a new seed."""
+        if not self.sealed_key:
+            self.key = random_hex(self._SEED_BYTES)
+        super().save(*args, **kwargs)
+
+    def verify_token(self, token: str) -> bool:
+        """Use up the number; none is accepted twice, nor one from before the last."""
+        if not self.verify_is_allowed()[0]:
+            return False
+        totp = TOTP(bytes.fromhex(self.key), self._STEP, 0, self._DIGITS, self.drift)
+        totp.time = time.time()
+        number = token.strip()
+        if not number.isdecimal() or not totp.verify(int(number), self._TOLERANCE, self.last_step + 1):
+            self.throttle_increment()
+            return False
+        self.last_step, self.drift = totp.t(), totp.drift
+        self.throttle_reset(commit=False)
+        self.set_last_used_timestamp(commit=False)
+        self.save()
+        return True
+
+    def get_throttle_factor(self) -> int:
+        return 1
+
+    @classmethod
+    def reseal_all(cls) -> Resealed:
+        """Seal every seed under the first key, so that the other keys can be removed."""
+        keys = settings.AD_NETWORK_SECRET_KEYS
+        return reseal(cls.objects.all(), fields=["sealed_key"], keys=keys, purpose=cls._PURPOSE)
 
 
 class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]

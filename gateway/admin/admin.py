@@ -13,7 +13,6 @@ from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
@@ -31,7 +30,6 @@ navigation.register(
         "gateway_admin.StaffAction": "history",
         "gateway_admin.Pause": "pause_circle",
         "auth.Group": "shield_person",
-        "otp_totp.TOTPDevice": "phonelink_lock",
         "axes.AccessAttempt": "gpp_bad",
         "axes.AccessFailureLog": "report",
         "axes.AccessLog": "list_alt",
@@ -53,8 +51,7 @@ navigation.show_badge("gateway_admin.ApprovalRequest", _waits_for)
 
 # The pages of these apps are replaced below, so they must be registered first.
 import_module("django.contrib.auth.admin")
-import_module("django_otp.plugins.otp_totp.admin")
-for _model in (Group, TOTPDevice, AccessAttempt, AccessFailureLog, AccessLog):
+for _model in (Group, AccessAttempt, AccessFailureLog, AccessLog):
     admin.site.unregister(_model)
 
 
@@ -70,21 +67,6 @@ class RoleAdmin(ReadOnlyAdmin):
     filter_horizontal = ("permissions",)
 
 
-@admin.register(TOTPDevice)
-class SecondFactorAdmin(ReadOnlyAdmin):
-    """Second factors of staff. New ones are requested on the user's page; deleting one locks the user out."""
-
-    list_display = ("user", "name", "confirmed", "created_at", "last_used_at")
-    list_filter = ("confirmed",)
-    list_select_related = ("user",)
-    ordering = ("-pk",)
-    # With the key, a reader could log in as the user.
-    fields = ("user", "name", "confirmed", "created_at", "last_used_at")
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("otp_totp.delete_totpdevice")
-
-
 class _LoginAttempts(ReadOnlyAdmin):
     """Login attempts, without filters that would read a whole column."""
 
@@ -97,12 +79,9 @@ class _LoginAttempts(ReadOnlyAdmin):
 
 @admin.register(AccessAttempt)
 class LockoutAdmin(_LoginAttempts, AccessAttemptAdmin):  # type: ignore[misc]
-    """User names and addresses with failed logins; deleting a row ends its lockout early."""
+    """User names and addresses with failed logins. A lockout ends by itself."""
 
     actions = ()
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return request.user.has_perm("axes.delete_accessattempt")
 
 
 @admin.register(AccessFailureLog)

@@ -49,9 +49,15 @@ class Resealed(NamedTuple):
     unreadable: list[str]
 
 
-def reseal(rows: QuerySet[Any], *, keys: Sequence[str], purpose: str) -> Resealed:
+def reseal(
+    rows: QuerySet[Any],
+    *,
+    fields: Sequence[str] = ("current_secret", "previous_secret"),
+    keys: Sequence[str],
+    purpose: str,
+) -> Resealed:
     """
-    Seal each row's `current_secret` and `previous_secret` with the first key, so that older keys can be removed.
+    Seal the fields of each row with the first key, so that older keys can be removed.
 
     A row with a secret that no key opens is not changed.
     """
@@ -62,19 +68,18 @@ def reseal(rows: QuerySet[Any], *, keys: Sequence[str], purpose: str) -> Reseale
             if row is None:
                 continue  # deleted meanwhile
             try:
-                count += _reseal_row(row, keys, purpose)
+                count += _reseal_row(row, fields, keys, purpose)
             except SealedUnderAnotherKey:
                 unreadable.append(str(row))
     return Resealed(count, unreadable)
 
 
-def _reseal_row(row: Any, keys: Sequence[str], purpose: str) -> int:
-    names = ("current_secret", "previous_secret")
-    for name in names:
-        if sealed := getattr(row, name):
-            setattr(row, name, seal(unseal(sealed, keys=keys, purpose=purpose), keys=keys, purpose=purpose))
-    row.save(update_fields=names)
-    return len(row.sealed_secrets)
+def _reseal_row(row: Any, fields: Sequence[str], keys: Sequence[str], purpose: str) -> int:
+    sealed = {name: text for name in fields if (text := getattr(row, name))}
+    for name, text in sealed.items():
+        setattr(row, name, seal(unseal(text, keys=keys, purpose=purpose), keys=keys, purpose=purpose))
+    row.save(update_fields=list(sealed))
+    return len(sealed)
 
 
 @lru_cache(maxsize=16)

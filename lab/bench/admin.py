@@ -95,15 +95,14 @@ def _open(browser: Any, address: str) -> None:
 def _browser() -> Any:
     from django.test import Client
     from django_otp import DEVICE_ID_SESSION_KEY
-    from django_otp.plugins.otp_totp.models import TOTPDevice
 
-    from users.models import User
+    from users.models import Phone, User
 
     person = User.objects.create_superuser("bench")
     browser = Client(HTTP_HOST="127.0.0.1")
     browser.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
     session = browser.session
-    session[DEVICE_ID_SESSION_KEY] = TOTPDevice.objects.create(user=person).persistent_id
+    session[DEVICE_ID_SESSION_KEY] = Phone.objects.create(user=person).persistent_id
     session.save()
     return browser
 

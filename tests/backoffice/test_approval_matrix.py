@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import pytest
 from django.db import transaction
 from django.utils import timezone
-from django_otp.plugins.otp_totp.models import TOTPDevice
 from pytest_django import Settings
 
 from backoffice.roles import ROLES
@@ -41,7 +40,7 @@ from tests.earnings.ad_networks import new_reward, set_up
 from tests.factories import RelayerFactory, UserFactory, random_address
 from tests.gateway.admin.sample_rows import make
 from tests.staff import approve, browser_of, confirm, confirmed, member, messages_of
-from users.models import TrustedImplementation, User
+from users.models import Phone, TrustedImplementation, User
 from users.services import staff
 
 pytestmark = pytest.mark.django_db
@@ -285,12 +284,12 @@ def _password() -> Scene:
 
 def _second_factor() -> Scene:
     person = member("support")
-    TOTPDevice.objects.create(user=person)
+    Phone.objects.create(user=person)
 
     def ask(actor: User, _: int) -> ApprovalRequest:
         return staff.request_second_factor(person=person, actor=actor, reason="x", key=secrets.token_hex(8))
 
-    return Scene(ask, TOTPDevice.objects.filter(user=person, confirmed=False).exists)
+    return Scene(ask, Phone.objects.filter(user=person, confirmed=False).exists)
 
 
 SCENES: dict[str, Callable[[], Scene]] = {

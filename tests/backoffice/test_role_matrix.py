@@ -48,7 +48,7 @@ MATRIX = {
         ALL, add="oS", change="S",
         actions={
             "adjust_credits": "sS", "grant_modifier": "sS", "revoke_sessions": "sS", "reset_password": "oS",
-            "reset_second_factor": "oS",
+            "reset_second_factor": "oS", "lock_out": "oS",
         },
         pages={"note": "sfS"},
     ),
@@ -120,8 +120,8 @@ MATRIX = {
     # A draft is changed and deleted by its author alone, which none of these is.
     "checkin.DropTable": Row(ALL, add="fS", actions={"publish": "fS"}, plain={"copy_as_draft": "fS"}),
     "auth.Group": Row("S"),
-    "otp_totp.TOTPDevice": Row("S", delete="S", plain={"delete_selected": "S"}),
-    "axes.AccessAttempt": Row("S", delete="S", plain={"delete_selected": "S"}),
+    "users.Phone": Row(ALL),
+    "axes.AccessAttempt": Row("S"),
     "axes.AccessFailureLog": Row("S"),
     "axes.AccessLog": Row("S"),
 }  # fmt: skip

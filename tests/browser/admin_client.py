@@ -1,6 +1,5 @@
 """A member of staff at a browser window that records every error in it."""
 
-import base64
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -12,12 +11,11 @@ from urllib.parse import urlsplit
 import pyotp
 from django.conf import settings
 from django.contrib.auth.models import Group
-from django_otp.plugins.otp_totp.models import TOTPDevice
 from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, Response, expect
 
 from tests.factories import UserFactory
 from tests.staff import session_of
-from users.models import User
+from users.models import Phone, User
 
 Scheme = Literal["light", "dark"]
 # The browser drops what it is loading when the machine gets a network or loses one, as beside containers that start.
@@ -30,11 +28,11 @@ class Person:
 
     user: User
     password: str
-    device: TOTPDevice
+    device: Phone
 
     def one_time_password(self) -> str:
         """Return the number that the second factor shows now."""
-        return pyotp.TOTP(base64.b32encode(bytes.fromhex(self.device.key)).decode()).now()
+        return pyotp.TOTP(self.device.shown_key).now()
 
 
 def employ(*, is_superuser: bool = True) -> Person:
@@ -43,7 +41,7 @@ def employ(*, is_superuser: bool = True) -> Person:
     user = UserFactory.create(profile_address=None, is_staff=True, is_superuser=is_superuser)
     user.set_password(password)
     user.save()
-    return Person(user, password, TOTPDevice.objects.create(user=user, name="phone"))
+    return Person(user, password, Phone.objects.create(user=user, name="phone"))
 
 
 def colleague(role: str) -> Person:

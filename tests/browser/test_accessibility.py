@@ -17,7 +17,6 @@ from django.db.models import Model
 from django.http import HttpRequest
 from django.test import RequestFactory
 from django.urls import reverse
-from django_otp.plugins.otp_totp.models import TOTPDevice
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
@@ -30,7 +29,7 @@ from rewards.services import levels
 from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient, Person, employ
 from tests.gateway.admin.sample_rows import make
-from users.models import User
+from users.models import Phone, User
 
 _IS_FULL = os.environ.get("ACCESSIBILITY") == "full"
 _PAGES = (
@@ -45,7 +44,7 @@ _SIDEBAR = "#nav-sidebar"
 # One of each kind: rows with figures, inlines, actions, a form that previews, a form with items.
 _KINDS = {User, RelayTransaction, ApprovalRequest, Badge, DropTable}
 # Of these the page that confirms their first action: of a row, of a thing as a whole, of rows that Django deletes.
-_CONFIRMED = {ApprovalRequest, Pause, TOTPDevice}
+_CONFIRMED = {ApprovalRequest, Pause, Phone}
 # Sends a list as a click on "Run" does, with its first row chosen.
 _CHOOSE = """action => {
   document.querySelector("input[name=_selected_action]").checked = true;

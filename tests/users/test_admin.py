@@ -6,13 +6,12 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile
 from tests.staff import confirm
 from tests.users.auth_client import signed_in
-from users.models import SignInSession, User
+from users.models import Phone, SignInSession, User
 
 pytestmark = pytest.mark.django_db
 USERS, SESSIONS = "/admin/users/user/", "/admin/users/signinsession/"
@@ -20,7 +19,7 @@ USERS, SESSIONS = "/admin/users/user/", "/admin/users/signinsession/"
 
 def _staff_client(**rights: Any) -> Client:
     staff = User.objects.create_user(f"staff-{secrets.token_hex(4)}", is_staff=True, **rights)
-    device = TOTPDevice.objects.create(user=staff, confirmed=True)
+    device = Phone.objects.create(user=staff, confirmed=True)
     client = Client()
     client.force_login(staff, backend="django.contrib.auth.backends.ModelBackend")
     session = client.session

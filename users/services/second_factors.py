@@ -12,34 +12,36 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from gateway.staff import audit
-from users.models import RecoveryCodes, User, normalised_code
+from users.models import Phone, RecoveryCodes, User, normalised_code
 
 _CODES, _CODE_BYTES, _GROUP = 10, 10, 4
 
 
-def offer_phone(person: User) -> TOTPDevice:
+def offer_phone(person: User) -> Phone:
     """Allow the person to set up a new phone; the current one works until then."""
-    TOTPDevice.objects.filter(user=person, confirmed=False).delete()
-    return TOTPDevice.objects.create(user=person, name="phone", confirmed=False)
+    Phone.objects.filter(user=person, confirmed=False).delete()
+    phone: Phone = Phone.objects.create(user=person, name="phone", confirmed=False)
+    return phone
 
 
-def offered_phone(person: User, *, now: datetime) -> TOTPDevice | None:
+def offered_phone(person: User, *, now: datetime) -> Phone | None:
     """Return the unconfirmed device that the person may still set up, or None."""
     since = now - timedelta(hours=settings.STAFF_ENROLMENT_HOURS)
-    return TOTPDevice.objects.filter(user=person, confirmed=False, created_at__gt=since).first()
+    offers = Phone.objects.filter(user=person, confirmed=False, created_at__gt=since)
+    phone: Phone | None = offers.first()
+    return phone
 
 
 def must_enrol(person: User, *, now: datetime) -> bool:
     """Whether the person has only a password and may set up a phone."""
-    has_phone = TOTPDevice.objects.filter(user=person, confirmed=True).exists()
+    has_phone = Phone.objects.filter(user=person, confirmed=True).exists()
     return not has_phone and offered_phone(person, now=now) is not None
 
 
 @transaction.atomic
-def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[TOTPDevice, list[str]] | None:
+def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[Phone, list[str]] | None:
     """
     Confirm the offered phone as the person's only one if it shows this code; return it, and new recovery codes.
 
@@ -48,13 +50,11 @@ def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[TOTPDevi
     # Of two concurrent requests, the second finds no offer.
     offered = offered_phone(person, now=now)
     phone = (
-        TOTPDevice.objects.select_for_update().filter(pk=offered.pk, confirmed=False).first()
-        if offered
-        else None
+        Phone.objects.select_for_update().filter(pk=offered.pk, confirmed=False).first() if offered else None
     )
     if phone is None or not phone.verify_token(number):
         return None
-    TOTPDevice.objects.filter(user=person).exclude(pk=phone.pk).delete()
+    Phone.objects.filter(user=person).exclude(pk=phone.pk).delete()
     phone.confirmed = True
     phone.save(update_fields=["confirmed"])
     audit.record(actor=person, row=person, action="set up a phone")
@@ -73,14 +73,14 @@ def renew_codes(person: User) -> list[str]:
 
 def reset(person: User) -> None:
     """Remove every second factor of the person, and allow them to set up a phone."""
-    TOTPDevice.objects.filter(user=person).delete()
+    Phone.objects.filter(user=person).delete()
     RecoveryCodes.objects.filter(user=person).delete()
     offer_phone(person)
 
 
 def proves(person: User, *, token: str) -> bool:
     """Use up a code of the person's phone, or a recovery code; return whether it was valid."""
-    kind = TOTPDevice if is_number(token) else RecoveryCodes
+    kind = Phone if is_number(token) else RecoveryCodes
     with transaction.atomic():
         device = kind._default_manager.select_for_update().filter(user=person, confirmed=True).first()
         return device is not None and device.verify_token(token.strip())

@@ -13,13 +13,12 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django_otp.plugins.otp_totp.models import TOTPDevice, default_key
 
 from gateway.staff import approval_kinds, approvals, audit
 from gateway.staff.approval_kinds import Done, Kind
 from gateway.staff.models import ApprovalPool, ApprovalRequest
 from users.errors import StaffStarted
-from users.models import User
+from users.models import Phone, User
 from users.services import second_factors
 
 # Each of the first two decides the requests of the other, including staff accounts. Support requests credits.
@@ -50,12 +49,12 @@ def begin(*, username: str, role: str) -> Access:
         raise StaffStarted(
             "The first accounts are one each of operations and finance, who approve each other's requests, and support."
         )
-    access = Access(secrets.token_urlsafe(_PASSWORD_BYTES), default_key())
-    person = User.objects.create_user(username, password=access.password, is_staff=True)
+    password = secrets.token_urlsafe(_PASSWORD_BYTES)
+    person = User.objects.create_user(username, password=password, is_staff=True)
     person.groups.add(Group.objects.get(name=role))
-    TOTPDevice.objects.create(user=person, name="phone", key=access.key)
+    phone = Phone.objects.create(user=person, name="phone")
     audit.record(actor=person, row=person, action="begin staff", changes={"role": ("", role)})
-    return access
+    return Access(password, phone.shown_key)
 
 
 @transaction.atomic
@@ -89,6 +88,12 @@ def _lock_active() -> QuerySet[User]:
     ApprovalPool.objects.bulk_create([ApprovalPool(name="staff")], ignore_conflicts=True)
     ApprovalPool.objects.select_for_update().get(name="staff")
     return User.objects.filter(is_staff=True, is_active=True)
+
+
+def lock_out(person: User) -> None:
+    """Take the password of a member of staff away, which also ends their sessions; a reset lets them in again."""
+    person.set_unusable_password()
+    person.save(update_fields=["password"])
 
 
 def request_password(*, person: User, actor: User, reason: str, key: str) -> tuple[ApprovalRequest, str]:

@@ -8,8 +8,9 @@ from django.contrib.admin.models import CHANGE, DELETION, LogEntry
 from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
+from checkin.models import DropTable
+from checkin.services import drop_tables
 from gateway.staff.audit import details_of, sentence_of
 from tests.factories import UserFactory, random_address
 from tests.staff import browser_of, confirm, member, saved
@@ -88,9 +89,11 @@ def test_the_history_of_an_action_shows_its_name_and_its_reason(client: Client) 
 
 
 def test_a_deletion_keeps_the_request() -> None:
-    row = TOTPDevice.objects.create(user=member("support"), name="gone")
-    page = reverse("admin:otp_totp_totpdevice_delete", args=[row.pk])
-    answer = browser_of(member("superuser")).post(page, {"post": "yes"})
+    author, table = member("finance"), DropTable.objects.latest("pk")
+    assert table.badge is not None
+    row = drop_tables.create_draft(badge=table.badge, author=author, like=table)
+    page = reverse("admin:checkin_droptable_delete", args=[row.pk])
+    answer = browser_of(author).post(page, {"post": "yes"})
     entry = LogEntry.objects.get(action_flag=DELETION)
     assert details_of(entry)["requestId"] == answer["X-Request-ID"]
     assert (sentence_of(entry), entry.object_repr) == ("delete", str(row))

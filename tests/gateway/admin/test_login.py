@@ -1,6 +1,5 @@
 """Staff log in with a password and a one-time password."""
 
-import base64
 import secrets
 from datetime import timedelta
 
@@ -10,19 +9,18 @@ import time_machine
 from django.conf import settings
 from django.test import Client
 from django.utils import timezone
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from tests.staff import browser_of, member
-from users.models import User
+from users.models import Phone, User
 
 pytestmark = pytest.mark.django_db
 
 
-def employ(devices: int) -> tuple[User, str, list[TOTPDevice]]:
+def employ(devices: int) -> tuple[User, str, list[Phone]]:
     """Return a member of staff, the password, and the second factors."""
     password = secrets.token_urlsafe(16)
     user = User.objects.create_superuser(f"staff-{secrets.token_hex(4)}", password=password)
-    made = [TOTPDevice.objects.create(user=user, name=f"phone {number}") for number in range(devices)]
+    made = [Phone.objects.create(user=user, name=f"phone {number}") for number in range(devices)]
     return user, password, made
 
 
@@ -32,15 +30,15 @@ def log_in(user: User, password: str, token: str, *, address: str = "127.0.0.1")
     return Client(REMOTE_ADDR=address).post("/admin/login/?next=/admin/", form).status_code
 
 
-def _passwords(device: TOTPDevice) -> pyotp.TOTP:
-    return pyotp.TOTP(base64.b32encode(bytes.fromhex(device.key)).decode())
+def _passwords(device: Phone) -> pyotp.TOTP:
+    return pyotp.TOTP(device.shown_key)
 
 
-def _current(device: TOTPDevice) -> str:
+def _current(device: Phone) -> str:
     return _passwords(device).now()
 
 
-def _wrong(device: TOTPDevice) -> str:
+def _wrong(device: Phone) -> str:
     """Return a number that the device shows neither now nor for a while before and after."""
     shown = {_passwords(device).at(timezone.now(), counter_offset=step) for step in range(-5, 6)}
     return next(number for number in map("{:06d}".format, range(12)) if number not in shown)

@@ -1,7 +1,6 @@
 """Passwords and second factors: made anew when another role agrees, told once, and shown by no page."""
 
 import secrets
-from base64 import b32encode
 from functools import partial
 from io import StringIO
 
@@ -10,22 +9,21 @@ from django.contrib.admin.models import LogEntry
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from credits.queries import balance_of
 from gateway.staff import approvals
 from gateway.staff.models import ApprovalRequest
 from tests.factories import UserFactory
 from tests.staff import SUPERUSER, approve, browser_of, confirm, log_in_staff, member, messages_of
-from users.models import RecoveryCodes, User
+from users.models import Phone, RecoveryCodes, User
 from users.services import second_factors, staff
 
 pytestmark = pytest.mark.django_db
-DEVICES = "/admin/otp_totp/totpdevice/"
+DEVICES = "/admin/users/phone/"
 
 
-def _spellings(device: TOTPDevice) -> tuple[str, str]:
-    return device.key, b32encode(device.bin_key).decode()
+def _spellings(device: Phone) -> tuple[str, str]:
+    return device.key, device.shown_key
 
 
 def _pages(client: Client, person: User) -> str:
@@ -37,12 +35,12 @@ def _pages(client: Client, person: User) -> str:
 
 def test_a_second_factor_is_reset_when_another_role_agrees() -> None:
     person, browser = member("support"), browser_of(member("operations"))
-    old = TOTPDevice.objects.create(user=person, name="lost")
+    old = Phone.objects.create(user=person, name="lost")
     codes = second_factors.renew_codes(person)
     messages = messages_of(confirm(browser, "users_user", "reset_second_factor", person))
-    assert (TOTPDevice.objects.get(user=person), RecoveryCodes.objects.count()) == (old, 1)
+    assert (Phone.objects.get(user=person), RecoveryCodes.objects.count()) == (old, 1)
     assert "The second factor was removed" in approve("finance")
-    device = TOTPDevice.objects.get(user=person)
+    device = Phone.objects.get(user=person)
     assert (device.confirmed, RecoveryCodes.objects.count()) == (False, 0)
     # Only the page that its owner opens with the password shows the new key.
     later = messages + _pages(browser_of(member("superuser")), person)
@@ -62,10 +60,27 @@ def test_a_password_is_replaced_when_another_role_agrees() -> None:
     assert person.password not in later
 
 
+@pytest.mark.parametrize("role", ["operations", SUPERUSER])
+def test_a_member_of_staff_is_locked_out_at_once_and_nobody_lets_them_in_again_alone(role: str) -> None:
+    person = member("support")
+    person.set_password("correct horse battery")
+    person.save()
+    theirs, browser = browser_of(person), browser_of(member(role))
+    assert theirs.get("/admin/").status_code == 200
+    assert "have ended" in messages_of(confirm(browser, "users_user", "lock_out", person))
+    assert theirs.get("/admin/").status_code == 302
+    person.refresh_from_db()
+    assert (person.is_active, person.has_usable_password()) == (True, False)
+    assert Phone.objects.filter(user=person, confirmed=True).exists()
+    confirm(browser, "users_user", "reset_password", person)
+    person.refresh_from_db()
+    assert not person.has_usable_password()
+
+
 @pytest.mark.parametrize("page", ["change/", "history/", "config/", "qrcode/"])
 def test_no_page_shows_a_key(client: Client, page: str) -> None:
     log_in_staff(client)
-    device = TOTPDevice.objects.create(user=UserFactory.create(), name="phone")
+    device = Phone.objects.create(user=UserFactory.create(), name="phone")
     path = f"{DEVICES}{device.pk}/{page}"
 
     answer = client.get(path)
@@ -83,7 +98,7 @@ def test_staff_begin_with_two_people_who_can_approve_each_other_and_one_who_may_
     printed = begin("ada", "operations")
     ada = User.objects.get(username="ada")
     assert ada.check_password(printed.split("password: ")[1].splitlines()[0])
-    assert _spellings(TOTPDevice.objects.get(user=ada))[1] in printed
+    assert _spellings(Phone.objects.get(user=ada))[1] in printed
     with pytest.raises(CommandError, match="operations and finance"):
         begin("bob", "operations")
     begin("eve", "finance")
@@ -104,7 +119,7 @@ def test_the_only_one_of_a_role_is_let_in_again_and_nobody_else_is() -> None:
     eve, _ = member("finance"), member("operations")
     call = partial(call_command, "create_staff", eve.username, reset=True)
     out = StringIO()
-    TOTPDevice.objects.create(user=eve, confirmed=True)
+    Phone.objects.create(user=eve, confirmed=True)
     call(role="finance", stdout=out)
     eve.refresh_from_db()
     assert eve.check_password(out.getvalue().split("password: ")[1].splitlines()[0])

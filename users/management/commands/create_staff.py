@@ -1,6 +1,5 @@
 """`manage.py create_staff NAME --role …`: create one of the first three staff accounts, or reset one."""
 
-from base64 import b32encode
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -32,5 +31,5 @@ class Command(BaseCommand):
         except StaffStarted as refusal:
             raise CommandError(refusal.detail) from refusal
         self.stdout.write(f"password: {access.password}")
-        self.stdout.write(f"key for the authenticator app: {b32encode(bytes.fromhex(access.key)).decode()}")
+        self.stdout.write(f"key for the authenticator app: {access.key}")
         self.stdout.write("Both are shown only now. Change the password at /admin/password_change/.")

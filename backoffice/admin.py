@@ -80,6 +80,7 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
         GRANT_MODIFIER,
         users_admin.END_SESSIONS,
         users_admin.RESET_PASSWORD,
+        users_admin.MAKE_LINK,
         users_admin.RESET_SECOND_FACTOR,
         users_admin.LOCK_OUT,
     )

@@ -17,7 +17,7 @@ from unfold.forms import AdminOwnPasswordChangeForm
 from unfold.sites import UnfoldAdminSite
 from unfold.widgets import BASE_INPUT_CLASSES, SELECT_CLASSES
 
-from backoffice import reconciliation, search, second_factor
+from backoffice import invitation, reconciliation, search, second_factor
 from gateway.admin import navigation
 from users.models import Phone, RecoveryCodes
 from users.services import second_factors
@@ -100,6 +100,7 @@ class StaffSite(OTPAdminSite, UnfoldAdminSite):  # type: ignore[misc]
         return [
             path("books/", self.admin_view(reconciliation.page), name="books"),
             path("second-factor/", self.admin_view(second_factor.page), name="second_factor"),
+            path("invitation/<str:token>/", invitation.page, name="invitation"),
             path("second-factor/enrol/", second_factor.enrol, name="enrol"),
             *super().get_urls(),
         ]

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.timezone import now
 
-from gateway.admin import navigation
+from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin
@@ -16,7 +18,7 @@ from gateway.common.fields import checksum
 from gateway.staff import approvals
 from gateway.staff.form_kinds import Values, form_kind
 from users.models import AccountDeletion, Phone, SignInSession, TrustedImplementation, User
-from users.services import second_factors, sessions, staff, trusted_code
+from users.services import invitations, second_factors, sessions, staff, trusted_code
 
 navigation.register(
     "People",
@@ -56,10 +58,10 @@ END_SESSIONS = ReasonedAction(
 
 
 def _reset_password(row: User, decision: Decision) -> str:
-    approval, password = staff.request_password(
+    approval = staff.request_password(
         person=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
     )
-    return f"{approvals.outcome_of(approval, '')} The new password, valid once approved and shown only now: {password}"
+    return f"{approvals.outcome_of(approval, '')} Then make the invitation link on the user's page."
 
 
 RESET_PASSWORD = ReasonedAction(
@@ -67,7 +69,8 @@ RESET_PASSWORD = ReasonedAction(
     label="Reset the password",
     permission="users.manage_staff",
     effect=lambda row: (
-        "A new password is shown once. It becomes valid when approved; they should then change it."
+        "They choose a new password with a link from you and a code from the person who approves. "
+        "Until then the present password is valid; Lock out ends it at once."
     ),
     run=_reset_password,
     applies_to=lambda row: row.is_staff,
@@ -93,6 +96,34 @@ RESET_SECOND_FACTOR = ReasonedAction(
     run=_reset_second_factor,
     applies_to=lambda row: row.is_staff,
     kind=staff.SECOND_FACTOR,
+)
+
+
+def _make_link(row: User, decision: Decision) -> str:
+    token = invitations.make_link(row, actor=decision.actor)
+    address = f"{settings.PUBLIC_URL}{reverse('admin:invitation', args=[token])}"
+    return columns.shown_once(
+        f"Send this link to {row}; the code comes from the person who approved.", address
+    )
+
+
+def _why_no_link(row: User, actor: Any) -> str:
+    invitation = invitations.open_invitation(row)
+    is_mine = invitation is not None and invitation.approved_by_id == actor.pk
+    return "You approved it and have the code, so a colleague makes the link." if is_mine else ""
+
+
+MAKE_LINK = ReasonedAction(
+    name="make_link",
+    label="Make the invitation link",
+    permission="users.manage_staff",
+    effect=lambda row: (
+        "The link is shown once and replaces an earlier one. It opens a page on which they choose the password, "
+        "with the code of the person who approved."
+    ),
+    run=_make_link,
+    applies_to=lambda row: row.is_staff and invitations.open_invitation(row) is not None,
+    refusal=_why_no_link,
 )
 
 
@@ -132,6 +163,7 @@ SAVE_STAFF = form_kind(
     asks="users.manage_staff",
     decides="users.decide_staff",
     save=_save_account,
+    after=lambda approval, person: "" if approval.object_id else staff.invite(approval, person),
 )
 
 

@@ -346,6 +346,44 @@ class Phone(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
         return reseal(cls.objects.all(), fields=["sealed_key"], keys=keys, purpose=cls._PURPOSE)
 
 
+class InvitationQuerySet(models.QuerySet["Invitation"]):
+    def open(self) -> "InvitationQuerySet":
+        """Return those that still let a person choose a password."""
+        return self.filter(
+            used_at=None,
+            expires_at__gt=Now(),
+            failures__lt=Invitation.MOST_FAILURES,
+            user__is_active=True,
+            user__is_staff=True,
+        )
+
+
+class Invitation(models.Model):
+    """
+    Lets a member of staff choose a password, once, with a link and a code.
+
+    Another member of staff has each of the two, and neither can log in as the person with one of them.
+    """
+
+    MOST_FAILURES: ClassVar = 5
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="invitation")
+    # SHA-256 of a random token; empty until the link is made.
+    link_hash = models.CharField(max_length=64, blank=True, default="")
+    code_hash = models.CharField(max_length=128)
+    approved_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False
+    )
+    failures = models.PositiveSmallIntegerField(default=0)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    objects = InvitationQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return f"invitation of {self.user}"
+
+
 class RecoveryCodes(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
     """
     One-time codes that replace a lost phone at a staff login, stored as their SHA-256 only.

@@ -36,10 +36,6 @@ columns.colour("bad", Message.Status.GIVEN_UP, Endpoint.DisabledBy.GONE, Endpoin
 navigation.register("Webhooks", {"webhooks.Endpoint": "webhook", "webhooks.Message": "outbox"})
 
 
-def _once(what: str, secret: str) -> str:
-    return f"{what} Copy the secret now; it is shown only once: {secret}"
-
-
 def _switch(row: Endpoint, *, is_enabled: bool) -> str:
     now = timezone.now()
     if is_enabled:
@@ -102,7 +98,9 @@ ROTATE_SECRET = ReasonedAction(
     label="Create a new secret",
     permission="webhooks.change_endpoint",
     effect=lambda row: "The new secret is shown once. From now on, it and the current secret both sign.",
-    run=lambda row, decision: _once("Both secrets sign.", endpoints.rotate_secret(row)),
+    run=lambda row, decision: columns.shown_once(
+        "Both secrets sign. This is the new one.", endpoints.rotate_secret(row)
+    ),
 )
 RETIRE_SECRET = ReasonedAction(
     name="retire_secret",
@@ -189,7 +187,7 @@ class EndpointAdmin(ReasonedActions, StaffAdmin[Endpoint]):
         if change:
             super().save_model(request, obj, form, change)
         else:
-            messages.warning(request, _once("", endpoints.create(obj)).strip())
+            messages.warning(request, columns.shown_once("The endpoint has a secret.", endpoints.create(obj)))
 
     @admin.display(description="enabled", boolean=True)
     def enabled(self, row: Endpoint) -> bool:

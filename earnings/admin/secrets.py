@@ -8,6 +8,7 @@ from unfold.widgets import UnfoldAdminPasswordWidget
 
 from earnings.models import AdNetwork
 from earnings.services import networks
+from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonForm
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import Done, Kind
@@ -106,7 +107,7 @@ def _ask_for_address(row: AdNetwork, decision: Decision) -> str:
     token = networks.new_path_token()
     answer = _ask_for(ADDRESS, row, decision, {"token_hash": networks.path_token_hash(token)}, "address")
     address = networks.address_of(slug=row.slug, token=token)
-    return f"{answer} Copy the address now; it is shown only once: {address}"
+    return columns.shown_once(f"{answer} The address:", address)
 
 
 SET_SECRET = ReasonedAction(

@@ -21,20 +21,27 @@ from urllib.parse import urlencode
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.models import LogEntry
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from gateway.admin.mixins import AdminMixin, staff_of
-from gateway.common.errors import DomainError
+from gateway.common.errors import DomainError, complaint_about
 from gateway.common.leases import try_lease
 from gateway.staff import approval_kinds, approvals, audit
 from gateway.staff.models import ApprovalRequest
+
+
+def require_substance(reason: str) -> None:
+    """Refuse a reason that tells nothing, such as dots; a validator."""
+    if complaint := complaint_about(reason):
+        raise ValidationError(complaint)
 
 
 class ReasonForm(forms.Form):
@@ -42,6 +49,7 @@ class ReasonForm(forms.Form):
 
     reason = forms.CharField(
         max_length=500,
+        validators=[require_substance],
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
         help_text="Stored in the log with your name.",
     )
@@ -252,7 +260,9 @@ class ReasonedActions(AdminMixin):
         initial = {"token": uuid.uuid4(), **action.initial(rows)}
         form = action.form(request.POST if is_sent else None, initial=initial)
         if is_sent and form.is_valid():
-            return self._do(request, action, rows, form.cleaned_data)
+            answer = self._do(request, action, rows, dict(form.cleaned_data))
+            if answer is not None:
+                return answer
         return TemplateResponse(
             request, "admin/confirm_staff_action.html", self._page(request, action, rows, form)
         )
@@ -284,30 +294,36 @@ class ReasonedActions(AdminMixin):
 
     def _do(
         self, request: HttpRequest, action: ReasonedAction, rows: list[Any], answers: dict[str, Any]
-    ) -> HttpResponse:
+    ) -> HttpResponse | None:
+        """Apply the action to the rows, and return where to go; None if it was refused for all of them."""
         reason, token = answers.pop("reason"), answers.pop("token")
         decision = Decision(
             actor=staff_of(request), action=action.name, reason=reason, answers=answers, token=token
         )
-        for row in rows:
-            self._do_one(request, action, row, decision)
+        refused = [self._is_refused(request, action, row, decision) for row in rows]
+        if all(refused):
+            return None
         if len(rows) == 1 and type(rows[0]).objects.filter(pk=rows[0].pk).exists():
             return HttpResponseRedirect(self.page_url("change", rows[0].pk))
         return HttpResponseRedirect(self.page_url("changelist"))
 
-    def _do_one(self, request: HttpRequest, action: ReasonedAction, row: Any, decision: Decision) -> None:
+    def _is_refused(self, request: HttpRequest, action: ReasonedAction, row: Any, decision: Decision) -> bool:
+        """Apply the action to the row and leave a message; return whether the service refused it."""
         name = action.name_of(row)
         if not action.applies_to(row):
             messages.warning(request, f"{name}: {action.label} does not apply.")
-            return
+            return False
         try:
             answer = carry_out(action, row, decision)
         except SentBefore as repeat:
             messages.warning(request, f"{name}: this page was sent before. {repeat}")
         except DomainError as refusal:
             messages.error(request, f"{name}: {refusal.title}. {refusal.detail}")
+            return True
         else:
-            messages.success(request, f"{name}: {answer}")
+            link = _link_to_request(row, decision) if action.kind else ""
+            messages.success(request, format_html("{}: {} {}", name, answer, link))
+        return False
 
     def _chosen(self, action: ReasonedAction) -> Callable[..., HttpResponse]:
         def go(model_admin: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
@@ -321,6 +337,17 @@ class ReasonedActions(AdminMixin):
     def _too_many(self, request: HttpRequest) -> HttpResponse:
         messages.error(request, f"Nothing was done. Select at most {MOST_ROWS} rows at a time.")
         return HttpResponseRedirect(self.page_url("changelist"))
+
+
+def _link_to_request(row: Any, decision: Decision) -> SafeString | str:
+    approval = ApprovalRequest.objects.filter(key=decision.key(row)).first()
+    return link_to(approval) if approval else ""
+
+
+def link_to(approval: ApprovalRequest) -> SafeString:
+    """Return a link to the request's page, for a message."""
+    page = reverse("admin:gateway_admin_approvalrequest_change", args=[approval.pk])
+    return format_html('<a href="{}" class="underline">Open request {}</a>', page, approval.pk)
 
 
 def _ids(request: HttpRequest) -> list[str]:

@@ -13,14 +13,16 @@ from django.contrib.admin.utils import unquote
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.html import format_html
 
 from gateway.admin import columns
-from gateway.admin.actions import ReasonForm
+from gateway.admin.actions import ReasonForm, link_to
 from gateway.admin.mixins import AdminMixin, staff_of
 from gateway.common.errors import DomainError
 from gateway.staff import approvals, audit
-from gateway.staff.approval_kinds import Kind
+from gateway.staff.approval_kinds import AboveCeiling, Kind
 from gateway.staff.form_kinds import values_of
+from gateway.staff.models import ApprovalRequest
 
 _CONFIRMED = "_confirmed"
 _BUTTONS = {"_save", "_continue", "_addanother", "csrfmiddlewaretoken", _CONFIRMED}
@@ -45,6 +47,25 @@ class ApprovedForm(AdminMixin):
     def takes_approval(self, row: Any) -> bool:
         """Return whether saving the row needs approval; None is a new row."""
         return True
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        """Return the form, which also refuses what is above a ceiling, so that it keeps what was typed."""
+        page = self
+
+        class Checked(super().get_form(request, obj, change, **kwargs)):  # type: ignore[misc]
+            def _post_clean(self) -> None:
+                super()._post_clean()
+                if not self.errors and page.takes_approval(obj):
+                    page.require_below_ceilings(self)
+
+        return Checked
+
+    def require_below_ceilings(self, form: Any) -> None:
+        values = {"object_id": str(form.instance.pk or ""), "payload": self.payload_of(form)}
+        try:
+            self.saves.check(ApprovalRequest(**values))
+        except AboveCeiling as refusal:
+            form.add_error(None, refusal.detail)
 
     def form_context(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         context = super().form_context(request, row)
@@ -79,10 +100,13 @@ class ApprovedForm(AdminMixin):
             request.POST if is_confirmed else None, prefix="why", initial={"token": uuid.uuid4()}
         )
         if is_confirmed and reasons.is_valid():
-            return self._ask(request, form, reasons.cleaned_data)
+            answer = self._ask(request, form, reasons.cleaned_data)
+            if answer is not None:
+                return answer
         return self._approval_page(request, object_id, form, reasons)
 
-    def _ask(self, request: HttpRequest, form: Any, why: dict[str, Any]) -> HttpResponse:
+    def _ask(self, request: HttpRequest, form: Any, why: dict[str, Any]) -> HttpResponse | None:
+        """Store the request and return its page; None, with a message, if it is refused."""
         try:
             approval = approvals.ask(
                 kind=self.saves,
@@ -95,8 +119,9 @@ class ApprovedForm(AdminMixin):
             )
         except DomainError as refusal:
             messages.error(request, f"{refusal.title}. {refusal.detail}")
-            return HttpResponseRedirect(request.path)
-        messages.success(request, approvals.outcome_of(approval, "It is saved."))
+            return None
+        outcome = approvals.outcome_of(approval, "It is saved.")
+        messages.success(request, format_html("{} {}", outcome, link_to(approval)))
         return HttpResponseRedirect(reverse("admin:gateway_admin_approvalrequest_change", args=[approval.pk]))
 
     def payload_of(self, form: Any) -> dict[str, Any]:

@@ -92,6 +92,16 @@ def money(amount_minor: int | None, currency: str) -> SafeString | str:
     return format_html('<span class="number">{}</span>', shown)
 
 
+def shown_once(what: str, secret: str) -> SafeString:
+    """Return a message with a secret that no page shows again, and a button that copies it."""
+    return format_html(
+        '{} Copy it now; it is shown only once: <code class="once">{}</code> '
+        '<button type="button" class="once" data-copy>Copy</button>',
+        what,
+        secret,
+    )
+
+
 def lines(model: type[models.Model] | None, pairs: Mapping[str, Sequence[object]]) -> list[str]:
     """Return one line for each change; without an old value, only the new one."""
     return [

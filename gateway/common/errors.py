@@ -137,6 +137,18 @@ class ReasonRequired(DomainError):
         super().__init__("Give a reason; it is stored in the log.")
 
 
+_LEAST_LETTERS = 8
+
+
+def complaint_about(reason: str) -> str:
+    """Return why what a person typed is no reason, such as dots; empty if it is one."""
+    if sum(character.isalnum() for character in reason) >= _LEAST_LETTERS:
+        return ""
+    return (
+        f"Give a reason of at least {_LEAST_LETTERS} letters: those who read the log later know nothing else."
+    )
+
+
 def stated(reason: str) -> str:
     """
     Return the reason without surrounding blanks.

@@ -260,6 +260,7 @@ def state_of(approval: ApprovalRequest) -> str:
 
 def _carry_out(kind: Kind, approval: ApprovalRequest, *, decided_by: Any, reason: str) -> str:
     _check_day(kind, approval)
+    approval.decided_by = decided_by
     done = kind.carry_out(approval)
     made = done.made or (None if approval.object_id or done.row == approval else done.row)
     _decide(approval, ApprovalRequest.Status.DONE, decided_by=decided_by, reason=reason, made=made)

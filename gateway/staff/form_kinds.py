@@ -28,11 +28,13 @@ def form_kind(
     decides: str,
     check: Callable[[Any], None] = lambda row: None,
     save: Callable[[Any, Values], Model] = save,
+    after: Callable[[ApprovalRequest, Any], str] = lambda approval, row: "",
 ) -> Kind:
     """
     Register a kind of request that writes fields of a row of the model.
 
-    `check` gets the row with the requested values and raises `AboveCeiling`; `save` validates and stores the row.
+    `check` gets the row with the requested values and raises `AboveCeiling`; `save` validates and stores the row;
+    `after` returns what else the approver is told.
     """
 
     def carry_out(approval: ApprovalRequest) -> Done:
@@ -48,7 +50,7 @@ def form_kind(
             raise RequestOutdated(" ".join(error.messages)) from error
         for name in _relations(saved, approval.payload["values"]):
             getattr(saved, name).set((approval.payload["values"][name] or "").split())
-        return Done(f"{saved} is saved.", saved)
+        return Done(f"{saved} is saved. {after(approval, saved)}".strip(), saved)
 
     def check_row(approval: ApprovalRequest) -> None:
         row = model._default_manager.get(pk=approval.object_id) if approval.object_id else model()

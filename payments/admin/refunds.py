@@ -10,9 +10,10 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
-from gateway.admin.actions import Decision, ReasonedAction, ReasonForm
+from gateway.admin.actions import Decision, ReasonedAction, ReasonForm, link_to
 from gateway.admin.mixins import AdminMixin, staff_of
 from gateway.common.errors import DomainError
 from gateway.staff import approvals
@@ -93,13 +94,19 @@ class Refundable(AdminMixin):
             )
             return self._ask_why(request, preview, RefundForm(initial=_shown(preview)))
         key = f"staff:{answers['token']}:{REFUND.name}"
-        approval = refunds.request(
-            preview=preview, actor=staff_of(request), reason=answers["reason"], key=key
-        )
+        try:
+            approval = refunds.request(
+                preview=preview, actor=staff_of(request), reason=answers["reason"], key=key
+            )
+        except DomainError as refusal:
+            messages.error(request, f"Nothing was done. {refusal.title}. {refusal.detail}")
+            return self._ask_why(request, preview, form)
         done = (
             f"{preview.shown(preview.amount_minor)} is being refunded by Stripe. This page shows the outcome."
         )
-        messages.success(request, approvals.outcome_of(approval, done))
+        messages.success(
+            request, format_html("{} {}", approvals.outcome_of(approval, done), link_to(approval))
+        )
         return HttpResponseRedirect(_page_of(approval))
 
     def _ask_why(self, request: HttpRequest, preview: Preview, form: RefundForm) -> HttpResponse:

@@ -48,7 +48,7 @@ MATRIX = {
         ALL, add="oS", change="S",
         actions={
             "adjust_credits": "sS", "grant_modifier": "sS", "revoke_sessions": "sS", "reset_password": "oS",
-            "reset_second_factor": "oS", "lock_out": "oS",
+            "reset_second_factor": "oS", "lock_out": "oS", "make_link": "oS",
         },
         pages={"note": "sfS"},
     ),
@@ -160,6 +160,8 @@ SITE = {
     "second_factor": Place(EVERYBODY),
     # Only staff without a second factor set up a phone, after the password; others are sent to log in.
     "enrol": Place((), refuses=302, is_login_step=True),
+    # Whoever has the link of an open invitation; nobody has this one.
+    "invitation": Place((), refuses=404, args=("unknown",), is_login_step=True),
     "password_change": Place(EVERYBODY),
     "password_change_done": Place(EVERYBODY),
     # No row of ours has a page outside of the admin.

@@ -9,6 +9,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("User", "moves nothing", "note"),
     ("User", "only ends", "revoke_sessions"),
     ("User", "only takes away", "lock_out"),
+    ("User", "half of an invitation; the person who approved it has the code", "make_link"),
     ("User", "reset_password", "reset_password"),
     ("User", "reset_second_factor", "reset_second_factor"),
     ("SignInSession", "only ends", "revoke"),

@@ -75,6 +75,7 @@ def test_an_endpoint_is_tried_and_its_secret_replaced(staff: Client, app: App) -
 
     answer = messages_of(confirm(staff, "webhooks_endpoint", "rotate_secret", row))
     [newer] = _SECRET.findall(answer)
+    assert f'<code class="once">{newer}</code> <button type="button" class="once" data-copy>' in answer
     assert endpoints.live_secrets(app.refreshed()) == [newer, app.secret]
     confirm(staff, "webhooks_endpoint", "retire_secret", app.refreshed())
     assert endpoints.live_secrets(app.refreshed()) == [newer]

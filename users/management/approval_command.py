@@ -1,11 +1,19 @@
 """Base of commands that request an approval: the actor and the reason."""
 
+from argparse import ArgumentTypeError
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from gateway.common.errors import complaint_about
 from users.models import User
 from users.queries import staff_named
+
+
+def _reason(text: str) -> str:
+    if complaint := complaint_about(text):
+        raise ArgumentTypeError(complaint)
+    return text
 
 
 class ApprovalCommand(BaseCommand):
@@ -17,7 +25,8 @@ class ApprovalCommand(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--actor", required=True, help="username of the requesting member of staff")
-        parser.add_argument("--reason", required=True, help="the reason, for the approver and the audit log")
+        why = "the reason, for the approver and the audit log"
+        parser.add_argument("--reason", required=True, type=_reason, help=why)
 
     def actor(self, options: dict[str, Any]) -> User:
         actor = staff_named(options["actor"])

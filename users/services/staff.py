@@ -9,7 +9,6 @@ account that no other person can reset.
 import secrets
 from typing import NamedTuple
 
-from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -19,7 +18,7 @@ from gateway.staff.approval_kinds import Done, Kind
 from gateway.staff.models import ApprovalPool, ApprovalRequest
 from users.errors import StaffStarted
 from users.models import Phone, User
-from users.services import second_factors
+from users.services import invitations, second_factors
 
 # Each of the first two decides the requests of the other, including staff accounts. Support requests credits.
 DECIDING_ROLES = ("operations", "finance")
@@ -96,16 +95,14 @@ def lock_out(person: User) -> None:
     person.save(update_fields=["password"])
 
 
-def request_password(*, person: User, actor: User, reason: str, key: str) -> tuple[ApprovalRequest, str]:
+def request_password(*, person: User, actor: User, reason: str, key: str) -> ApprovalRequest:
     """
-    Request a new password for a member of staff; also return it, since only its hash is stored.
+    Request an invitation by which a member of staff chooses a new password.
 
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
     """
-    password = secrets.token_urlsafe(_PASSWORD_BYTES)
-    approval = _ask(PASSWORD, person, actor, reason, key, {"password": make_password(password)}, "password")
-    return approval, password
+    return _ask(PASSWORD, person, actor, reason, key, "password")
 
 
 def request_second_factor(*, person: User, actor: User, reason: str, key: str) -> ApprovalRequest:
@@ -115,28 +112,35 @@ def request_second_factor(*, person: User, actor: User, reason: str, key: str) -
     Raises:
         PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
     """
-    return _ask(SECOND_FACTOR, person, actor, reason, key, {}, "second factor")
+    return _ask(SECOND_FACTOR, person, actor, reason, key, "second factor")
 
 
-def _ask(
-    kind: Kind, person: User, actor: User, reason: str, key: str, payload: dict[str, str], what: str
-) -> ApprovalRequest:
+def _ask(kind: Kind, person: User, actor: User, reason: str, key: str, what: str) -> ApprovalRequest:
     return approvals.ask(
         kind=kind,
         actor=actor,
         reason=reason,
         key=key,
         row=person,
-        payload=payload,
+        payload={},
         changes={what: ("", "a new one")},
+    )
+
+
+def invite(approval: ApprovalRequest, person: User) -> str:
+    """Invite the person to choose a password, and return what the approver is told, with the code."""
+    if approval.decided_by is None:
+        raise ValueError("an invitation takes a second person")
+    code = invitations.prepare(person, approved_by=approval.decided_by)
+    return (
+        f"Give {person} this code, which is shown only now: {code}. "
+        "The link for it comes from those who manage staff, on the user's page."
     )
 
 
 def _set_password(approval: ApprovalRequest) -> Done:
     person = User.objects.get(pk=approval.object_id)
-    person.password = approval.payload["password"]
-    person.save(update_fields=["password"])
-    return Done("The new password is valid.", person)
+    return Done(invite(approval, person), person)
 
 
 def _set_second_factor(approval: ApprovalRequest) -> Done:

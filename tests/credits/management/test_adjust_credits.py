@@ -35,21 +35,21 @@ def test_it_moves_the_balance_either_way_and_prints_both_ends(user: User, funds:
 def test_each_run_adjusts_anew_unless_it_is_given_a_key(user: User, funds: int, key: str) -> None:
     address, actor = user.profile_address or "", member("support").username
     for arguments in (["--key", key], ["--key", key], [], []):
-        _adjust(address, "1", "--reason", "test", "--actor", actor, *arguments)
+        _adjust(address, "1", "--reason", "paid twice", "--actor", actor, *arguments)
     assert balance_of(user).balance == funds + 3
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["0", "--reason", "typo"], "up or down"),
-        (["9007199254740992", "--reason", "typo"], "up or down"),
+        (["0", "--reason", "paid twice"], "up or down"),
+        (["9007199254740992", "--reason", "paid twice"], "up or down"),
         (["5", "--reason", " "], "Give a reason"),
-        (["10000001", "--reason", "ok"], "At most 10,000,000 credits at a time"),
-        (["5", "--reason", "ok", "--actor", "nobody"], "nobody"),
-        (["5", "--reason", "ok", "--actor", "finance-clerk"], "no role that may ask"),
+        (["10000001", "--reason", "paid twice"], "At most 10,000,000 credits at a time"),
+        (["5", "--reason", "paid twice", "--actor", "nobody"], "nobody"),
+        (["5", "--reason", "paid twice", "--actor", "finance-clerk"], "no role that may ask"),
         (["5"], "--reason"),
-        (["1.5", "--reason", "typo"], "invalid int"),
+        (["1.5", "--reason", "paid twice"], "invalid int"),
     ],
 )
 def test_a_mistake_is_told_and_moves_nothing(user: User, arguments: list[str], message: str) -> None:
@@ -65,12 +65,15 @@ def test_a_mistake_is_told_and_moves_nothing(user: User, arguments: list[str], m
 def test_an_unknown_address_is_told_and_opens_no_account(user: User, address: str) -> None:
     before = everything()
     with pytest.raises(CommandError, match=f"No user has the profile {address}"):
-        _adjust(address, "5", "--reason", "ok", "--actor", "nobody")
+        _adjust(address, "5", "--reason", "paid twice", "--actor", "nobody")
     assert everything() == before
 
 
 def test_a_key_that_named_another_adjustment_is_refused(user: User, key: str) -> None:
-    address, named = user.profile_address or "", ["--reason", "ok", "--actor", member("support").username]
+    address, named = (
+        user.profile_address or "",
+        ["--reason", "paid twice", "--actor", member("support").username],
+    )
     _adjust(address, "5", "--key", key, *named)
     before = everything()
     with pytest.raises(CommandError, match="used before"):
@@ -82,7 +85,12 @@ def test_above_the_limits_it_waits_as_in_the_admin(user: User, settings: Setting
     most = settings.APPROVAL_LIMITS["credits"]["actor"]
     before = everything()
     printed = _adjust(
-        user.profile_address or "", str(most + 1), "--reason", "ok", "--actor", member("support").username
+        user.profile_address or "",
+        str(most + 1),
+        "--reason",
+        "paid twice",
+        "--actor",
+        member("support").username,
     )
     assert "waits for a second person (finance or superuser)" in printed
     assert everything() == before

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 def _mint(*arguments: Any) -> str:
     out, actor = StringIO(), member("operations").username
-    call_command("mint_visit_link", *arguments, "--actor", actor, "--reason", "x", stdout=out)
+    call_command("mint_visit_link", *arguments, "--actor", actor, "--reason", "a campaign", stdout=out)
     return out.getvalue().strip()
 
 
@@ -54,7 +54,7 @@ def test_above_the_limits_the_same_key_prints_the_link_once_a_second_person_appr
     settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "credits": {**limits, "actor": 99}}
 
     def mint() -> str:
-        out, named = StringIO(), ("--actor", actor, "--reason", "x", "--key", "mine")
+        out, named = StringIO(), ("--actor", actor, "--reason", "a campaign", "--key", "mine")
         call_command("mint_visit_link", user.profile_address, "autumn", "--amount", "10", *named, stdout=out)
         return out.getvalue().strip()
 

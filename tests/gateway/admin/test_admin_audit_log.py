@@ -76,7 +76,8 @@ def test_a_row_and_its_trace_lead_to_one_another(client: Client) -> None:
 def test_an_entry_about_something_as_a_whole_has_its_name() -> None:
     client = browser_of(member("operations"))
     client.post(
-        reverse("admin:gateway_admin_pause_do", args=["pause_relay"]), {"reason": "x", "token": "0" * 32}
+        reverse("admin:gateway_admin_pause_do", args=["pause_relay"]),
+        {"reason": "the node is replaced", "token": "0" * 32},
     )
     assert "The whole relay" in client.get(reverse(LIST)).content.decode()
 

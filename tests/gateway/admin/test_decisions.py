@@ -79,7 +79,7 @@ def is_active(row: Relayer) -> bool:
     return Relayer.objects.get(pk=row.pk).is_active
 
 
-def send(client: Client, row: Relayer, token: uuid.UUID, reason: str = "because") -> Any:
+def send(client: Client, row: Relayer, token: uuid.UUID, reason: str = "because it is due") -> Any:
     return confirm(client, "relay_relayer", "act", row, token=token, reason=reason)
 
 

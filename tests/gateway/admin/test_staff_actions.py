@@ -12,13 +12,15 @@ from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
+from pytest_django import Settings
 
 from gateway.admin import actions
 from gateway.admin.actions import Decision
 from gateway.staff.audit import details_of
-from gateway.staff.models import Pause
+from gateway.staff.models import ApprovalRequest, Pause
 from relay.models import Relayer
-from tests.factories import RelayerFactory
+from tests.factories import RelayerFactory, UserFactory
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of
 
 pytestmark = pytest.mark.django_db
@@ -113,6 +115,45 @@ def test_rows_that_are_not_there_are_not_found(client: Client, ids: str) -> None
 def test_an_action_that_is_not_there_is_not_found(client: Client) -> None:
     [row] = relayers(1)
     assert client.get(address_of("relay_relayer", "delete", row)).status_code == 404
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "...", "x", "-- !! --", "typo ..."])
+def test_what_is_no_reason_is_refused_with_the_form_kept(client: Client, reason: str) -> None:
+    [row] = relayers(1)
+    before = everything()
+    page = confirm(client, "relay_relayer", "pause", row, reason=reason)
+    form = page.context["form"]  # type: ignore[attr-defined]
+    assert "reason" in form.errors
+    assert form["reason"].value() == reason
+    assert everything() == before
+
+
+def test_what_a_ceiling_refuses_keeps_what_was_typed_and_can_be_corrected(settings: Settings) -> None:
+    user, browser = UserFactory.create(), browser_of(member("support"))
+    limits = settings.APPROVAL_LIMITS["credits"]
+    settings.APPROVAL_LIMITS = {**settings.APPROVAL_LIMITS, "credits": {**limits, "ceiling": 1_000}}
+    typed = {"credits": 1_001, "reason": secrets.token_hex(8), "token": uuid.uuid4()}
+    page: Any = confirm(browser, "users_user", "adjust_credits", user, **typed)
+    assert "At most 1,000 credits at a time, even with approval." in messages_of(page)
+    assert {name: page.context["form"][name].value() for name in typed} == {
+        name: str(value) for name, value in typed.items()
+    }
+    assert not ApprovalRequest.objects.exists()
+    confirm(browser, "users_user", "adjust_credits", user, **{**typed, "credits": 1_000})
+    assert [(request.amount, request.reason) for request in ApprovalRequest.objects.all()] == [
+        (1_000, typed["reason"])
+    ]
+
+
+def test_who_asks_gets_a_link_to_the_request() -> None:
+    row, browser = (
+        RelayerFactory.create(is_active=False, retired_at=timezone.now()),
+        browser_of(member("operations")),
+    )
+    page = confirm(browser, "relay_relayer", "bring_back", row).content.decode()
+    request = ApprovalRequest.objects.get()
+    link = reverse("admin:gateway_admin_approvalrequest_change", args=[request.pk])
+    assert f'<a href="{link}" class="underline">Open request {request.pk}</a>' in page
 
 
 def test_a_decision_is_about_one_action_on_one_row_of_one_kind(client: Client) -> None:

@@ -81,8 +81,21 @@ function alignHeadings() {
   }
 }
 
+// Copy a secret that is shown once. The button tells whether it worked.
+async function copy(event) {
+  const button = event.currentTarget;
+  try {
+    await navigator.clipboard.writeText(button.previousElementSibling.textContent);
+    button.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(button.previousElementSibling);
+    button.textContent = "Selected: press Ctrl+C";
+  }
+}
+
 // Registered before the theme's own listeners, so that its scroll areas are named when they are made.
 document.addEventListener("DOMContentLoaded", () => {
   makeOperable();
   alignHeadings();
+  for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", copy);
 });

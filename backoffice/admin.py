@@ -14,6 +14,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from backoffice.front_page import FIGURES_NEED
 from backoffice.person import person_of
+from backoffice.troubles import troubles_of
 from credits.admin import CreditAccountAdmin, adjust_credits
 from credits.models import CreditAccount, ReconciliationRun
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
@@ -141,7 +142,8 @@ class UserAdmin(ApprovedForm, ReasonedActions, StaffAdmin[User]):
     def form_context(self, request: HttpRequest, row: User | None) -> dict[str, Any]:
         context = super().form_context(request, row)
         if row is not None and row.profile_address and request.user.has_perms(FIGURES_NEED):
-            context["person"] = person_of(user=row, now=now())
+            context["person"] = person = person_of(user=row, now=now())
+            context["troubles"] = troubles_of(person, now())
             context["notes"] = row.notes.select_related("author")[:_MOST_NOTES]
             if request.user.has_perm("users.add_note"):
                 context |= {"note_form": NoteForm(), "person_id": row.pk}

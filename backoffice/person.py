@@ -23,7 +23,8 @@ from relay.models import Attempt, RelayTransaction
 from rewards import queries as rewards_queries
 from rewards.models import Badge
 from rewards.queries import CurrentRewards
-from users.models import SignInSession, User
+from users.models import ProfileCard, SignInSession, User
+from users.services.profile_cards import card_of, picture_uri
 
 _NEWEST, _PLOTTED, _DAYS = 25, 300, 30
 
@@ -60,6 +61,7 @@ class Person:
     """Everything that the page shows about `user`; lists begin with the newest rows."""
 
     user: User
+    card: ProfileCard | None
     account: CreditAccount
     rewards: CurrentRewards
     badges: list[CurrentBadge]
@@ -77,6 +79,18 @@ class Person:
     sessions: list[SignInSession]
     lists: dict[str, str]
 
+    @property
+    def title(self) -> str:
+        """Return how wallets name the person: the profile's name and the beginning of its address."""
+        address = str(self.user.profile_address)
+        return (
+            f"{self.card.name}#{address[2:6]}" if self.card and self.card.name else "Profile without a name"
+        )
+
+    @property
+    def picture(self) -> str | None:
+        return picture_uri(self.card)
+
 
 def person_of(*, user: User, now: datetime) -> Person:
     """Return the person's page, in a fixed number of statements."""
@@ -86,6 +100,7 @@ def person_of(*, user: User, now: datetime) -> Person:
     newest = list(account.entries.order_by("-account_version")[:_PLOTTED]) if account.pk else []
     return Person(
         user=user,
+        card=card_of(user),
         account=account,
         rewards=rewards,
         badges=_badges(rewards),

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils import timezone
@@ -32,6 +33,7 @@ from rewards.errors import InvalidLevels
 from rewards.models import (
     MAX_MODIFIER_SUM,
     Badge,
+    BadgeTrack,
     CashbackEntry,
     ExperienceEntry,
     Modifier,
@@ -257,10 +259,37 @@ class BadgeAdmin(ApprovedForm, ReasonedActions, StaffAdmin[Badge]):
         return False  # An action requests it, after a preview of the effect on users.
 
 
+def _badge_at(track: BadgeTrack, experience: str) -> Subquery:
+    """Return the name of the badge of the track at the row's experience."""
+    reached = Badge.objects.filter(track=track, exp_lower_bound__lte=OuterRef(experience))
+    return Subquery(reached.order_by("-exp_lower_bound").values("name")[:1])
+
+
 @admin.register(Progress)
 class ProgressAdmin(OwnedAdmin):
+    """Running totals, with the badge that each has reached; the subscriber's counts while a paid period runs."""
+
     owner_path = "user"
-    list_display = ("id", "profile", "permanent_experience", "subscriber_experience", "cashback_remainder")
+    list_display = (
+        *("id", "profile", "permanent_experience", "permanent_badge"),
+        *("subscriber_experience", "subscriber_badge", "cashback_remainder"),
+    )
+    readonly_fields = ("permanent_badge", "subscriber_badge")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.annotate(
+            permanent_badge_name=_badge_at(BadgeTrack.PERMANENT, "permanent_experience"),
+            subscriber_badge_name=_badge_at(BadgeTrack.SUBSCRIBER, "subscriber_experience"),
+        )
+
+    @admin.display(description="permanent badge", ordering="permanent_experience")
+    def permanent_badge(self, progress: Any) -> str:
+        return str(progress.permanent_badge_name or "")
+
+    @admin.display(description="subscriber badge", ordering="subscriber_experience")
+    def subscriber_badge(self, progress: Any) -> str:
+        return str(progress.subscriber_badge_name or "")
 
 
 @admin.register(ExperienceEntry)

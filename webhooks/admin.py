@@ -189,9 +189,9 @@ class EndpointAdmin(ReasonedActions, StaffAdmin[Endpoint]):
         else:
             messages.warning(request, columns.shown_once("The endpoint has a secret.", endpoints.create(obj)))
 
-    @admin.display(description="enabled", boolean=True)
-    def enabled(self, row: Endpoint) -> bool:
-        return row.is_enabled
+    @admin.display(description="enabled")
+    def enabled(self, row: Endpoint) -> str:
+        return columns.yes_or_no(row.is_enabled)
 
     @admin.display(description="waiting")
     def waiting(self, row: Endpoint) -> int:

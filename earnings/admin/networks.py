@@ -18,6 +18,7 @@ from earnings.models import AdNetwork, Postback
 from earnings.networks import ADAPTERS
 from earnings.networks.base import is_weak
 from earnings.services import networks, trial
+from gateway.admin import columns
 from gateway.admin.actions import ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
 from gateway.common.crypto import SealedUnderAnotherKey
@@ -85,6 +86,13 @@ def _configure(network: Any, values: Values) -> AdNetwork:
     return networks.configure(slug=network.slug, **changed)
 
 
+def _is_proven(network: AdNetwork) -> bool | None:
+    adapter = ADAPTERS.get(network.slug)
+    if adapter is None or not adapter.methods or not adapter.has_path_token:
+        return None  # No third party's signature is verified.
+    return bool(adapter.proven_by)
+
+
 @admin.register(AdNetwork)
 class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
     """Settings, addresses and secrets change after approval; one person can pause a network."""
@@ -147,17 +155,14 @@ class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
         adapter = ADAPTERS.get(network.slug)
         return str(adapter.kind.label) if adapter else "no adapter"
 
-    @admin.display(description="proven", boolean=True)
-    def is_proven(self, network: AdNetwork) -> bool | None:
-        adapter = ADAPTERS.get(network.slug)
-        if adapter is None or not adapter.methods or not adapter.has_path_token:
-            return None  # No third party's signature is verified.
-        return bool(adapter.proven_by)
+    @admin.display(description="proven")
+    def is_proven(self, network: AdNetwork) -> str:
+        return columns.yes_or_no(_is_proven(network))
 
     @admin.display(description="proof")
     def proof(self, network: AdNetwork) -> str:
         adapter = ADAPTERS.get(network.slug)
-        if adapter is None or self.is_proven(network) is None:
+        if adapter is None or _is_proven(network) is None:
             return "Not needed: this network sends no postbacks, or calls our own link."
         if adapter.proven_by:
             return f"Verified with a postback signed by the network: {adapter.proven_by}"

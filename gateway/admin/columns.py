@@ -59,6 +59,11 @@ def badge(code: str, label: str = "") -> SafeString:
     return format_html('<span class="tone {}">{}</span>', tone, word_of(code, label))
 
 
+def yes_or_no(value: bool | None) -> str:
+    """Return a flag as a word: whether "no" is bad depends on the flag."""
+    return NOTHING if value is None else "yes" if value else "no"
+
+
 def number(value: Decimal | int | None) -> SafeString | str:
     """Return a right-aligned number with separators and without trailing zeros."""
     if value is None:
@@ -218,6 +223,8 @@ def _how(
     if field.choices and isinstance(field, models.CharField):
         show = badge if name in _STATES else word_of
         return lambda row: show(value(row), getattr(row, f"get_{name}_display")()) if value(row) else NOTHING
+    if isinstance(field, models.BooleanField):
+        return lambda row: yes_or_no(value(row))
     if isinstance(field, AddressField | HashField):
         return (lambda row: short(value(row) or "")) if in_list else None
     if name.endswith("_minor") and hasattr(field.model, "currency"):

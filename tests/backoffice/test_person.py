@@ -3,6 +3,7 @@
 import random
 import re
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
 from decimal import Decimal
 
@@ -17,8 +18,8 @@ from backoffice import person
 from backoffice.person import person_of
 from checkin.services import checkins
 from credits.models import CreditEntry
-from credits.services import entries
-from payments.models import Clawback, Customer, Payout
+from credits.services import adjustments, entries
+from payments.models import Clawback, Customer, Payout, StripeEvent, Subscription
 from relay.models import RelayTransaction
 from rewards.models import BadgeTrack, ModifierType
 from rewards.services import experience, modifiers
@@ -26,10 +27,12 @@ from tests.backoffice.conftest import mined
 from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
 from tests.database import as_owner
+from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.gateway.admin.sample_rows import make
 from tests.portal.history_rows import earned, relayed
-from users.models import SignInSession, User
+from tests.staff import member
+from users.models import AccountDeletion, ProfileCard, SignInSession, User
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +66,92 @@ def test_a_new_users_page_says_that_there_is_nothing(staff: Client, user: User) 
     page = page_of(staff, user)
     for words in ("Never subscribed.", "Never signed in.", "No modifier is active.", "not subscribed"):
         assert words in page
+
+
+def test_the_page_begins_with_who_it_is_and_that_nothing_is_wrong(staff: Client, user: User) -> None:
+    ProfileCard.objects.create(user=user, name="ada", refreshed_at=timezone.now())
+    page = page_of(staff, user)
+    who = section_of(page, "Person")
+    assert f"ada#{str(user.profile_address)[2:6]}" in who
+    assert str(user.profile_address) in who
+    assert "Nothing is wrong with this account." in section_of(page, "What is wrong")
+    later = [page.index(mark) for mark in ("data-staff-actions", 'aria-label="Credits"') if mark in page]
+    assert page.index("What is wrong") < min(later)
+
+
+def _owe(user: User) -> None:
+    entries.adjust(user=user, credits=-7, key=secrets.token_hex(8), actor=None, reason="clawed back")
+
+
+def _fail(user: User) -> None:
+    relayed(user, 1)
+    RelayTransaction.objects.update(
+        status="Failed", failure_code="reverted", failure_detail="It was <refused>."
+    )
+
+
+def _leave_unpaid(user: User) -> None:
+    Subscription.objects.create(
+        user=user,
+        customer=Customer.objects.create(user=user, stripe_customer_id="cus_1"),
+        stripe_subscription_id="sub_1",
+        stripe_item_id="si_1",
+        status=Subscription.Status.PAST_DUE,
+        amount_minor=500,
+        currency="usd",
+        current_period_start=timezone.now(),
+        current_period_end=timezone.now() + timedelta(days=30),
+        synced_at=timezone.now(),
+    )
+
+
+def _hold(user: User) -> None:
+    network = set_up("tapjoy", per_event_cap=1)
+    network.send(network.reward(user, amount="12345"))
+
+
+def _ask(user: User) -> None:
+    adjustments.request(
+        user=user, credits=1_000_000, key=secrets.token_hex(8), actor=member("support"), reason="a lost offer"
+    )
+
+
+def _leave(user: User) -> None:
+    AccountDeletion.objects.create(user=user, requested_at=timezone.now())
+
+
+def _close(user: User) -> None:
+    User.objects.filter(pk=user.pk).update(is_active=False)
+
+
+def _break_an_event(user: User) -> None:
+    Customer.objects.create(user=user, stripe_customer_id="cus_1")
+    row = make(StripeEvent)
+    StripeEvent.objects.filter(pk=row.pk).update(
+        status="failed", outcome="", processed_at=None, object_id="cus_1", type="customer.updated"
+    )
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        (_owe, "Owes 7 credits"),
+        (_fail, "The newest call did not succeed: It was &lt;refused&gt;."),
+        (_leave_unpaid, "Subscription past due"),
+        (_hold, "12,345 credits of tapjoy wait beyond a cap."),
+        (_ask, "waits for a second person: a lost offer"),
+        (_leave, "Asked for deletion on"),
+        (_close, "this person cannot sign in"),
+        (_break_an_event, "A Stripe event fails: customer.updated."),
+    ],
+)
+def test_what_is_wrong_is_said_first(
+    staff: Client, user: User, happens: Callable[[User], None], said: str
+) -> None:
+    happens(user)
+    wrong = section_of(page_of(staff, User.objects.get(pk=user.pk)), "What is wrong")
+    assert said in wrong
+    assert "Nothing is wrong" not in wrong
 
 
 def test_staff_have_no_such_page(staff: Client) -> None:

@@ -9,7 +9,8 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 
 from gateway.staff.audit import details_of
-from rewards.models import Badge, BadgeTrack, Modifier
+from gateway.staff.models import ApprovalRequest
+from rewards.models import Badge, BadgeTrack, Modifier, Progress
 from rewards.services import levels
 from tests.factories import UserFactory
 from tests.rewards.rows import set_experience
@@ -166,6 +167,23 @@ def test_a_modifier_above_the_cap_is_listed_and_shown_with_the_cap(finance: Clie
         assert "1,000 %" not in shown
 
 
+def test_progress_shows_the_badge_of_each_track(finance: Client) -> None:
+    user: User = UserFactory.create()
+    set_experience(user, permanent_experience=3_000, subscriber_experience=5_000)
+    row = Progress.objects.get(user=user)
+    reached = [
+        Badge.objects.filter(track=track, exp_lower_bound__lte=total).latest("exp_lower_bound").name
+        for track, total in (
+            (BadgeTrack.PERMANENT, row.permanent_experience),
+            (BadgeTrack.SUBSCRIBER, row.subscriber_experience),
+        )
+    ]
+    assert reached[0] != Badge.objects.get(track=BadgeTrack.PERMANENT, exp_lower_bound=0).name
+    for page in ("", f"{row.pk}/change/"):
+        shown = finance.get(f"/admin/rewards/progress/{page}").content.decode()
+        assert [name for name in reached if name in shown] == reached
+
+
 def test_modifiers_and_experience_are_read(finance: Client) -> None:
     user: User = UserFactory.create()
     given = Modifier.objects.create(
@@ -204,8 +222,12 @@ def test_a_change_is_refused_if_the_badge_was_changed_meanwhile_or_passes_a_ceil
     finance: Client, settings: Any
 ) -> None:
     badge, settings.CEILING_BADGE_DEBT = second(), 500
-    refused = confirmed(finance, page_of(badge), terms_of(badge, acceptable_credit_debt=501))
-    assert "A badge's debt limit is at most 500 credits" in messages_of(refused)
+    refused = finance.post(page_of(badge), terms_of(badge, acceptable_credit_debt=501))
+    assert refused.context["adminform"].form.non_field_errors() == [
+        "A badge's debt limit is at most 500 credits."
+    ]
+    assert 'value="501"' in refused.content.decode()
+    assert not ApprovalRequest.objects.exists()
     confirmed(finance, page_of(badge), terms_of(badge, acceptable_credit_debt=500))
     Badge.objects.filter(pk=badge.pk).update(acceptable_credit_debt=7)
     assert "The request is outdated" in approve("operations")

@@ -1,5 +1,6 @@
 """Lists and rows show values as people read them."""
 
+import re
 from decimal import Decimal
 
 import pytest
@@ -9,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from credits.models import CreditEntry
+from earnings.models import Postback
 from gateway.admin import columns
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
@@ -99,3 +101,14 @@ def test_a_row_shows_money_and_gas_in_units_of_people(client: Client) -> None:
     assert all("1,234.56 CHF" in client.get(page).content.decode() for page in pages)
     row = client.get(reverse("admin:relay_attempt_change", args=[attempt.pk])).content.decode()
     assert "2.5 gwei" in row
+
+
+def test_a_flag_that_is_not_set_is_shown_as_a_word_and_not_as_a_fault(client: Client) -> None:
+    row = make(Postback)
+    Postback.objects.filter(pk=row.pk).update(is_conflicting=False, conflicted_at=None)
+    log_in_staff(client)
+    for page in ("changelist", "change"):
+        url = reverse(f"admin:earnings_postback_{page}", args=[row.pk] if page == "change" else [])
+        shown = re.sub(r"\s+", " ", client.get(url).content.decode())
+        assert re.search(r"is_conflicting.{0,200}>\s*no\s*<", shown, re.DOTALL)
+        assert "icon-no" not in shown

@@ -1,0 +1,102 @@
+"""What is wrong with a person's account, in sentences with links: the first thing that their page shows."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+from django.urls import reverse
+
+from earnings.models import PostbackState
+from gateway.staff.models import ApprovalRequest
+from payments.models import StripeEvent, Subscription
+from relay.models import RelayTransaction
+from users.models import AccountDeletion
+
+if TYPE_CHECKING:
+    from backoffice.person import Person
+
+# A call that takes longer has been overtaken by most others.
+_SLOW = timedelta(minutes=5)
+_FINE = (Subscription.Status.ACTIVE, Subscription.Status.TRIALING, *Subscription.ENDED)
+
+
+class Trouble(NamedTuple):
+    """A sentence, and the page with more about it."""
+
+    text: str
+    page: str = ""
+
+
+def troubles_of(person: "Person", now: datetime) -> list[Trouble]:
+    """Return what is wrong, in three statements."""
+    return [
+        *_of_the_account(person),
+        *_of_payments(person),
+        *_of_calls(person, now),
+        *_of_earnings(person),
+        *_requests(person),
+    ]
+
+
+def _page(model: str, pk: object) -> str:
+    return reverse(f"admin:{model}_change", args=[pk])
+
+
+def _of_the_account(person: "Person") -> Iterator[Trouble]:
+    deletion = AccountDeletion.objects.filter(user=person.user).first()
+    if deletion is not None:
+        text = f"Asked for deletion on {deletion.requested_at:%Y-%m-%d}: {deletion.get_status_display()}."
+        yield Trouble(text, _page("users_accountdeletion", deletion.pk))
+    elif not person.user.is_active:
+        yield Trouble("The account is closed: this person cannot sign in.")
+    if person.account.available < 0:
+        limit = person.rewards.benefits.debt_limit
+        yield Trouble(f"Owes {-person.account.available:,} credits; calls are accepted up to {limit:,}.")
+
+
+def _of_payments(person: "Person") -> Iterator[Trouble]:
+    for row, _ in person.subscriptions:
+        if row.status not in _FINE or row.is_resting:
+            state = row.get_status_display().lower()
+            yield Trouble(f"Subscription {state}: {row.outlook()}.", _page("payments_subscription", row.pk))
+    for month in person.months:
+        if month.taken_back > 0:
+            text = f"{month.taken_back:,} credits of the payment of {month.row.created_at:%Y-%m-%d} were taken back."
+            yield Trouble(text, _page("payments_payout", month.row.pk))
+    ids = [row.stripe_subscription_id for row, _ in person.subscriptions]
+    ids += [person.customer.stripe_customer_id] if person.customer else []
+    failed = StripeEvent.objects.filter(object_id__in=ids, status=StripeEvent.Status.FAILED).defer("raw_body")
+    for event in failed[:3]:
+        yield Trouble(f"A Stripe event fails: {event.type}.", _page("payments_stripeevent", event.pk))
+
+
+def _of_calls(person: "Person", now: datetime) -> Iterator[Trouble]:
+    if not person.calls:
+        return
+    newest = person.calls[0].row
+    page = _page("relay_relaytransaction", newest.pk)
+    if newest.status in RelayTransaction.UNSUCCESSFUL:
+        why = newest.failure_detail or newest.failure_code or newest.get_status_display()
+        yield Trouble(f"The newest call did not succeed: {why}", page)
+    elif newest.settled_at is None and newest.created_at < now - _SLOW:
+        yield Trouble(f"The newest call has not ended since {newest.created_at:%Y-%m-%d %H:%M} UTC.", page)
+
+
+def _of_earnings(person: "Person") -> Iterator[Trouble]:
+    for row in person.postbacks:
+        if row.state == PostbackState.HELD and row.available_at is None:
+            yield Trouble(
+                f"{row.credits:,} credits of {row.network} wait beyond a cap.",
+                _page("earnings_postback", row.pk),
+            )
+        if row.is_conflicting:
+            text = f"{row.network} sent an earning twice, with different content."
+            yield Trouble(text, _page("earnings_postback", row.pk))
+    if person.counted_earnings.are_held_longer:
+        yield Trouble("New earnings are held for 14 days, because many were taken back.")
+
+
+def _requests(person: "Person") -> Iterator[Trouble]:
+    for request in ApprovalRequest.objects.waiting().filter(person_id=person.user.pk)[:3]:
+        text = f"Request {request.pk} waits for a second person: {request.reason}"
+        yield Trouble(text, _page("gateway_admin_approvalrequest", request.pk))

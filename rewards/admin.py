@@ -277,11 +277,15 @@ class ProgressAdmin(OwnedAdmin):
     readonly_fields = ("permanent_badge", "subscriber_badge")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.annotate(
-            permanent_badge_name=_badge_at(BadgeTrack.PERMANENT, "permanent_experience"),
-            subscriber_badge_name=_badge_at(BadgeTrack.SUBSCRIBER, "subscriber_experience"),
+        rows: QuerySet[Any] = (
+            super()
+            .get_queryset(request)
+            .annotate(
+                permanent_badge_name=_badge_at(BadgeTrack.PERMANENT, "permanent_experience"),
+                subscriber_badge_name=_badge_at(BadgeTrack.SUBSCRIBER, "subscriber_experience"),
+            )
         )
+        return rows
 
     @admin.display(description="permanent badge", ordering="permanent_experience")
     def permanent_badge(self, progress: Any) -> str:

@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks need settings but no server; the test settings provide an environment.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint format bench schema lock manage chart packages release clean
+.PHONY: help run test lint format bench schema lock manage chart packages release clean translations
 
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -64,6 +64,9 @@ schema: $(INSTALLED) ## Write docs/openapi.yaml and the Python client's types
 
 packages: $(INSTALLED) ## Build the client packages and try them in empty folders (STACK= a running stack's file, to relay a call)
 	@clients/try-packages.sh
+
+translations: $(INSTALLED) ## Update and compile the catalogues of the pages for people (LANGUAGE=fr begins one)
+	@$(BIN)/python -m devstack translations $(LANGUAGE)
 
 format: $(INSTALLED) ## Format the code
 	$(BIN)/ruff check --fix .

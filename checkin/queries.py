@@ -1,15 +1,16 @@
 """Reads of drop tables in force, a user's possible drops, and whether the user may check in."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
+from itertools import count
 
 from django.conf import settings
-from django.db.models import Max, Min, QuerySet
+from django.db.models import Count, Max, Min, QuerySet
 
-from checkin.draw import Item
+from checkin.draw import Item, probabilities_of
 from checkin.models import CheckIn, DropItem, DropTable, DropType
 from credits.queries import has_earned
 from gateway.common import db
@@ -199,3 +200,63 @@ def day_of(now: datetime) -> date:
 
 def next_midnight(now: datetime) -> datetime:
     return datetime.combine(day_of(now) + timedelta(days=1), time.min, tzinfo=UTC)
+
+
+# A streak is counted up to this length.
+_LONGEST_STREAK = timedelta(days=365)
+DAYS_OF_CALENDAR = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chance:
+    """A possible drop: its probability, and its least and largest value."""
+
+    item: Item
+    probability: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calendar:
+    """
+    The check-in as a habit. `days` are the last seven UTC days with the number of check-ins, oldest first.
+
+    `streak` counts the days in a row with a check-in, up to today, or to yesterday while today has none. `next_at` is
+    when the next attempt is possible; None while one is left.
+    """
+
+    days: list[tuple[date, int]]
+    streak: int
+    attempts_left: int
+    can_check_in: bool
+    next_at: datetime | None
+    chances: list[Chance]
+
+
+def calendar_of(*, user: User, rewards: CurrentRewards, now: datetime) -> Calendar:
+    """Return the user's calendar, in six statements."""
+    today = day_of(now)
+    counts = dict(
+        CheckIn.objects.filter(user_id=user.pk, day__gt=today - _LONGEST_STREAK, day__lte=today)
+        .values_list("day")
+        .annotate(Count("pk"))
+        .order_by()
+    )
+    items = items_for(rewards=rewards, tables=tables_of(rewards), is_proven=has_earned(user))
+    left = max(0, attempts_of(rewards) - counts.get(today, 0))
+    shown = [today - timedelta(days=ago) for ago in reversed(range(DAYS_OF_CALENDAR))]
+    return Calendar(
+        days=[(day, counts.get(day, 0)) for day in shown],
+        streak=_streak(counts, today),
+        attempts_left=left,
+        can_check_in=bool(items) and left > 0 and not is_paused(CHECK_INS),
+        next_at=None if left else next_midnight(now),
+        chances=[
+            Chance(item=item, probability=float(chance))
+            for item, chance in zip(items, probabilities_of(items), strict=True)
+        ],
+    )
+
+
+def _streak(counts: Mapping[date, int], today: date) -> int:
+    last = today if today in counts else today - timedelta(days=1)
+    return next(ago for ago in count() if last - timedelta(days=ago) not in counts)

@@ -81,6 +81,8 @@ PROOFS = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFE
 DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
 # Sources that are posted far less often than charges and earnings.
 RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
+# Sources that a timeline shows with the relay call or the check-in that they belong to.
+OF_OTHER_LISTS = ["RELAY_TRANSACTION", "CREDITS_BACK", "CHECK_IN"]
 
 
 # A key that can be searched whole or by prefix, both through the index of its constraint.
@@ -135,6 +137,12 @@ class CreditEntry(models.Model):
                 fields=["account", "-account_version"],
                 condition=~Q(source=EntrySource.RELAY_TRANSACTION),
                 name="credits_entry_earnings",
+            ),
+            # The entries that a timeline lists by themselves, without reading charges, cashback and check-ins.
+            models.Index(
+                fields=["account", "-account_version"],
+                condition=~Q(source__in=OF_OTHER_LISTS),
+                name="credits_entry_timeline",
             ),
             # Whether a user has kept a payment or earning, without reading other entries.
             models.Index(

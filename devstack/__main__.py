@@ -57,6 +57,9 @@ def _parser() -> argparse.ArgumentParser:
     npm.set_defaults(action=_npm)
     chart = commands.add_parser("chart", help="render the Helm chart, validate and save the result")
     chart.set_defaults(action=_chart)
+    translations = commands.add_parser("translations", help="update and compile the pages' catalogues")
+    translations.add_argument("languages", nargs="*", help="languages to begin, such as fr")
+    translations.set_defaults(action=_translations)
     manage = commands.add_parser("manage", help="a management command against the running stack")
     manage.add_argument("arguments", nargs=argparse.REMAINDER)
     manage.set_defaults(action=_manage)
@@ -100,6 +103,13 @@ def _chart(_: argparse.Namespace) -> int:
     from devstack.chart import render_chart
 
     return render_chart()
+
+
+def _translations(options: argparse.Namespace) -> int:
+    from devstack.translations import update
+
+    update(*options.languages)
+    return 0
 
 
 def _manage(options: argparse.Namespace) -> int:

@@ -36,7 +36,14 @@ _EXAMPLE = OpenApiExample(
     "adNetworks",
     value={
         "networks": [
-            {"network": "tapjoy", "kind": "OFFERWALL", "userReference": "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10"}
+            {
+                "network": "tapjoy",
+                "networkName": "Tapjoy",
+                "kind": "OFFERWALL",
+                "userReference": "4b3f9d0e6a7c4c0f9a1be2d37c5a8f10",
+                "holdHours": 24,
+                "typicalCredits": 120,
+            }
         ]
     },
     response_only=True,
@@ -74,13 +81,22 @@ _ARRIVING_EXAMPLE = OpenApiExample(
 class AdNetworkSerializer(serializers.Serializer[Any]):
     """An enabled ad network."""
 
-    network = serializers.CharField(help_text="Name of the network.")
+    network = serializers.CharField(help_text="Code of the network.")
+    networkName = serializers.CharField(source="title", help_text="Its name.")
     kind = serializers.ChoiceField(
         choices=["PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"],
         help_text="The credit source of its rewards.",
     )
     userReference = serializers.CharField(
         source="reference", help_text="Pass this to the network's SDK as the user's id."
+    )
+    holdHours = serializers.IntegerField(
+        source="hold_hours", help_text="Hours until earnings can be spent; 0 for at once."
+    )
+    typicalCredits = serializers.IntegerField(
+        source="typical_credits",
+        allow_null=True,
+        help_text="The median of its newest earnings of all users; null before there are any.",
     )
 
 

@@ -284,3 +284,16 @@ def _held_because(credit: Postback) -> HeldBecause:
     if not credit.network.is_enabled:
         return HeldBecause.PAUSED
     return HeldBecause.REVERSALS if credit.hold_reason == HoldReason.REVERSALS else HeldBecause.NETWORK
+
+
+def typical_credits() -> dict[int, int]:
+    """Return the median of the newest credited earnings by network; one statement over the newest postbacks."""
+    return {network: round(median) for network, median in db.all_rows(_TYPICAL_CREDITS, {"newest": 2_000})}
+
+
+_TYPICAL_CREDITS = """
+SELECT network_id, percentile_cont(0.5) WITHIN GROUP (ORDER BY credits)::float
+FROM (SELECT network_id, credits, kind, state FROM earnings_postback ORDER BY id DESC LIMIT %(newest)s) AS newest
+WHERE kind = 'CREDIT' AND state = 'AVAILABLE' AND credits > 0
+GROUP BY network_id
+"""

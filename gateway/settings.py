@@ -7,6 +7,7 @@ settings are constants; tests and development stacks override some of them. Name
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from gateway.common import env, processes, redis_urls
 from gateway.common.logging import configure_structlog, logging_settings
 from gateway.openapi import OPENAPI
 from gateway.schedule import periodic_tasks
+from gateway.web.brand import GROUNDS_DARK, GROUNDS_LIGHT, tinted_grounds
 
 # Allows annotations such as ModelAdmin[Relayer] at run time.
 django_stubs_ext.monkeypatch()
@@ -143,12 +145,16 @@ STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "static"
 # The image has collected, hashed and compressed the static files; a bare checkout serves the packages' own folders.
 WHITENOISE_USE_FINDERS = not STATIC_ROOT.is_dir()
+if WHITENOISE_USE_FINDERS:
+    MIDDLEWARE.insert(
+        MIDDLEWARE.index("whitenoise.middleware.WhiteNoiseMiddleware"), "gateway.web.static.compressed"
+    )
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if WHITENOISE_USE_FINDERS
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        else "gateway.web.static.HashedFiles"
     },
 }
 
@@ -237,7 +243,7 @@ SECURE_HSTS_SECONDS = 31_536_000 if _IS_HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = bool(SECURE_HSTS_SECONDS)
 SECURE_SSL_REDIRECT = _IS_HTTPS
 # Only pages for people are redirected. An API call over plain http must fail, so that its sender notices.
-SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems|account)(/|$)|$)"]
+SECURE_REDIRECT_EXEMPT = [r"^(?!(admin|problems|account|docs)(/|$)|$)"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXY_COUNT else None
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 CSRF_FAILURE_VIEW = "gateway.admin.error_pages.csrf_failed"
@@ -260,6 +266,29 @@ CORS_ALLOW_ALL_ORIGINS = env.flag("CORS_ALLOW_ALL_ORIGINS", default=False)
 CORS_URLS_REGEX = r"^/(api|\.well-known)/.*$"
 CORS_ALLOW_HEADERS = (*default_headers, "idempotency-key", "relay-quote")
 CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
+
+# ------------ The pages for people: whose they are, and their languages ---------------------------------------
+
+BRAND_NAME = env.optional("BRAND_NAME", "Credit relay")
+# An SVG or PNG of at most some kilobytes; empty for the product's own.
+BRAND_LOGO_FILE = env.optional("BRAND_LOGO_FILE")
+BRAND_COLOR = env.colour("BRAND_COLOR", "#0f6f68", grounds=partial(tinted_grounds, grounds=GROUNDS_LIGHT))
+BRAND_COLOR_DARK = env.colour(
+    "BRAND_COLOR_DARK", "#5fd3c6", grounds=partial(tinted_grounds, grounds=GROUNDS_DARK)
+)
+# An e-mail address, or the URL of a page.
+BRAND_SUPPORT = env.optional("BRAND_SUPPORT")
+BRAND_TERMS_URL = env.url("BRAND_TERMS_URL", default="")
+BRAND_PRIVACY_URL = env.url("BRAND_PRIVACY_URL", default="")
+BRAND_IMPRINT_URL = env.url("BRAND_IMPRINT_URL", default="")
+# The text of the button that orders a subscription, where the law prescribes one.
+BRAND_ORDER_BUTTON = env.optional("BRAND_ORDER_BUTTON")
+LANGUAGE_CODE = "en"
+# English is the language of the source. Each folder beside it is another language; the admin is in English.
+LANGUAGES = [
+    (code, code)
+    for code in ("en", *sorted(found.name for found in (BASE_DIR / "portal/locale").glob("[a-z]*")))
+]
 
 # ------------ The API: how requests are read, described and limited ------------------------------------------
 

@@ -28,6 +28,6 @@ urlpatterns = {
 }[settings.WEB_SERVES]
 
 handler400 = "gateway.common.problems.malformed"
-handler403 = "gateway.admin.error_pages.forbidden"
-handler404 = "gateway.admin.error_pages.unknown_path"
-handler500 = "gateway.admin.error_pages.broken"
+handler403 = "portal.pages.forbidden"
+handler404 = "portal.pages.unknown_path"
+handler500 = "portal.pages.broken"

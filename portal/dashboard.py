@@ -12,12 +12,12 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db.models import QuerySet
 
-from checkin.queries import CheckInStatus, DropLimit, drop_limit, status_of
+from checkin.queries import Calendar, CheckInStatus, DropLimit, calendar_of, drop_limit, status_of
 from credits import queries as credits_queries
 from credits.models import CreditAccount, CreditEntry
 from payments.queries import changed_amount_from, monthly_amount_of, subscription_status_of
 from relay import queries as relay_queries
-from relay.queries import ListedTransaction
+from relay.queries import ListedTransaction, Spending
 from relay.services.accepting.quota import Quota, quota_of
 from rewards import queries as rewards_queries
 from rewards.queries import CurrentRewards
@@ -89,6 +89,23 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
         subscription_status=subscription_status_of(user),
         amount_from=changed_amount_from(user, now=now) if rewards.is_subscriber else None,
         drop_limit=drop_limit(user=user, rewards=rewards),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Home:
+    """What a first screen shows beside the account: what a call costs, and the check-in as a habit."""
+
+    spending: Spending
+    calendar: Calendar
+
+
+def home_of(*, user: User, now: datetime) -> Home:
+    """Return what calls cost and the calendar of check-ins at `now`."""
+    rewards = rewards_queries.current_rewards(user=user, now=now)
+    return Home(
+        spending=relay_queries.spending_of(user=user, now=now),
+        calendar=calendar_of(user=user, rewards=rewards, now=now),
     )
 
 

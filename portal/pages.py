@@ -1,34 +1,117 @@
 """
-The pages for people: the home page, and the account holder's page.
+The pages for people: the home page, the account holder's page, and what a browser gets instead of a problem document.
 
 The account holder's page is a shell. Scripts from our own static files load its content from the public API, so it also
 serves as an example for wallets.
 """
 
+import mimetypes
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, re_path
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+from django.views.i18n import JavaScriptCatalog
 
+from gateway.admin import error_pages
 from gateway.chain.config import get_chain
 from gateway.common.http import PRIVATE
+from gateway.common.logging import request_id
 from gateway.common.problems import only_methods
+from gateway.web import brand
 from portal.dashboard import relayer_url
+
+# The modules without which the first screen cannot show the balance: fetched together with the page.
+_FIRST_MODULES = ("dom", "home", "relay-client", "session", "text")
+_MODULES = [f"portal/{name}.js" for name in _FIRST_MODULES]
+_CATALOGUE = "account/words/<slug:language>.<slug:version>.js"
 
 
 @only_methods("GET", "HEAD")
 def landing(request: HttpRequest) -> HttpResponse:
     """Return the home page."""
-    context = {"chain": get_chain(), "relayer_url": relayer_url()}
-    return _cached(render(request, "portal/landing.html", context))
+    return _page(request, "portal/landing.html", chain=get_chain(), relayer_url=relayer_url())
 
 
 @only_methods("GET", "HEAD")
 def account(request: HttpRequest) -> HttpResponse:
     """Return the account holder's page; only the browser knows who is signed in."""
-    return _cached(render(request, "portal/account.html", {"dev_extension": settings.DEV_EXTENSION_FILE}))
+    language = brand.language_of(request)
+    version = _version_of(language)
+    catalogue = f"/account/words/{language}.{version}.js" if version else ""
+    own = {"dev_extension": settings.DEV_EXTENSION_FILE, "modules": _MODULES, "catalogue": catalogue}
+    return _page(request, "portal/account.html", **own)
+
+
+def _page(request: HttpRequest, template: str, **own: Any) -> HttpResponse:
+    """Return a page in the reader's language, or the way to it without the choice of a language in the address."""
+    known = {code for code, _ in brand.languages()}
+    chosen = request.GET.get("language", "")
+    if chosen in known:
+        response: HttpResponse = redirect(request.path)
+        response.set_cookie(
+            settings.LANGUAGE_COOKIE_NAME,
+            chosen,
+            max_age=31_536_000,
+            samesite="Lax",
+            secure=request.is_secure(),
+        )
+        return response
+    context = brand.context(request, **own)
+    with translation.override(context["language"]):
+        page = render(request, template, context)
+    page["Cache-Control"] = "public, max-age=300"
+    patch_vary_headers(page, ("Accept-Language", "Cookie"))
+    return page
+
+
+def _catalogue_file(language: str) -> Path:
+    return settings.BASE_DIR / "portal" / "locale" / language / "LC_MESSAGES" / "djangojs.mo"
+
+
+def _version_of(language: str) -> str:
+    """Return a name for the content of a language's catalogue; empty for the language of the source."""
+    file = _catalogue_file(language)
+    return sha256(file.read_bytes()).hexdigest()[:12] if file.exists() else ""
+
+
+@only_methods("GET", "HEAD")
+def words(request: HttpRequest, language: str, version: str) -> HttpResponse:
+    """Return the catalogue of a language as a script; a name that changes with it may be kept for a year."""
+    if language not in {code for code, _ in brand.languages()} or version != _version_of(language):
+        raise Http404
+    with translation.override(language):
+        script = JavaScriptCatalog(packages=["portal"]).get(request)
+    script["Cache-Control"] = "public, max-age=31536000, immutable"
+    return script
+
+
+@only_methods("GET", "HEAD")
+def logo(request: HttpRequest) -> HttpResponse:
+    """Return the operator's logo; 404 where the product's own is shown."""
+    if not settings.BRAND_LOGO_FILE:
+        raise Http404
+    kind = mimetypes.guess_type(settings.BRAND_LOGO_FILE)[0] or "application/octet-stream"
+    day = {"Cache-Control": "public, max-age=86400"}
+    return HttpResponse(Path(settings.BRAND_LOGO_FILE).read_bytes(), content_type=kind, headers=day)
+
+
+@only_methods("GET", "HEAD")
+def favicon(request: HttpRequest) -> HttpResponse:
+    """Lead browsers that do not read the page's own link to the logo."""
+    return redirect(brand.Brand.of_settings().logo)
+
+
+@only_methods("GET", "HEAD")
+def robots(request: HttpRequest) -> HttpResponse:
+    """Let search engines find the pages for people, and nothing else."""
+    lines = ("User-agent: *", "Disallow: /account", "Disallow: /admin", "Disallow: /api/", "Allow: /", "")
+    return HttpResponse("\n".join(lines), content_type="text/plain")
 
 
 @only_methods("GET", "HEAD")
@@ -40,13 +123,37 @@ def dev_extension(request: HttpRequest) -> HttpResponse:
     return HttpResponse(script, content_type="text/javascript", headers=PRIVATE)
 
 
-def _cached(page: HttpResponse) -> HttpResponse:
-    page["Cache-Control"] = "public, max-age=300"
-    return page
+def forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer a user without permission; Django's handler403."""
+    return _for_people(request, 403) or error_pages.forbidden(request, exception)
+
+
+def unknown_path(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer an unknown path; Django's handler404."""
+    return _for_people(request, 404) or error_pages.unknown_path(request, exception)
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """Answer an unhandled exception, which Django has logged; Django's handler500."""
+    return _for_people(request, 500) or error_pages.broken(request)
+
+
+def _for_people(request: HttpRequest, status: int) -> HttpResponse | None:
+    """Return a page for a browser outside the API and the admin; None for all others, who get a problem document."""
+    is_page = not request.path.startswith(("/api/", "/admin", "/.well-known/"))
+    if not is_page or "text/html" not in request.headers.get("Accept", ""):
+        return None
+    context = brand.context(request, status=status, request_id=request_id() or "")
+    with translation.override(context["language"]):
+        return render(request, "portal/error.html", context, status=status)
 
 
 urlpatterns: list[URLPattern] = [
     path("", landing),
     re_path(r"^account/?$", account),
+    path(_CATALOGUE, words),
     path("account/dev-extension.js", dev_extension),
+    path("logo", logo),
+    path("favicon.ico", favicon),
+    path("robots.txt", robots),
 ]

@@ -4,7 +4,7 @@ import itertools
 import json
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple, Protocol, cast
 from uuid import UUID
 
@@ -477,3 +477,37 @@ SELECT (SELECT coalesce(sum(amount_wei), 0) FROM relay_topup
         FROM relay_topup AS sent JOIN relay_topup AS first USING (chain_id, treasury_address, account_nonce)
         WHERE sent.chain_id = %(chain)s AND sent.status = '{TopUp.Status.SENT}')
 """  # noqa: S608 - constants of our own
+
+
+class Spending(NamedTuple):
+    """What calls cost: typically, and this user's of each UTC day with any."""
+
+    # The median of the newest settled calls of all users, in credits; None before there are any.
+    typical_cost: int | None
+    days: list[tuple[date, int]]
+
+
+# Enough calls for a median, and for a month of one user; more would make a page slow.
+_TYPICAL_CALLS, _CALLS_OF_USER, SPENDING_DAYS = 200, 5_000, 30
+
+
+def spending_of(*, user: User, now: datetime) -> Spending:
+    """Return the typical cost of a call, and what the user's newest calls of a month cost; two statements."""
+    typical = db.only_row(_TYPICAL_COST, {"calls": _TYPICAL_CALLS})[0]
+    since = now - timedelta(days=SPENDING_DAYS - 1)
+    params = {"user": user.pk, "since": since.astimezone(UTC).date(), "calls": _CALLS_OF_USER}
+    return Spending(None if typical is None else round(typical), db.all_rows(_SPENT_BY_DAY, params))
+
+
+_TYPICAL_COST = f"""
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY real_cost)::float
+FROM (SELECT real_cost, status FROM relay_relaytransaction ORDER BY id DESC LIMIT %(calls)s) AS newest
+WHERE status = '{_STATUS.SUCCESS}' AND real_cost > 0
+"""  # noqa: S608 - constants of our own
+_SPENT_BY_DAY = """
+SELECT (settled_at AT TIME ZONE 'UTC')::date AS day, sum(real_cost)::bigint
+FROM (SELECT settled_at, real_cost FROM relay_relaytransaction
+      WHERE user_id = %(user)s ORDER BY id DESC LIMIT %(calls)s) AS newest
+WHERE real_cost > 0 AND (settled_at AT TIME ZONE 'UTC')::date >= %(since)s
+GROUP BY day ORDER BY day
+"""

@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.crypto import salted_hmac
 
+from earnings import queries
 from earnings.errors import NetworkUnguarded
 from earnings.models import AdNetwork, NetworkUser, VerifierKeySet
 from earnings.networks import ADAPTERS
@@ -187,11 +188,14 @@ def _unseal(sealed: str) -> str:
 
 
 class NetworkReference(NamedTuple):
-    """An enabled network, its credit source, and the user's reference."""
+    """An enabled network, its credit source, the user's reference, and what it pays when."""
 
     network: str
+    title: str
     kind: str
     reference: str
+    hold_hours: int
+    typical_credits: int | None
 
 
 def reference_of(*, user: User, network: AdNetwork) -> str:
@@ -207,11 +211,15 @@ def references_of(*, user: User) -> list[NetworkReference]:
     enabled = list(AdNetwork.objects.filter(is_enabled=True, slug__in=ADAPTERS).order_by("slug"))
     rows = NetworkUser.objects.filter(user_id=user.pk, network__in=enabled)
     references = dict(rows.values_list("network_id", "reference"))
+    typical = queries.typical_credits()
     return [
         NetworkReference(
             network=network.slug,
+            title=ADAPTERS[network.slug].title,
             kind=ADAPTERS[network.slug].kind,
             reference=references.get(network.pk) or reference_of(user=user, network=network),
+            hold_hours=network.hold_hours,
+            typical_credits=typical.get(network.pk),
         )
         for network in enabled
     ]

@@ -10,7 +10,7 @@ import difflib
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +22,7 @@ from limits import parse_many
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from gateway.common.contrast import READABLE, is_colour, unreadable
 from gateway.common.processes import withheld
 
 # Shorter secrets could be found by brute force.
@@ -264,6 +265,19 @@ def database(name: str, *, default: str | None = None) -> dict[str, str]:
         # Without the cause, because its text quotes the secret.
         raise ImproperlyConfigured(f"{name} must be a libpq connection string.") from None
     return {parameter: str(value) for parameter, value in parameters.items()}
+
+
+@_collecting("")
+def colour(name: str, default: str, *, grounds: Callable[[str], Sequence[str]]) -> str:
+    """Return a colour such as `#0f6f68` in which text can be read on each of `grounds(colour)` (WCAG 2.2, AA)."""
+    text = optional(name, default).lower()
+    if not is_colour(text):
+        raise ImproperlyConfigured(f"{name} must be a colour such as #0f6f68.")
+    if unreadable(text, grounds(text)):
+        raise ImproperlyConfigured(
+            f"{name} is too close to the page's background: text needs a contrast of {READABLE} to 1 (WCAG 2.2, AA)."
+        )
+    return text
 
 
 @_collecting("")

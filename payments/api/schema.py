@@ -148,6 +148,7 @@ REPORT_EXAMPLES = [
             "subscriptionId": "sub_1QXw0aT2bQ1nD",
             "status": "past_due",
             "currency": "usd",
+            "subscriptionCost": 2550,
             "paidCost": None,
             "nextCost": 2550,
             "nextCostAt": 1_798_675_200,

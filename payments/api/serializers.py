@@ -119,6 +119,9 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
         Subscription.Status.choices, source="subscription.status", help_text="Stripe's status."
     )
     currency = serializers.CharField(source="subscription.currency")
+    subscriptionCost = serializers.IntegerField(
+        source="subscription.amount_minor", help_text="Monthly amount, also while the subscription is ending."
+    )
     paidCost = serializers.IntegerField(
         source="paid_minor",
         allow_null=True,

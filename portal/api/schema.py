@@ -49,6 +49,19 @@ TRANSACTIONS_DESCRIPTION = """
 The relay transactions of the signed-in profile, newest first. Follow `next` until it is null. Pages have `limit` rows,
 by default 100 and at most 500.
 """.strip()
+HOME_DESCRIPTION = """
+The typical cost of a call, from which a page computes how many calls the balance pays for; what the user's calls cost
+each day; and the check-in with its streak, the time of the next one, and the chances of each drop.
+""".strip()
+TIMELINE_DESCRIPTION = """
+Everything that happened to the account, newest first: relay calls with what they do, price and failure; check-ins with
+their drop; payouts, earnings, reversals and corrections. The cashback of a call is part of its row. Follow `next` until
+it is null.
+""".strip()
+NOTES_DESCRIPTION = """
+The notes that the operator's staff keep about the signed-in profile, as the law on personal data entitles its holder to
+read.
+""".strip()
 
 _PROFILE = "0x12860139DBD9E9678A08B4c8aAE062302298b05c"
 

@@ -23,6 +23,7 @@ from gateway.web.routers import ApiRouter
 from gateway.web.serializers import rendered
 from gateway.web.throttling import user_rate
 from portal.api import schema
+from portal.api.page import PageViewSet
 from portal.api.serializers import (
     AccountResponseSerializer,
     DashboardSerializer,
@@ -200,6 +201,7 @@ class TransactionViewSet(_HistoryViewSet):
 router = ApiRouter()
 router.register("api", ServiceViewSet, basename="service")
 router.register("api/user", DashboardViewSet, basename="dashboard")
+router.register("api/user", PageViewSet, basename="page")
 router.register("api/user/earnings", EarningViewSet, basename="earnings")
 router.register("api/user/transactions", TransactionViewSet, basename="transactions")
 urlpatterns = router.urls

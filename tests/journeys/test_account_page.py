@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from devstack.files import PROJECT
 from tests.browser.accessibility import violations
@@ -82,6 +82,11 @@ def section(page: Page, name: str) -> None:
     expect(page.locator("#content")).to_have_attribute("aria-busy", "false")
 
 
+def outcome(page: Page) -> Locator:
+    """Return where the outcome of an action is told."""
+    return page.locator("#message")
+
+
 def give_card(page: Page, button: str) -> None:
     """Choose a card at Stripe whose bank always asks, and complete what the bank asks for."""
     page.get_by_label("Test card").select_option(_CARD)
@@ -91,19 +96,16 @@ def give_card(page: Page, button: str) -> None:
 
 def subscribe(window: AdminClient, stack: Stack) -> None:
     """Begin a subscription with card and 3-D Secure at Stripe, look around there, and cancel it."""
-    page, provider, here = window.page, f"{stack.provider.url}/**", f"{stack.web.url}/account#subscription"
-    section(page, "Subscription")
-    page.get_by_label("Amount per month").fill("25.50")
-    page.get_by_role("button", name="Subscribe").click()
+    page, provider, here = window.page, f"{stack.provider.url}/**", f"{stack.web.url}/account#plan"
+    section(page, "Plan")
+    page.get_by_label("Amount per month").fill("25,50")
+    page.get_by_role("button", name="Subscribe and pay").click()
     page.wait_for_url(provider)
     give_card(page, "Save")
-    page.wait_for_url(here)
-    expect(page.get_by_label("Amount per month")).to_have_value("25.50")
-    page.get_by_role("button", name="Subscribe").click()
-    # The bank wants a confirmation of the payment; the user looks at the page once more before.
-    page.wait_for_url(provider)
+    # The page continues by itself, and the bank wants a confirmation; the user looks at the page once more before.
+    page.wait_for_url(f"{stack.provider.url}/**")
     page.goto(here)
-    expect(page.get_by_text("Your bank requires you to confirm the payment")).to_be_visible()
+    expect(page.get_by_text("Your bank wants you to confirm the payment")).to_be_visible()
     page.get_by_role("link", name="Pay the open invoice").click()
     page.wait_for_url(provider)
     give_card(page, "Pay")
@@ -113,27 +115,28 @@ def subscribe(window: AdminClient, stack: Stack) -> None:
     expect(page.get_by_role("link", name="Open", exact=True)).to_have_attribute(
         "href", re.compile(stack.provider.url)
     )
-    check_variants(window, "subscription")
+    check_variants(window, "plan")
     page.get_by_role("button", name="Open Stripe's customer portal").click()
     page.get_by_role("link", name="Return").click()
     page.get_by_label("E-mail address for receipts").fill("somebody@wallet.example")
-    page.get_by_role("button", name="Save address").click()
-    expect(page.get_by_role("status")).to_contain_text("Saved. Only Stripe stores this address")
+    page.get_by_role("button", name="Save the address").click()
+    expect(outcome(page)).to_contain_text("Saved. Only Stripe stores this address")
     expect(page.get_by_label("E-mail address for receipts")).to_have_value("somebody@wallet.example")
+    page.get_by_role("button", name="Cancel the plan").click()
     page.get_by_role("button", name="Cancel at the end of the period").click()
-    expect(page.get_by_role("status")).to_contain_text("ends with the current period")
+    expect(page.get_by_role("button", name="Resume at $25.50")).to_be_visible()
 
 
 def delete_account(window: AdminClient, stack: Stack, person: Person) -> None:
     """Have the account deleted, once the box is ticked; nothing of it is left at Stripe soon after."""
     page, address = window.page, person.profile.profile_address
-    section(page, "Sessions and data")
+    section(page, "Data")
     page.get_by_role("button", name="Delete my account").click()
-    expect(page.get_by_role("status")).to_contain_text("Tick the box first")
+    expect(page.get_by_text("Tick the box first")).to_be_visible()
     page.get_by_label("I want to delete my account permanently").check()
     check_variants(window, "delete-account")
     page.get_by_role("button", name="Delete my account").click()
-    expect(page.get_by_role("status")).to_contain_text("Your account is closed and its data is being erased")
+    expect(page.get_by_text("Your account is closed and its data is being erased")).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
     assert person.api.ask("/api/user/dashboardInfo").status == 401
     until("nothing is left at Stripe", lambda: stack.records.has_left_stripe(address))
@@ -151,46 +154,47 @@ def test_somebody_signs_in_relays_checks_in_subscribes_takes_the_data_along_and_
     expect(sign_in).to_be_visible()
     check_variants(window, "sign-in")
     sign_in.click()
-    page.get_by_role("button", name="Add this relayer to my extension").click()
-    expect(page.get_by_role("status")).to_contain_text("now uses this relayer for this profile")
+    page.get_by_role("button", name="Add to my wallet").click()
+    expect(outcome(page)).to_contain_text("Your wallet now uses this service for 1 profile")
     page.get_by_text("Try it").click()
-    page.get_by_label("Send LYX to").fill(target)
-    page.get_by_label("Amount").fill("0.000000000000000001")
-    page.get_by_role("button", name="Send with the extension").click()
-    expect(page.get_by_role("status")).to_contain_text("Success, for")
-    sent = page.get_by_role("status").inner_text().split(":")[0]
+    page.get_by_label("To address").fill(target)
+    page.get_by_label("Amount in LYX").fill("0.000000000000000001")
+    page.get_by_role("button", name="Send with my wallet").click()
+    expect(outcome(page)).to_contain_text("Transaction done, for")
+    sent = outcome(page).locator("code").get_attribute("title") or ""
 
     assert person.status(sent)["status"] == "Success"
     assert int(person.wallet.rpc.call("eth_getBalance", target, "latest"), 16) == 1
     past = _PAST.format(address=person.profile.profile_address)
     stack.manage("shell", "-c", past).check_returncode()
-    section(page, "History")
-    expect(page.get_by_role("table", name="Relayed transactions")).to_contain_text("Success")
+    section(page, "Activity")
+    expect(page.locator(".timeline")).to_contain_text(f"LYX to {target[:6]}")
+    expect(page.get_by_role("img", name="Credits spent per day")).to_be_visible()
+    page.get_by_text("Proof of the ledger").click()
     page.get_by_role("button", name="Verify my entries").click()
     expect(
         page.get_by_text(re.compile("^[1-9][0-9]* entries are included unchanged in signed roots"))
     ).to_be_visible()
-    check_variants(window, "history")
-    section(page, "Overview")
-    expect(page.get_by_role("img", name="Credits spent per day")).to_be_visible()
-    check_variants(window, "overview")
-    section(page, "Check-in")
+    check_variants(window, "activity")
+    section(page, "Home")
     page.get_by_role("button", name="Check in", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("You drew")
+    expect(page.get_by_text("You won")).to_be_visible()
+    check_variants(window, "home")
+    page.get_by_text("Proof that draws are fair").click()
     page.get_by_role("button", name="Verify my draws").click()
     computed = page.get_by_role("table", name="Your verified draws")
     expect(computed.get_by_text("same result", exact=True)).to_have_count(1)
     check_variants(window, "check-in")
     subscribe(window, stack)
-    section(page, "Sessions and data")
-    check_variants(window, "sessions-and-data")
+    section(page, "Data")
+    check_variants(window, "data")
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download all as JSON").click()
+        page.get_by_role("button", name="Download everything").click()
     data = json.loads(download.value.path().read_text())
     assert data["profileAddress"] == person.profile.profile_address
     assert sent in {row["transaction_hash"] for row in data["transactions"]}
     page.get_by_role("button", name="Sign out everywhere").click()
-    expect(page.get_by_role("status")).to_contain_text("signed out everywhere")
+    expect(page.get_by_text("You are signed out everywhere")).to_be_visible()
     page.get_by_role("button", name="Sign in with Universal Profiles").click()
     delete_account(window, stack, person)
 
@@ -205,7 +209,7 @@ def test_what_the_person_declines_and_what_the_service_refuses_is_said(
     page.add_init_script("window.declined = ['personal_sign']")
     page.goto(f"{stack.web.url}/account")
     page.get_by_role("button", name="Sign in with Universal Profiles").click()
-    expect(page.get_by_role("status")).to_contain_text("You declined the request in the extension")
+    expect(outcome(page)).to_contain_text("You declined the request in the wallet")
 
     page.evaluate("window.declined = []")
     page.get_by_role("button", name="Sign in with Universal Profiles").click()

@@ -1,119 +1,122 @@
 // The account holder's page: signs in with the extension and shows one section at a time.
 
-import { actionButton, h, panel, short } from "./dom.js";
-import { Session, findWallets, isSignedOut, wasRejected } from "./session.js";
-import { overview } from "./overview.js";
-import { history } from "./history.js";
-import { subscription } from "./subscription.js";
-import { checkIn } from "./check-in.js";
-import { earn } from "./earn.js";
-import { privacy } from "./privacy.js";
+import { actionButton, actions, h, panel, skeleton } from "./dom.js";
+import { Session, SessionEnded, isSignedOut, wasRejected } from "./session.js";
+import { home } from "./home.js";
+import { short, t } from "./text.js";
 
+// Sections beside the first are loaded when they are opened.
 const SECTIONS = {
-  overview: ["Overview", overview],
-  history: ["History", history],
-  subscription: ["Subscription", subscription],
-  "check-in": ["Check-in", checkIn],
-  earn: ["Earn", earn],
-  privacy: ["Sessions and data", privacy],
+  home: [t("Home"), home],
+  activity: [t("Activity"), async (context) => (await import("./activity.js")).activity(context)],
+  plan: [t("Plan"), async (context) => (await import("./plan.js")).plan(context)],
+  earn: [t("Earn"), async (context) => (await import("./earn.js")).earn(context)],
+  data: [t("Data"), async (context) => (await import("./data.js")).data(context)],
 };
+const NAME = document.querySelector(".brand").textContent.trim();
 const at = (id) => document.getElementById(id);
-let service;
+// Asked for at once, and needed only where it is awaited.
+const service = fetch("/api/service").then((answer) => answer.json());
+service.catch(() => null);
 let session = null;
 let latest = null;
 
-/** Show the outcome of an action; an error stays until the next action. */
-function report(outcome) {
+/** Tell the outcome of an action beside the bottom of the window; an error stays until it is closed. */
+async function report(outcome) {
   const failed = outcome instanceof Error || outcome?.code !== undefined;
-  if (failed && session && isSignedOut(outcome)) return signedOut("You are signed out. Sign in again.");
-  const text = failed ? explain(outcome) : outcome;
-  at("message").replaceChildren(text ? h("div", { class: failed ? "notice bad" : "notice" }, text) : "");
+  if (failed && session && isSignedOut(outcome)) return signedOut(outcome instanceof SessionEnded ? t("Your session has ended, here or on another device. Sign in again to continue.") : t("You are signed out. Sign in again."));
+  const content = failed ? await explain(outcome) : outcome;
+  const close = actionButton(t("Close"), () => report(""), report, { kind: "plain small" });
+  at("message").replaceChildren(content ? h("div", { class: failed ? "toast bad" : "toast" }, h("p", {}, content), close) : "");
 }
 
-function explain(error) {
-  if (wasRejected(error)) return "You declined the request in the extension.";
-  const wait = error.retryAfter ? ` Try again in ${error.retryAfter} seconds.` : "";
-  const page = error.detail && [" ", h("a", { href: `/problems/${error.code}` }, "What does this mean?")];
-  return h("span", {}, `${error.detail ?? error.message}${wait}`, page);
+/** Return an error in the page's own words where it has some. */
+async function explain(error) {
+  if (wasRejected(error)) return t("You declined the request in the wallet. Nothing was done.");
+  if (isUnreachable(error)) return t("The service cannot be reached. Check your connection, then try again.");
+  const { PROBLEMS } = await import("./words.js");
+  const own = { "no-profile": t("The wallet did not share a profile with this page."), "no-wallet": t("No wallet was found in this browser.") };
+  const wait = error.retryAfter ? t("Try again in {seconds} seconds.", { seconds: error.retryAfter }) : "";
+  const known = own[error.message] ?? PROBLEMS[error.code];
+  const page = error.detail && [" ", h("a", { href: `/problems/${error.code}` }, t("What does this mean?"))];
+  return [`${known ?? error.detail ?? error.message} ${wait}`, page];
 }
 
-function signedOut(text) {
+const isUnreachable = (error) => error?.name === "ServiceUnreachable" || error instanceof TypeError;
+
+async function signedOut(text) {
   session = latest = null;
   Session.forget();
-  report(text ?? "");
   at("sections").hidden = true;
   at("who").replaceChildren();
-  chooseWallet();
-}
-
-async function chooseWallet() {
-  const found = await findWallets();
-  const offer = found.map(({ name, provider }) => actionButton(`Sign in with ${name}`, () => signIn(provider), report));
-  const none = h(
-    "p",
-    {},
-    "No wallet was found in this browser. Install the ",
-    h("a", { href: "https://docs.lukso.tech/install-up-browser-extension" }, "Universal Profile browser extension"),
-    ", then reload this page.",
-  );
-  show(
-    panel(
-      "Sign in with your Universal Profile",
-      h("p", {}, "Your extension asks you to sign a message. It is free and sends no transaction."),
-      h("div", { class: "actions" }, offer.length ? offer : none),
-    ),
-  );
+  const { chooseWallet } = await import("./sign-in.js");
+  show(...(await chooseWallet({ signIn, report, reason: text })));
+  at("main").focus();
 }
 
 async function signIn(provider) {
   session = await Session.begin(provider);
   report("");
   await enter();
+  at("main").focus();
 }
 
 function show(...children) {
-  at("content").setAttribute("aria-busy", "false");
   at("content").replaceChildren(...children);
+  at("content").setAttribute("aria-busy", "false");
 }
 
-async function open(section, { focus }) {
+async function open(section, { focus, keep = false }) {
   for (const link of at("sections").children) {
     if (link.hash === `#${section}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   const [title, render] = SECTIONS[section];
-  document.title = `${title} – Credit relay`;
+  document.title = `${title} – ${NAME}`;
   at("content").setAttribute("aria-busy", "true");
-  const again = () => open(section, { focus: false });
+  const heading = h("h2", { class: "visually-hidden" }, title);
+  if (!keep) at("content").replaceChildren(heading, skeleton(t("Loading …")));
+  if (focus) at("main").focus();
+  const again = () => open(section, { focus: false, keep: true });
   // If the user opens another section while this one loads, only the later one is shown.
   const turn = (latest = {});
+  const place = h("div", { class: "stack" });
+  const draw = (...parts) => {
+    if (turn === latest && !place.isConnected) at("content").replaceChildren(heading, place);
+    place.append(...parts.filter(Boolean));
+  };
   try {
-    const content = await render({ session, service, report, again, signedOut });
-    if (turn !== latest) return;
-    show(h("h2", { class: "visually-hidden" }, title), content);
+    await render({ session, service, report, again, draw, signedOut, name: NAME });
   } catch (error) {
     if (turn !== latest) return;
-    show();
-    report(error);
+    if (isSignedOut(error)) return report(error);
+    place.replaceChildren();
+    draw(await failure(error, section));
   }
-  if (focus) at("main").focus();
+  if (turn === latest) at("content").setAttribute("aria-busy", "false");
 }
 
-const asked = () => (location.hash.slice(1) in SECTIONS ? location.hash.slice(1) : "overview");
+async function failure(error, section) {
+  // A browser does not fetch a module again that it could not load once.
+  const retry = actionButton(t("Try again"), () => (error instanceof TypeError ? location.reload() : open(section, { focus: true })), report);
+  return panel(isUnreachable(error) ? t("You are offline, or the service is away") : t("This could not be loaded"), h("p", { role: "alert" }, await explain(error)), actions(retry));
+}
+
+const asked = () => (location.hash.slice(1) in SECTIONS ? location.hash.slice(1) : "home");
 
 async function enter() {
   const links = Object.entries(SECTIONS).map(([name, [title]]) => h("a", { href: `#${name}` }, title));
   at("sections").replaceChildren(...links);
   at("sections").hidden = false;
-  const leave = actionButton("Sign out", () => session.end().then(() => signedOut()), report, { kind: "plain" });
+  const leave = actionButton(t("Sign out"), () => session.end().then(() => signedOut("")), report, { kind: "plain small" });
   at("who").replaceChildren(h("code", { title: session.address }, short(session.address)), leave);
-  showCard();
   await open(asked(), { focus: false });
+  showCard();
 }
 
 /** Show the profile's name and picture once loaded; without them, or on an error, only the address is shown. */
 async function showCard() {
-  const { name, picture } = await session.get("/api/user/profile").catch(() => ({}));
+  const { name, picture } = (await session?.get("/api/user/profile").catch(() => null)) ?? {};
   if (!session || !(name || picture)) return;
   at("who").prepend(picture ? h("img", { src: picture, alt: "", width: 40, height: 40 }) : "", name ? h("strong", {}, name) : "");
 }
@@ -123,10 +126,10 @@ addEventListener("hashchange", () => {
   report("");
   open(asked(), { focus: true });
 });
+
 async function start() {
-  service = await (await fetch("/api/service")).json();
   session = await Session.remembered();
-  await (session ? enter() : chooseWallet());
+  await (session ? enter() : signedOut(""));
 }
 
 start().catch(report);

@@ -1,88 +1,74 @@
-// The daily check-in, the possible drops, and the verification of draws in this browser.
+// The check-in: seven days, a streak, the time of the next one, the chances before it, and the proof after it.
 
-import { verifyDraws } from "./draws.js";
-import { actionButton, credits, h, number, panel, percent, table } from "./dom.js";
-import { DROPS, nameOf } from "./words.js";
+import { actionButton, actions, details, h, panel, quiet, table } from "./dom.js";
+import { icon } from "./icons.js";
+import { credits, dayOf, lasting, number, percent, t, tn, until } from "./text.js";
+import { DROPS, describe, nameOf } from "./words.js";
 
-const RANGES = [
-  ["Experience", "Experience", number],
-  ["Credits", "Credits", number],
-  ["Push ad bonus", "BonusCreditsPushAds", percent],
-  ["Video bonus", "BonusCreditsVideoAd", percent],
-  ["Offer bonus", "BonusCreditsOfferwall", percent],
-  ["Survey bonus", "BonusCreditsSurvey", percent],
-  ["Cashback", "CreditsBackPercent", percent],
-];
-
-export async function checkIn({ session, report, again }) {
-  const [account, dashboard, drops, fairness] = await Promise.all([
-    session.get("/api/user/account"),
-    session.get("/api/user/dashboardInfo"),
-    session.get("/api/user/checkInDrops"),
-    session.get("/api/user/checkInFairness"),
-  ]);
-  const { newlySeen, seen } = remember(fairness);
+export function ritual(calendar, account, context) {
+  const { session, report } = context;
+  const won = h("p", { class: "won", role: "status" });
+  const place = h("div", { class: "stack small-gap" });
+  const show = (state) => place.replaceChildren(days(state), streak(state), actions(button(state)), wait(state));
   const draw = async () => {
     const { result } = await session.post("/api/user/executeCheckIn", {}, { "Idempotency-Key": crypto.randomUUID() });
-    await again();
-    report(`You drew ${describe(result)}.`);
+    const { checkIn } = await session.get("/api/user/home");
+    show(checkIn);
+    won.replaceChildren(h("span", {}, t("You won")), " ", h("strong", {}, describe(result)));
+    won.classList.add("revealed");
+    if (result.type === "CREDITS") document.querySelector(".hero-panel .figure").textContent = credits((await session.get("/api/user/account")).available);
   };
-  const button = actionButton(dashboard.userInfo.canCheckIn ? "Check in" : "No check-in left today", draw, report);
-  button.disabled = !dashboard.userInfo.canCheckIn;
-  return h(
-    "div",
-    { class: "stack" },
-    panel("Check in", h("p", {}, "Once a day (UTC), or more often with higher badges."), h("div", { class: "actions" }, button)),
-    panel("Possible drops", possible(drops), account.checkInDropsHint && h("p", { class: "quiet" }, account.checkInDropsHint)),
-    panel("Proof of the draws", proof(fairness, newlySeen, seen, report)),
+  const button = ({ canCheckIn, attemptsLeft }) => {
+    const open = actionButton(canCheckIn ? t("Check in") : t("Checked in"), draw, report);
+    open.disabled = !canCheckIn;
+    return h("span", {}, open, canCheckIn && attemptsLeft > 1 ? h("span", { class: "hint" }, tn("{count} left today", "{count} left today", attemptsLeft)) : "");
+  };
+  show(calendar);
+  return panel(
+    t("Daily check-in"),
+    place,
+    won,
+    account.checkInDropsLimitedBy === "nothing-earned" && quiet(t("Until your first payment or earning you win experience. After it, also credits and bonuses.")),
+    details(t("What you can win, and how likely"), chances(calendar.chances)),
+    proof(context),
   );
 }
 
-function possible(drops) {
-  const rows = RANGES.map(([label, name, format]) => ({ label, from: drops[`min${name}`], to: drops[`max${name}`], format })).filter(({ to }) => to > 0);
-  if (!rows.length) return h("p", { class: "quiet" }, "Nothing right now.");
-  return table("Possible drops", [
-    { label: "Drop", cell: (row) => row.label },
-    { label: "From", number: true, cell: (row) => row.format(row.from) },
-    { label: "To", number: true, cell: (row) => row.format(row.to) },
+const days = ({ days: shown }) =>
+  h("ol", { class: "days", "aria-label": t("Check-ins of the last seven days") }, shown.map(({ day, checkIns }, place) =>
+    h("li", { class: checkIns ? "done" : place === shown.length - 1 ? "today" : "" },
+      icon(checkIns ? "DONE" : "OPEN"),
+      h("small", {}, dayOf(day, { weekday: "short" })),
+      h("span", { class: "visually-hidden" }, checkIns ? t("checked in") : t("no check-in")))));
+
+const streak = ({ streak: length }) => h("p", {}, h("strong", {}, length ? tn("{count} day in a row", "{count} days in a row", length) : t("Begin a streak today.")));
+
+/** The time until the next check-in, kept right while the page is open. */
+function wait({ nextCheckInAt }) {
+  if (!nextCheckInAt) return "";
+  const text = quiet();
+  const tell = () => (text.textContent = t("The next check-in opens {when} (00:00 UTC).", { when: until(nextCheckInAt) }));
+  const timer = setInterval(() => (text.isConnected ? tell() : clearInterval(timer)), 30_000);
+  tell();
+  return text;
+}
+
+function chances(rows) {
+  if (!rows.length) return quiet(t("Nothing can be won at the moment."));
+  const value = ({ type, least, most }) => (type === "CREDITS" || type === "EXPERIENCE" ? `${number(least)}–${number(most)}` : `${percent(least)}–${percent(most)}`);
+  return table(t("Chances of a check-in"), [
+    { label: t("You win"), cell: (row) => nameOf(DROPS, row.type) },
+    { label: t("How much"), number: true, cell: value },
+    { label: t("For"), cell: (row) => (row.effectiveTimeInMinutes ? lasting(row.effectiveTimeInMinutes) : t("at once")) },
+    { label: t("Chance"), number: true, cell: (row) => percent(row.probability, 1) },
   ], rows);
 }
 
-export function describe({ type, value, effectiveTimeInMinutes: minutes }) {
-  if (type === "CREDITS") return credits(value);
-  if (type === "EXPERIENCE") return `${number(value)} experience`;
-  return `${nameOf(DROPS, type)}: +${percent(value)} for ${number(minutes)} minutes`;
-}
-
-function proof(fairness, newlySeen, seen, report) {
-  const outcome = h("div", { "aria-live": "polite" });
-  const verify = async () => {
-    const draws = await verifyDraws(fairness, seen);
-    outcome.replaceChildren(draws.length ? results(draws) : h("p", {}, "No seed of your draws is public yet. A seed is published after 48 hours."));
-  };
-  return [
-    h("p", {}, "Every draw is computed from a daily seed. The seed is fixed before the day begins and published 48 hours after its start. This page recomputes your draws in your browser."),
-    h("p", { class: "quiet" }, newlySeen ? "This browser has just stored the commitments of today and tomorrow." : "This browser has already stored the commitments of today and tomorrow."),
-    h("div", { class: "actions" }, actionButton("Verify my draws", verify, report, { kind: "plain" })),
-    outcome,
-  ];
-}
-
-const results = (draws) =>
-  table("Your verified draws", [
-    { label: "Day", cell: (draw) => `${draw.day}, no. ${draw.attempt}` },
-    { label: "Result", cell: (draw) => describe(draw.result) },
-    { label: "Recomputed", cell: (draw) => h("span", { class: draw.isRight ? "good" : "bad" }, draw.isRight ? "same result" : "different result") },
-    { label: "Seed fixed before", cell: (draw) => ({ kept: h("span", { class: "good" }, "yes, stored by this browser"), changed: h("span", { class: "bad" }, "no, it was changed"), unknown: "not stored by this browser" })[draw.commitment] },
-  ], draws);
-
-/** Store the commitments; one that is stored is never replaced. */
-function remember(fairness) {
-  const key = `credit-relay.commitments.${fairness.profileAddress}`;
-  const kept = JSON.parse(localStorage.getItem(key) ?? "{}");
-  const before = Object.keys(kept).length;
-  for (const { day, commitment } of [fairness.today, fairness.tomorrow]) kept[day] ??= commitment;
-  const seen = Object.fromEntries(Object.entries(kept).sort().slice(-30));
-  localStorage.setItem(key, JSON.stringify(seen));
-  return { seen, newlySeen: Object.keys(kept).length > before };
+/** The proof, loaded when it is opened; the commitments are noted with each visit, before the draws. */
+function proof({ session, report }) {
+  const place = h("div", { "aria-live": "polite" });
+  const shown = details(t("Proof that draws are fair"), place);
+  const loaded = import("./fairness.js").then(async ({ fairness }) => place.append(...(await fairness(session, report))));
+  loaded.catch(report);
+  return shown;
 }

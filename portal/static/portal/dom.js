@@ -1,4 +1,6 @@
-// Elements, words and numbers of the page. Text is always set as text, never parsed as HTML.
+// Elements of the page. Text is always set as text, never parsed as HTML.
+
+import { short } from "./text.js";
 
 /** Makes an element: h("a", {href: "/"}, "home"). Attributes that are false, null or undefined are left out. */
 export function h(tag, attributes = {}, ...children) {
@@ -8,11 +10,14 @@ export function h(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false && child !== ""));
   return element;
 }
 
 export const panel = (title, ...children) => h("section", { class: "panel" }, h("h2", {}, title), ...children);
+export const actions = (...children) => h("div", { class: "actions" }, ...children);
+export const quiet = (...children) => h("p", { class: "quiet" }, ...children);
+export const details = (summary, ...children) => h("details", {}, h("summary", {}, summary), ...children);
 
 /** A button that is disabled while its action runs; errors go to `report`. */
 export function actionButton(label, action, report, options = {}) {
@@ -32,6 +37,23 @@ export async function busy(button, action, report) {
   }
 }
 
+/** A form whose submission runs an action like a button. `checks(values)` returns a sentence where something is wrong. */
+export function form({ button, kind, checks = () => null, action, report }, ...fields) {
+  const fault = h("p", { class: "bad", role: "alert" });
+  const submit = h("button", { class: kind }, button);
+  const element = h("form", { novalidate: true }, ...fields, fault, submit);
+  element.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const values = Object.fromEntries(new FormData(element));
+    fault.textContent = checks(values) ?? "";
+    if (fault.textContent) return element.querySelector("input, select").focus();
+    busy(submit, () => action(values), report);
+  });
+  return element;
+}
+
+export const field = (label, input, hint) => h("label", {}, label, input, hint && h("span", { class: "hint" }, hint));
+
 /** A table whose rows become blocks on a phone. Columns are {label, cell(row), number}. */
 export function table(caption, columns, rows) {
   const cells = (row) =>
@@ -47,27 +69,30 @@ export function table(caption, columns, rows) {
 
 export const definitions = (...pairs) => h("dl", {}, pairs.filter(Boolean).flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)]));
 
-export const number = (value) => new Intl.NumberFormat().format(value);
-export const credits = (value) => `${number(value)} ${Math.abs(value) === 1 ? "credit" : "credits"}`;
-export const percent = (fraction) =>
-  new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 2 }).format(fraction);
-export const money = (minor, currency) => {
-  const format = new Intl.NumberFormat(undefined, { style: "currency", currency: currency.toUpperCase() });
-  return format.format(minor / 10 ** format.resolvedOptions().maximumFractionDigits);
-};
-export const dateTime = (iso) => new Date(iso).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-export const date = (seconds) => new Date(seconds * 1000).toLocaleDateString(undefined, { dateStyle: "long" });
-export const short = (hex) => `${hex.slice(0, 8)}…${hex.slice(-6)}`;
-
-/** The time until a moment, such as "3 hours". */
-export function until(iso) {
-  const minutes = Math.max(0, Math.round((new Date(iso) - Date.now()) / 60_000));
-  const [value, unit] = minutes < 120 ? [minutes, "minute"] : minutes < 2880 ? [Math.round(minutes / 60), "hour"] : [Math.round(minutes / 1440), "day"];
-  return new Intl.NumberFormat(undefined, { style: "unit", unit, unitDisplay: "long" }).format(value);
-}
+/** Grey bars in the place of what is loading; screen readers hear the text. */
+export const skeleton = (text) => h("div", { class: "skeleton" }, h("p", { class: "visually-hidden" }, text), h("div"), h("div"), h("div"));
 
 /** A link to the explorer, or plain text without one. */
-export function explorerLink(service, kind, value) {
-  if (!service.explorerUrl) return h("code", { title: value }, short(value));
-  return h("a", { href: `${service.explorerUrl}/${kind}/${value}`, rel: "noreferrer", title: value }, h("code", {}, short(value)));
+export function explorerLink(service, kind, value, text) {
+  const shown = text ?? h("code", { title: value }, short(value));
+  return service.explorerUrl ? h("a", { href: `${service.explorerUrl}/${kind}/${value}`, rel: "noreferrer" }, shown) : shown;
+}
+
+/** Asks in a dialog; resolves to whether the user agreed. */
+export function confirmed({ title, yes, no, kind }, ...content) {
+  const dialog = h(
+    "dialog",
+    { "aria-labelledby": "dialog-title" },
+    h("h2", { id: "dialog-title" }, title),
+    ...content,
+    h("form", { method: "dialog", class: "actions" }, h("button", { value: "no", class: "plain", autofocus: true }, no), h("button", { value: "yes", class: kind }, yes)),
+  );
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((resolve) =>
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      resolve(dialog.returnValue === "yes");
+    }),
+  );
 }

@@ -1,6 +1,7 @@
 // Verifies that none of the user's entries was altered, against the roots that the service signed and published.
 
-import { actionButton, h, number, panel, table } from "./dom.js";
+import { actionButton, actions, h, table } from "./dom.js";
+import { t, tn } from "./text.js";
 import { verifyEntry } from "./verify-entry.js";
 
 const KEYS = "credit-relay.ledger-keys";
@@ -13,10 +14,11 @@ export function ledgerProof({ session, report }) {
     for await (const proof of proofs(session)) results.push(await outcomeOf(proof, keys.known));
     outcome.replaceChildren(summary(results, keys));
   };
-  return panel(
-    "Proof of the ledger",
-    h("p", {}, "Each change of your balance is hashed into a root that the service signs and publishes. This page recomputes the hashes of your entries in your browser."),
-    h("div", { class: "actions" }, actionButton("Verify my entries", verify, report, { kind: "plain" })),
+  return h(
+    "div",
+    {},
+    h("p", {}, t("Each change of your balance is hashed into a root that the service signs and publishes. This page recomputes the hashes of your entries in your browser.")),
+    actions(actionButton(t("Verify my entries"), verify, report, { kind: "plain" })),
     outcome,
   );
 }
@@ -53,12 +55,12 @@ function summary(results, { newKeys }) {
   return h(
     "div",
     {},
-    h("p", { class: wrong.length ? "bad" : "good" }, `${number(right.length)} entries are included unchanged in signed roots.`),
-    waits.length > 0 && h("p", {}, `${number(waits.length)} new entries wait for the next root. A root is signed every ten minutes.`),
-    newKeys.length > 0 && h("p", { class: "bad" }, "The service signs with a key that this browser has not seen before. Ask the operator whether the key was changed."),
-    wrong.length > 0 && table("Entries that differ from what was signed", [
-      { label: "Entry", cell: ({ entry }) => String(entry) },
-      { label: "Why", cell: ({ reason }) => reason },
+    h("p", { class: wrong.length ? "bad" : "good" }, tn("{count} entry is included unchanged in signed roots.", "{count} entries are included unchanged in signed roots.", right.length)),
+    waits.length > 0 && h("p", {}, tn("{count} new entry waits for the next root. A root is signed every ten minutes.", "{count} new entries wait for the next root. A root is signed every ten minutes.", waits.length)),
+    newKeys.length > 0 && h("p", { class: "bad" }, t("The service signs with a key that this browser has not seen before. Ask the operator whether the key was changed.")),
+    wrong.length > 0 && table(t("Entries that differ from what was signed"), [
+      { label: t("Entry"), cell: ({ entry }) => String(entry) },
+      { label: t("Why"), cell: ({ reason }) => reason },
     ], wrong),
   );
 }

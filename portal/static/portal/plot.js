@@ -1,19 +1,18 @@
-// A bar chart of days as SVG, with an axis, dates and values.
+// A bar chart of days as SVG: each date stands under the middle of its own bar.
+
+import { dayOf, number } from "./text.js";
 
 const NAMESPACE = "http://www.w3.org/2000/svg";
-const WIDTH = 640, HEIGHT = 180, LEFT = 56, BOTTOM = 24, TOP = 10;
-const DAY = 86_400_000;
+const WIDTH = Math.min(640, Math.max(300, innerWidth - 70)), HEIGHT = 180, LEFT = 56, BOTTOM = 24, TOP = 10;
+const DAY = 86_400_000, DAYS = 30;
 
-/** Sums the values of rows by the UTC day of their time; `pick(row)` returns [time or null, value]. */
-export function perDay(rows, count, pick, now = Date.now()) {
-  const today = Math.floor(now / DAY);
-  const days = Array.from({ length: count }, (_, place) => ({ day: today - count + 1 + place, value: 0 }));
-  for (const row of rows) {
-    const [time, value] = pick(row);
-    const place = time === null ? -1 : Math.floor(Date.parse(time) / DAY) - days[0].day;
-    if (place >= 0 && place < count) days[place].value += value;
-  }
-  return days;
+/** The last 30 UTC days as {day, value}, with the values of rows of {day, credits}. */
+export function monthOf(rows, now = Date.now()) {
+  const values = Object.fromEntries(rows.map(({ day, credits }) => [day, credits]));
+  return Array.from({ length: DAYS }, (_, place) => {
+    const day = new Date(now - (DAYS - 1 - place) * DAY).toISOString().slice(0, 10);
+    return { day, value: values[day] ?? 0 };
+  });
 }
 
 /** Draws days of {day, value} as bars; `description` is for screen readers. */
@@ -26,14 +25,14 @@ export function bars(days, description) {
   for (const share of [0, 0.5, 1]) {
     const value = Math.round(highest * share);
     const y = base - value * scale;
-    plot.append(element("line", { x1: LEFT, x2: WIDTH, y1: y, y2: y }), text(value.toLocaleString(), { x: LEFT - 6, y: y + 4, "text-anchor": "end" }));
+    plot.append(element("line", { x1: LEFT, x2: WIDTH, y1: y, y2: y }), text(number(value), { x: LEFT - 6, y: y + 4, "text-anchor": "end" }));
   }
   days.forEach(({ day, value }, place) => {
     const bar = element("rect", { x: LEFT + place * step + 1, y: base - value * scale, width: step - 2, height: value * scale });
-    const label = new Date(day * DAY).toLocaleDateString(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
-    bar.append(text(`${label}: ${value.toLocaleString()}`, {}, "title"));
+    const label = dayOf(day, { day: "numeric", month: "short" });
+    bar.append(text(`${label}: ${number(value)}`, {}, "title"));
     plot.append(bar);
-    if (place % 7 === 0) plot.append(text(label, { x: LEFT + place * step, y: HEIGHT - 6 }));
+    if (place % (WIDTH < 500 ? 10 : 7) === 2) plot.append(text(label, { x: LEFT + (place + 0.5) * step, y: HEIGHT - 6, "text-anchor": "middle" }));
   });
   return plot;
 }

@@ -3,7 +3,7 @@
 import { EXTENSION_RDNS, addRelayer, announcedWallets, connect } from "./relay-client.js";
 
 const REMEMBERED = "credit-relay.profile";
-const PATIENCE_SECONDS = 10;
+const PATIENCE_SECONDS = 3;
 const options = { url: location.origin, storage: sessionStorage, patienceSeconds: PATIENCE_SECONDS };
 
 /** Return the wallets of this browser as {name, provider}, the Universal Profile extension first. */
@@ -14,52 +14,100 @@ export async function findWallets() {
   return found.sort((a, b) => (b.rdns === EXTENSION_RDNS) - (a.rdns === EXTENSION_RDNS));
 }
 
+/** The tab's session has ended at the service, for example by "Sign out everywhere" on another device. */
+export class SessionEnded extends Error {}
+
+/** A wallet that is looked for when it is needed, and that signs a sign-in only where the user asked for one. */
+class Wallet {
+  signsIn = false;
+
+  constructor(provider) {
+    this.provider = provider;
+  }
+
+  async request(request) {
+    if (request.method === "eth_accounts" && !this.provider) return [];
+    if (request.method === "personal_sign" && !this.signsIn) throw new SessionEnded();
+    return (await this.found()).request(request);
+  }
+
+  async found() {
+    this.provider ??= (await findWallets())[0]?.provider;
+    if (!this.provider) throw new Error("no-wallet");
+    return this.provider;
+  }
+}
+
 /** A profile and its requests. Tokens are stored for this tab only, until it is closed. */
 export class Session {
-  constructor(relay, provider, address) {
-    Object.assign(this, { relay, provider, address });
+  constructor(relay, wallet, address) {
+    Object.assign(this, { relay, wallet, address });
   }
 
   /** Return this tab's earlier session, or null. */
   static async remembered() {
     const address = sessionStorage.getItem(REMEMBERED);
-    const [wallet] = address ? await findWallets() : [];
-    if (!wallet) return null;
-    const relay = await connect({ ...options, provider: wallet.provider, ask: false });
-    return relay.isSignedIn(address) ? new Session(relay, wallet.provider, address) : null;
+    if (!address) return null;
+    const wallet = new Wallet();
+    const relay = await connect({ ...options, provider: wallet, ask: false });
+    return relay.isSignedIn(address) ? new Session(relay, wallet, address) : null;
   }
 
   /** Sign in: the user selects a profile in the wallet and signs a message. */
   static async begin(provider) {
-    const relay = await connect({ ...options, provider });
+    const wallet = new Wallet(provider);
+    const relay = await connect({ ...options, provider: wallet });
     const [address] = relay.profiles;
-    if (!address) throw new Error("The extension did not share a profile with this page.");
-    await relay.signIn(address);
+    if (!address) throw new Error("no-profile");
+    const session = new Session(relay, wallet, address);
+    await session.signIn();
     sessionStorage.setItem(REMEMBERED, address);
-    return new Session(relay, provider, address);
+    return session;
+  }
+
+  async signIn() {
+    this.wallet.signsIn = true;
+    try {
+      // After a reload, a page has to ask for access to the profile again.
+      await this.wallet.request({ method: "eth_requestAccounts", params: [] });
+      await this.relay.signIn(this.address);
+    } finally {
+      this.wallet.signsIn = false;
+    }
+  }
+
+  /** Sign in anew, as the service demands before an account is deleted. */
+  async signInAgain() {
+    for (const key of Object.keys(sessionStorage).filter((name) => name.endsWith(` ${this.address.toLowerCase()}`))) sessionStorage.removeItem(key);
+    await this.signIn();
   }
 
   get = (path, query) => this.relay.request(this.address, "get", path, { query });
   post = (path, body, headers) => this.relay.request(this.address, "post", path, { body, headers });
+  put = (path, body) => this.relay.request(this.address, "put", path, { body });
   delete = (path, body) => this.relay.request(this.address, "delete", path, { body });
   transactions = () => this.relay.transactions(this.address);
   earnings = () => this.relay.earnings(this.address);
 
   /** Add this service to the extension as a relayer; returns the profiles that the user selected. */
-  addRelayer({ chainId }) {
-    return addRelayer(this.provider, { name: "Credit relay", url: location.origin, chainIds: [chainId] });
+  async addRelayer({ chainId }, name) {
+    return addRelayer(await this.wallet.found(), { name, url: location.origin, chainIds: [chainId] });
   }
 
   /** Have the extension sign a call and submit it; the call is accepted when this returns. */
   async send(call) {
-    // After a reload, the page has to request access to the profile again.
-    await this.provider.request({ method: "eth_requestAccounts", params: [] });
+    await this.wallet.request({ method: "eth_requestAccounts", params: [] });
     return this.relay.send(this.address, call);
   }
 
   async end() {
-    await this.relay.signOut(this.address);
-    Session.forget();
+    try {
+      await this.relay.signOut(this.address);
+    } catch (error) {
+      if (!(error instanceof SessionEnded)) throw error;
+    } finally {
+      Session.forget();
+    }
   }
 
   static forget() {
@@ -68,4 +116,4 @@ export class Session {
 }
 
 export const wasRejected = (error) => error?.code === 4001;
-export const isSignedOut = (error) => error?.status === 401;
+export const isSignedOut = (error) => error instanceof SessionEnded || error?.status === 401;

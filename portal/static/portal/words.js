@@ -1,52 +1,119 @@
-// Display names of the API's codes.
+// The page's own words for the codes of the API.
+
+import { credits, lasting, number, percent, t } from "./text.js";
 
 export const SOURCES = {
-  SUBSCRIBED_PAYOUT: "Subscription",
-  CREDIT_PURCHASE: "Bought",
-  PUSH_ADS: "Push ads",
-  VIDEO_ADS: "Videos",
-  OFFERWALL: "Offers",
-  SURVEYS: "Surveys",
-  CHECK_IN: "Check-in",
-  CREDITS_BACK: "Cashback",
-  RELAY_REVERSAL: "Transaction reverted by a chain reorganization",
-  EARNING_REVERSAL: "Reversed by the ad network",
-  PAYOUT_CLAWBACK: "Payment refunded",
-  STAFF_ADJUSTMENT: "Adjusted by support",
+  SUBSCRIBED_PAYOUT: t("Subscription"),
+  CREDIT_PURCHASE: t("Credits bought"),
+  PUSH_ADS: t("Push ads"),
+  VIDEO_ADS: t("Videos"),
+  OFFERWALL: t("Offers"),
+  SURVEYS: t("Surveys"),
+  CHECK_IN: t("Check-in"),
+  CREDITS_BACK: t("Cashback"),
+  RELAY_REVERSAL: t("Transaction undone by a chain reorganization"),
+  EARNING_REVERSAL: t("Taken back by the ad network"),
+  PAYOUT_CLAWBACK: t("Refund or dispute"),
+  STAFF_ADJUSTMENT: t("Corrected by support"),
 };
 
-export const MODIFIERS = {
-  BONUS_PUSH_ADS_CREDITS: "Push ad bonus",
-  BONUS_VIDEO_ADS_CREDITS: "Video bonus",
-  BONUS_OFFERWALL_CREDITS: "Offer bonus",
-  BONUS_SURVEYS_CREDITS: "Survey bonus",
-  CREDITS_BACK_PERCENT: "Cashback",
+export const BONUSES = {
+  BONUS_PUSH_ADS_CREDITS: t("Push ad bonus"),
+  BONUS_VIDEO_ADS_CREDITS: t("Video bonus"),
+  BONUS_OFFERWALL_CREDITS: t("Offer bonus"),
+  BONUS_SURVEYS_CREDITS: t("Survey bonus"),
+  BONUS_CREDITS_BACK: t("Cashback"),
 };
 
-export const DROPS = {
-  EXPERIENCE: "experience",
-  CREDITS: "credits",
-  ...MODIFIERS,
+export const DROPS = { EXPERIENCE: t("Experience"), CREDITS: t("Credits"), ...BONUSES };
+
+export const CALL_STATES = {
+  Pending: t("waiting to be sent"),
+  Submitted: t("sent, not confirmed yet"),
+  Success: t("done"),
+  Failed: t("failed"),
+  Expired: t("expired"),
+  Cancelled: t("cancelled"),
+  ExecutedExternally: t("sent by another relayer"),
 };
 
-// Other codes are shown with spaces.
+// What the owner of a call is told where it did not succeed.
 export const FAILURES = {
-  reverted: "the contract reverted the call",
-  "predecessor-failed": "an earlier call failed",
-  "relay-nonce-used": "another call used its nonce first",
-  "account-nonce-lost": "our relayer's nonce was used elsewhere",
-  "overtaken-by-reopened-call": "after a chain reorganization, an earlier call went first",
+  "reverted": t("The contract refused the call without a reason. The gas that it burned was charged."),
+  "target-reverted": t("The contract that you called refused it. Check what you asked it to do."),
+  "profile-refused": t("Your profile refused the call. Check its settings, or ask the maker of your wallet."),
+  "predecessor-failed": t("An earlier call failed that this one waited for. Send it again."),
+  "refused-by-node": t("The network did not take the call. It cost nothing; send it again."),
+  "not-mined-in-time": t("Gas was too expensive for too long. It cost nothing; send it again later."),
+  "cancelled-by-staff": t("Our support cancelled the call before it was sent. Ask them why."),
+  "relay-call-expired": t("The time that your wallet gave the call ran out. Send it again."),
+  "relay-nonce-used": t("Another call of yours took its place first. Send it again."),
+  "account-nonce-lost": t("A fault on our side stopped the call. It cost nothing; send it again."),
+  "overtaken-by-reopened-call": t("The chain was reorganized, and an earlier call of yours went first. Send it again."),
+  "relay-nonce-refused": t("Another call of yours took its place first. Send it again."),
+  "relay-call-not-yet-valid": t("Your wallet allowed the call only from a later time. Send it again then."),
+  "controller-without-permissions": t("The key of your wallet has no permissions on this profile."),
+  "not-authorised": t("The key of your wallet may not do this. Grant it the permission in your profile's settings."),
+  "call-not-allowed": t("The key of your wallet may not call this contract. Allow the contract in your profile's settings."),
+  "no-calls-allowed": t("The key of your wallet may not call any contract. Allow the contract in your profile's settings."),
+  "data-key-not-allowed": t("The key of your wallet may not change this data of the profile."),
+  "no-data-keys-allowed": t("The key of your wallet may not change any data of the profile."),
+  "payload-function-not-supported": t("Your profile does not support this kind of call."),
+  "payload-malformed": t("Your wallet sent a call that the profile cannot read. Tell the maker of your wallet."),
+  "key-manager-call-not-allowed": t("A profile may not call its own key manager."),
+  "delegate-call-not-allowed": t("Your profile forbids calls that run foreign code as the profile."),
+  "profile-balance-too-low": t("Your profile did not hold enough coins for this."),
+  "answer-too-large": t("The contract that you called answered too much to be relayed."),
 };
 
 export const SUBSCRIPTION_STATES = {
-  incomplete: "waiting for the first payment",
-  incomplete_expired: "never paid",
-  trialing: "on trial",
-  active: "active",
-  past_due: "last payment failed",
-  unpaid: "unpaid",
-  paused: "paused",
-  canceled: "ended",
+  incomplete: t("waiting for the first payment"),
+  incomplete_expired: t("never paid"),
+  trialing: t("on trial"),
+  active: t("active"),
+  past_due: t("last payment failed"),
+  unpaid: t("unpaid"),
+  paused: t("paused"),
+  canceled: t("ended"),
+};
+
+export const INVOICE_STATES = { open: t("open"), paid: t("paid"), uncollectible: t("written off"), void: t("voided") };
+
+export const HELD_BECAUSE = {
+  "network-hold": t("held by the network"),
+  "earlier-reversals": t("held longer because earlier earnings were taken back"),
+  "review": t("under review"),
+  "network-paused": t("the network is paused"),
+};
+
+// What the owner of an account is told about an error of the API; others have the API's own English sentence.
+export const PROBLEMS = {
+  "access-token-expired": t("You are signed out. Sign in again."),
+  "account-deleted": t("This account is being deleted. You can open a new one in about an hour."),
+  "account-inactive": t("Support has closed this account. Please contact them."),
+  "amount-too-small": t("This amount is below the minimum."),
+  "amount-too-large": t("This amount is above the maximum."),
+  "authentication-required": t("Your bank wants you to confirm the payment."),
+  "billing-in-progress": t("A payment is already being made. Try again in a moment."),
+  "billing-unavailable": t("The payment service does not answer right now. Nothing was charged; try again later."),
+  "card-declined": t("Your bank declined the card. Use another card."),
+  "check-in-unavailable": t("You have already checked in. Come back tomorrow."),
+  "check-ins-paused": t("Check-ins are paused at the moment."),
+  "currency-fixed": t("Your subscription is in another currency. Cancel it before you change the currency."),
+  "insufficient-credits": t("You do not have enough credits for this."),
+  "payment-method-required": t("No card is saved yet."),
+  "profile-not-deployed": t("This wallet holds no Universal Profile. Choose a wallet with a Universal Profile, such as the Universal Profile extension."),
+  "too-many-requests": t("That was too often. Wait a moment, then try again."),
+  "sign-permission-missing": t("The key of your wallet may not sign for this profile."),
+  "signature-not-by-controller": t("The key that signed does not belong to this profile."),
+  "untrusted-code": t("Your profile runs a contract that this service does not know. Please contact support."),
 };
 
 export const nameOf = (names, code) => names[code] ?? code.toLowerCase().replaceAll(/[_-]/g, " ");
+
+/** A drop of a check-in in words. */
+export function describe({ type, value, effectiveTimeInMinutes: minutes }) {
+  if (type === "CREDITS") return credits(value);
+  if (type === "EXPERIENCE") return t("{number} experience", { number: number(value) });
+  return t("{bonus}: +{percent} for {time}", { bonus: nameOf(DROPS, type), percent: percent(value), time: lasting(minutes) });
+}

@@ -26,6 +26,7 @@ def test_a_running_subscription_tells_costs_period_and_that_nothing_is_to_do(
         "subscriptionId": row.stripe_subscription_id,
         "status": "active",
         "currency": "usd",
+        "subscriptionCost": 2550,
         "paidCost": 2550,
         "nextCost": 2550,
         "nextCostAt": answer.body["nextCostAt"],

@@ -136,12 +136,31 @@ class AccountResponse(TypedDict):
     checkInDropsHint: str
 
 
+class Action(TypedDict):
+    """One thing that a relay call does."""
+
+    action: "ActionEnum"
+    to: str | None
+    valueWei: str
+    method: str
+    recipient: str | None
+
+
+ActionEnum: TypeAlias = Literal["send", "call", "write", "deploy", "manage"]
+
+
 class AdNetwork(TypedDict):
     """An enabled ad network."""
 
     network: str
-    kind: "KindEnum"
+    networkName: str
+    kind: "AdNetworkKindEnum"
     userReference: str
+    holdHours: int
+    typicalCredits: int | None
+
+
+AdNetworkKindEnum: TypeAlias = Literal["PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 
 
 class AdNetworks(TypedDict):
@@ -175,6 +194,22 @@ class Badge(TypedDict):
 BlankEnum: TypeAlias = Literal[""]
 
 
+class Calendar(TypedDict):
+    """The user's check-ins as a habit."""
+
+    canCheckIn: bool
+    attemptsLeft: int
+    nextCheckInAt: str | None
+    streak: int
+    days: "list[CalendarDay]"
+    chances: "list[Chance]"
+
+
+class CalendarDay(TypedDict):
+    day: str
+    checkIns: int
+
+
 class CallRequest(TypedDict):
     """
     The call that the profile should execute: encoded (`abi`), or a call to another address
@@ -206,6 +241,16 @@ class Cancellation(TypedDict):
     success: bool
     customerIdCancelledFor: str
     cancelledInstantly: bool
+
+
+class Chance(TypedDict):
+    """A drop that the next check-in can give."""
+
+    type: "TypeEnum"
+    probability: float
+    least: float
+    most: float
+    effectiveTimeInMinutes: int | None
 
 
 CheckInDropsLimitedByEnum: TypeAlias = Literal["nothing", "nothing-earned", "no-drop-table"]
@@ -363,6 +408,28 @@ class Fairness(TypedDict):
     howToRecompute: str
 
 
+class Happening(TypedDict):
+    """A relay call, a check-in, or another change of the balance."""
+
+    kind: "HappeningKindEnum"
+    at: str
+    credits: int
+    balanceAfter: int | None
+    creditSource: "CreditSourceEnum"
+    network: str
+    amountMinor: int | None
+    currency: str
+    status: "StatusEnum | BlankEnum"
+    failureCode: str
+    transactionHash: str | None
+    cashback: int
+    actions: "list[Action]"
+    hasMoreActions: bool
+    drop: "Drop | None"
+
+
+HappeningKindEnum: TypeAlias = Literal["call", "entry", "check-in"]
+
 HeldBecauseEnum: TypeAlias = Literal["network-hold", "earlier-reversals", "review", "network-paused"]
 
 
@@ -375,6 +442,14 @@ class HeldEarning(TypedDict):
     receivedAt: str
     arrivesAt: str | None
     heldBecause: "HeldBecauseEnum"
+
+
+class Home(TypedDict):
+    """What a first screen shows beside the account."""
+
+    typicalCost: int | None
+    spending: "list[Spent]"
+    checkIn: "Calendar"
 
 
 class HostedPageAnswer(TypedDict):
@@ -437,8 +512,6 @@ class KeyResponse(TypedDict):
 class KeySetResponse(TypedDict):
     keys: "list[KeyResponse]"
 
-
-KindEnum: TypeAlias = Literal["PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
 
 LatestInvoiceEnum: TypeAlias = Literal[
     "waiting", "collected", "balance", "credit-note", "off-stripe", "carried", "free", "void", "uncollectible"
@@ -513,6 +586,17 @@ class NonceResponse(TypedDict):
     nonce: str
     message: str
     expiresAt: str
+
+
+class Note(TypedDict):
+    text: str
+    writtenAt: str
+
+
+class Notes(TypedDict):
+    """What staff wrote about the account, newest first."""
+
+    notes: "list[Note]"
 
 
 NullEnum: TypeAlias = None
@@ -702,6 +786,11 @@ class SetupIntent(TypedDict):
     clientSecret: str
 
 
+class Spent(TypedDict):
+    day: str
+    credits: int
+
+
 StatusEnum: TypeAlias = Literal[
     "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"
 ]
@@ -721,6 +810,7 @@ class SubscriptionReport(TypedDict):
     subscriptionId: str
     status: "SubscriptionStatusEnum"
     currency: str
+    subscriptionCost: int
     paidCost: int | None
     nextCost: int | None
     nextCostAt: int | None
@@ -747,6 +837,11 @@ class Table(TypedDict):
     id: int
     version: int
     items: "list[Item]"
+
+
+class Timeline(TypedDict):
+    next: str | None
+    results: "list[Happening]"
 
 
 class TokenPairResponse(TypedDict):

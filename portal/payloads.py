@@ -1,0 +1,157 @@
+"""
+What a relay call does, read from its payload: the actions of the profile, with names of well-known methods.
+
+Payloads are signed by callers and may contain anything, so whatever does not decode is an action without a name.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from eth_utils.abi import function_signature_to_4byte_selector
+
+from gateway.common.fields import checksum
+
+_WORD, _ADDRESS_BYTES = 32, 20
+# Batches inside batches are not looked into, and of long ones the first actions are named.
+MOST_ACTIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """
+    One thing that a call does.
+
+    `send` moves the chain's currency, `call` calls `method` of the contract `to`, `write` sets data keys of the
+    profile, `deploy` creates a contract, `manage` calls `method` of the profile itself. `method` is empty where the
+    name is unknown. `recipient` is the address that the method names as receiver.
+    """
+
+    action: Literal["send", "call", "write", "deploy", "manage"]
+    to: str | None = None
+    value_wei: int = 0
+    method: str = ""
+    recipient: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Method:
+    name: str
+    # The place of the receiver among the arguments, -1 for none.
+    receiver: int
+
+
+def _methods(*signatures: tuple[str, int]) -> dict[bytes, _Method]:
+    return {
+        function_signature_to_4byte_selector(signature): _Method(signature.split("(")[0], receiver)
+        for signature, receiver in signatures
+    }
+
+
+# Tokens (LSP-7, LSP-8, ERC-20, ERC-721), followers (LSP-26), ownership (LSP-14), and a profile's own data (ERC-725Y).
+_KNOWN = _methods(
+    ("transfer(address,address,uint256,bool,bytes)", 1),
+    ("transfer(address,address,bytes32,bool,bytes)", 1),
+    ("transfer(address,uint256)", 0),
+    ("transferFrom(address,address,uint256)", 1),
+    ("safeTransferFrom(address,address,uint256)", 1),
+    ("safeTransferFrom(address,address,uint256,bytes)", 1),
+    ("transferBatch(address[],address[],uint256[],bool[],bytes[])", -1),
+    ("transferBatch(address[],address[],bytes32[],bool[],bytes[])", -1),
+    ("mint(address,uint256,bool,bytes)", 0),
+    ("mint(address,bytes32,bool,bytes)", 0),
+    ("mint(address,uint256)", 0),
+    ("burn(address,uint256,bytes)", -1),
+    ("burn(bytes32,bytes)", -1),
+    ("approve(address,uint256)", 0),
+    ("setApprovalForAll(address,bool)", 0),
+    ("authorizeOperator(address,uint256,bytes)", 0),
+    ("authorizeOperator(address,bytes32,bytes)", 0),
+    ("revokeOperator(address,address,bool,bytes)", 1),
+    ("revokeOperator(address,bytes32,bool,bytes)", 0),
+    ("follow(address)", 0),
+    ("unfollow(address)", 0),
+    ("followBatch(address[])", -1),
+    ("unfollowBatch(address[])", -1),
+    ("transferOwnership(address)", 0),
+    ("acceptOwnership()", -1),
+    ("renounceOwnership()", -1),
+    ("deposit()", -1),
+    ("withdraw(uint256)", -1),
+)
+_EXECUTE, _EXECUTE_BATCH, _SET_DATA, _SET_DATA_BATCH = (
+    function_signature_to_4byte_selector(signature)
+    for signature in (
+        "execute(uint256,address,uint256,bytes)",
+        "executeBatch(uint256[],address[],uint256[],bytes[])",
+        "setData(bytes32,bytes)",
+        "setDataBatch(bytes32[],bytes[])",
+    )
+)
+_CREATIONS = (1, 2)
+
+
+class _Malformed(Exception):
+    """The payload ends before what it refers to."""
+
+
+def actions_of(payload: bytes) -> list[Action]:
+    """Return what the profile does, in order; at most MOST_ACTIONS + 1, so that a reader notices a longer batch."""
+    selector, body = payload[:4], payload[4:]
+    try:
+        if selector == _EXECUTE:
+            operation, target, value, offset = (_number(body, place) for place in range(4))
+            return [_executed(operation, target, value, _bytes_at(body, offset))]
+        if selector == _EXECUTE_BATCH:
+            return list(_batch(body))
+    except _Malformed:
+        return [Action("manage")]
+    if selector in (_SET_DATA, _SET_DATA_BATCH):
+        return [Action("write")]
+    known = _KNOWN.get(selector)
+    return [Action("manage", method=known.name if known else "")] if payload else []
+
+
+def _batch(body: bytes) -> Iterator[Action]:
+    operations, targets, values, datas = (body[_number(body, place) :] for place in range(4))
+    for place in range(min(_number(operations, 0), MOST_ACTIONS + 1)):
+        elements = datas[_WORD:]
+        data = _bytes_at(elements, _number(elements, place))
+        operation, target, value = (_number(each, 1 + place) for each in (operations, targets, values))
+        yield _executed(operation, target, value, data)
+
+
+def _executed(operation: int, target: int, value_wei: int, data: bytes) -> Action:
+    if operation in _CREATIONS:
+        return Action("deploy", value_wei=value_wei)
+    to = _address(target)
+    if not data:
+        return Action("send", to=to, value_wei=value_wei, recipient=to)
+    known = _KNOWN.get(data[:4])
+    if known is None:
+        return Action("call", to=to, value_wei=value_wei)
+    receiver = _receiver(data[4:], known.receiver)
+    return Action("call", to=to, value_wei=value_wei, method=known.name, recipient=receiver)
+
+
+def _receiver(arguments: bytes, place: int) -> str | None:
+    try:
+        return None if place < 0 else _address(_number(arguments, place))
+    except _Malformed:
+        return None
+
+
+def _number(body: bytes, place: int) -> int:
+    word = body[place * _WORD : (place + 1) * _WORD]
+    if len(word) != _WORD:
+        raise _Malformed
+    return int.from_bytes(word, "big")
+
+
+def _bytes_at(body: bytes, offset: int) -> bytes:
+    part = body[offset:]
+    return part[_WORD : _WORD + _number(part, 0)]
+
+
+def _address(word: int) -> str:
+    return checksum("0x" + (word % 2 ** (8 * _ADDRESS_BYTES)).to_bytes(_ADDRESS_BYTES, "big").hex())

@@ -1,0 +1,109 @@
+// The profile's sessions, the download of everything that the service knows, and the deletion of the account.
+
+import { actionButton, actions, explorerLink, h, panel, table } from "./dom.js";
+import { dateTime, t } from "./text.js";
+
+const READ = {
+  account: "/api/user/account",
+  dashboard: "/api/user/dashboardInfo",
+  arriving: "/api/user/arriving",
+  checkIns: "/api/user/checkInFairness",
+  adNetworks: "/api/user/adNetworks",
+  staffNotes: "/api/user/staffNotes",
+  receiptEmail: "/api/payments/receiptEmail",
+  topUp: "/api/payments/topUp",
+  sessions: "/api/auth/sessions",
+};
+const PAGED = { timeline: "/api/user/timeline", transactions: "/api/user/transactions", earnings: "/api/user/earnings", invoices: "/api/payments/invoices" };
+
+export async function data(context) {
+  const { session, report, draw, signedOut } = context;
+  const [{ sessions }, service] = await Promise.all([session.get(READ.sessions), context.service]);
+  const everywhere = () => session.delete(READ.sessions).then(() => signedOut(t("You are signed out everywhere.")));
+  draw(
+    panel(
+      t("Your data"),
+      h("p", {}, t("Everything that this service knows about you in one file: account, transactions, earnings and what is on its way, check-ins, payments and invoices, your e-mail address for receipts, sessions, and the notes of our support. Lists open in a spreadsheet.")),
+      actions(
+        actionButton(t("Download everything"), () => downloadAll(session), report),
+        actionButton(t("Transactions as a spreadsheet"), () => downloadList(session, "transactions"), report, { kind: "plain" }),
+        actionButton(t("Earnings as a spreadsheet"), () => downloadList(session, "earnings"), report, { kind: "plain" }),
+      ),
+    ),
+    panel(t("Where you are signed in"), sessionTable(sessions, service), actions(actionButton(t("Sign out everywhere"), everywhere, report, { kind: "danger" }))),
+    deletion(context),
+  );
+}
+
+/** Explains the deletion of the account, with a button that requires a ticked box and a signature. */
+function deletion({ session, report, signedOut }) {
+  const agreed = h("input", { type: "checkbox" });
+  const fault = h("p", { class: "bad", role: "alert" });
+  const leave = async () => {
+    fault.textContent = agreed.checked ? "" : t("Tick the box first: this cannot be undone.");
+    if (!agreed.checked) return agreed.focus();
+    await session.signInAgain();
+    await session.delete(READ.account);
+    signedOut(t("Your account is closed and its data is being erased. You can create a new account with this profile in about an hour."));
+  };
+  return panel(
+    t("Delete the account"),
+    h("dl", {},
+      h("dt", {}, t("Deleted")), h("dd", {}, t("All sessions at once; your subscription, without a refund, and your card and e-mail address at Stripe; your remaining credits, badges and bonuses; then, usually within an hour, your profile's address everywhere in this service, your signed calls, and the reports about you from ad networks and Stripe.")),
+      h("dt", {}, t("Kept")), h("dd", {}, t("Amounts with their dates, payment ids and transaction hashes, for accounting; the log of staff actions on your account; and everything on the chain, which cannot be deleted. Ledger proofs that you have saved stay valid."))),
+    h("p", {}, t("Download your data first. Transactions in progress finish before the deletion. Your wallet asks you to sign in again.")),
+    h("label", { class: "choice" }, agreed, h("span", {}, t("I want to delete my account permanently."))),
+    fault,
+    actions(actionButton(t("Delete my account"), leave, report, { kind: "danger" })),
+  );
+}
+
+const sessionTable = (sessions, service) =>
+  table(t("Where you are signed in"), [
+    { label: t("Where"), cell: (row) => (row.isCurrent ? h("strong", {}, t("this browser")) : t("another browser or app")) },
+    { label: t("Signed in"), cell: (row) => dateTime(row.signedInAt) },
+    { label: t("Last used"), cell: (row) => dateTime(row.refreshedAt) },
+    { label: t("Ends"), cell: (row) => dateTime(row.expiresAt) },
+    { label: t("Key"), cell: (row) => explorerLink(service, "address", row.controller) },
+  ], sessions);
+
+async function downloadAll(session) {
+  const everything = { downloadedAt: new Date().toISOString(), profileAddress: session.address };
+  for (const [name, path] of Object.entries(READ)) everything[name] = await ifThere(session.get(path));
+  for (const [name, path] of Object.entries(PAGED)) everything[name] = await ifThere(allOf(session, path));
+  everything.subscription = everything.account.subscriptionStatus && (await session.get("/api/payments/subscription"));
+  save(`${session.address}.json`, "application/json", JSON.stringify(everything, null, 2));
+}
+
+/** Null for what this service does not offer, such as payments; any other fault is one. */
+const ifThere = (asked) =>
+  asked.catch((error) => {
+    if (error.status === 404 || error.code === "billing-unavailable") return null;
+    throw error;
+  });
+
+async function downloadList(session, name) {
+  const rows = await allOf(session, PAGED[name]);
+  const columns = Object.keys(rows[0] ?? {});
+  const lines = [columns, ...rows.map((row) => columns.map((column) => row[column]))];
+  save(`${name}.csv`, "text/csv", lines.map((line) => line.map(cell).join(",")).join("\r\n"));
+}
+
+/** A CSV cell (RFC 4180). */
+const cell = (value) => (/[",\r\n]/.test(value ?? "") ? `"${String(value).replaceAll('"', '""')}"` : String(value ?? ""));
+
+async function allOf(session, path) {
+  const rows = [];
+  for (let query = {}; query; ) {
+    const page = await session.get(path, query);
+    rows.push(...page.results);
+    query = page.next && Object.fromEntries(new URL(page.next).searchParams);
+  }
+  return rows;
+}
+
+function save(name, type, text) {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  h("a", { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+}

@@ -1,0 +1,67 @@
+// The first screen: what you have, what it is good for, what comes, and what to do next.
+
+import { actions, h } from "./dom.js";
+import { credits, t, tn, unixDate, until } from "./text.js";
+
+export async function home(context) {
+  const { session, draw } = context;
+  const others = { home: session.get("/api/user/home"), dashboard: session.get("/api/user/dashboardInfo") };
+  for (const each of Object.values(others)) each.catch(() => null);
+  const account = await session.get("/api/user/account");
+  const good = h("p", { class: "lead" });
+  const facts = h("ul", { class: "facts" });
+  const next = actions();
+  draw(h("section", { class: "panel hero-panel" }, h("h2", {}, t("Your credits")), h("p", { class: account.available < 0 ? "figure bad" : "figure" }, credits(account.available)), good, facts, next));
+
+  const { typicalCost, checkIn } = await others.home;
+  good.textContent = goodFor(account.available, typicalCost);
+  facts.append(...factsOf(account), ...(await arriving(session)));
+  next.append(...nextSteps(account));
+  const [{ ritual }, { badges }, { wallet }] = await Promise.all([import("./check-in.js"), import("./badges.js"), import("./wallet.js")]);
+  const dashboard = await others.dashboard;
+  draw(h("div", { class: "cards" }, ritual(checkIn, account, context), wallet(context)), badges(account, dashboard));
+}
+
+/** What the balance pays for, at the price that calls have had lately. */
+export function goodFor(available, typicalCost) {
+  if (available < 0) return t("You owe credits. What comes in pays them back first.");
+  if (!typicalCost) return t("Credits pay for the gas of your transactions.");
+  const calls = Math.floor(available / typicalCost);
+  return calls > 0
+    ? tn("About {count} transaction at today's price.", "About {count} transactions at today's price.", calls)
+    : t("Not enough for a typical transaction, which costs about {credits} today.", { credits: credits(typicalCost) });
+}
+
+function factsOf({ held, totalQuota, resetDate, subscriptionStatus }) {
+  const fact = (...content) => h("li", {}, ...content);
+  const plan = resetDate < 0
+    ? null
+    : subscriptionStatus === "active"
+      ? t("Your plan gave you {credits} for this period, which ends on {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) })
+      : t("{credits} were paid until {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) });
+  return [
+    held > 0 && fact(t("{credits} more are set aside for transactions in progress.", { credits: credits(held) })),
+    plan && fact(plan, " ", h("a", { href: "#plan" }, t("See your plan"))),
+  ].filter(Boolean);
+}
+
+/** What ad networks still hold; nothing where the service does not tell. */
+async function arriving(session) {
+  const held = await session.get("/api/user/arriving").catch((error) => (error.status === 404 ? { count: 0 } : Promise.reject(error)));
+  if (!held.count) return [];
+  const { HELD_BECAUSE } = await import("./words.js");
+  const [first] = held.earnings;
+  const when = first.arrivesAt ? until(first.arrivesAt) : t("at an unknown time");
+  const one = t("Arriving: {credits} {when} from {network}, {why}.", { credits: credits(first.credits), when, network: first.networkName, why: HELD_BECAUSE[first.heldBecause] ?? t("held") });
+  const all = held.count > 1 && tn("In all, {count} earning with {credits} is on its way.", "In all, {count} earnings with {credits} are on their way.", held.count, { credits: credits(held.credits) });
+  return [h("li", {}, one, " ", all, " ", h("a", { href: "#earn" }, t("See all")))];
+}
+
+function nextSteps({ available, subscriptionStatus }) {
+  const unpaid = ["past_due", "incomplete", "unpaid"].includes(subscriptionStatus);
+  if (unpaid) return [link("#plan", t("Complete your payment"))];
+  const more = available > 0 ? "button plain" : "button";
+  return [link("#plan", subscriptionStatus === "active" ? t("Get more credits") : t("Get credits"), more), link("#earn", t("Earn credits"), "button plain")];
+}
+
+const link = (href, text, kind = "button") => h("a", { class: kind, href }, text);

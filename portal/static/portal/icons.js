@@ -1,0 +1,30 @@
+// Small drawings beside the lines of lists; they mean nothing that the words do not.
+
+const PATHS = {
+  DONE: "M5 12.5l4.5 4.5L19 7.5",
+  MORE: "M12 6v12M6 12h12",
+  OPEN: "M12 11.5v1",
+  RELAY_TRANSACTION: "M4 12h15m0 0-6-6m6 6-6 6",
+  SUBSCRIBED_PAYOUT: "M3 6h18v12H3zM3 10h18M7 15h4",
+  CREDIT_PURCHASE: "M3 6h18v12H3zM3 10h18M7 15h4",
+  PUSH_ADS: "M5 10v4h3l7 4V6l-7 4zM18 10a3 3 0 0 1 0 4",
+  VIDEO_ADS: "M3 6h18v12H3zM10 9l5 3-5 3z",
+  OFFERWALL: "M4 11h16v9H4zM3 7h18v4H3zM12 7v13M12 7c-4 0-5-4-2-4 2 0 2 4 2 4s0-4 2-4c3 0 2 4-2 4",
+  SURVEYS: "M6 3h12v18H6zM9 8l1 1 2-2M14 8h2M9 14l1 1 2-2M14 14h2",
+  CHECK_IN: "M12 3l2.5 6 6.5.5-5 4.2 1.6 6.3L12 16.6 6.4 20l1.6-6.3-5-4.2L9.5 9z",
+  CREDITS_BACK: "M9 14 4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3",
+  RELAY_REVERSAL: "M9 14 4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3",
+  EARNING_REVERSAL: "M9 14 4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3",
+  PAYOUT_CLAWBACK: "M9 14 4 9l5-5M4 9h10a6 6 0 0 1 0 12h-3",
+};
+const OTHER = "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 8v4l3 2";
+const SVG = "http://www.w3.org/2000/svg";
+
+export function icon(name) {
+  const drawing = document.createElementNS(SVG, "svg");
+  const path = document.createElementNS(SVG, "path");
+  for (const [key, value] of Object.entries({ viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" })) drawing.setAttribute(key, value);
+  path.setAttribute("d", PATHS[name] ?? OTHER);
+  drawing.append(path);
+  return drawing;
+}

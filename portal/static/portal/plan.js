@@ -1,0 +1,145 @@
+// The plan in one card: amount, next charge and card; start, change, cancel and resume; packs, receipts, invoices.
+
+import { actionButton, actions, confirmed, definitions, details, field, form, h, panel, quiet, table } from "./dom.js";
+import { BUYS, atStripe, openInvoice, payMonthly, resumed } from "./checkout.js";
+import { credits, minorUnits, money, t, unixDate, written } from "./text.js";
+import { INVOICE_STATES, SUBSCRIPTION_STATES, nameOf } from "./words.js";
+
+const PATH = "/api/payments/subscription";
+const ENDED = ["canceled", "incomplete_expired"];
+const FIRST_AMOUNT = 1000;
+const WAITS = {
+  pay: t("The last payment failed. Pay the open invoice, or use another card."),
+  confirm: t("Your bank wants you to confirm the payment."),
+  "capture-card": t("Your card was declined. Use another card, then pay the open invoice."),
+  refunded: t("This month was refunded, so it gives no credits."),
+  disputed: t("The payment of this month is disputed, so it gives no credits."),
+  "not-paid": t("This month gives no credits, because it was not paid by card."),
+};
+
+export async function plan(context) {
+  const { session, draw } = context;
+  const continued = await resumed(context);
+  const account = await session.get("/api/user/account");
+  const state = account.subscriptionStatus ? await session.get(PATH) : null;
+  const runs = state !== null && !ENDED.includes(state.status);
+  const invoices = (await session.get("/api/payments/invoices")).results;
+  const { email } = await session.get("/api/payments/receiptEmail");
+  const service = await context.service;
+  draw(
+    continued && h("p", { class: "notice", role: "status" }, continued),
+    runs ? current(state, invoices, account, service, context) : beginning(state, service, context),
+    receipts(email, context),
+    panel(t("Invoices"), invoiceTable(invoices)),
+  );
+}
+
+function current(state, invoices, account, service, context) {
+  const { subscriptionCost: cost, currency, cancelAtEndOfBillingPeriod: ends } = state;
+  const price = money(cost, currency);
+  const open = openInvoice(invoices);
+  const pay = (minor) => payMonthly({ subscriptionCost: minor, currency }, context, state);
+  return panel(
+    t("Your plan: {price} a month", { price }),
+    WAITS[state.nextStep] && h("p", { class: "notice bad" }, WAITS[state.nextStep]),
+    definitions(
+      [t("Status"), ends ? t("ends on {date}", { date: unixDate(state.currentPeriodEnd) }) : nameOf(SUBSCRIPTION_STATES, state.status)],
+      account.totalQuota > 0 && [t("This period"), t("{credits} until {date}", { credits: credits(account.totalQuota), date: unixDate(state.currentPeriodEnd) })],
+      [t("Next charge"), nextCharge(state)],
+      [t("Card"), t("stored at Stripe; this service never sees it")],
+      state.openCost > 0 && [t("Open"), h("span", { class: "bad" }, money(state.openCost, currency))],
+    ),
+    actions(
+      state.openCost > 0 && open && h("a", { class: "button", href: open.pageUrl }, t("Pay the open invoice")),
+      BUYS.includes(state.nextStep) && actionButton(t("Buy a month now for {price}", { price }), () => pay(cost), context.report),
+      (ends || state.isResting) && actionButton(t("Resume at {price}", { price }), () => pay(cost), context.report),
+      actionButton(t("Replace the card"), () => atStripe(context, "card"), context.report, { kind: "plain" }),
+      actionButton(t("Open Stripe's customer portal"), () => atStripe(context, "portal"), context.report, { kind: "plain" }),
+      !ends && actionButton(t("Cancel the plan"), () => cancel(state, account, context), context.report, { kind: "danger" }),
+    ),
+    details(t("Change the amount"), amountForm({ button: t("Save the amount"), kind: "plain", cost, currency, service, hint: t("A new amount is charged from the next period; nothing is charged now.") }, context, state)),
+  );
+}
+
+function nextCharge({ cancelAtEndOfBillingPeriod: ends, isResting, nextCost, currentPeriodEnd, currency }) {
+  if (isResting) return t("none; payments are paused");
+  if (ends || nextCost === null) return t("none");
+  return t("{price} on {date}", { price: money(nextCost, currency), date: unixDate(currentPeriodEnd) });
+}
+
+/** Ask before the plan is cancelled, and tell what is lost and what is kept. */
+async function cancel({ currentPeriodEnd }, { available }, { session, again, report }) {
+  const day = unixDate(currentPeriodEnd);
+  const agreed = await confirmed(
+    { title: t("Cancel the plan?"), yes: t("Cancel at the end of the period"), no: t("Keep the plan"), kind: "danger" },
+    h("p", {}, t("Your plan then ends on {date}. Until that day nothing changes, and you can resume it.", { date: day })),
+    h("dl", {},
+      h("dt", {}, t("You keep")), h("dd", {}, t("your {credits}, your badge and its benefits.", { credits: credits(Math.max(0, available)) })),
+      h("dt", {}, t("You lose on {date}", { date: day })), h("dd", {}, t("the monthly credits, and the subscriber badge with its cashback and bonuses."))),
+  );
+  if (!agreed) return;
+  await session.delete("/api/payments/cancelSubscription", { cancelImmediately: false });
+  await again();
+  report(t("Your plan ends on {date}. You can resume it until then.", { date: day }));
+}
+
+const beginning = (state, service, context) =>
+  panel(
+    state ? t("Your plan has ended") : t("Choose a plan"),
+    h("p", {}, t("You get credits every month, and a subscriber badge with cashback and bonuses. You choose the price, and can cancel at any time.")),
+    amountForm({ button: orderButton(), cost: state?.subscriptionCost ?? FIRST_AMOUNT, currency: state?.currency ?? service.billingCurrencies[0], service, isOrder: true }, context, state),
+    quiet(t("You enter the card at Stripe. The first payment is made at once, then each month until you cancel."), legal()),
+  );
+
+const orderButton = () => document.body.dataset.orderButton || t("Subscribe and pay");
+
+const legal = () => {
+  const terms = document.querySelector("footer [data-terms]");
+  return terms && [" ", h("a", { href: terms.href, rel: "noreferrer" }, terms.textContent)];
+};
+
+/** A form for a monthly amount, which holds today's amount. */
+function amountForm({ button, kind, cost, currency, service, hint, isOrder }, context, state) {
+  const currencies = isOrder ? service.billingCurrencies : [currency];
+  return form(
+    {
+      button,
+      kind,
+      checks: ({ amount }) => ((minorUnits(amount) ?? 0) > 0 ? null : t("Enter an amount above 0, such as {example}.", { example: written(2550) })),
+      action: (values) => payMonthly({ subscriptionCost: minorUnits(values.amount), currency: values.currency ?? currency }, context, state),
+      report: context.report,
+    },
+    field(t("Amount per month"), h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", value: written(cost) }), hint),
+    currencies.length > 1
+      ? field(t("Currency"), h("select", { name: "currency" }, currencies.map((code) => h("option", { value: code, selected: code === currency }, code.toUpperCase()))))
+      : h("input", { type: "hidden", name: "currency", value: currency }),
+  );
+}
+
+function receipts(email, { session, again, report }) {
+  const save = async ({ email: address }) => {
+    await session.post("/api/payments/receiptEmail", { email: address || null });
+    await again();
+    report(t("Saved. Only Stripe stores this address."));
+  };
+  return panel(
+    t("Receipts"),
+    form(
+      { button: t("Save the address"), kind: "plain", action: save, report },
+      field(t("E-mail address for receipts (optional)"), h("input", { name: "email", type: "email", autocomplete: "email", value: email ?? "" })),
+    ),
+  );
+}
+
+const invoiceTable = (rows) =>
+  rows.length
+    ? table(t("Invoices"), [
+        { label: t("Invoice"), cell: (row) => row.number },
+        { label: t("Date"), cell: (row) => unixDate(row.createdAt) },
+        { label: t("Status"), cell: (row) => h("span", { class: row.status === "paid" ? "good" : row.status === "open" ? "bad" : "" }, nameOf(INVOICE_STATES, row.status)) },
+        { label: t("Total"), number: true, cell: (row) => money(row.total, row.currency) },
+        { label: t("Documents"), cell: (row) => h("span", {}, link(row.pageUrl, t("Open")), " ", link(row.pdfUrl, t("PDF"))) },
+      ], rows)
+    : quiet(t("None yet."));
+
+const link = (address, text) => address && h("a", { href: address, rel: "noreferrer" }, text);

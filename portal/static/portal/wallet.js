@@ -1,0 +1,58 @@
+// The extension's connection to this service, and a transaction to try it.
+
+import { actionButton, actions, details, explorerLink, field, form, h, panel } from "./dom.js";
+import { credits, short, t, tn } from "./text.js";
+import { CALL_STATES, FAILURES, nameOf } from "./words.js";
+
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
+const AMOUNT = /^\d{1,12}(?:[.,]\d{1,18})?$/;
+
+export function wallet(context) {
+  const { session, report, name } = context;
+  const add = async () => {
+    const { chainId } = await context.service;
+    const chosen = await session.addRelayer({ chainId }, name);
+    report(tn("Your wallet now uses this service for {count} profile.", "Your wallet now uses this service for {count} profiles.", chosen?.length || 1));
+  };
+  const place = h("div");
+  context.service.then((service) => place.append(trial(service, context)), report);
+  return panel(
+    t("Your wallet"),
+    h("p", {}, t("Add this service to your wallet once. Then you approve actions in your wallet as usual; this service sends them and pays the gas with your credits.")),
+    actions(actionButton(t("Add to my wallet"), add, report, { kind: "plain" })),
+    place,
+  );
+}
+
+function trial(service, context) {
+  const { currency } = service;
+  return details(
+    t("Try it: send {currency}", { currency }),
+    form(
+      {
+        button: t("Send with my wallet"),
+        checks: ({ to, amount }) => (ADDRESS.test(to.trim()) ? (AMOUNT.test(amount.trim()) ? null : t("Enter an amount such as {example}.", { example: "0.5" })) : t("Enter an address: 0x and 40 more characters.")),
+        action: ({ to, amount }) => send(to.trim(), wei(amount.trim()), service, context),
+        report: context.report,
+      },
+      field(t("To address"), h("input", { name: "to", autocomplete: "off", placeholder: "0x…" })),
+      field(t("Amount in {currency}", { currency }), h("input", { name: "amount", inputmode: "decimal", value: "0" })),
+    ),
+  );
+}
+
+async function send(to, value, service, { session, report, again }) {
+  const transaction = await session.send({ to, value });
+  const shown = () => explorerLink(service, "tx", transaction.hash, h("code", { title: transaction.hash }, short(transaction.hash)));
+  report(h("span", {}, t("Sent; waiting for the chain:"), " ", shown()));
+  const { status, creditsUsed } = await transaction.wait();
+  const outcome = t("Transaction {state}, for {credits}:", { state: nameOf(CALL_STATES, status), credits: credits(Number(creditsUsed)) });
+  await again();
+  report(h("span", {}, outcome, " ", shown(), status === "Success" ? "" : ` ${FAILURES.reverted}`));
+}
+
+/** Convert an amount in coins to wei, without floating point. */
+export function wei(amount) {
+  const [whole, fraction = ""] = amount.replace(",", ".").split(".");
+  return BigInt(whole) * 10n ** 18n + BigInt(fraction.padEnd(18, "0"));
+}

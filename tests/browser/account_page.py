@@ -1,0 +1,152 @@
+"""An account holder at a browser window: a profile on a chain in memory, a Stripe in memory, tokens in the tab."""
+
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings as django_settings
+from playwright.sync_api import Browser, Locator, Page, Route, ViewportSize, expect
+from pytest_django.live_server_helper import LiveServer
+
+from devstack.files import PROJECT
+from gateway.chain.client import set_chain_client
+from payments.stripe import set_billing_client
+from tests.browser.admin_client import Scheme
+from tests.browser.chromium import PATIENCE_MILLISECONDS
+from tests.fakes.billing import FakeBilling
+from tests.fakes.chain import FakeChain
+from tests.fakes.profiles import Profile
+from tests.users.auth_client import signed_in
+from tests.users.trusted import trust_code
+from users.models import User
+
+DESKTOP, PHONE = ViewportSize(width=1280, height=850), ViewportSize(width=390, height=844)
+_EXTENSION = (PROJECT / "devstack/extension/extension.js").read_text()
+_INSTALL = """
+window.signatures = 0;
+installExtension({{
+  profiles: [{profile}], privateKey: {key}, node: {{ request: async () => {chain} }},
+  approves: ({{ method }}) => {{
+    if (method === "personal_sign") window.signatures += 1;
+    return !(window.declined ?? []).includes(method);
+  }},
+}});
+"""
+_KEEP = """
+if (!sessionStorage.getItem("was-here")) {{
+  sessionStorage.setItem("was-here", "1");
+  sessionStorage.setItem("credit-relay.profile", {profile});
+  sessionStorage.setItem({name}, {tokens});
+}}
+"""
+
+
+@dataclass
+class Holder:
+    """A profile that has signed in, and what it is at Stripe."""
+
+    profile: Profile
+    billing: FakeBilling
+    base_url: str
+    # Whether cards are entered on Stripe's page; otherwise the way back is taken without one.
+    enters_cards: bool = True
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def user(self) -> User:
+        """The row of the user, made by the first sign-in."""
+        return User.objects.get(profile_address=self.profile.profile_address)
+
+    def signs_in(self, page: Page) -> None:
+        """Put tokens of a session into the tab, as an earlier visit has left them."""
+        tokens = signed_in(self.profile)
+        kept = {
+            "access": tokens.access,
+            "refresh": tokens.refresh,
+            "expiresAt": time.time() + 600,
+        }
+        address = self.profile.profile_address
+        page.add_init_script(
+            _KEEP.format(
+                profile=json.dumps(address),
+                name=json.dumps(f"credit-relay {self.base_url} {address.lower()}"),
+                tokens=json.dumps(json.dumps(kept)),
+            )
+        )
+
+    def installs_extension(self, page: Page, *, address: str = "") -> None:
+        """Put an extension with the profile's key into the page; `address` is that of another account."""
+        page.add_init_script(
+            _EXTENSION
+            + _INSTALL.format(
+                profile=json.dumps(address or self.profile.profile_address),
+                key=json.dumps(self.profile.controller.private_key),
+                chain=json.dumps(hex(django_settings.CHAIN_ID)),
+            )
+        )
+
+
+@contextmanager
+def holding(live_server: LiveServer, settings: Any) -> Iterator[Holder]:
+    """Yield an account holder; the service asks a chain and a Stripe in memory meanwhile."""
+    settings.AUTH_DOMAIN = urlsplit(live_server.url).netloc
+    settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
+    chain, billing = FakeChain(), FakeBilling(webhook_secrets=django_settings.STRIPE_WEBHOOK_SECRETS)
+    set_chain_client(chain)
+    set_billing_client(billing)
+    trust_code(profile=chain.universal_profile, key_manager=chain.key_manager)
+    yield Holder(chain.create_profile(), billing, live_server.url)
+    set_chain_client(None)
+    set_billing_client(None)
+
+
+@contextmanager
+def window_of(
+    browser: Browser,
+    holder: Holder,
+    *,
+    size: ViewportSize = DESKTOP,
+    locale: str = "en-US",
+    scheme: Scheme = "light",
+    has_touch: bool = False,
+) -> Iterator[Page]:
+    """Yield a window of the holder; at the end no script may have thrown, and no other host been asked."""
+    context = browser.new_context(
+        viewport=size, locale=locale, color_scheme=scheme, has_touch=has_touch, is_mobile=has_touch
+    )
+    context.set_default_timeout(PATIENCE_MILLISECONDS)
+    page = context.new_page()
+    page.on("pageerror", lambda error: holder.complaints.append(f"exception: {error}"))
+    context.route("https://checkout.example/**", lambda route: card_entered(route, holder))
+    yield page
+    context.close()
+    assert holder.complaints == []
+
+
+def card_entered(route: Route, holder: Holder) -> None:
+    """Answer as Stripe's page of cards would once a card is entered: with the way back."""
+    customer = urlsplit(route.request.url).path.split("/")[1]
+    if holder.enters_cards:
+        holder.billing.capture(customer)
+    route.fulfill(status=303, headers={"location": f"{holder.base_url}/account#plan"})
+
+
+def section(page: Page, name: str) -> None:
+    """Open a section of the page, and wait until it is whole."""
+    page.get_by_role("navigation", name="My account").get_by_role("link", name=name, exact=True).click()
+    whole(page)
+
+
+def whole(page: Page) -> None:
+    """Wait until nothing of the section is loading."""
+    expect(page.locator("#content")).to_have_attribute("aria-busy", "false")
+
+
+def toast(page: Page) -> Locator:
+    """Return where the outcome of an action is told."""
+    return page.get_by_role("status")

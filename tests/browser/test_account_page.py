@@ -1,0 +1,264 @@
+"""The account holder's page in a browser, on one served chain and Stripe in memory: what has gone wrong for people."""
+
+import json
+import re
+import secrets
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+from playwright.sync_api import Browser, expect
+from pytest_django.live_server_helper import LiveServer
+
+from checkin.services import checkins, seeds
+from credits.models import EntrySource
+from credits.services import entries
+from earnings.models import AdNetwork
+from relay.models import RelayTransaction
+from tests.browser.accessibility import violations
+from tests.browser.account_page import PHONE, Holder, holding, section, toast, whole, window_of
+from tests.earnings.ad_networks import set_up
+from tests.factories import random_address
+from tests.fakes.profiles import transfer
+from tests.portal.history_rows import relayed
+from users.models import Note, SignInSession
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ACCOUNT = "/account"
+
+
+@pytest.fixture
+def holder(live_server: LiveServer, settings: Any) -> Iterator[Holder]:
+    with holding(live_server, settings) as one:
+        yield one
+
+
+def test_signing_in_moves_the_focus_and_signing_out_leaves_nothing(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        page.goto(holder.base_url + ACCOUNT)
+        page.get_by_role("button", name="Sign in with Universal Profiles").click()
+        expect(page.locator("#main")).to_be_focused()
+        assert page.evaluate("window.signatures") == 1
+
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("button", name="Sign in with Universal Profiles")).to_be_visible()
+        # A rule of the style sheet once made hidden tabs visible.
+        expect(page.locator("#sections")).to_be_hidden()
+        assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_session_that_ended_elsewhere_is_told_before_anything_is_signed(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        page.goto(holder.base_url + ACCOUNT)
+        whole(page)
+        SignInSession.objects.update(revoked_at=now(), revoked_reason=SignInSession.Reason.SIGNED_OUT)
+
+        page.get_by_role("link", name="Plan", exact=True).click()
+
+        expect(page.get_by_text("Your session has ended, here or on another device.")).to_be_visible()
+        assert page.evaluate("window.signatures") == 0
+
+
+def test_a_wallet_without_a_profile_and_a_phone_without_a_wallet_are_told_what_works(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page, address=random_address())
+        page.goto(holder.base_url + ACCOUNT)
+        page.get_by_role("button", name="Sign in with Universal Profiles").click()
+        expect(toast(page)).to_contain_text("This wallet holds no Universal Profile")
+        expect(toast(page)).to_be_in_viewport()
+    with window_of(browser, holder, size=PHONE, has_touch=True) as page:
+        page.goto(holder.base_url + ACCOUNT)
+        expect(page.get_by_text("phone browsers cannot install")).to_be_visible()
+        expect(page.get_by_role("link", name="Get the extension")).to_have_count(0)
+        assert violations(page) == []
+
+
+def test_a_plan_is_started_changed_cancelled_and_resumed_with_the_amount_that_it_has(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder, size=PHONE) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        page.goto(f"{holder.base_url}{ACCOUNT}#plan")
+        amount = page.get_by_label("Amount per month")
+        for wrong in ("0", "0,00", "ten", "1.234.5"):
+            amount.fill(wrong)
+            page.get_by_role("button", name="Subscribe and pay").click()
+            expect(page.get_by_text("Enter an amount above 0")).to_be_visible()
+        assert holder.billing.calls["create_card_page"] == 0
+
+        # The mark of another country; the card is entered at Stripe, and what was wanted continues by itself.
+        amount.fill("25,50")
+        page.get_by_role("button", name="Subscribe and pay").click()
+        expect(page.get_by_role("heading", name="Your plan: $25.50 a month")).to_be_visible()
+        assert holder.billing.calls["create_subscription"] == 1
+
+        page.get_by_text("Change the amount").click()
+        expect(amount).to_have_value("25.50")
+        amount.fill("40")
+        page.get_by_role("button", name="Save the amount").click()
+        expect(toast(page).last).to_contain_text("nothing was charged now")
+        expect(toast(page).last).to_be_in_viewport()
+
+        page.get_by_role("button", name="Cancel the plan").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("You keep")
+        expect(dialog).to_contain_text("the monthly credits")
+        assert violations(page) == []
+        dialog.get_by_role("button", name="Keep the plan").click()
+        assert holder.billing.calls["cancel_subscription"] == 0
+        page.get_by_role("button", name="Cancel the plan").click()
+        dialog.get_by_role("button", name="Cancel at the end of the period").click()
+        resume = page.get_by_role("button", name="Resume at $40.00")
+        expect(resume).to_be_visible()
+        page.get_by_text("Change the amount").click()
+        expect(amount).to_have_value("40.00")
+        assert violations(page) == []
+        resume.click()
+        expect(page.get_by_role("button", name="Cancel the plan")).to_be_visible()
+        expect(page.get_by_role("heading", name="Your plan: $40.00 a month")).to_be_visible()
+
+
+def test_who_leaves_stripe_without_a_card_is_told_so_and_charged_nothing(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        holder.enters_cards = False
+        page.goto(f"{holder.base_url}{ACCOUNT}#plan")
+        page.get_by_role("button", name="Subscribe and pay").click()
+        expect(page.get_by_text("No card was saved at Stripe, so nothing was charged")).to_be_visible()
+        assert holder.billing.calls["create_card_page"] == 1
+
+
+def test_the_first_screen_tells_what_credits_are_good_for_what_comes_and_what_was_won(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        user = holder.user
+        entries.grant(
+            user=user,
+            credits=1_000,
+            source=EntrySource.SURVEYS,
+            key=f"earning:bitlabs:{secrets.token_hex(4)}",
+        )
+        relayed(user, 10)
+        RelayTransaction.objects.update(real_cost=90)
+        seeds.commit_and_reveal(now=now())
+        checkins.execute(user=user, now=now() - timedelta(days=1))
+        network = set_up("cpx-research")
+        AdNetwork.objects.update(hold_hours=20)
+        network.send(network.reward(user, amount="11"))
+
+        page.goto(holder.base_url + ACCOUNT)
+        expect(page.get_by_text("990 credits")).to_be_visible()
+        expect(page.get_by_text("About 11 transactions at today's price.")).to_be_visible()
+        expect(page.get_by_text("from CPX Research, held by the network.")).to_be_visible()
+        expect(page.get_by_text("1 day in a row")).to_be_visible()
+        page.get_by_text("What you can win").click()
+        expect(page.get_by_role("table", name="Chances of a check-in")).to_contain_text("%")
+        page.get_by_role("button", name="Check in", exact=True).click()
+        expect(page.get_by_text("You won")).to_be_visible()
+        expect(page.get_by_text("2 days in a row")).to_be_visible()
+        expect(page.get_by_text("The next check-in opens")).to_be_visible()
+        expect(page.get_by_role("button", name="Checked in")).to_be_disabled()
+        expect(page.get_by_text("You would have the badge")).to_be_visible()
+        assert violations(page) == []
+
+
+def test_the_timeline_tells_in_words_what_happened_and_why_something_failed(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder, size=PHONE) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        user, to = holder.user, random_address()
+        entries.grant(
+            user=user, credits=500, source=EntrySource.OFFERWALL, key=f"earning:tapjoy:{secrets.token_hex(4)}"
+        )
+        relayed(user, 2)
+        ids = list(RelayTransaction.objects.order_by("id").values_list("pk", flat=True))
+        RelayTransaction.objects.filter(pk=ids[0]).update(payload=transfer(to, 5 * 10**17))
+        RelayTransaction.objects.filter(pk=ids[1]).update(status="Failed", failure_code="target-reverted")
+
+        page.goto(f"{holder.base_url}{ACCOUNT}#activity")
+        rows = page.locator(".timeline li")
+        expect(rows.filter(has_text=f"Sent 0.5 LYX to {to[:6]}…{to[-4:]}")).to_contain_text("-1")
+        expect(rows.filter(has_text="failed")).to_contain_text("The contract that you called refused it.")
+        expect(rows.filter(has_text="Offers: Tapjoy")).to_contain_text("+500")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert violations(page) == []
+
+
+def test_without_a_connection_the_page_says_so_and_never_shows_another_section(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        page.goto(holder.base_url + ACCOUNT)
+        whole(page)
+        section(page, "Earn")
+        section(page, "Home")
+        page.context.set_offline(True)
+        page.get_by_role("link", name="Earn", exact=True).click()
+        expect(page.locator(".skeleton")).to_have_count(1)
+        expect(page.get_by_text("Your credits")).to_have_count(0)
+        expect(page.get_by_text("You are offline, or the service is away")).to_be_visible()
+        assert violations(page) == []
+        page.context.set_offline(False)
+        page.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("heading", name="Earn credits")).to_be_visible()
+
+
+def test_the_download_has_everything_that_the_service_knows(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        note = secrets.token_hex(8)
+        Note.objects.create(person=holder.user, author=holder.user, text=note)
+        page.goto(f"{holder.base_url}{ACCOUNT}#data")
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download everything").click()
+        data = json.loads(download.value.path().read_text())
+
+    assert data["staffNotes"]["notes"][0]["text"] == note
+    assert {
+        "invoices",
+        "receiptEmail",
+        "arriving",
+        "timeline",
+        "sessions",
+        "adNetworks",
+        "checkIns",
+    } <= data.keys()
+    assert data["invoices"] == []
+    assert data["arriving"]["count"] == 0
+
+
+def test_words_and_digits_are_of_one_language_and_the_reader_can_choose_it(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder, locale="ar-EG") as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        entries.grant(user=holder.user, credits=12_345, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+        page.goto(holder.base_url + ACCOUNT)
+        expect(page.locator(".figure")).to_have_text("12,345 credits")
+        page.get_by_role("link", name="Deutsch").click()
+        expect(page.locator(".figure")).to_have_text("12.345 Credits")
+        expect(page.get_by_role("navigation", name="Mein Konto")).to_contain_text("Verlauf")
+        expect(page.locator("html")).to_have_attribute("lang", "de")
+        assert not re.search("transactions|check-in opens", page.locator("main").inner_text())

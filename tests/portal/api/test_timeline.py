@@ -1,0 +1,111 @@
+"""The timeline over HTTP: every list merged by time, in pages that neither repeat nor lose a row."""
+
+import base64
+import random
+import secrets
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+from pytest_django import DjangoAssertNumQueries
+from rest_framework.test import APIClient
+
+from checkin.services import checkins
+from credits.models import EntrySource
+from credits.services import entries
+from tests.fakes.profiles import Profile
+from tests.portal.history_rows import earned, relayed
+from tests.users.auth_client import signed_in
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+PATH = "/api/user/timeline"
+
+
+@pytest.fixture
+def access(profile: Profile) -> str:
+    return signed_in(profile).access
+
+
+@pytest.fixture
+def user(access: str, profile: Profile) -> User:
+    return User.objects.get(profile_address=profile.profile_address)
+
+
+def pages(client: APIClient, access: str, **query: Any) -> list[list[dict[str, Any]]]:
+    """Read all pages."""
+    read, address = [], f"{PATH}?limit={query.get('limit', 25)}"
+    while address:
+        answer = client.get(address, HTTP_AUTHORIZATION=f"Bearer {access}")
+        assert answer.status_code == 200, answer.content
+        assert answer["Cache-Control"] == "no-store"
+        read.append(answer.json()["results"])
+        address = answer.json()["next"]
+    return read
+
+
+def test_pages_show_each_row_of_every_list_once_and_the_newest_first(
+    client: APIClient, access: str, user: User
+) -> None:
+    relayed(user, 7)
+    earned(user, 5)
+    checkins.execute(user=user, now=now())
+    entries.grant(
+        user=user, credits=9, source=EntrySource.SURVEYS, key=f"earning:cpx-research:{secrets.token_hex(4)}"
+    )
+    expected = 7 + 5 + 1 + 1
+
+    for limit in (1, random.randint(2, expected - 1), expected):
+        read = pages(client, access, limit=limit)
+        rows = [row for page in read for row in page]
+
+        assert [len(page) for page in read[:-1]] == [limit] * (len(read) - 1)
+        assert len(rows) == expected
+        assert sum(row["kind"] == "call" for row in rows) == 7
+        assert [row["at"] for row in rows] == sorted((row["at"] for row in rows), reverse=True)
+    assert rows[0]["network"] == "CPX Research"
+    assert rows[0]["credits"] == 9
+    assert rows[1]["kind"] == "check-in"
+    assert (
+        rows[1]["drop"]["type"] in {"EXPERIENCE", "CREDITS"} or rows[1]["drop"]["effectiveTimeInMinutes"] > 0
+    )
+    assert {row["credits"] for row in rows if row["kind"] == "call"} == {-1}
+
+
+def test_a_page_takes_one_statement_beside_the_session(
+    client: APIClient, access: str, user: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    relayed(user, 30)
+    with django_assert_num_queries(2):
+        client.get(PATH, HTTP_AUTHORIZATION=f"Bearer {access}")
+
+
+def test_others_rows_are_not_shown(client: APIClient, access: str, user: User) -> None:
+    other = User.objects.create(username=secrets.token_hex(8), profile_address="0x" + "11" * 20)
+    earned(other, 3)
+    checkins.execute(user=other, now=now())
+
+    assert pages(client, access) == [[]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "limit=0",
+        "limit=101",
+        "limit=x",
+        "cursor=x",
+        "cursor=" + base64.urlsafe_b64encode(b'[1, 2, "2026-02-30", 1]').decode(),
+        "cursor=" + base64.urlsafe_b64encode(b'[true, 2, "2026-02-03", 1]').decode(),
+        "cursor=" + base64.urlsafe_b64encode(b'[1, 2, "2026-02-03", 40000]').decode(),
+    ],
+)
+def test_what_is_no_position_is_refused(client: APIClient, access: str, query: str) -> None:
+    answer = client.get(f"{PATH}?{query}", HTTP_AUTHORIZATION=f"Bearer {access}")
+
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "invalid-request"
+
+
+def test_the_timeline_needs_a_token(client: APIClient) -> None:
+    assert client.get(PATH).status_code == 401

@@ -6,6 +6,8 @@ A proxy mutates a share of the first node's responses. Afterwards the verifier o
 
 import os
 import random
+import re
+import secrets
 import tempfile
 import time
 from collections import Counter
@@ -15,6 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import urllib3
+
 from devstack.console import echo, markdown
 from devstack.files import write_json
 from lab.bench.meter import SERVICE, Meter, megabytes
@@ -23,9 +27,16 @@ from lab.chaos.faults import Fault
 from lab.chaos.mutations import Mutations
 from lab.chaos.stack import Stack, running_stack
 
-_SHARE = 0.3
+# Of the first node's responses. With three nodes soon only the checks ask it, so more of them are mutated.
+_SHARE, _SHARE_OF_THREE = 0.3, 0.9
 _MOST_SECONDS = 900
 _MOST_MEGABYTES = 600
+_METRICS_TOKEN = secrets.token_hex(32)
+# The metrics that the alerts on nodes compare.
+_OUT_OF_ROTATION = re.compile(r'^gateway_chain_node_in_rotation{node="([^"]+)"} 0\.0$', re.MULTILINE)
+_WRONG_ANSWERS = re.compile(
+    r'^gateway_chain_wrong_answers_total{method="([^"]*)",node="([^"]+)"} (\d+)\.0$', re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -40,11 +51,20 @@ class Options:
 
 @dataclass
 class Trial:
-    """What happened with this many nodes; `most_megabytes` is the largest memory of one process of the service."""
+    """
+    What happened with this many nodes.
+
+    `liar` is the node that answers nonsense. `most_megabytes` is the largest memory of one process of the service.
+    `out_of_rotation` has the nodes that a web process left out at some time, and `alerted` the wrong answers that an
+    alert names, by node.
+    """
 
     nodes: int
     mutations: Counter[str] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
+    liar: str = ""
+    out_of_rotation: set[str] = field(default_factory=set)
+    alerted: dict[str, Counter[str]] = field(default_factory=dict)
     most_megabytes: float = 0
     calls: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -52,18 +72,33 @@ class Trial:
     @contextmanager
     def caused(self, count: int, rng: random.Random, stack: Stack) -> Iterator[None]:
         """Mutate answers of the first node until there are `count`."""
-        mutations, proxy = Mutations(rng, share=_SHARE), stack.proxies.nodes[0]
+        mutations, proxy = (
+            Mutations(rng, share=_SHARE if self.nodes < 3 else _SHARE_OF_THREE),
+            stack.proxies.nodes[0],
+        )
+        self.liar = f"127.0.0.1:{proxy.port}"
         ends_at = time.monotonic() + _MOST_SECONDS
         proxy.rule = mutations.rule
         try:
             while mutations.counts.total() < count and time.monotonic() < ends_at:
                 time.sleep(0.5)
                 self.most_megabytes = max(self.most_megabytes, _largest())
+                self._read_metrics(stack.web.url)
         finally:
             proxy.rule = None
         for (kind, _), number in mutations.counts.items():
             self.mutations[kind] += number
         yield
+
+    def _read_metrics(self, base_url: str) -> None:
+        answer = urllib3.request(
+            "GET", f"{base_url}/metrics", headers={"authorization": f"Bearer {_METRICS_TOKEN}"}, timeout=30
+        )
+        text = answer.data.decode()
+        self.out_of_rotation.update(_OUT_OF_ROTATION.findall(text))
+        self.alerted = {}
+        for method, node, number in _WRONG_ANSWERS.findall(text):
+            self.alerted.setdefault(node, Counter())[method] += int(number)
 
     def findings(self) -> list[str]:
         """Return what must not have happened."""
@@ -72,6 +107,12 @@ class Trial:
             unexpected += [status for status in self.statuses if status == 503]
         return [
             *self.wrong,
+            *(
+                []
+                if self.out_of_rotation == {self.liar}
+                else [f"out of the rotation: {sorted(self.out_of_rotation)}"]
+            ),
+            *([] if set(self.alerted) == {self.liar} else [f"the alert names {sorted(self.alerted)}"]),
             *(f"{self.statuses[status]} answers with status {status}" for status in unexpected),
             *(
                 [f"a process of {self.most_megabytes:.0f} MB"]
@@ -91,12 +132,29 @@ def run(options: Options) -> int:
             trial.calls,
             ", ".join(f"{number} × {status}" for status, number in sorted(trial.statuses.items())),
             f"{trial.most_megabytes:.0f} MB",
+            sum(counts.total() for counts in trial.alerted.values()),
             "; ".join(trial.findings()) or "none",
         ]
         for trial in trials
     ]
-    echo(markdown(["nodes", "mutations", "calls", "answers", "largest process", "findings"], rows))
-    write_json(options.results, [vars(trial) for trial in trials])
+    echo(
+        markdown(
+            [
+                "nodes",
+                "mutations",
+                "calls",
+                "answers",
+                "largest process",
+                "wrong answers alerted",
+                "findings",
+            ],
+            rows,
+        )
+    )
+    write_json(
+        options.results,
+        [{**vars(trial), "out_of_rotation": sorted(trial.out_of_rotation)} for trial in trials],
+    )
     return int(any(trial.findings() for trial in trials))
 
 
@@ -105,7 +163,7 @@ def _tried(nodes: int, options: Options) -> Trial:
     count = options.count // len(options.nodes)
     with (
         tempfile.TemporaryDirectory(prefix="mutated-") as folder,
-        running_stack(Path(folder), nodes=nodes) as stack,
+        running_stack(Path(folder), nodes=nodes, settings={"METRICS_TOKEN": _METRICS_TOKEN}) as stack,
     ):
         arena = Arena(stack)
         name = f"mutations, one of {nodes}"

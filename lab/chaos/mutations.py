@@ -8,11 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from lab.chaos.http_proxy import Forward, Message, Rule
+from lab.chaos.node_faults import behind
 
 Answer = dict[str, Any]
 _MEGABYTE = 2**20
 _DEPTH = 100_000
 _SECONDS = 2.0
+_BLOCKS = 50
 _NONSENSE: tuple[Any, ...] = (
     7,
     -1,
@@ -85,7 +87,9 @@ BODIES: dict[str, Callable[[bytes, random.Random], bytes | None]] = {
     "no batch": lambda _, __: b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}',
     "cut": lambda _, __: None,
 }
-SLOW, KINDS = "slow", ("slow", *ANSWERS, *BODIES)
+# Mutations of the whole exchange: a late answer, and the answer of a node that is some blocks behind.
+SLOW, OTHER_HEIGHT = "slow", "other height"
+KINDS = (SLOW, OTHER_HEIGHT, *ANSWERS, *BODIES)
 
 
 class Mutations:
@@ -100,19 +104,22 @@ class Mutations:
         """The rule for a proxy."""
 
         async def rule(request: Message, forward: Forward) -> Message | None:
+            if self._rng.random() >= self._share:
+                return await forward(request)
+            kind, calls = self._rng.choice(self._kinds), request.calls
+            place = self._rng.randrange(len(calls))
+            self.counts[kind, calls[place]["method"]] += 1
+            if kind == OTHER_HEIGHT:
+                return await behind(request, forward, self._rng.randint(1, _BLOCKS))
             answered = await forward(request)
-            return answered if self._rng.random() >= self._share else await self._mutated(request, answered)
+            if kind == SLOW:
+                await asyncio.sleep(self._rng.uniform(0, _SECONDS))
+                return answered
+            return self._mutated(kind, place, answered)
 
         return rule
 
-    async def _mutated(self, request: Message, answered: Message) -> Message | None:
-        kind = self._rng.choice(self._kinds)
-        calls = request.calls
-        place = self._rng.randrange(len(calls))
-        self.counts[kind, calls[place]["method"]] += 1
-        if kind == SLOW:
-            await asyncio.sleep(self._rng.uniform(0, _SECONDS))
-            return answered
+    def _mutated(self, kind: str, place: int, answered: Message) -> Message | None:
         if kind in BODIES:
             body = BODIES[kind](answered.body, self._rng)
             return None if body is None else _message(body)

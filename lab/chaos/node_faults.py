@@ -106,13 +106,13 @@ async def lost_broadcast(request: Message, forward: Forward) -> Message | None:
     return await _some(request, kept, forward, hash_of)
 
 
-async def behind(request: Message, forward: Forward) -> Message | None:
-    """Answer as a node that is 50 blocks behind."""
+async def behind(request: Message, forward: Forward, blocks: int = _BLOCKS_BEHIND) -> Message:
+    """Answer as a node that is this many blocks behind."""
     question = Message(
         request.head, json.dumps({"jsonrpc": "2.0", "id": 0, "method": "eth_blockNumber"}).encode()
     )
     newest = int((await forward(_sized(question))).calls[0]["result"], 16)
-    latest = hex(max(0, newest - _BLOCKS_BEHIND))
+    latest = hex(max(0, newest - blocks))
     calls = [
         {
             **call,

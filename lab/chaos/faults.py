@@ -13,6 +13,7 @@ import redis
 
 from lab.chaos import node_faults
 from lab.chaos.http_proxy import Rule
+from lab.chaos.machine_faults import MACHINE_FAULTS
 from lab.chaos.node_faults import changed, refusing
 from lab.chaos.points import CANCELLATION_POINTS, POINTS, REPLACEMENT_POINTS, Killing, Point
 from lab.chaos.proxies import Proxy
@@ -218,7 +219,7 @@ FAULTS: dict[str, Fault] = {
     "redis: flushed": Fault(_redis_flushed),
     "stripe: killed": Fault(partial(_signalled, signal.SIGKILL, "stripe")),
     "stripe: stalled 5-60 s": Fault(partial(_stalled, "stripe", _STALLS_SECONDS)),
-    **{name: Fault(caused) for name, caused in STORE_FAULTS.items()},
+    **{name: Fault(caused) for name, caused in (STORE_FAULTS | MACHINE_FAULTS).items()},
     **{name: fault for workers in (1, 2, 4) for name, fault in _redis_faults(workers).items()},
     **_node_faults(1),
     **_node_faults(2),

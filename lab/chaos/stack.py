@@ -81,6 +81,7 @@ class Stack:
     prepared: Prepared
     web: Web
     processes: Mapping[str, Server]
+    keeper: Keeper
     networks: Mapping[str, Any] = field(default_factory=dict)
     # None without a signer.
     journal: Path | None = None
@@ -100,6 +101,19 @@ class Stack:
         """Wait until a server that has ended was restarted and answers."""
         server = self.server(name)
         wait_until(lambda: not server.has_ended, f"{name} was not restarted", seconds=START_SECONDS)
+        server.wait(START_SECONDS)
+
+    @contextmanager
+    def stopped(self, name: str) -> Iterator[Server]:
+        """Keep a server or a process of the service stopped during the block, and start it again."""
+        server = self.server(name)
+        self.keeper.resting.add(name)
+        server.stop()
+        try:
+            yield server
+        finally:
+            server.start()
+            self.keeper.resting.discard(name)
         server.wait(START_SECONDS)
 
     def members(self, component: str) -> list[psutil.Process]:
@@ -175,7 +189,7 @@ def running_stack(
             networks = described_networks(
                 prepared.networks, base_url=web.url, admob_key=services.verifier_keys.private_key
             )
-            yield Stack(services, proxies, prepared, web, processes, networks, signing.journal)
+            yield Stack(services, proxies, prepared, web, processes, keeper, networks, signing.journal)
         finally:
             keeper.finish() if keeper.is_alive() else None
             stop_all(list(processes.values()))

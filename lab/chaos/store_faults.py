@@ -13,7 +13,7 @@ from psycopg import sql
 from devstack.services.postgres import APPLICATION_ROLE
 from lab.chaos.stack import Stack
 
-_READ_ONLY_SECONDS, _LOCKED_SECONDS, _REFUSED_SECONDS, _DEMOTED_SECONDS = 60, 20, 60, 1
+_READ_ONLY_SECONDS, _LOCKED_SECONDS, _REFUSED_SECONDS, _DEMOTED_SECONDS = 60, 60, 60, 1
 _TERMINATED, _TERMINATED_EVERY_SECONDS = 100, 0.1
 
 Context = AbstractContextManager[None]
@@ -76,10 +76,10 @@ _FILL, _EMPTY = ("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemor
 STORE_FAULTS: dict[str, Callable[[Stack], Context]] = {
     "postgres: read-only for 60 s": partial(_read_only, only_open_sessions=False),
     "postgres: open sessions read-only": partial(_read_only, only_open_sessions=True),
-    "postgres: account locked for 20 s": partial(
+    "postgres: account locked for 60 s": partial(
         _locked, "SELECT FROM credits_account ORDER BY version DESC LIMIT 1 FOR UPDATE"
     ),
-    "postgres: relayer locked for 20 s": partial(
+    "postgres: relayer locked for 60 s": partial(
         _locked, "SELECT FROM relay_relayer ORDER BY next_account_nonce DESC LIMIT 1 FOR UPDATE"
     ),
     "postgres: 100 sessions terminated": _terminated,

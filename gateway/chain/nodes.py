@@ -157,7 +157,7 @@ class Node:
         extra = [CHAIN_ID] if checked and self._chain_id is not None else []
         try:
             with self.guard.place(), self._failures_reported():
-                return self._in_pieces(calls, extra)
+                return self._in_pieces(calls, extra, self.timeout_seconds)
         except CircuitOpen as error:
             raise HttpFault("no answer lately") from error
 
@@ -178,7 +178,7 @@ class Node:
             NodeFault: it did not answer, or not correctly.
         """
         with self._failures_reported():
-            values = _all_values(self._timed(calls, self.check_seconds))
+            values = _all_values(self._in_pieces(calls, [], self.check_seconds))
         self.guard.answered()
         return values
 
@@ -215,17 +215,24 @@ class Node:
             logger.warning("chain node %s failed: %s", self.name, fault)
         self._is_failing = True
 
-    def _in_pieces(self, calls: Sequence[Call], extra: Sequence[Call]) -> list[Any]:
-        """Return the values of any number of calls, in batches that the node takes; `extra` is part of each of them."""
+    def _in_pieces(self, calls: Sequence[Call], extra: Sequence[Call], timeout_seconds: float) -> list[Any]:
+        """
+        Return the values of any number of calls, in batches that the node takes; `extra` is part of each of them.
+
+        The timeout is that of one batch.
+        """
         values: list[Any] = []
         size = self._limit.current()
         while len(values) < len(calls):
             piece = calls[len(values) : len(values) + max(1, size - len(extra))]
             try:
                 if size > len(extra):
-                    got = self._exchange([*piece, *extra])
+                    got = self._exchange([*piece, *extra], timeout_seconds)
                 else:
-                    got = [*self._exchange(piece), *self._exchange(extra)]
+                    got = [
+                        *self._exchange(piece, timeout_seconds),
+                        *self._exchange(extra, timeout_seconds),
+                    ]
             except BatchRefused as refusal:
                 sent = min(size, len(piece) + len(extra))
                 if sent <= 1:
@@ -244,9 +251,9 @@ class Node:
             if chain_id != self._chain_id:
                 raise NodeFault(WRONG_CHAIN)
 
-    def _exchange(self, calls: Sequence[Call]) -> list[Any]:
+    def _exchange(self, calls: Sequence[Call], timeout_seconds: float) -> list[Any]:
         """Return the values of one batch; where an answer is too large, the other calls are sent again without it."""
-        ends_at = time.monotonic() + self.timeout_seconds
+        ends_at = time.monotonic() + timeout_seconds
         values: list[Any] = [None] * len(calls)
         waiting = [list(range(len(calls)))]
         while waiting:
@@ -254,7 +261,7 @@ class Node:
                 raise HttpFault("TimeoutError")
             places = waiting.pop()
             try:
-                got = self._timed([calls[place] for place in places], self.timeout_seconds)
+                got = self._timed([calls[place] for place in places], timeout_seconds)
             except TooLarge as fault:
                 if fault.place is not None:
                     place = places.pop(fault.place)

@@ -179,6 +179,32 @@ def test_the_check_fails_of_a_node_that_does_not_tell_its_newest_block(answer: A
         assert [node.fault for node in client.nodes()] == ["", ""]
 
 
+def test_a_node_that_closes_the_connection_at_its_check_is_away_and_not_wrong(loop: Loop) -> None:
+    metrics.CHAIN_WRONG_ANSWERS.take()
+    with running(_honest()) as node, running(_honest()) as good:
+        proxy = NodeProxy(loop, tcp(lambda: urlsplit(node.url).port or 0))
+        client = JsonRpcChainClient(
+            [f"http://127.0.0.1:{proxy.port}", good.url], timeout_seconds=30, limits=NodeLimits(4201, 600)
+        )
+        proxy.cut()
+        client.node_checks().check()
+        assert metrics.CHAIN_WRONG_ANSWERS.take() == {}
+        assert "wrong" not in client.nodes()[0].fault
+        proxy.heal()
+        client.node_checks().check()
+        assert [node.fault for node in client.nodes()] == ["", ""]
+        proxy.cut()
+
+
+def test_a_node_that_takes_one_call_at_a_time_passes_its_check() -> None:
+    honest = _honest()
+    with running(lambda batch: reply([]) if len(batch) > 1 else honest(batch)) as node:
+        client = _client(node)
+        client.node_checks().check()
+        assert [node.fault for node in client.nodes()] == [""]
+    assert [len(batch) for batch in node.batches] == [2, 1, 1]
+
+
 def test_the_only_node_is_still_asked_after_a_wrong_answer() -> None:
     with running(_answering("eth_feeHistory", {})) as node:
         client = _client(node)

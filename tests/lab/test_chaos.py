@@ -101,7 +101,7 @@ def test_a_server_that_nobody_starts_again_is_a_failure(monkeypatch: pytest.Monk
     services = mock.Mock(servers=[ended])
 
     with pytest.raises(ServerFailed, match="redis was not restarted"):
-        stack.Stack(services, nothing, nothing, nothing, {}).wait_for("redis")
+        stack.Stack(services, nothing, nothing, nothing, {}, nothing).wait_for("redis")
 
 
 def test_income_is_what_was_promised_once() -> None:

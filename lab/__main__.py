@@ -218,6 +218,11 @@ def _parser() -> argparse.ArgumentParser:
     machine.add_argument("--steps", type=int, default=50, help="steps per run")
     machine.add_argument("--seed", type=int, help="seed of the run to repeat (default: random)")
     machine.set_defaults(action=_ledger_machine)
+    imports = commands.add_parser("imports", help="measure imports of reports, in batches and row by row")
+    imports.add_argument("--rows", type=int, default=50_000, help="rows of the report (default: 50,000)")
+    imports.add_argument("--people", type=int, default=5_000, help="people in it (default: 5,000)")
+    imports.add_argument("--results", type=Path, default=_RESULTS / "imports.json", help="the file to write")
+    imports.set_defaults(action=_imports)
     inventory = commands.add_parser("inventory", help="count files, lines, settings and words")
     inventory.add_argument("--against", metavar="COMMIT", default="", help="print its figures beside these")
     inventory.set_defaults(action=_inventory)
@@ -374,6 +379,13 @@ def _ledger_machine(options: argparse.Namespace) -> int:
 
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     return run_machine(runs=options.runs, steps=options.steps, seed=seed)
+
+
+def _imports(options: argparse.Namespace) -> int:
+    unwind_on_signals()
+    from lab.bench.imports import measure
+
+    return measure(rows=options.rows, people=options.people, results=options.results)
 
 
 def _inventory(options: argparse.Namespace) -> int:

@@ -98,6 +98,20 @@ def earned_credits(*, amount: Decimal, rate: Decimal, bonus: Decimal) -> int:
     return floor(Fraction(amount) * Fraction(rate) * (1 + Fraction(bonus)))
 
 
+def badge_at(levels: Iterable[Badge], experience: int) -> Badge | None:
+    """Return the level of a track at that experience, as `rewards_badge_at` does; None for a track without levels."""
+    for level in levels:
+        upper = level.exp_upper_bound
+        if level.exp_lower_bound <= experience and (upper is None or experience < upper):
+            return level
+    return None
+
+
+def grown(*, base: int, rate: Decimal) -> int:
+    """Return the experience of an activity: floor(base × the badge's growth rate)."""
+    return floor(base * Fraction(rate))
+
+
 def cashback_fraction(*, badges: Iterable[Decimal], modifiers: Iterable[Decimal]) -> Decimal:
     """Return the cashback fraction of a relay transaction's cost: the sum of these fractions, at most 1."""
     modified = min(MAX_MODIFIER_SUM, sum(modifiers, Decimal(0)))

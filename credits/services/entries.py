@@ -5,12 +5,13 @@ Each is posted once per key: a repeated key returns the first entry and changes 
 reports a key with another user, amount or source. The reason of the first call is kept and not compared.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from credits.errors import KeyConflict
 from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.services import statements
+from gateway.common import db
 from gateway.common.errors import stated
 from users.models import User
 
@@ -27,10 +28,17 @@ def open_account(*, user_id: int) -> CreditAccount:
 
 def lock_account(*, user: User) -> None:
     """Lock the user's account until the transaction ends; open it if necessary."""
-    own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id=user.pk)
-    if own.first() is None:
-        open_account(user_id=user.pk)
-        own.get()
+    lock_accounts(user_ids=[user.pk])
+
+
+def lock_accounts(*, user_ids: Collection[int]) -> None:
+    """Lock the users' accounts until the transaction ends; open those that are missing."""
+    own = CreditAccount.objects.select_for_update(no_key=True).filter(user_id__in=user_ids).order_by("pk")
+    missing = set(user_ids) - set(own.values_list("user_id", flat=True))
+    if missing:
+        rows = [CreditAccount(user_id=user_id) for user_id in sorted(missing)]
+        CreditAccount.objects.bulk_create(rows, ignore_conflicts=True)
+        list(own.values_list("pk"))
 
 
 def grant(*, user: User, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
@@ -59,6 +67,37 @@ def reverse(*, user: User, credits: int, source: str, key: str, reason: str = ""
     if EntrySource(source) not in _REVERSALS:
         raise ValueError(f"{source} is not a reversal")
     return _post(user=user, credits=-credits, source=source, key=key, actor=None, reason=reason)
+
+
+class Posting(NamedTuple):
+    """Credits of a user to post; negative ones reverse."""
+
+    user_id: int
+    credits: int
+    source: str
+    key: str
+
+
+def post_all(postings: Sequence[Posting]) -> dict[str, int]:
+    """
+    Post grants and reversals in order, in one statement, and return the id of each entry by its key.
+
+    The caller has opened and locked the accounts, and knows that no key was used: a repeated one fails the statement.
+
+    Raises:
+        ValueError: a source does not fit the sign of its credits, or the credits are zero.
+    """
+    for posting in postings:
+        is_reversal = EntrySource(posting.source) in _REVERSALS
+        if not posting.credits or posting.source in _NOT_GRANTED or is_reversal != (posting.credits < 0):
+            raise ValueError(f"{posting.credits} credits cannot be posted as {posting.source}")
+    params = {
+        "users": [posting.user_id for posting in postings],
+        "credits": [posting.credits for posting in postings],
+        "sources": [str(posting.source) for posting in postings],
+        "keys": [posting.key for posting in postings],
+    }
+    return {key: entry_id for entry_id, key in db.all_rows(statements.POST_ENTRIES, params)}
 
 
 def adjust(*, user: User, credits: int, key: str, actor: User | None, reason: str) -> CreditEntry:

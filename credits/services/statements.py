@@ -16,10 +16,11 @@ concurrent moves right in READ COMMITTED, without a read in Python before a writ
 - *Lock order is hold, then account*, each in the order of ids, so that two statements never wait for
   each other. A statement that locks an account waits for nothing but a competing insert of its own unique key.
 
-Closing takes any number of holds; a single one is a batch of one. Posting has two statements, because what
+Closing takes any number of holds; a single one is a batch of one. Posting has two kinds of statements, because what
 they do with a repeated key differs. `POST_ENTRY` returns no row for it, and its caller looks up the first entry.
 In `POST_WANTED` the totals of one row's account build on the row before, so none can be left out: a repeated key
-fails the whole statement. Its keys are never repeated, because each belongs to one closing or reopening of a hold.
+fails the whole statement. Its keys are never repeated, because each belongs to one closing or reopening of a hold,
+or to a postback that was stored in the same transaction.
 """
 
 from credits.models import CreditEntry
@@ -161,8 +162,8 @@ WITH due AS (
 SELECT reopened.id, account_id, user_id, key FROM reopened JOIN locked USING (account_id) ORDER BY reopened.id
 """
 
-# Posts the rows of the CTE `wanted (account_id, credits, key, place)`: lock the accounts, insert the entries on top of
-# the newest balances in the order of `place`, then update each account to the balance of its last entry.
+# Posts the rows of the CTE `wanted (account_id, credits, source, key, place)`: lock the accounts, insert the entries on
+# top of the newest balances in the order of `place`, then update each account to the balance of its last entry.
 POST_WANTED = """, totals AS (
     SELECT account_id, sum(credits)::bigint AS credits, count(*) AS entries FROM wanted GROUP BY account_id
 ), locked AS (
@@ -176,11 +177,20 @@ POST_WANTED = """, totals AS (
 )
 INSERT INTO credits_entry
     (account_id, amount, source, key, balance_before, balance_after, account_version, reason)
-SELECT account_id, wanted.credits, %(source)s, key,
+SELECT account_id, wanted.credits, source, key,
        balance + sum(wanted.credits) OVER so_far - wanted.credits, balance + sum(wanted.credits) OVER so_far,
        version + row_number() OVER so_far, ''
 FROM wanted JOIN locked ON locked.id = wanted.account_id
 WINDOW so_far AS (PARTITION BY account_id ORDER BY place)
 ORDER BY place
-RETURNING id
+RETURNING id, key
 """
+
+# Post entries of many users in order; all of them have accounts.
+POST_ENTRIES = f"""
+WITH wanted AS (
+    SELECT account.id AS account_id, credits, source, key, place
+    FROM unnest(%(users)s::bigint[], %(credits)s::bigint[], %(sources)s::text[], %(keys)s::text[])
+        WITH ORDINALITY AS wanted (user_id, credits, source, key, place)
+    JOIN credits_account AS account USING (user_id)
+){POST_WANTED}"""  # noqa: S608 (a statement of our own)

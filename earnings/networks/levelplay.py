@@ -19,20 +19,22 @@ from earnings.networks.base import (
     RawRequest,
     SignedFields,
 )
-from earnings.networks.parameters import event_of, parameters, require_reference
+from earnings.networks.parameters import REFERENCE_LENGTH, event_of, is_reference, parameters
 from earnings.networks.signatures import hex_md5, require_match
 
 # Publishers choose the user's parameter name; these names are in the network's examples.
 _USER_NAMES = ("userId", "appUserId", "userid")
 _MINUTE = re.compile(r"[0-9]{12}", re.ASCII)
+# Event, user and amount that a letter more or less of the user would turn into the event of a reference.
+_CAN_NAME = re.compile(rf".[0-9a-f]{{{REFERENCE_LENGTH}}}[-+0-9.eE]+$", re.ASCII | re.DOTALL)
 
 
 class LevelPlay(Adapter):
     """
     MD5 of time, event, user, rewards and key, concatenated.
 
-    The four are concatenated without separators, so time and user reference must have
-    their fixed lengths.
+    The four are concatenated without separators, so the time must have its fixed length, and so must the user's
+    reference where the texts can contain one. Another text names no user.
     """
 
     slug: ClassVar = "levelplay"
@@ -49,15 +51,18 @@ class LevelPlay(Adapter):
     def verify(self, request: RawRequest, *, secrets: Sequence[str], keys: Mapping[str, str]) -> SignedFields:
         given = parameters(request.query)
         users = [given[name] for name in _USER_NAMES if name in given]
-        if len(users) != 1:
+        if len(users) > 1:
             raise PostbackRefused("no usable user reference")
         signed = {
             "timestamp": given.get("timestamp", ""),
             "eventId": given.get("eventId", ""),
-            "userId": users[0],
+            "userId": users[0] if users else "",
             "rewards": given.get("rewards", ""),
         }
-        require_reference(signed["userId"])
+        if not is_reference(signed["userId"]) and _CAN_NAME.search(
+            signed["eventId"] + signed["userId"] + signed["rewards"]
+        ):
+            raise PostbackRefused("no usable user reference")
         if not _MINUTE.fullmatch(signed["timestamp"]):
             raise PostbackRefused("no usable timestamp")
         require_match(

@@ -1,19 +1,22 @@
 """
 The caps on earnings: per event, per person and day, per network and day, and per day of all networks.
 
-What exceeds one is held, and two people release it. A day is a UTC day. A day's credits are taken from its rows by one
-conditional update, so simultaneous earnings never exceed a ceiling together; a reversal returns nothing to them. The
-rows are locked last, after the account.
+What exceeds one is held, and two people release it. A day is a UTC day. A day's rows are locked last, after all
+accounts, so simultaneous earnings never exceed a ceiling together.
+
+A reversal returns nothing to a day's ceilings: what was credited could be spent before it was taken back, so a network
+that credits and reverses in turn would pass every ceiling. A person's own cap counts what the person has left of that
+day: credits that were taken back whole do not count, because the person owes them.
 """
 
 import logging
-from datetime import datetime, time
-from typing import Any
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
 
 from django.conf import settings
 from django.db.models import Q, Sum
 
-from earnings.models import CAPS, DailyEarnings, HoldReason, Postback, PostbackKind, PostbackState
+from earnings.models import CAPS, AdNetwork, DailyEarnings, HoldReason, Postback, PostbackKind, PostbackState
 from earnings.queries import COUNTS_OF_PERSON
 from earnings.rules import COUNTED, are_often_reversed
 from gateway.common import db
@@ -23,67 +26,102 @@ logger = logging.getLogger(__name__)
 _ALL = ""
 
 
-def hold_reason(credit: Postback) -> str:
+@dataclass
+class History:
+    """A person's credits of the day at the network, and the counts of earnings and reversals anywhere."""
+
+    today: int = 0
+    earnings: int = 0
+    reversals: int = 0
+
+
+def counts_today(credit: Postback, *, day: date) -> bool:
+    """Return whether a credit counts for the person's cap of that day."""
+    is_given = credit.state in {PostbackState.AVAILABLE, PostbackState.HELD}
+    return is_given and credit.hold_reason not in CAPS and credit.received_at.date() >= day
+
+
+@dataclass
+class Day:
+    """The credits of a day, of all networks and of one; the caller's transaction has locked their rows."""
+
+    day: date
+    limits: dict[str, int]
+    credits: dict[str, int]
+    taken: int = field(default=0, init=False)
+
+    def take(self, credits: int) -> str:
+        """Take credits from both ceilings, or return which one they exceed."""
+        exceeded = [
+            scope
+            for scope, limit in self.limits.items()
+            if self.credits[scope] + self.taken + credits > limit
+        ]
+        if not credits or not exceeded:
+            self.taken += credits
+            return ""
+        return HoldReason.DAILY_CEILING if _ALL in exceeded else HoldReason.NETWORK_SHARE
+
+    def write(self) -> None:
+        if self.taken:
+            params = {"day": self.day, "scopes": list(self.limits), "taken": self.taken}
+            db.all_rows(_TAKE, params)
+
+
+def hold_reason(credit: Postback, history: History, day: Day) -> str:
     """
     Return why a decided credit must be held, beyond its network's hold time, or an empty text.
 
-    The caller holds the account's lock. Without a reason that is a cap, the credits are taken from the day's ceilings.
+    Without a reason that is a cap, the credits are taken from the day's ceilings.
     """
-    reason = _reason(credit)
+    reason = _reason(credit, history, day)
     if reason in CAPS:
         logger.error("postback %s of %s is held: %s", credit.pk, credit.network, HoldReason(reason).label)
     return reason
 
 
-def _reason(credit: Postback) -> str:
+def _reason(credit: Postback, history: History, day: Day) -> str:
     network = credit.network
     if credit.credits > min(network.per_event_cap, SAFE_INTEGER_MAX - 1):
         return HoldReason.EVENT_CAP
-    history = _history(credit)
-    if (history["today"] or 0) + credit.credits > network.daily_cap:
+    if history.today + credit.credits > network.daily_cap:
         return HoldReason.PERSON_CAP
-    if reached := _take_from_day(credit):
+    if reached := day.take(credit.credits):
         return reached
-    is_suspect = are_often_reversed(earnings=history["earnings"], reversals=history["reversals"])
+    is_suspect = are_often_reversed(earnings=history.earnings, reversals=history.reversals)
     return HoldReason.REVERSALS if is_suspect else ""
 
 
-def _history(credit: Postback) -> dict[str, Any]:
-    """Return the person's credits of that day at the network, and counts of earnings and reversals anywhere."""
-    midnight = datetime.combine(credit.received_at.date(), time(), tzinfo=credit.received_at.tzinfo)
+def histories(postbacks: list[Postback]) -> dict[int, History]:
+    """Return the history of each user of these undecided postbacks of one network and time, without them."""
+    received_at, network = postbacks[0].received_at, postbacks[0].network
+    midnight = datetime.combine(received_at.date(), time(), tzinfo=received_at.tzinfo)
     counted = Q(
         kind=PostbackKind.CREDIT,
-        network=credit.network,
+        network=network,
         state__in=[PostbackState.AVAILABLE, PostbackState.HELD],
         received_at__gte=midnight,
     )
-    recent = Postback.objects.filter(user=credit.user_id, received_at__gte=credit.received_at - COUNTED)
-    return recent.exclude(pk=credit.pk).aggregate(
-        today=Sum("credits", filter=counted & ~Q(hold_reason__in=CAPS)),
+    users = {row.user_id for row in postbacks}
+    recent = Postback.objects.filter(user__in=users, received_at__gte=received_at - COUNTED)
+    totals = {
+        "today": Sum("credits", filter=counted & ~Q(hold_reason__in=CAPS), default=0),
         **COUNTS_OF_PERSON,
-    )
-
-
-def _take_from_day(credit: Postback) -> str:
-    """Take the credits from the day's ceilings, or return which one they exceed."""
-    if not credit.credits:
-        return ""
-    day, network = credit.received_at.date(), credit.network.slug
-    limits = {_ALL: settings.EARNINGS_DAILY_CEILING, network: network_ceiling()}
-    rows = [DailyEarnings(day=day, scope=scope, credits=0) for scope in sorted(limits)]
-    params = {
-        "day": day,
-        "credits": credit.credits,
-        "scopes": list(limits),
-        "limits": list(limits.values()),
     }
-    while not (taken := db.all_rows(_TAKE, params)):
+    others = recent.exclude(pk__in=[row.pk for row in postbacks]).order_by()
+    rows = others.values("user_id").annotate(**totals).values_list("user_id", *totals)
+    return {user_id: History(*counts) for user_id, *counts in rows if user_id}
+
+
+def lock_day(network: AdNetwork, day: date) -> Day:
+    """Lock the day's rows until the transaction ends, and return their credits."""
+    limits = {_ALL: settings.EARNINGS_DAILY_CEILING, network.slug: network_ceiling()}
+    params = {"day": day, "scopes": list(limits)}
+    while not (rows := db.all_rows(_LOCK, params)):
         # Only the first earning of a day finds no rows.
-        DailyEarnings.objects.bulk_create(rows, ignore_conflicts=True)
-    exceeded = [scope for scope, fits in taken if not fits]
-    if not exceeded:
-        return ""
-    return HoldReason.DAILY_CEILING if _ALL in exceeded else HoldReason.NETWORK_SHARE
+        missing = [DailyEarnings(day=day, scope=scope, credits=0) for scope in sorted(limits)]
+        DailyEarnings.objects.bulk_create(missing, ignore_conflicts=True)
+    return Day(day, limits, dict(rows))
 
 
 def network_ceiling() -> int:
@@ -91,22 +129,16 @@ def network_ceiling() -> int:
     return int(settings.EARNINGS_DAILY_CEILING * settings.EARNINGS_NETWORK_SHARE // 100)
 
 
-# Lock the rows of all scopes in order, and add to all of them or to none. A row for each scope: whether it fits.
-# If a row is missing, nothing is locked or returned, because its insert may wait for another transaction.
-_TAKE = """
-WITH ceiling AS (
-    SELECT * FROM unnest(%(scopes)s::text[], %(limits)s::bigint[]) AS ceiling (scope, most)
-), locked AS (
-    SELECT day.id, day.scope, day.credits, day.credits + %(credits)s <= ceiling.most AS fits
-    FROM earnings_daily AS day JOIN ceiling USING (scope)
-    WHERE day.day = %(day)s AND cardinality(%(scopes)s) = (
-        SELECT count(*) FROM earnings_daily AS row WHERE row.day = %(day)s AND row.scope = ANY(%(scopes)s)
-    )
-    ORDER BY day.scope FOR NO KEY UPDATE OF day
-), taken AS (
-    UPDATE earnings_daily AS day SET credits = locked.credits + %(credits)s
-    FROM locked
-    WHERE day.id = locked.id AND (SELECT bool_and(fits) FROM locked)
+# Lock the rows of all scopes in order. If a row is missing, nothing is locked or returned, because its insert may wait
+# for another transaction.
+_LOCK = """
+SELECT day.scope, day.credits FROM earnings_daily AS day
+WHERE day.day = %(day)s AND day.scope = ANY(%(scopes)s::text[]) AND cardinality(%(scopes)s::text[]) = (
+    SELECT count(*) FROM earnings_daily AS row WHERE row.day = %(day)s AND row.scope = ANY(%(scopes)s::text[])
 )
-SELECT scope, fits FROM locked
+ORDER BY day.scope FOR NO KEY UPDATE OF day
+"""
+_TAKE = """
+UPDATE earnings_daily SET credits = credits + %(taken)s
+WHERE day = %(day)s AND scope = ANY(%(scopes)s::text[]) RETURNING scope
 """

@@ -8,10 +8,11 @@ expects.
 
 import hashlib
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from earnings.models import WORTHLESS, AdNetwork, Postback, PostbackKind, PostbackState, VerifierKeySet
 from earnings.networks import ADAPTERS
@@ -26,6 +27,7 @@ from earnings.networks.base import (
     check_freshness,
 )
 from earnings.services import earnings, networks
+from earnings.services.books import arrays, unnested
 from gateway.common import db
 from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.common.errors import NotFound
@@ -178,63 +180,94 @@ class VerifiedEvent:
         )
 
 
-@transaction.atomic(durable=True)
 def record(verified: VerifiedEvent) -> bool:
     """Store an event with all its effects; return False for a repeat, which changes nothing."""
-    postback = verified.to_row()
-    if not _insert(postback) and not (_differs_from_first(verified) and _replace_unassigned(postback)):
-        return False
-    earnings.decide(postback, verified.user)
-    return True
+    return record_all([verified]) == 1
 
 
-_COLUMNS = [column for column in Postback._meta.concrete_fields if not column.primary_key]
-_INSERT = f"""
-INSERT INTO earnings_postback ({", ".join(column.attname for column in _COLUMNS)})
-VALUES ({", ".join(f"%({column.attname})s" for column in _COLUMNS)})
-ON CONFLICT DO NOTHING
-RETURNING id
-"""  # noqa: S608 (names of our own columns)
+@transaction.atomic(durable=True)
+def record_all(batch: Sequence[VerifiedEvent]) -> int:
+    """
+    Store events of one network and time with all their effects, in order; return how many are new.
+
+    A repeat changes nothing.
+    """
+    if len(batch) > 1:
+        # Two batches with the same events in another order would wait for each other.
+        AdNetwork.objects.select_for_update(no_key=True).get(pk=batch[0].network.pk)
+    rows = [verified.to_row() for verified in batch]
+    _insert(rows)
+    if repeats := [row for row in rows if row.pk is None]:
+        _compare_with_first(repeats)
+    fresh = [row for row in rows if row.pk is not None]
+    if fresh:
+        earnings.decide_all(fresh)
+    return len(fresh)
 
 
-def _insert(postback: Postback) -> bool:
-    """Store the row by its unique key; return False where it exists. Waits for a concurrent insert."""
-    values = {
-        column.attname: column.get_db_prep_save(getattr(postback, column.attname), connection)
-        for column in _COLUMNS
+def _compare_with_first(repeats: Sequence[Postback]) -> None:
+    """Mark the rows whose repeat has other content; replace those that named no user by a repeat that does."""
+    params = {
+        "network": repeats[0].network.pk,
+        "at": repeats[0].received_at,
+        "ids": [row.external_id for row in repeats],
+        "kinds": [str(row.kind) for row in repeats],
+        "users": [row.user_id for row in repeats],
+        "hashes": [row.payload_hash for row in repeats],
     }
-    row = db.first_row(_INSERT, values)
-    if row is None:
-        return False
-    postback.pk = row[0]
-    return True
+    conflicting = set(db.all_rows(_MARK, params))
+    for row in repeats:
+        if (row.external_id, row.kind) in conflicting:
+            logger.error("CONFLICTING_DUPLICATE: %s reports two things of %s", row.network, row.external_id)
+            _replace_unassigned(row)
 
 
-def _replace_unassigned(repeat: Postback) -> bool:
-    """Replace a first report that named no user by a repeat that names its user; return whether there was one."""
+_FIELDS = [column for column in Postback._meta.concrete_fields if not column.primary_key]
+_NAMES = ", ".join(field.attname for field in _FIELDS)
+_INSERT = f"""
+INSERT INTO earnings_postback ({_NAMES})
+SELECT {_NAMES} FROM unnest({unnested(_FIELDS)}) WITH ORDINALITY AS new ({_NAMES}, place)
+ORDER BY place
+ON CONFLICT DO NOTHING
+RETURNING id, external_id, kind, user_id
+"""  # noqa: S608 (names of our own columns)
+# A reversal is unique by its user, too.
+_MARK = """
+UPDATE earnings_postback AS first SET is_conflicting = true, conflicted_at = %(at)s
+FROM unnest(%(ids)s::text[], %(kinds)s::text[], %(users)s::bigint[], %(hashes)s::text[])
+    AS again (external_id, kind, user_id, payload_hash)
+WHERE first.network_id = %(network)s AND first.external_id = again.external_id AND first.kind = again.kind
+  AND (first.kind <> 'REVERSAL' OR first.user_id IS NOT DISTINCT FROM again.user_id)
+  AND first.payload_hash <> again.payload_hash
+RETURNING first.external_id, first.kind
+"""
+
+
+def _insert(rows: Sequence[Postback]) -> None:
+    """Store the rows by their unique keys; only new ones get their id. Waits for concurrent inserts."""
+    new = {
+        _key(id_, kind, user_id): pk for pk, id_, kind, user_id in db.all_rows(_INSERT, arrays(rows, _FIELDS))
+    }
+    for row in rows:
+        row.pk = new.pop(_key(row.external_id, row.kind, row.user_id), None)
+
+
+def _key(external_id: str, kind: str, user_id: int | None) -> tuple[str, str, int | None]:
+    return external_id, str(kind), user_id if kind == PostbackKind.REVERSAL else None
+
+
+def _replace_unassigned(repeat: Postback) -> None:
+    """Replace a first report that named no user by a repeat that names its user; reversals have a row for each user."""
     first = Postback.objects.select_for_update().filter(
         network=repeat.network,
         external_id=repeat.external_id,
         kind=repeat.kind,
         state=PostbackState.UNASSIGNED,
     )
-    if repeat.user_id is None or (row := first.first()) is None:
-        return False
-    repeat.pk = row.pk
-    repeat.save(force_update=True)
-    return True
-
-
-def _differs_from_first(repeat: VerifiedEvent) -> bool:
-    event = repeat.event
-    first = Postback.objects.filter(network=repeat.network, external_id=event.external_id, kind=event.kind)
-    if event.kind == PostbackKind.REVERSAL:
-        first = first.filter(user=repeat.user)
-    different = first.exclude(payload_hash=repeat.payload_hash)
-    if different.update(is_conflicting=True, conflicted_at=repeat.received_at):
-        logger.error("CONFLICTING_DUPLICATE: %s reports two things of %s", repeat.network, event.external_id)
-        return True
-    return False
+    is_named = repeat.user_id is not None and repeat.kind != PostbackKind.REVERSAL
+    if is_named and (row := first.first()) is not None:
+        repeat.pk = row.pk
+        repeat.save(force_update=True)
 
 
 def purge(*, now: datetime) -> int:

@@ -18,18 +18,20 @@ from typing import cast
 
 from earnings.models import AdNetwork, NetworkUser, Postback
 from earnings.networks import ADAPTERS
-from earnings.networks.base import PostbackEvent
+from earnings.networks.base import PostbackEvent, PostbackRefused
 from earnings.networks.push_report import ReportLine, read_report
 from earnings.networks.visit_link import VisitLink, sign_visit
 from earnings.services import networks
-from earnings.services.postbacks import VerifiedEvent, payload_hash, record
+from earnings.services.postbacks import VerifiedEvent, payload_hash, record_all
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import CREDITS, Done, Kind
 from gateway.staff.models import ApprovalRequest
 from users.models import User
 
 MAX_LINK_LIFETIME = timedelta(days=366)
-_USERS_AT_ONCE = _ROWS_AT_ONCE = 1_000
+_USERS_AT_ONCE = _COMPARED_AT_ONCE = 1_000
+# The accounts of a batch's users are locked until it is stored, a fraction of a second.
+ROWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class ImportResult:
     The result of a file: new rows and rows already imported, or only its errors by line.
 
     `changed` are the lines that were imported with other content: the first content counts, and their postbacks are
-    marked as conflicting. `approval` is the file's request; nothing is imported before its approval.
+    marked as conflicting. `unnamed` are the lines whose reference no user has: staff can give them to a person.
+    `approval` is the file's request; nothing is imported before its approval.
     """
 
     new: int
@@ -46,6 +49,7 @@ class ImportResult:
     errors: list[tuple[int, str]]
     approval: ApprovalRequest | None = None
     changed: list[int] = field(default_factory=list)
+    unnamed: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -55,20 +59,25 @@ class _Report:
     users: dict[str, User]
     errors: list[tuple[int, str]]
 
+    @property
+    def unnamed(self) -> list[int]:
+        return [line.number for line in self.lines if line.event and line.event.user_ref not in self.users]
+
 
 def check_report(*, slug: str, text: str) -> ImportResult:
     """
     Validate every row of a report, and compare it with what was imported, without recording.
 
     Raises:
-        PostbackRefused: the header is wrong, or the file is not CSV.
+        PostbackRefused: the header is wrong, the file is not CSV, or no line names a user.
         ValueError: the network has no reports, or is disabled.
     """
     report = _read(slug, text)
     if report.errors:
         return ImportResult(0, 0, report.errors)
     imported, changed = _compare(report)
-    return ImportResult(len(report.lines) - imported, imported, [], changed=changed)
+    new = len(report.lines) - imported
+    return ImportResult(new, imported, [], changed=changed, unnamed=report.unnamed)
 
 
 def import_report(
@@ -81,7 +90,7 @@ def import_report(
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> ImportResult:
     """
-    Request the credits of a report and, once approved, record every row in a transaction of its own.
+    Request the credits of a report and, once approved, record its rows in batches, each in a transaction of its own.
 
     No row is recorded if any line is invalid. A row that was already imported changes nothing, so import the same file
     again after an interruption or after its approval. `progress` gets the numbers of recorded rows and of all rows.
@@ -96,19 +105,20 @@ def import_report(
     approval = _request_for(report, text, actor, reason)
     if approval.status != ApprovalRequest.Status.DONE:
         return ImportResult(0, 0, [], approval)
-    changed, new = _compare(report)[1], 0
-    for done, line in enumerate(report.lines, start=1):
-        new += record(_verified(report.network, line, report.users, now=now))
-        if done % _ROWS_AT_ONCE == 0:
-            progress(done, len(report.lines))
-    return ImportResult(new, len(report.lines) - new, [], approval, changed)
+    changed, new, total = _compare(report)[1], 0, len(report.lines)
+    for start in range(0, total, ROWS_AT_ONCE):
+        batch = report.lines[start : start + ROWS_AT_ONCE]
+        new += record_all([_verified(report.network, line, report.users, now=now) for line in batch])
+        if (done := start + len(batch)) < total:
+            progress(done, total)
+    return ImportResult(new, total - new, [], approval, changed, report.unnamed)
 
 
 def _compare(report: _Report) -> tuple[int, list[int]]:
     """Return how many rows were imported before, and the numbers of the lines whose content has changed since."""
     imported, changed = 0, []
-    for start in range(0, len(report.lines), _ROWS_AT_ONCE):
-        rows = report.lines[start : start + _ROWS_AT_ONCE]
+    for start in range(0, len(report.lines), _COMPARED_AT_ONCE):
+        rows = report.lines[start : start + _COMPARED_AT_ONCE]
         ids = [cast("PostbackEvent", line.event).external_id for line in rows]
         stored = Postback.objects.filter(network=report.network, external_id__in=ids)
         hashes = {
@@ -131,7 +141,9 @@ def _read(slug: str, text: str) -> _Report:
         raise ValueError(f"{slug} has no reports, or is disabled")
     lines = list(read_report(adapter, text))
     users = _users_of(network, [line.event for line in lines if line.event])
-    errors = [(line.number, error) for line in lines if (error := _error(line, users))]
+    errors = [(line.number, line.error) for line in lines if line.event is None]
+    if lines and not errors and not users:
+        raise PostbackRefused("no line has a user_reference of this network")
     return _Report(network, lines, users, errors)
 
 
@@ -142,7 +154,12 @@ def _request_for(report: _Report, text: str, actor: User, reason: str) -> Approv
     live = earlier.filter(status=ApprovalRequest.Status.DONE) | earlier.waiting()
     if (approval := live.first()) is not None:
         return approval
-    worths = [_credits(report.network, cast("PostbackEvent", line.event).amount) for line in report.lines]
+    # What staff give to a person later is another request.
+    worths = [
+        _credits(report.network, line.event.amount)
+        for line in report.lines
+        if line.event and line.event.user_ref in report.users
+    ]
     earned = sum(worth for worth in worths if worth > 0)
     return approvals.ask(
         kind=IMPORT,
@@ -154,6 +171,7 @@ def _request_for(report: _Report, text: str, actor: User, reason: str) -> Approv
         payload={"sha256": digest},
         changes={
             "rows": ("", f"{len(worths):,} of {len(report.users):,} users"),
+            "rows that name no user": ("", f"{len(report.unnamed):,}"),
             "credits before bonuses": ("", f"{earned:,}, at most {max(worths, default=0):,} in a row"),
             "sha256 of the file": ("", digest),
         },
@@ -178,18 +196,12 @@ IMPORT = approval_kinds.register(
 )
 
 
-def _error(line: ReportLine, users: dict[str, User]) -> str:
-    if line.event is None:
-        return line.error
-    return "" if line.event.user_ref in users else "no user has this user_reference"
-
-
 def _verified(
     network: AdNetwork, line: ReportLine, users: dict[str, User], *, now: datetime
 ) -> VerifiedEvent:
     event = cast("PostbackEvent", line.event)
     return VerifiedEvent(
-        network=network, event=event, user=users[event.user_ref], raw=line.text.encode(), received_at=now
+        network=network, event=event, user=users.get(event.user_ref), raw=line.text.encode(), received_at=now
     )
 
 

@@ -74,7 +74,7 @@ def assign(*, postback_id: int, user: User) -> Postback:
         unnamed.filter(
             network=postback.network, kind=PostbackKind.REVERSAL, original_id=postback.original_id
         ).exclude(external_id__in=named).update(user=user, state=PostbackState.RECEIVED)
-    earnings.decide(postback, user)
+    earnings.decide_all([postback])
     return postback
 
 

@@ -2,7 +2,8 @@
 The SQL of experience and cashback: a total changes together with the entry that explains it.
 
 The rules of `credits.services.statements` apply here too. `POST_EXPERIENCE` returns no row for a repeated
-key; in `GAIN_EXPERIENCE` each total builds on the one before, so a repeated key fails the whole statement.
+key; in `GAIN_EXPERIENCE` and `POST_CHANGES` each total builds on the one before, so a repeated key fails the whole
+statement.
 """
 
 from credits.queries import period_runs
@@ -88,6 +89,24 @@ LEFT JOIN LATERAL rewards_badge_at('SUBSCRIBER', locked.subscriber_experience) A
 LEFT JOIN credits_allowance AS allowance ON allowance.user_id = locked.user_id
 """  # noqa: S608 (an expression of our own)
 
+# Post changes of permanent experience in order; the caller's transaction has locked the progress rows and computed the
+# amounts.
+POST_CHANGES = """
+WITH wanted AS (
+    SELECT progress.id, permanent_experience, base, amount, key, cause, place,
+           sum(amount) OVER (PARTITION BY progress.id ORDER BY place) AS so_far
+    FROM unnest(%(users)s::bigint[], %(bases)s::bigint[], %(amounts)s::bigint[], %(keys)s::text[], %(causes)s::text[])
+        WITH ORDINALITY AS wanted (user_id, base, amount, key, cause, place)
+    JOIN rewards_progress AS progress USING (user_id)
+), moved AS (
+    UPDATE rewards_progress AS progress SET permanent_experience = progress.permanent_experience + total
+    FROM (SELECT id, sum(amount)::bigint AS total FROM wanted GROUP BY id) AS change WHERE progress.id = change.id
+)
+INSERT INTO rewards_experience (progress_id, track, base, amount, total_after, key, cause)
+SELECT id, 'PERMANENT', base, amount, permanent_experience + so_far, key, cause FROM wanted ORDER BY place
+RETURNING id
+"""
+
 # Post cashback, or its reversal, in order: the remainder of earlier cashback is added, whole credits are paid, and the
 # rest becomes the new remainder. The caller's transaction has locked the accounts. A missing progress row yields
 # nothing; `GAIN_EXPERIENCE` ensures that it exists.
@@ -115,7 +134,7 @@ WITH exact AS (
     FROM (SELECT DISTINCT ON (progress_id) progress_id, remainder FROM whole ORDER BY progress_id, place DESC) AS last
     WHERE progress.id = progress_id
 ), wanted AS (
-    SELECT account_id, credits, key, place FROM whole WHERE credits <> 0
+    SELECT account_id, credits, %(source)s::text AS source, key, place FROM whole WHERE credits <> 0
 ){POST_WANTED}"""  # noqa: S608 (constants of our own)
 
 # The rules of cashback in the nightly reconciliation: each entry follows from the one before it, the remainder is that

@@ -56,6 +56,10 @@ class Command(ApprovalCommand):
             raise CommandError(f"{len(result.errors)} invalid lines; nothing was imported")
         for number in result.changed:
             self.stderr.write(f"line {number}: its row_id was imported with other content, which counts")
+        for number in result.unnamed:
+            self.stderr.write(
+                f"line {number}: no user has this user_reference; staff can give it to a person"
+            )
         if is_dry_run:
             self.stdout.write(f"{result.new} rows are valid; nothing was imported")
         elif result.approval and result.approval.status == ApprovalRequest.Status.WAITING:

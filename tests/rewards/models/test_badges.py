@@ -7,6 +7,8 @@ import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from rewards.models import Badge, BadgeTrack
+from rewards.queries import badges_at
+from rewards.rules import badge_at
 
 pytestmark = pytest.mark.django_db
 
@@ -82,3 +84,13 @@ def test_terms_out_of_range_are_refused(field: str, value: object) -> None:
     badge = Badge.objects.filter(track=BadgeTrack.PERMANENT).earliest("exp_lower_bound")
     with pytest.raises(DatabaseError), transaction.atomic():
         Badge.objects.filter(pk=badge.pk).update(**{field: value})
+
+
+@pytest.mark.parametrize("track", BadgeTrack)
+def test_a_badge_is_found_in_memory_where_the_database_finds_it(track: BadgeTrack) -> None:
+    levels = list(Badge.objects.filter(track=track).order_by("?"))
+    bounds = [level.exp_lower_bound for level in levels]
+    for experience in {bound + step for bound in bounds for step in (-1, 0, 1)} | {10**15}:
+        (stored,) = badges_at([(track, experience)])
+        found = badge_at(levels, experience)
+        assert (found and found.pk) == stored.pk

@@ -69,7 +69,8 @@ def _forms(page: Any, request: HttpRequest) -> Iterator[tuple[str, str]]:
     if any(page.has_delete_permission(request, row) for row in rows):
         yield "delete", ""
     for inline in page.get_inline_instances(request, rows[-1]):
-        if inline.has_add_permission(request, rows[-1]) or inline.has_change_permission(request, rows[-1]):
+        asked = (inline.has_add_permission, inline.has_change_permission, inline.has_delete_permission)
+        if any(may(request, rows[-1]) for may in asked):
             yield f"{inline.model.__name__}: {', '.join(inline.fields)}", ""
 
 

@@ -241,6 +241,10 @@ class _Dashboard(_Connection):
         """Refund the charge that paid an intent."""
         return self._post("refunds/create", payment_intent=payment_intent, amount=amount)
 
+    def pay_out(self) -> Json:
+        """Pay the balance of each currency to the account's bank, as Stripe does every day."""
+        return self._post("payouts/create")
+
     def fail_refund(self, refund: str) -> Json:
         """Fail a refund after its success."""
         return self._post("refunds/fail", refund=refund)

@@ -23,6 +23,7 @@ _REFERENCES = {
     "product": "product",
     "price": "price",
 }
+_SOURCES = {"ch": "charge", "re": "refund", "du": "dispute", "po": "payout"}
 _NOT_EXPANDABLE = {
     ("charge", "payment_method"),
     ("line_item", "invoice"),
@@ -60,11 +61,18 @@ def _expand(account: Account, node: Any, names: list[str], path: str) -> None:
     elif name not in node or (kind, name) in _NOT_EXPANDABLE:
         raise _not_expandable(name)
     elif isinstance(node[name], str):
-        referenced = account.store.get(_REFERENCES.get(name, ""), node[name])
+        referenced = account.store.get(_kind_of(name, node[name]), node[name])
         if referenced is None:
             raise _not_expandable(path)
         node[name] = public(referenced)
     _expand(account, node[name], rest, path)
+
+
+def _kind_of(name: str, identifier: str) -> str:
+    """Return the kind that a field refers to; the source of a balance transaction may be of several."""
+    if name == "source":
+        return _SOURCES.get(identifier.split("_", 1)[0], "")
+    return _REFERENCES.get(name, "")
 
 
 def _not_expandable(path: str) -> InvalidRequest:

@@ -11,6 +11,7 @@ from stripe_double.billing import (
     test_clocks,
 )
 from stripe_double.resources import (
+    balance,
     charges,
     disputes,
     events,
@@ -26,7 +27,7 @@ from stripe_double.resources import (
 )
 
 _MODULES = (
-    charges, customers, discounts, disputes, events, fraud_warnings, invoice_items, invoices, payment_intents,
+    balance, charges, customers, discounts, disputes, events, fraud_warnings, invoice_items, invoices, payment_intents,
     payment_methods, prices, products, refunds, schedules, sessions, setup_intents, subscriptions,
     test_clocks, tax_settings, webhook_endpoints,
 )  # fmt: skip

@@ -102,6 +102,7 @@ def finalize_invoice(account: Account, invoice: Resource) -> None:
     customer = find_param(account, "customer", invoice["customer"], "customer")
     invoice.update(status="open", automatically_finalizes_at=None, effective_at=account.now)
     invoice["status_transitions"]["finalized_at"] = account.now
+    invoice["customer_address"] = customer["address"]
     invoice["number"] = f"{customer['invoice_prefix']}-{customer['next_invoice_sequence']:04d}"
     invoice["_secret"] = new_id("test", 40)
     invoice["hosted_invoice_url"] = f"{account.url}/_pages/invoice/{invoice['_secret']}"

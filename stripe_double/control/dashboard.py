@@ -11,7 +11,7 @@ from stripe_double.control.authentication import authenticate, find_intent
 from stripe_double.control.context import Body, Context, Controls, find_in_body, required
 from stripe_double.errors import InvalidRequest, ResourceMissing
 from stripe_double.events import emit, emit_changes
-from stripe_double.resources import disputes, fraud_warnings, refunds
+from stripe_double.resources import balance, disputes, fraud_warnings, refunds
 from stripe_double.resources.prices import parse_currency
 from stripe_double.store import public
 
@@ -98,6 +98,11 @@ def pay_invoice_part(context: Context, body: Body) -> Any:
     return public(invoice)
 
 
+def pay_out_balance(context: Context, _body: Body) -> Any:
+    """Pay the balance of each currency to the account's bank."""
+    return {"payouts": [public(payout) for payout in balance.pay_out(context.account)]}
+
+
 def warn_of_fraud(context: Context, body: Body) -> Any:
     """Send an early fraud warning of the charge that paid an intent."""
     charge = refunds.find_paid_charge(context.account, body)
@@ -177,6 +182,7 @@ DASHBOARD_CONTROLS: Controls = {
     ("POST", "disputes/withdraw"): withdraw_funds,
     ("POST", "disputes/reinstate"): reinstate_funds,
     ("POST", "disputes/close"): close_dispute,
+    ("POST", "payouts/create"): pay_out_balance,
     ("POST", "refunds/create"): create_refund,
     ("POST", "refunds/fail"): fail_refund,
 }

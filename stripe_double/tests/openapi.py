@@ -19,6 +19,7 @@ _UNPUBLISHED = {
     "tax.settings": stripe.tax.Settings,
     "billing_portal.configuration": stripe.billing_portal.Configuration,
     "balance": stripe.Balance,
+    "payout": stripe.Payout,
     "coupon": stripe.Coupon,
     "invoiceitem": stripe.InvoiceItem,
     "subscription_schedule": stripe.SubscriptionSchedule,

@@ -323,3 +323,17 @@ def test_a_card_network_warns_of_fraud(account: DoubleAccount, controls: Control
     assert (listed.id, listed.actionable) == (made["id"], True)
     controls.emit_event("balance.available", {"object": "balance", "livemode": False})
     assert account.event_types("balance.")[-1:] == ["balance.available"]
+
+
+def test_the_balance_is_paid_out_to_the_bank(
+    account: DoubleAccount, controls: ControlClient, amount: int
+) -> None:
+    account.subscribe(account.create_paying_customer(), amount)
+    kept = sum(row.net for row in account.v1.balance_transactions.list({"limit": 100}).auto_paging_iter())
+
+    (payout,) = controls.pay_out()["payouts"]
+
+    newest = account.v1.balance_transactions.list({"limit": 1, "expand": ["data.source"]}).data[0]
+    assert (newest.type, newest.amount, newest.fee) == ("payout", -kept, 0)
+    assert isinstance(newest.source, stripe.Payout)
+    assert (newest.source.id, newest.source.amount) == (payout["id"], kept)

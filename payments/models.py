@@ -10,12 +10,15 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, cast
 
+import pgtrigger
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Case, F, OuterRef, Q, QuerySet, Subquery, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
+
+from gateway.common.models import APPEND_ONLY
 
 if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
@@ -403,6 +406,13 @@ class Payout(models.Model):
         null=True, help_text="When a card network first warned of fraud in this payment."
     )
     currency = models.CharField(max_length=3)
+    country = models.CharField(
+        max_length=2,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="The payer's, where Stripe computes tax.",
+    )
     period_start = models.DateTimeField()
     period_end = models.DateTimeField()
     rate = models.ForeignKey("payments.PayoutRate", models.PROTECT, related_name="payouts")
@@ -505,6 +515,30 @@ class Clawback(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class MoneyReturn(models.Model):
+    """
+    A change of the money that was returned of a payout, as it was read from Stripe; negative if it was reinstated.
+
+    The sums of all rows of a payout are its `refunded_minor` and `disputed_minor`, so both are known for any past time.
+    """
+
+    payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="money_returns")
+    refunded_minor = models.BigIntegerField(help_text="By refunds, including tax.")
+    disputed_minor = models.BigIntegerField(help_text="By disputes, including tax.")
+    created_at = models.DateTimeField(db_default=Now(), db_index=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(refunded_minor=0, disputed_minor=0), name="moneyreturn_not_empty"
+            )
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"{self.payout_id}: {self.refunded_minor:+} refunded, {self.disputed_minor:+} disputed"
 
 
 class Refund(models.Model):

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from checkin.models import CheckIn, DailySeed
 from credits.models import CreditAccount, CreditEntry, CreditHold
+from payments.models import MoneyReturn
 from rewards.models import CashbackEntry, ExperienceEntry, Modifier
 from users.models import User
 
@@ -25,6 +26,7 @@ _COLUMNS: tuple[tuple[Any, tuple[str, ...]], ...] = (
     (CreditEntry, ("created_at",)),
     (CreditHold, ("closed_at",)),
     (CreditHold, ("created_at",)),
+    (MoneyReturn, ("created_at",)),
     (ExperienceEntry, ("created_at",)),
     (CashbackEntry, ("created_at",)),
     (Modifier, ("created_at", "expires_at")),

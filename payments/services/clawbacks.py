@@ -14,7 +14,7 @@ from credits.models import CreditEntry, EntrySource
 from credits.services import entries
 from payments.amounts import clawback_target
 from payments.errors import StaleSnapshot
-from payments.models import Clawback, Payout
+from payments.models import Clawback, MoneyReturn, Payout
 from payments.services import payouts
 from payments.stripe import get_billing_client
 from payments.stripe.client import ReturnedMoney
@@ -49,6 +49,8 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
         raise StaleSnapshot
     if not is_known:
         Payout.objects.filter(pk=payout.pk).update(**money)
+        change = {name: amount - getattr(payout, name) for name, amount in money.items()}
+        MoneyReturn.objects.create(payout=payout, **change)
     if is_same:
         return
     key = f"stripe:clawback:{payout.stripe_invoice_id}:{payout.clawbacks.count() + 1}"

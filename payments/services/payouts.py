@@ -64,6 +64,7 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
             tax_minor=invoice.tax_minor,
             other_minor=invoice.other_minor,
             currency=invoice.currency,
+            country=invoice.country,
             period_start=invoice.period_start,
             period_end=invoice.period_end,
             rate=rate,

@@ -107,6 +107,8 @@ class InvoiceState:
     settlement: str = Settlement.COLLECTED
     # The number that the payer sees.
     number: str = ""
+    # The payer's country, where Stripe computes tax.
+    country: str = ""
 
     @property
     def payment_ids(self) -> tuple[str, ...]:
@@ -172,6 +174,28 @@ class ReturnedMoney:
     @property
     def total_minor(self) -> int:
         return self.refunded_minor + self.disputed_minor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BalanceTransaction:
+    """
+    A movement of the account's balance: gross, Stripe's fee, and net, in the balance's currency.
+
+    `charged_minor` and `charged_currency` are the same movement in the currency of the payment; `payment_intent_id` is
+    empty where it belongs to no payment, as for bank payouts and Stripe's own fees.
+    """
+
+    transaction_id: str
+    type: str
+    category: str
+    currency: str
+    amount_minor: int
+    fee_minor: int
+    net_minor: int
+    created_at: datetime
+    payment_intent_id: str
+    charged_minor: int
+    charged_currency: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,6 +337,9 @@ class BillingClient(Protocol):
 
     def paid_with(self, *, payment_intent_id: str) -> int:
         """Return the amount that a payment has collected, before refunds and disputes."""
+
+    def balance_transactions(self, *, since: datetime, until: datetime) -> Iterator[BalanceTransaction]:
+        """Read the movements of the account's balance from `since` until before `until`, newest first, page by page."""
 
     def payment_intent_of(self, *, object_id: str) -> str:
         """Return the payment intent of a charge, refund, dispute or early fraud warning."""

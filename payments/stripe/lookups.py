@@ -12,6 +12,7 @@ from payments.models import Subscription
 from payments.stripe import objects, webhooks
 from payments.stripe.client import (
     AccountState,
+    BalanceTransaction,
     CustomerState,
     InvoicePage,
     InvoiceState,
@@ -172,6 +173,13 @@ class Lookups:
     def paid_with(self, *, payment_intent_id: str) -> int:
         with translated_errors():
             return int(self._v1.payment_intents.retrieve(payment_intent_id).amount_received)
+
+    def balance_transactions(self, *, since: datetime, until: datetime) -> Iterator[BalanceTransaction]:
+        created = {"gte": int(since.timestamp()), "lt": int(until.timestamp())}
+        query = {**PAGE, "created": created, "expand": ["data.source"]}
+        with translated_errors():
+            rows = self._v1.balance_transactions.list(query).auto_paging_iter()
+            yield from map(objects.balance_transaction, rows)
 
     def payment_intent_of(self, *, object_id: str) -> str:
         with translated_errors():

@@ -7,6 +7,7 @@ from typing import Any
 from payments.errors import WebhookRefused
 from payments.models import Settlement
 from payments.stripe.client import (
+    BalanceTransaction,
     CustomerState,
     InvoiceState,
     InvoiceSummary,
@@ -142,6 +143,34 @@ def invoice_state(
         paid_at=_time_or_none(invoice.status_transitions.paid_at),
         is_live=bool(invoice.livemode),
         number=invoice.number or "",
+        country=_country_of(invoice),
+    )
+
+
+def _country_of(invoice: Any) -> str:
+    address = getattr(invoice, "customer_address", None)
+    return (address.country or "") if address else ""
+
+
+def balance_transaction(row: Any) -> BalanceTransaction:
+    """Read a movement of the balance with its expanded source."""
+    source = row.source if not isinstance(row.source, str | None) else None
+    amount = int(row.amount)
+    currency = getattr(source, "currency", row.currency)
+    # Of a sum that Stripe has converted, the source has the amount in the payment's currency.
+    charged = amount if source is None or currency == row.currency else int(source.amount)
+    return BalanceTransaction(
+        transaction_id=row.id,
+        type=row.type,
+        category=row.reporting_category,
+        currency=row.currency,
+        amount_minor=amount,
+        fee_minor=int(row.fee),
+        net_minor=int(row.net),
+        created_at=_time(row.created),
+        payment_intent_id=id_of(getattr(source, "payment_intent", None)),
+        charged_minor=abs(charged) if amount > 0 else -abs(charged),
+        charged_currency=currency,
     )
 
 

@@ -69,6 +69,8 @@ class FakeBilling(AccountClient):
         self._mark_paid(invoice, invoice.amount)
 
     def fail_refund(self, refund: str) -> None:
+        intent, amount = self._refunds[refund]
+        self._move("refund_failure", intent, amount)
         self._refunds[refund][1] = 0
         self._emit("refund.failed", refund)
 
@@ -83,11 +85,15 @@ class FakeBilling(AccountClient):
         return identifier
 
     def withdraw(self, dispute: str) -> None:
+        intent, amount, _ = self.disputes[dispute]
         self.disputes[dispute][2] = True
+        self._move("dispute", intent, -amount, fee=1500)
         self._emit("charge.dispute.funds_withdrawn", dispute)
 
     def reinstate(self, dispute: str) -> None:
+        intent, amount, _ = self.disputes[dispute]
         self.disputes[dispute][2] = False
+        self._move("dispute_reversal", intent, amount, fee=-1500)
         self._emit("charge.dispute.funds_reinstated", dispute)
 
     def pay_out_of_band(self, invoice: str) -> None:

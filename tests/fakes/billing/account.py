@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 from payments.amounts import MINIMUM_CHARGE
 from payments.errors import BillingRefused, BillingUnavailable, PaymentMethodRequired
-from payments.stripe.client import AccountState
+from payments.stripe.client import AccountState, BalanceTransaction
 
 ENDED = ("canceled", "incomplete_expired")
 _HOUR = timedelta(hours=1)
@@ -102,6 +102,7 @@ class Account:
         self.disputes: dict[str, list[Any]] = {}
         self.fraud_warnings: list[str] = []
         self._begun: dict[str, datetime] = {}
+        self.movements: list[BalanceTransaction] = []
         self._undelivered: list[bytes] = []
         self._loses_deliveries = self._is_away = False
         self.settings = AccountState(
@@ -170,10 +171,31 @@ class Account:
 
     def _mark_paid(self, invoice: Invoice, collected: int) -> None:
         invoice.status, invoice.collected, invoice.paid_at = "paid", collected, self._now
+        self._move("charge", invoice.intent, collected, fee=round(collected * 0.029) + 30)
         self._emit("invoice.paid", invoice.id)
         if invoice.subscription.status not in ENDED:
             invoice.subscription.status = "active"
             self._emit("customer.subscription.updated", invoice.subscription.id)
+
+    def _move(self, category: str, intent: str, amount: int, *, fee: int = 0) -> None:
+        if not amount:
+            return
+        currency = next(row.subscription.currency for row in self._invoices.values() if row.intent == intent)
+        self.movements.append(
+            BalanceTransaction(
+                transaction_id=new_id("txn"),
+                type="adjustment" if category.startswith("dispute") else category,
+                category=category,
+                currency=currency,
+                amount_minor=amount,
+                fee_minor=fee,
+                net_minor=amount - fee,
+                created_at=self._now,
+                payment_intent_id=intent,
+                charged_minor=amount,
+                charged_currency=currency,
+            )
+        )
 
     def _mark_failed(self, invoice: Invoice) -> None:
         self._emit("invoice.payment_failed", invoice.id)
@@ -251,6 +273,7 @@ class Account:
         identifier = new_id("re")
         self._refunds[identifier] = [payment_intent, amount or left]
         self._begun[identifier] = self._now
+        self._move("refund", payment_intent, -(amount or left))
         self._emit("refund.created", identifier)
         return identifier
 

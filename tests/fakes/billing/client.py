@@ -10,6 +10,7 @@ from payments.models import Settlement
 from payments.stripe import objects, webhooks
 from payments.stripe.client import (
     AccountState,
+    BalanceTransaction,
     CustomerState,
     InvoicePage,
     InvoiceState,
@@ -215,6 +216,10 @@ class AccountClient(Account):
     def paid_with(self, *, payment_intent_id: str) -> int:
         self._count("paid_with")
         return self._paid_with(payment_intent_id)
+
+    def balance_transactions(self, *, since: datetime, until: datetime) -> Iterator[BalanceTransaction]:
+        self._count("balance_transactions")
+        yield from (row for row in reversed(self.movements) if since <= row.created_at < until)
 
     def payment_intent_of(self, *, object_id: str) -> str:
         self._count("payment_intent_of")

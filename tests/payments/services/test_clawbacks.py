@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import transaction
+from django.db import ProgrammingError, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +14,7 @@ from credits.errors import InsufficientCredits
 from credits.models import Allowance, CreditEntry
 from credits.services import holds
 from credits.services.reconciliation import find_differences
-from payments.models import Clawback, Payout, PayoutRate
+from payments.models import Clawback, MoneyReturn, Payout, PayoutRate
 from payments.services.reconciliation import repairs
 from payments.stripe import set_billing_client
 from tests.credits.holding import capture, place_hold
@@ -53,6 +53,29 @@ def test_a_partial_refund_takes_its_share_of_credits_rounded_down(
     assert step.entry.reason.startswith("refund.created evt_")
     assert subscriber.balance == payout.credits - step.credits
     assert Allowance.objects.get().credits == payout.credits - step.credits
+
+
+def test_each_change_of_the_returned_money_is_kept(
+    double: DoubleAccount, subscriber: Payer, amount: int
+) -> None:
+    payment = subscriber.payout.stripe_payment_intent_id
+    refund = double.refund(payment, 1)
+    process_all_events(double)
+    double.fail_refund(refund)
+    double.dispute(payment)
+    process_all_events(double)
+
+    rows = MoneyReturn.objects.filter(payout=subscriber.payout)
+    moved = [(row.refunded_minor, row.disputed_minor) for row in rows.order_by("pk")]
+    assert moved[0] == (1, 0)
+    payout = subscriber.payout
+    assert (
+        tuple(map(sum, zip(*moved, strict=True)))
+        == (payout.refunded_minor, payout.disputed_minor)
+        == (0, amount)
+    )
+    with pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
+        rows.delete()
 
 
 def test_refunds_of_the_whole_payment_take_back_the_whole_payout(

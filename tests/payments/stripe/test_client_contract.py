@@ -380,6 +380,30 @@ class TestReturnedMoney:
         for object_id in (refund, kept, dispute):
             assert seam.client.payment_intent_of(object_id=object_id) == payment
 
+    def test_every_movement_of_a_payment_is_a_balance_transaction(
+        self, seam: SeamCase, begin: Callable[..., SubscriptionState], amount: int
+    ) -> None:
+        began = seam.account.now() - timedelta(hours=1)
+        payment = self._payment(seam, begin())
+        seam.account.fail_refund(seam.account.refund(payment, amount // 3))
+        seam.account.refund(payment, amount // 5)
+        dispute = seam.account.dispute(payment)
+        seam.account.reinstate(dispute)
+
+        read = seam.client.balance_transactions(since=began, until=seam.account.now() + timedelta(hours=1))
+        ours = [row for row in read if row.payment_intent_id == payment]
+
+        left = amount - amount // 5
+        assert [row.charged_minor for row in ours] == [
+            left, -left, -(amount // 5), amount // 3, -(amount // 3), amount
+        ]  # fmt: skip
+        assert {row.category for row in ours} == {
+            "charge", "refund", "refund_failure", "dispute", "dispute_reversal"
+        }  # fmt: skip
+        assert all(row.net_minor == row.amount_minor - row.fee_minor for row in ours)
+        assert ours[-1].fee_minor > 0
+        assert not list(seam.client.balance_transactions(since=began - timedelta(days=9), until=began))
+
     def test_a_key_returns_money_once_and_no_more_than_is_left(
         self, seam: SeamCase, begin: Callable[..., SubscriptionState], amount: int, key: Key
     ) -> None:

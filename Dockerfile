@@ -39,6 +39,7 @@ COPY payments payments
 COPY checkin checkin
 COPY portal portal
 COPY backoffice backoffice
+COPY accounting accounting
 COPY webhooks webhooks
 COPY signer signer
 COPY templates templates

@@ -22,6 +22,7 @@ OURS = (
     "relay",
     "payments",
     "checkin",
+    "accounting",
     "gateway_admin",
     "webhooks",
 )
@@ -56,6 +57,12 @@ ROLES: dict[str, tuple[str, ...]] = {
         "credits.run_stripe_reconciliation",
         "payments.dismiss_stripeevent",
         "credits.run_reconciliation",
+        "accounting.add_coinrate",
+        "accounting.change_coinrate",
+        "accounting.import_coinrate",
+        "accounting.prepare_month",
+        "accounting.close_month",
+        "accounting.export_month",
         "payments.export_payout",
         "credits.export_creditentry",
         "relay.export_relaytransaction",
@@ -77,6 +84,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "gateway_admin.decide_approvalrequest",
         # Requests of finance.
         "payments.decide_payoutrate",
+        "accounting.decide_month",
         "earnings.decide_release",
         "rewards.decide_badge",
         "checkin.decide_droptable",

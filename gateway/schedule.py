@@ -14,6 +14,7 @@ _TASKS: Schedule = {
     },
     "payments-operations": {"task": "payments.resume_operations", "schedule": 60, "options": {"expires": 60}},
     "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
+    "accounting-months": {"task": "accounting.prepare_months", "schedule": 60, "options": {"expires": 60}},
     "checkin-seeds": {"task": "checkin.keep_seeds", "schedule": 600, "options": {"expires": 600}},
     # At fixed times, because a restart of beat would restart a daily interval.
     "payments-subscriptions": {

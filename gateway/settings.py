@@ -93,6 +93,7 @@ INSTALLED_APPS = [
     "relay",
     "payments",
     "checkin",
+    "accounting.apps.AccountingConfig",
     "portal",
     "backoffice.apps.BackofficeConfig",
     "webhooks.apps.WebhooksConfig",

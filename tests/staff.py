@@ -124,7 +124,7 @@ def approve(role: str, *, action: str = "approve") -> str:
     return messages_of(confirm(browser_of(member(role)), "gateway_admin_approvalrequest", action, request))
 
 
-_OURS = ("credits", "proofs", "rewards", "earnings", "relay", "payments", "checkin")
+_OURS = ("credits", "proofs", "rewards", "earnings", "relay", "payments", "checkin", "accounting")
 
 
 def everything() -> dict[str, Any]:

@@ -8,7 +8,7 @@ another member of the same role, and by a member of each other role.
 import secrets
 import uuid
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -17,6 +17,8 @@ from django.db import transaction
 from django.utils import timezone
 from pytest_django import Settings
 
+from accounting.models import Month
+from accounting.services.closing import digest_of
 from backoffice.roles import ROLES
 from checkin.models import DropTable
 from checkin.services import drop_tables
@@ -182,6 +184,13 @@ def _payout_rate() -> Scene:
     return Scene(row_written("add_payout_rate", PayoutRate(valid_from=begins), **values), made.exists)
 
 
+def _month() -> Scene:
+    month = Month.objects.create(begins_on=date(2025, 1, 1))
+    digest = digest_of(month)
+    Month.objects.filter(pk=month.pk).update(status="open", digest=digest)
+    return Scene(of_kind("close_month", month, digest=digest), Month.objects.filter(status="closed").exists)
+
+
 def _badge() -> Scene:
     badge = Badge.objects.latest("exp_lower_bound")
     changed = Badge.objects.filter(pk=badge.pk, acceptable_credit_debt=4321)
@@ -290,6 +299,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "adjust_credits": _adjust,
     "assign_earning": _assign,
     "bring_back_relayer": _returning_relayer,
+    "close_month": _month,
     "configure_ad_network": _network("configure_ad_network"),
     "grant_modifier": _modifier,
     "import_earnings": _link_or_report("import_earnings"),

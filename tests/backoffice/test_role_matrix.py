@@ -109,6 +109,10 @@ MATRIX = {
     "payments.BillingOperation": Row(ALL),
     "payments.StripeEvent": Row(ALL, actions={"process_again": "sS", "dismiss": "fS"}),
     "payments.PayoutRate": Row(ALL, add="fS"),
+    "accounting.Month": Row(
+        ALL, actions={"prepare": "fS", "prepare_again": "fS", "close": "fS"}, pages={"xlsx": "fS", "csv": "fS"}
+    ),
+    "accounting.CoinRate": Row(ALL, add="fS", change="fS", actions={"import": "fS"}),
     "rewards.Progress": Row(ALL),
     "rewards.ExperienceEntry": Row(ALL),
     "rewards.CashbackEntry": Row(ALL),
@@ -131,7 +135,7 @@ MONEY = [
     "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "rewards.CashbackEntry", "earnings.Postback",
     "relay.RelayTransaction", "relay.Attempt", "relay.Loss",
     "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback", "payments.Refund",
-    "payments.BillingOperation", "payments.StripeEvent", "checkin.CheckIn", "checkin.DailySeed",
+    "payments.BillingOperation", "payments.StripeEvent", "accounting.Month", "checkin.CheckIn", "checkin.DailySeed",
     "gateway_admin.StaffAction",
 ]  # fmt: skip
 _USUAL = {"changelist", "add", "change", "delete", "history"}

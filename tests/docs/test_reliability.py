@@ -7,6 +7,7 @@ from collections import defaultdict
 import pytest
 from django.db.models import TextChoices
 
+from accounting.models import Month
 from credits.models import HoldStatus
 from earnings.models import PostbackState
 from gateway.staff.models import ApprovalRequest
@@ -26,6 +27,7 @@ STATES: dict[str, tuple[type[TextChoices], set[str]]] = {
     "refund": (Refund.Status, {"done", "refused"}),
     "webhook event": (StripeEvent.Status, {"processed"}),
     "postback": (PostbackState, {"AVAILABLE", "REVERSED", "INFO", "REFUSED"}),
+    "month of accounting": (Month.Status, {"closed"}),
     "approval request": (ApprovalRequest.Status, {"done", "rejected"}),
     "deletion of an account": (AccountDeletion.Status, {"erased"}),
     "message to a wallet app": (MessageStatus, {"delivered"}),

@@ -37,6 +37,8 @@ _CHOSEN: dict[str, Callable[[], Values]] = {
     "earnings.Postback": lambda: {"user": UserFactory.create()},
     "payments.Payout": lambda: {"period_end": timezone.now() + timedelta(days=30)},
     "payments.Clawback": lambda: {"credits": 0},
+    "accounting.Month": lambda: {"begins_on": date(1900 + next(_numbers), 1, 1)},
+    "accounting.CoinRate": lambda: {"day": date(1900, 1, 1) + timedelta(days=next(_numbers)), "price": 1},
     "checkin.DropTable": lambda: {
         "badge": make(_model("rewards.Badge")),
         "author": UserFactory.create(),

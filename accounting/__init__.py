@@ -1,0 +1,1 @@
+"""Accounting: what every credit and cent was, month by month."""

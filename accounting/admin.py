@@ -1,0 +1,241 @@
+"""Months and rates of the coin in the admin: prepared and closed by actions, exported as a workbook or CSV files."""
+
+import tempfile
+import zipfile
+from datetime import date
+from decimal import Decimal
+from itertools import chain, islice
+from typing import IO, Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import FileResponse, Http404, HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import path
+from django.utils import timezone
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from accounting.models import CoinRate, Month
+from accounting.services import closing, rates
+from accounting.services.exports import Table, tables
+from accounting.services.sheets import TEXT
+from gateway.admin import columns, navigation
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
+from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, one_of
+from gateway.admin.exports import cell_of, csv_lines, xlsx_book
+from gateway.admin.mixins import staff_of
+from gateway.staff import approvals, audit
+
+navigation.register(
+    "Accounting", {"accounting.Month": "calendar_month", "accounting.CoinRate": "currency_exchange"}
+)
+columns.colour("waiting", Month.Status.PREPARING)
+columns.colour("good", Month.Status.CLOSED)
+
+_SHOWN_ROWS = 50
+_KINDS = {
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    # A file for each table.
+    "csv": "application/zip",
+}
+
+
+class MonthForm(ReasonForm):
+    month = forms.RegexField(
+        r"^20\d\d-(0[1-9]|1[0-2])$",
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "2026-01"}),
+        help_text="Year and month, such as 2026-01.",
+    )
+    field_order = ("month", "reason")
+
+    def first_day(self) -> date:
+        return date.fromisoformat(f"{self.cleaned_data['month']}-01")
+
+
+def _last_month(rows: Any) -> dict[str, Any]:
+    today = timezone.now().date()
+    last = date(today.year - (today.month == 1), (today.month - 2) % 12 + 1, 1)
+    return {"month": f"{last:%Y-%m}", "reason": "Month close"}
+
+
+def _prepare(row: Month, decision: Decision) -> str:
+    wanted = decision.answers.get("month")
+    begins_on = date.fromisoformat(f"{wanted}-01") if wanted else row.begins_on
+    closing.request_sheets(begins_on=begins_on, now=timezone.now())
+    return f"A worker prepares {begins_on:%Y-%m}; its page shows the figures within a minute or two."
+
+
+_EFFECT = "Its figures are computed from the ledger, payouts, the chain and Stripe. Nothing else changes."
+PREPARE = ReasonedAction(
+    name="prepare",
+    label="Prepare a month",
+    permission="accounting.prepare_month",
+    subject="A month",
+    effect=lambda _: _EFFECT,
+    run=_prepare,
+    form=MonthForm,
+    initial=_last_month,
+)
+PREPARE_AGAIN = ReasonedAction(
+    name="prepare_again",
+    label="Prepare again",
+    permission="accounting.prepare_month",
+    effect=lambda _: _EFFECT,
+    run=_prepare,
+    applies_to=lambda month: month.status != Month.Status.CLOSED,
+)
+
+
+def _close(row: Month, decision: Decision) -> str:
+    approval = closing.request_close(
+        month=row, actor=decision.actor, reason=decision.reason, key=decision.key(row)
+    )
+    return approvals.outcome_of(approval, f"{row} is closed.")
+
+
+CLOSE = ReasonedAction(
+    name="close",
+    label="Close the month",
+    permission=closing.CLOSE.asks,
+    effect=lambda month: f"{month} is closed as it is shown, and never changes again.",
+    run=_close,
+    applies_to=lambda month: month.status == Month.Status.OPEN and not month.problems,
+    kind=closing.CLOSE,
+)
+
+
+@admin.register(Month)
+class MonthAdmin(ReasonedActions, ReadOnlyAdmin):
+    """Months: what is owed to holders, what was earned, and how that ties to Stripe and the chain."""
+
+    staff_actions = (PREPARE, PREPARE_AGAIN, CLOSE)
+    list_display = ("begins_on", "status", "figures_until", "prepared_at", "closed_at")
+    list_defer = ("problems", "closing")
+    list_filter = ("status",)
+    ordering = ("-begins_on",)
+    fields = (
+        "begins_on",
+        "status",
+        "figures_until",
+        "prepared_at",
+        "closed_at",
+        "approval",
+        "rule_version",
+        "digest",
+    )
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.export_view)
+        own = [
+            path(f"<int:month_id>/{kind}/", view, {"kind": kind}, name=f"accounting_month_{kind}")
+            for kind in _KINDS
+        ]
+        return [*own, *super().get_urls()]
+
+    def has_export_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request) and request.user.has_perm("accounting.export_month")
+
+    def form_context(self, request: HttpRequest, row: Month | None) -> dict[str, Any]:
+        context = super().form_context(request, row)
+        if row is not None:
+            context |= {"month": row, "month_tables": list(map(_shown, tables(row)))}
+            if self.has_export_permission(request) and row.prepared_at:
+                context["month_exports"] = [
+                    {"label": label, "url": self.page_url(kind, row.pk)}
+                    for label, kind in (("XLSX", "xlsx"), ("CSV", "csv"))
+                ]
+        return context
+
+    def export_view(self, request: HttpRequest, month_id: int, kind: str) -> HttpResponseBase:
+        if not self.has_export_permission(request):
+            raise PermissionDenied
+        month = Month.objects.filter(pk=month_id).first()
+        if month is None:
+            raise Http404
+        audit.record(actor=staff_of(request), row=month, action=f"export {kind}")
+        made = (xlsx_book if kind == "xlsx" else _zip_of)(
+            (table.name, chain([list(table.titles)], ([cell_of(cell) for cell in row] for row in table.rows)))
+            for table in tables(month)
+        )
+        ending = "xlsx" if kind == "xlsx" else "zip"
+        name = f"month-{month}{'' if month.closed_at else '-open'}.{ending}"
+        return FileResponse(made, as_attachment=True, filename=name, content_type=_KINDS[kind])
+
+
+def _zip_of(sheets: Any) -> IO[bytes]:
+    target = tempfile.TemporaryFile()  # noqa: SIM115 - the response closes it
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, rows in sheets:
+            with archive.open(f"{name}.csv", "w") as file:
+                for line in csv_lines(rows):
+                    file.write(line)
+    target.seek(0)
+    return target
+
+
+def _shown(table: Table) -> dict[str, Any]:
+    """Return the first rows of a table for the page."""
+    rows = list(islice(table.rows, _SHOWN_ROWS + 1))
+    numbers = [kind != TEXT for kind in table.kinds]
+    return {
+        "name": table.name,
+        "heads": list(zip(table.titles, numbers, strict=True)),
+        "rows": [
+            [(_text(cell), is_number) for cell, is_number in zip(row, numbers, strict=True)]
+            for row in rows[:_SHOWN_ROWS]
+        ],
+        "is_cut": len(rows) > _SHOWN_ROWS,
+    }
+
+
+def _text(cell: str | int | Decimal) -> str:
+    return cell if isinstance(cell, str) else f"{cell:,}" if isinstance(cell, int) else f"{cell:,f}"
+
+
+# --- Rates
+
+
+class RatesForm(ReasonForm):
+    rates = forms.CharField(
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 10, "placeholder": "2026-01-31,usd,1.2345"}),
+        help_text="The lines of a CSV file: day, currency, price of one coin. A day that has a price gets the new one.",
+    )
+    field_order = ("rates", "reason")
+
+    def clean_rates(self) -> str:
+        text: str = self.cleaned_data["rates"]
+        rates.parsed(text)
+        return text
+
+
+def _import(row: CoinRate, decision: Decision) -> str:
+    count = rates.store(decision.answers["rates"])
+    return f"{count} rates are stored."
+
+
+IMPORT = ReasonedAction(
+    name="import",
+    label="Import rates",
+    permission="accounting.import_coinrate",
+    subject="Rates of the coin",
+    effect=lambda _: "They value the gas of open months; a closed month never changes.",
+    run=_import,
+    form=RatesForm,
+    initial=lambda rows: {"reason": "Rates of the month"},
+)
+
+
+@admin.register(CoinRate)
+class CoinRateAdmin(ReasonedActions, StaffAdmin[CoinRate]):
+    """Prices of one coin of the chain, by day; they value gas in the months that are not closed."""
+
+    staff_actions = (IMPORT,)
+    list_display = ("day", "currency", "price", "created_at")
+    list_filter = (one_of("currency", lambda: settings.BILLING_CURRENCIES),)
+    ordering = ("-day", "currency")
+    fields = ("day", "currency", "price")
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

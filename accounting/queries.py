@@ -1,0 +1,178 @@
+"""Reads of all apps for a month: entries, money, gas, rates. Nothing here writes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from itertools import groupby
+from typing import NamedTuple
+
+from django.db.models import Q, Sum
+
+from accounting.models import CoinRate
+from accounting.rules import Collected
+from credits.lots import Lots, Posting
+from credits.models import CreditEntry
+from gateway.common import db
+from payments.models import FurtherPayment, MoneyReturn, Payout, StripeEvent
+from users.models import AccountDeletion, User
+
+# The versions of an account are in the order of its entries; their times may differ from that by a lock wait.
+_DISORDER = timedelta(hours=1)
+_CHUNK = 5_000
+
+
+class Row(NamedTuple):
+    """An entry, and the account's balance after it."""
+
+    account_id: int
+    user_id: int
+    posting: Posting
+    balance_after: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """A payout or purchase: its money, its source, and where its payer is."""
+
+    payout_id: int
+    entry_id: int
+    source: str
+    country: str
+    credits: int
+    created_at: datetime
+    money: Collected
+    payment_ids: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Gas:
+    """Gas that was paid for a user's call on a day; `entry_id` is the charge, None where there is none."""
+
+    user_id: int
+    entry_id: int | None
+    day: date
+    wei: int
+
+
+def entries_by_account(
+    *, until: datetime, users: Iterable[int] | None = None
+) -> Iterator[tuple[int, list[Row]]]:
+    """Yield each account's user with its entries before `until`, by version."""
+    rows = CreditEntry.objects.filter(created_at__lt=until + _DISORDER)
+    if users is not None:
+        rows = rows.filter(account__user__in=users)
+    values = rows.order_by("account_id", "account_version").values_list(
+        "account_id", "account__user_id", "id", "key", "source", "amount", "balance_after", "created_at"
+    )
+    for (_, user_id), group in groupby(values.iterator(chunk_size=_CHUNK), key=lambda row: row[:2]):
+        own = [Row(row[0], row[1], Posting(*row[2:6]), row[6], row[7]) for row in group]
+        yield user_id, own[: first_from(own, until)]
+
+
+def first_from(rows: list[Row], moment: datetime) -> int:
+    """Return the place of the first entry of that time or later; every entry behind it counts as later, too."""
+    return next((place for place, row in enumerate(rows) if row.created_at >= moment), len(rows))
+
+
+def lots_of(user: User, *, now: datetime) -> Lots:
+    """Return a user's lots."""
+    own = next(iter(entries_by_account(until=now + _DISORDER, users=[user.pk])), (user.pk, []))[1]
+    return Lots(row.posting for row in own)
+
+
+def sales(*, until: datetime, users: Iterable[int] | None = None) -> dict[int, Sale]:
+    """Return payouts and purchases whose credits were posted before `until`, by entry."""
+    rows = Payout.objects.filter(entry__created_at__lt=until).order_by("pk")
+    if users is not None:
+        rows = rows.filter(user__in=users)
+    further: dict[int, list[str]] = {}
+    for payout_id, intent in FurtherPayment.objects.values_list("payout_id", "stripe_payment_intent_id"):
+        further.setdefault(payout_id, []).append(intent)
+    values = rows.values_list(
+        "pk", "entry_id", "entry__source", "country", "credits", "entry__created_at", "currency", "amount_minor",
+        "tax_minor", "other_minor", "stripe_payment_intent_id",
+    )  # fmt: skip
+    return {
+        entry_id: Sale(
+            payout_id=pk,
+            entry_id=entry_id,
+            source=source,
+            country=country,
+            credits=sold,
+            created_at=created_at,
+            money=Collected(currency, net, tax, net + tax + other),
+            payment_ids=frozenset(intent for intent in (first, *further.get(pk, ())) if intent),
+        )
+        for pk, entry_id, source, country, sold, created_at, currency, net, tax, other, first in values.iterator(
+            chunk_size=_CHUNK
+        )
+    }
+
+
+class Returned(NamedTuple):
+    """Money returned of a payout, by refunds and by disputes."""
+
+    refunded: int
+    disputed: int
+
+    @property
+    def total(self) -> int:
+        return self.refunded + self.disputed
+
+
+def returned(*, until: datetime) -> dict[int, Returned]:
+    """Return the money that was returned before `until`, by payout."""
+    rows = MoneyReturn.objects.filter(created_at__lt=until).values_list("payout_id").order_by("payout_id")
+    sums = rows.annotate(refunded=Sum("refunded_minor"), disputed=Sum("disputed_minor"))
+    return {payout_id: Returned(*parts) for payout_id, *parts in sums}
+
+
+def erased_users(*, until: datetime) -> set[int]:
+    """Return the users who had deleted their account, and whose data was erased, before `until`."""
+    return set(AccountDeletion.objects.filter(erased_at__lt=until).values_list("user_id", flat=True))
+
+
+def gas_of_calls(*, since: datetime, until: datetime) -> list[Gas]:
+    """Return the gas of the attempts that were mined from `since` until before `until`; in one statement."""
+    rows = db.all_rows(_GAS, {"since": since, "until": until, "oldest": since - timedelta(days=40)})
+    return [Gas(user_id, entry_id, day, int(wei)) for user_id, entry_id, day, wei in rows]
+
+
+_GAS = """
+SELECT call.user_id, hold.entry_id, (coalesce(mined_at, attempt.created_at) AT TIME ZONE 'UTC')::date AS day,
+       sum(gas_used * effective_gas_price_wei)
+FROM relay_attempt AS attempt
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+JOIN credits_hold AS hold ON hold.id = call.hold_id
+WHERE attempt.created_at >= %(oldest)s AND attempt.created_at < %(until)s AND gas_used IS NOT NULL
+    AND coalesce(mined_at, attempt.created_at) >= %(since)s AND coalesce(mined_at, attempt.created_at) < %(until)s
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+
+
+def gas_of_funding(*, since: datetime, until: datetime) -> dict[date, int]:
+    """Return the fees of transfers from the treasury to relayers, in wei by day."""
+    return {day: int(wei) for day, wei in db.all_rows(_FUNDING, {"since": since, "until": until})}
+
+
+_FUNDING = """
+SELECT (ended_at AT TIME ZONE 'UTC')::date AS day, sum(fee_wei) FROM relay_topup
+WHERE ended_at >= %(since)s AND ended_at < %(until)s AND fee_wei > 0 GROUP BY 1 ORDER BY 1
+"""
+
+
+def rates(*, since: date, until: date) -> Mapping[tuple[date, str], Decimal]:
+    """Return the prices of one coin, by day and currency."""
+    rows = CoinRate.objects.filter(day__gte=since, day__lt=until).values_list("day", "currency", "price")
+    return {(day, currency): price for day, currency, price in rows}
+
+
+def waiting_events(*, until: datetime) -> int:
+    """Count the events of Stripe that arrived before `until` and are not applied."""
+    return StripeEvent.objects.filter(~Q(status="processed"), received_at__lt=until).count()
+
+
+def first_entry_at() -> datetime | None:
+    return CreditEntry.objects.order_by("pk").values_list("created_at", flat=True).first()

@@ -1,0 +1,1 @@
+"""Prepare and close months; rates of the coin."""

@@ -1,0 +1,203 @@
+"""
+The ledger's figures of a month: what holders are owed, what was earned by use, and what gas that took.
+
+Everything is a difference of totals at two times, so opening, movements and closing add up.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from fractions import Fraction
+
+from django.conf import settings
+
+from accounting import queries
+from accounting.queries import Gas, Returned, Row, Sale
+from accounting.rules import deferred, divided, kept_net, rounded
+from credits.lots import PAID_SOURCES, Lots
+from credits.models import EntrySource
+
+WEI = 10**18
+# Sources of gas that no lot has paid for.
+DEBT, NOT_CHARGED, FUNDING = "DEBT", "NOT_CHARGED", "FUNDING"
+# What a total is about: a name, and the kind, source or currency that it belongs to.
+Key = tuple[str, ...]
+SourceKey = tuple[str, str]
+
+
+@dataclass
+class Figures:
+    """
+    Totals at the beginning and at the end, and the gas in between.
+
+    `gas` is in wei by source and currency, and day; `people` has each user's revenue and gas.
+    """
+
+    opening: Counter[Key] = field(default_factory=Counter)
+    closing: Counter[Key] = field(default_factory=Counter)
+    gas: Counter[tuple[SourceKey, date]] = field(default_factory=Counter)
+    people: dict[tuple[int, str], Counter[str]] = field(default_factory=dict)
+    gas_of_people: Counter[tuple[int, str, date]] = field(default_factory=Counter)
+    differences: list[str] = field(default_factory=list)
+
+    def moved(self, *key: str) -> int:
+        return self.closing[key] - self.opening[key]
+
+    def names(self, name: str) -> list[Key]:
+        """Return the keys of this name at either time, in order."""
+        return sorted({key for key in (*self.opening, *self.closing) if key[0] == name})
+
+
+def base_currency() -> str:
+    """The currency of costs that no collected money has paid for."""
+    return settings.BILLING_CURRENCIES[0]
+
+
+def kind_of(source: str) -> str:
+    return "paid" if source in PAID_SOURCES else "given"
+
+
+def figures(*, since: datetime, until: datetime) -> Figures:
+    """Compute the figures from `since` until before `until`."""
+    sales = queries.sales(until=until)
+    returned = (queries.returned(until=since), queries.returned(until=until))
+    erased = (queries.erased_users(until=since), queries.erased_users(until=until))
+    gas: dict[int, list[Gas]] = {}
+    for paid in queries.gas_of_calls(since=since, until=until):
+        gas.setdefault(paid.user_id, []).append(paid)
+    result = Figures()
+    for user_id, rows in queries.entries_by_account(until=until):
+        place = queries.first_from(rows, since)
+        lots = Lots(row.posting for row in rows[:place])
+        before = _totals(lots, sales, returned[0], is_erased=user_id in erased[0])
+        for row in rows[place:]:
+            lots.post(row.posting)
+        after = _totals(lots, sales, returned[1], is_erased=user_id in erased[1])
+        result.opening.update(before)
+        result.closing.update(after)
+        _count_entries(result, rows, place)
+        _compare(result, lots, rows)
+        _add_person(result, user_id, before, after)
+        _add_gas(result, lots, rows, sales, gas.pop(user_id, []))
+    for left in gas.values():
+        _add_gas(result, Lots(), [], sales, left)
+    for day, wei in queries.gas_of_funding(since=since, until=until).items():
+        result.gas[(FUNDING, base_currency()), day] += wei
+    return result
+
+
+def _totals(
+    lots: Lots, sales: Mapping[int, Sale], returned: Mapping[int, Returned], *, is_erased: bool
+) -> Counter[Key]:
+    totals: Counter[Key] = Counter()
+    totals["balance",] = lots.given + lots.paid - lots.debt
+    for source, owed in lots.debt_by_source().items():
+        totals["debt", source] += owed
+    for lot in lots:
+        kind, sale = kind_of(lot.source), sales.get(lot.entry_id)
+        currency = sale.money.currency if sale else base_currency()
+        totals["granted", kind] += lot.granted
+        totals["left", kind] += lot.remaining
+        for source, taken in lot.taken.items():
+            totals["taken", kind, source] += taken
+        totals["used", lot.source, currency] += lot.taken[EntrySource.RELAY_TRANSACTION]
+        if sale is None:
+            continue
+        kept = kept_net(sale.money, returned.get(sale.payout_id, Returned(0, 0)).total)
+        owed = deferred(lot, kept)
+        totals["collected", currency] += sale.money.net_minor
+        totals["returned", currency] += sale.money.net_minor - kept
+        totals["breakage" if is_erased else "deferred", currency] += owed
+        totals["revenue", lot.source, currency] += kept - owed
+    return totals
+
+
+def _count_entries(result: Figures, rows: Iterable[Row], place: int) -> None:
+    for number, row in enumerate(rows):
+        result.closing["entries", row.posting.source] += row.posting.amount
+        if number < place:
+            result.opening["entries", row.posting.source] += row.posting.amount
+
+
+def _compare(result: Figures, lots: Lots, rows: list[Row]) -> None:
+    balance = lots.given + lots.paid - lots.debt
+    if rows and rows[-1].balance_after != balance:
+        result.differences.append(
+            f"Account {rows[-1].account_id}: its lots hold {balance:,} credits, the ledger {rows[-1].balance_after:,}."
+        )
+
+
+def _add_person(result: Figures, user_id: int, before: Counter[Key], after: Counter[Key]) -> None:
+    for key in {*before, *after}:
+        moved = after[key] - before[key]
+        if moved and key[0] in {"revenue", "used"}:
+            result.people.setdefault((user_id, key[2]), Counter())[key[0]] += moved
+
+
+def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, Sale], gas: list[Gas]) -> None:
+    """Divide the gas of each call among the lots that its charge has taken."""
+    charges = {row.entry_id for row in gas}
+    keys = (
+        {row.posting.entry_id: row.posting.key for row in rows if row.posting.entry_id in charges}
+        if gas
+        else {}
+    )
+    for row in gas:
+        use = lots.use(keys[row.entry_id]) if row.entry_id in keys else None
+        weights: Counter[SourceKey] = Counter()
+        for lot, taken in use.parts.items() if use else ():
+            sale = sales.get(lot.entry_id)
+            weights[lot.source, sale.money.currency if sale else base_currency()] += taken
+        if use is None or use.debt:
+            weights[DEBT if use else NOT_CHARGED, base_currency()] += use.debt if use else 1
+        for key, wei in divided(row.wei, weights).items():
+            result.gas[key, row.day] += wei
+            result.gas_of_people[row.user_id, key[1], row.day] += wei
+
+
+@dataclass(frozen=True)
+class GasMoney:
+    """
+    The cost of gas in minor units, by source, by day and by person; each adds up to the same sum of its currency.
+
+    `missing` has the days and currencies without a rate.
+    """
+
+    by_source: dict[SourceKey, int]
+    by_day: dict[tuple[date, str], int]
+    by_person: dict[tuple[int, str], int]
+    missing: list[tuple[date, str]]
+
+
+def gas_money(figures: Figures, *, rates: Mapping[tuple[date, str], object]) -> GasMoney:
+    """Value the gas at the rates of its days, rounded once for each currency."""
+    prices = {key: Fraction(str(price)) for key, price in rates.items()}
+    by_source: dict[SourceKey, int] = {}
+    by_day: dict[tuple[date, str], int] = {}
+    by_person: dict[tuple[int, str], int] = {}
+    missing: set[tuple[date, str]] = set()
+    for currency in sorted({key[1] for key, _ in figures.gas}):
+        sources: dict[SourceKey, Fraction] = {}
+        days: dict[tuple[date, str], Fraction] = {}
+        people: dict[tuple[int, str], Fraction] = {}
+
+        def value(day: date, wei: int, currency: str = currency) -> Fraction:
+            if (day, currency) not in prices:
+                missing.add((day, currency))
+            return prices.get((day, currency), Fraction(0)) * wei * 100 / WEI
+
+        for (key, day), wei in figures.gas.items():
+            if key[1] == currency:
+                worth = value(day, wei)
+                sources[key] = sources.get(key, Fraction(0)) + worth
+                days[day, currency] = days.get((day, currency), Fraction(0)) + worth
+        for (user_id, own, day), wei in figures.gas_of_people.items():
+            if own == currency:
+                people[user_id, own] = people.get((user_id, own), Fraction(0)) + value(day, wei)
+        total = rounded(sum(sources.values(), Fraction(0)))
+        by_source |= divided(total, sources)
+        by_day |= divided(total, days)
+        # Gas of funding belongs to no person.
+        by_person |= divided(total - by_source.get((FUNDING, currency), 0), people)
+    return GasMoney(by_source, by_day, by_person, sorted(missing))

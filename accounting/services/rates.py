@@ -1,0 +1,53 @@
+"""Rates of the coin: read from CSV lines, stored by day and currency."""
+
+import csv
+from datetime import date
+from decimal import Decimal, InvalidOperation
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from accounting.models import CoinRate
+
+_MOST = 5_000
+
+
+def parsed(text: str) -> list[CoinRate]:
+    """
+    Return the rates of CSV lines `day,currency,price`; a first line with titles is skipped.
+
+    Raises:
+        ValidationError: a line is no rate, or its day is in a closed month.
+    """
+    lines = [line for line in csv.reader(text.splitlines(), skipinitialspace=True) if any(line)]
+    if lines and not lines[0][0][:1].isdigit():
+        del lines[0]
+    if not 0 < len(lines) <= _MOST:
+        raise ValidationError(f"Give 1 to {_MOST:,} lines.")
+    return [_rate(number, line) for number, line in enumerate(lines, 1)]
+
+
+def _rate(number: int, line: list[str]) -> CoinRate:
+    try:
+        day, currency, price = (cell.strip() for cell in line)
+        row = CoinRate(day=date.fromisoformat(day), currency=currency.lower(), price=Decimal(price))
+    except (ValueError, InvalidOperation) as error:
+        raise ValidationError(f"Line {number} is not day, currency, price: {','.join(line)}") from error
+    try:
+        row.full_clean(validate_unique=False, validate_constraints=False)
+    except ValidationError as error:
+        raise ValidationError(f"Line {number}: {' '.join(error.messages)}") from error
+    if not row.price > 0:
+        raise ValidationError(f"Line {number}: the price must be above 0.")
+    return row
+
+
+@transaction.atomic
+def store(text: str) -> int:
+    """Store the rates of CSV lines over those of the same days, and return how many. Joins the caller's transaction."""
+    rows = parsed(text)
+    unique = {(row.day, row.currency): row for row in rows}
+    CoinRate.objects.bulk_create(
+        unique.values(), update_conflicts=True, unique_fields=["day", "currency"], update_fields=["price"]
+    )
+    return len(unique)

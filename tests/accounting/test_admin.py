@@ -1,0 +1,137 @@
+"""Finance at the admin: rates are imported, a month is prepared, exported and closed by two persons."""
+
+import csv
+import io
+import zipfile
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.urls import reverse
+from django.utils import timezone
+
+from accounting.models import CoinRate, Month
+from accounting.services import closing
+from tests.accounting.world import World, months
+from tests.fakes.billing import FakeBilling
+from tests.staff import approve, browser_of, confirm, member, messages_of
+
+pytestmark = pytest.mark.django_db
+_MONTH, _RATE = "accounting_month", "accounting_coinrate"
+
+
+@pytest.fixture
+def january(stripe: FakeBilling) -> datetime:
+    """A month with a payment, a call and a refund; return its beginning."""
+    world = World(stripe, 1)
+    begins, ends = months(stripe.now(), 1)
+    payer = world.payers[0]
+    with world.dated():
+        payer.upsert(2_550)
+    world.deliver()
+    with world.dated():
+        world.call(payer)
+        stripe.refund(payer.payout.stripe_payment_intent_id, 50)
+        world.deliver()
+    world.move_to(ends + timedelta(hours=30))
+    return begins
+
+
+def _rows(body: bytes, name: str) -> list[dict[str, str]]:
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        return list(csv.DictReader(io.StringIO(archive.read(f"{name}.csv").decode("utf-8-sig"))))
+
+
+def test_a_month_is_prepared_exported_and_closed_by_two_persons(january: datetime) -> None:
+    finance = browser_of(member("finance"))
+    confirm(finance, _MONTH, "prepare", month=f"{january:%Y-%m}")
+    closing.prepare_waiting(now=timezone.now())
+    month = Month.objects.get()
+    assert any("Rates of the coin are missing" in problem for problem in month.problems)
+    page: Any = finance.get(reverse(f"admin:{_MONTH}_change", args=[month.pk]))
+    assert "Rates of the coin are missing" in page.content.decode()
+    assert "Close the month" not in [action["label"] for action in page.context["staff_actions"]]
+
+    lines = "\n".join(f"{january:%Y-%m}-{day:02},usd,1.25" for day in range(1, 32))
+    assert "31 rates are stored" in messages_of(
+        confirm(finance, _RATE, "import", rates=f"day,currency,price\n{lines}")
+    )
+    confirm(finance, _MONTH, "prepare_again", month)
+    closing.prepare_waiting(now=timezone.now())
+    month.refresh_from_db()
+    assert month.problems == []
+
+    book = finance.get(reverse(f"admin:{_MONTH}_xlsx", args=[month.pk]))
+    assert b"".join(book.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]
+    files = b"".join(finance.get(reverse(f"admin:{_MONTH}_csv", args=[month.pk])).streaming_content)  # type: ignore[attr-defined]
+    (owed,) = _rows(files, "liability")
+    assert owed["collected"] == "25.50"
+    assert Decimal(owed["returned"]) == Decimal("-0.50")
+    assert sum(
+        Decimal(value) for name, value in owed.items() if name not in {"currency", "closing"}
+    ) == Decimal(owed["closing"])
+    (person,) = _rows(files, "people")
+    assert person["profile"].startswith("0x")
+    assert LogEntry.objects.filter(change_message__contains="export csv").count() == 1
+
+    assert "waits for a second person" in messages_of(confirm(finance, _MONTH, "close", month))
+    assert Month.objects.get().status == "open"
+    approve("operations")
+    assert Month.objects.get().status == "closed"
+    assert CoinRate.objects.count() == 31
+
+
+def test_an_erased_person_has_no_name_in_a_closed_month(january: datetime) -> None:
+    closing.request_sheets(begins_on=january.date(), now=timezone.now())
+    closing.prepare_waiting(now=timezone.now())
+    month = Month.objects.get()
+
+    stored = str([sheet.rows for sheet in month.sheets.all()])
+
+    assert "0x" not in stored
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "",
+        "2025-01-01;usd;1",
+        "2025-13-01,usd,1",
+        "2025-01-01,xyz,1",
+        "2025-01-01,usd,0",
+        "2025-01-01,usd,-1",
+        "x",
+    ],
+)
+def test_what_is_no_rate_is_refused_with_its_line(lines: str) -> None:
+    answer: Any = confirm(browser_of(member("finance")), _RATE, "import", rates=lines)
+
+    assert answer.context["form"].errors["rates"]
+    assert not CoinRate.objects.exists()
+
+
+def test_a_month_without_credits_or_in_the_future_is_not_prepared(january: datetime) -> None:
+    finance = browser_of(member("finance"))
+    for begins in (date(2020, 1, 1), date(2099, 1, 1)):
+        answer = messages_of(confirm(finance, _MONTH, "prepare", month=f"{begins:%Y-%m}"))
+        assert "not ready" in answer
+    assert not Month.objects.exists()
+
+
+def test_a_month_that_was_prepared_again_takes_a_new_request(january: datetime) -> None:
+    finance = browser_of(member("finance"))
+    day = january.date()
+    while day < date(2025, 2, 1):
+        CoinRate.objects.create(day=day, currency="usd", price=1)
+        day += timedelta(days=1)
+    confirm(finance, _MONTH, "prepare", month=f"{january:%Y-%m}")
+    closing.prepare_waiting(now=timezone.now())
+    confirm(finance, _MONTH, "close", Month.objects.get())
+    CoinRate.objects.filter(day=january.date()).update(price=2)
+    confirm(finance, _MONTH, "prepare_again", Month.objects.get())
+    closing.prepare_waiting(now=timezone.now())
+
+    assert "outdated" in approve("operations")
+    assert Month.objects.get().status == "open"

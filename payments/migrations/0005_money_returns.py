@@ -16,6 +16,7 @@ FROM payments_payout AS payout WHERE refunded_minor <> 0 OR disputed_minor <> 0
 
 
 class Migration(migrations.Migration):
+    reviewed = {"RunSQL": "fills a new table that the old code does not know, and locks no row"}
     dependencies = [
         ("payments", "0004_fraud_warnings_and_previews"),
     ]

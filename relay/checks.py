@@ -12,6 +12,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.errors import NodeUnavailable, SignerUnavailable
 from gateway.chain.signing import NoSigner, get_signer
 from gateway.chain.treasury import get_treasury
+from gateway.common.checks import asks_another_server
 
 
 @register("relay")
@@ -82,13 +83,16 @@ def quorum(**_: Any) -> list[CheckMessage]:
     return [Warning(text, id="relay.W002")]
 
 
-@register("relay", deploy=True)
-def chain_identity(**_: Any) -> list[CheckMessage]:
-    """Compare the configured chain id with the node's. It needs the node, so it runs only with `--deploy`."""
+_NO_NODE = Warning("No node in CHAIN_RPC_URLS answers.", id="relay.W001")
+
+
+@asks_another_server(_NO_NODE)
+def chain_identity() -> list[CheckMessage]:
+    """Compare the configured chain id with the node's."""
     try:
         actual = get_chain_client().chain_id()
     except NodeUnavailable:
-        return [Warning("No node in CHAIN_RPC_URLS answers.", id="relay.W001")]
+        return [_NO_NODE]
     configured = get_chain().id
     if actual == configured:
         return []

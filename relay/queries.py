@@ -263,6 +263,9 @@ class TransactionReport:
     credits_used: int
     credits_before: int
     credits_after: int
+    # Why it ended without success, and a sentence for its owner; empty in progress and after a success.
+    failure_code: str = ""
+    failure_detail: str = ""
 
     @property
     def is_in_progress(self) -> bool:
@@ -298,11 +301,27 @@ def transaction_report(
 
 
 def _report_of(
-    row_id: int, status: str, sender: str, expected_cost: int, before: int, *entry: Any
+    row_id: int,
+    status: str,
+    sender: str,
+    code: str,
+    detail: str,
+    expected_cost: int,
+    before: int,
+    *entry: Any,
 ) -> TransactionReport:
     posted = None if entry[0] is None else tuple(entry)
     used, before, after = _credits_of(status, expected_cost, before, posted)
-    return TransactionReport(row_id, status, sender, used, before, after)
+    # A call that is being cancelled has its reason already, and may still succeed.
+    failure = ("", "") if status in RelayTransaction.IN_PROGRESS else (code, _FAILURES.get(code, detail))
+    return TransactionReport(row_id, status, sender, used, before, after, *failure)
+
+
+# Where the stored detail is for staff: it has the words of a node or of our accounts.
+_FAILURES = {
+    "refused-by-node": "The network did not take the transaction. Nothing was charged; send the call again.",
+    "account-nonce-lost": "A fault of the service stopped the transaction. Nothing was charged; send the call again.",
+}
 
 
 def changed_reports(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], TransactionReport]:
@@ -314,7 +333,8 @@ def changed_reports(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], Transa
 
 
 _REPORT_COLUMNS = """
-call.id, call.status, call.profile_address, call.expected_cost, call.credits_before,
+call.id, call.status, call.profile_address, call.failure_code, call.failure_detail,
+call.expected_cost, call.credits_before,
 entry.amount, entry.balance_before, entry.balance_after
 """
 

@@ -1,8 +1,10 @@
 """
-System checks of settings that must be made in PostgreSQL itself, and the shared check of secrets.
+System checks of settings that must be made in PostgreSQL itself, and what the checks of several apps share.
 """
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -10,6 +12,12 @@ from django.core.checks import CheckMessage, Error, Warning, register
 from django.db import OperationalError, connection
 
 from gateway.common.env import MIN_SECRET_LENGTH
+
+# How long `check --deploy` waits for all other servers together.
+OTHERS_SECONDS = 10.0
+_Check = Callable[[], list[CheckMessage]]
+# The checks that ask another server, each with its warning if the server is silent.
+_others: list[tuple[_Check, Warning]] = []
 
 # The initial settings of a session. A role's settings for this database override its general ones.
 _SETTINGS = """
@@ -61,6 +69,47 @@ def limits_hold_behind_a_pooler(**_: Any) -> list[CheckMessage]:
     text = "DATABASE_POOLING is transaction, but the processes' role has no statement_timeout."
     hint = "Run migrate with DATABASE_APPLICATION_ROLE, which sets the limits of that role."
     return [Warning(text, hint=hint, id="gateway.W004")]
+
+
+def asks_another_server(silent: Warning) -> Callable[[_Check], _Check]:
+    """Have the check run with `--deploy`; `silent` is its result if the server is silent for too long."""
+
+    def registered(check: _Check) -> _Check:
+        _others.append((check, silent))
+        return check
+
+    return registered
+
+
+class _Running(threading.Thread):
+    """A check in a thread of its own, which does not keep the process from ending."""
+
+    def __init__(self, check: _Check, silent: Warning) -> None:
+        super().__init__(name="check", daemon=True)
+        self._check = check
+        self._result: list[CheckMessage] | Exception = [silent]
+
+    def run(self) -> None:
+        try:
+            self._result = self._check()
+        except Exception as error:  # noqa: BLE001 - raised in the thread that waits
+            self._result = error
+
+    def result(self, *, deadline: float) -> list[CheckMessage]:
+        self.join(max(0.0, deadline - time.monotonic()))
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._result
+
+
+@register("gateway", deploy=True)
+def other_servers(**_: Any) -> list[CheckMessage]:
+    """Ask nodes, Stripe and so on at the same time, because each of them may be silent."""
+    deadline = time.monotonic() + OTHERS_SECONDS
+    running = [_Running(*other) for other in _others]
+    for check in running:
+        check.start()
+    return [message for check in running for message in check.result(deadline=deadline)]
 
 
 def read_settings() -> dict[str, str]:

@@ -141,7 +141,7 @@ def _pointers(details: Any, pointer: str = "") -> Iterator[dict[str, str]]:
         yield {"pointer": where, "code": str(details["code"]), "detail": str(details["message"])}
     elif isinstance(details, dict):
         for name, inner in details.items():
-            yield from _pointers(inner, f"{pointer}/{name}")
+            yield from _pointers(inner, f"{pointer}/{str(name).replace('~', '~0').replace('/', '~1')}")
     elif isinstance(details, list):
         faults = all(isinstance(inner, dict) and "message" in inner for inner in details)
         for index, inner in enumerate(details):

@@ -1,14 +1,14 @@
 """
 Serializer fields of the wire: addresses, hex bytes, hashes, 256-bit numbers.
 
-They check the shape only. A JSON number above 2^53 loses digits in most clients,
-so such numbers may also arrive as decimal or 0x-hex text and leave as text.
+They check the shape only. A JSON number above 2^53 loses digits in most clients, so 256-bit numbers may also arrive
+as decimal or 0x-hex text, and always leave as text: clients of typed languages need one type.
 """
 
 import functools
 import re
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import HttpResponse
 from drf_spectacular.drainage import set_override
@@ -18,8 +18,10 @@ from rest_framework import serializers
 from rest_framework.renderers import JSONRenderer
 
 from gateway.common.errors import WrongChecksum
-from gateway.common.fields import SAFE_INTEGER_MAX, UINT256_MAX, checksum
+from gateway.common.fields import UINT256_MAX, checksum
 
+# How many unknown members of an object an error names.
+_UNKNOWN_NAMED = 20
 _HEX = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
 _DECIMAL = re.compile(r"[0-9]{1,78}\Z")
 _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
@@ -27,6 +29,9 @@ _HEX_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,64}\Z")
 
 class BodySerializer(serializers.Serializer[Any]):
     """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    # Whether members that the schema does not have are refused instead of ignored.
+    is_strict: ClassVar[bool] = False
 
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
@@ -43,6 +48,13 @@ class BodySerializer(serializers.Serializer[Any]):
         if data is not serializers.empty and not isinstance(data, dict):
             fault = f"Expected an object, got {_kind_of(data)}."
             raise serializers.ValidationError({"non_field_errors": [fault]}, code="invalid")
+        if (
+            self.is_strict
+            and isinstance(data, dict)
+            and (unknown := sorted(data.keys() - self.fields.keys()))
+        ):
+            faults = dict.fromkeys(unknown[:_UNKNOWN_NAMED], "There is no member of this name.")
+            raise serializers.ValidationError(faults, code="unknown")
         return super().run_validation(data)
 
 
@@ -160,16 +172,13 @@ class HashField(serializers.Field[str, Any, str, Any]):
         return value
 
 
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "integer", "minimum": 0},
-            {"type": "string", "pattern": "^([0-9]{1,78}|0x[0-9a-fA-F]{1,64})$"},
-        ]
-    }
-)
-class Uint256Field(serializers.Field[int, Any, "int | str", Any]):
-    """A whole number below 2^256 as JSON integer, decimal text or 0x-hex text; becomes `int`."""
+@extend_schema_field({"type": "string", "pattern": "^([0-9]{1,78}|0x[0-9a-fA-F]{1,64})$"})
+class Uint256Field(serializers.Field[int, Any, str, Any]):
+    """
+    A whole number below 2^256 as JSON integer, decimal text or 0x-hex text; becomes `int`.
+
+    It is described as text: of a union, generators make types without members or of 32 bits.
+    """
 
     default_error_messages = {
         "invalid": "Send a whole number as JSON integer, decimal text or 0x-hex text.",
@@ -192,13 +201,8 @@ class Uint256Field(serializers.Field[int, Any, "int | str", Any]):
             self.fail("range")
         return number
 
-    def to_representation(self, value: int) -> int | str:
-        return number(value)
-
-
-def number(value: int) -> int | str:
-    """Return a number for JSON: as decimal text above 2^53, because clients would lose digits."""
-    return value if value <= SAFE_INTEGER_MAX else str(value)
+    def to_representation(self, value: int) -> str:
+        return str(value)
 
 
 @extend_schema_field(OpenApiTypes.INT64)

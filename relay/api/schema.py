@@ -112,6 +112,8 @@ No credits are held and nothing is sent. `refusals` has a problem document for e
 refuse the call now; the status is 200 nevertheless. The call is tried in parts, without its signature, so `highestCost`
 is often a few percent above the hold of execute.
 
+Members that this document does not have are refused, because a misspelt one would be signed without its effect.
+
 With a `quote`, the call costs at most its `cost`, even if gas prices rise: send its `id` as the header `Relay-Quote` of
 execute before `expiresAt`. A quote is valid for this call, once. Each quote reserves a part of the service's loss
 budget, so prepare without one (`"quote": false`) where you only display a price.
@@ -127,7 +129,8 @@ The message is signed by a controller with SIGN in one of these forms: the perso
 
 STATUS_DESCRIPTION = """
 `Pending` and `Submitted` are in progress; `creditsUsed` is then the expected cost. `Success`, `Failed` (reverted; the
-gas used is charged), `Expired`, `Cancelled` and `ExecutedExternally` are final.
+gas used is charged), `Expired`, `Cancelled` and `ExecutedExternally` are final. Except after `Success`,
+`failureCode` then has the reason and `failureDetail` a sentence about it.
 """.strip()
 
 WAIT_DESCRIPTION = """
@@ -151,7 +154,7 @@ _TRANSACTION = {
     "0000000000000000000000000000000000000000000000000000000000000080"
     "0000000000000000000000000000000000000000000000000000000000000000",
     "signature": _SIGNATURE,
-    "nonce": 0,
+    "nonce": "0",
 }
 
 EXECUTE_EXAMPLES = [
@@ -199,7 +202,7 @@ PREPARE_EXAMPLES = [
         status_codes=["200"],
         value={
             "keyManagerAddress": "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB",
-            "transaction": {"abi": _TRANSACTION["abi"], "nonce": 0, "validityTimestamps": 0},
+            "transaction": {"abi": _TRANSACTION["abi"], "nonce": "0", "validityTimestamps": "1656411793"},
             "controller": "0xB8ac9a5bF0dA3Ea2DFD4B1d1D4dDD6E2B7a7c0d1",
             "hash": _HASH,
             "chainId": 42,
@@ -273,6 +276,22 @@ STATUS_EXAMPLES = [
             "creditsUsed": 127,
             "creditsBefore": 25000,
             "creditsAfter": 24873,
+            "failureCode": "",
+            "failureDetail": "",
+        },
+    ),
+    OpenApiExample(
+        "Failed",
+        response_only=True,
+        status_codes=["200"],
+        value={
+            "status": "Failed",
+            "transactionSenderAddress": _PROFILE,
+            "creditsUsed": 127,
+            "creditsBefore": 25000,
+            "creditsAfter": 24873,
+            "failureCode": "not-authorised",
+            "failureDetail": "The controller needs the permission TRANSFERVALUE.",
         },
     ),
 ]

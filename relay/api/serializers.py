@@ -19,12 +19,11 @@ from gateway.web.serializers import (
     StrictIntegerField,
     Uint256Field,
     json_bytes,
-    number,
 )
 from relay import queries
 from relay.models import RelayTransaction
 from relay.queries import TransactionReport
-from relay.services.accepting.preparation import Draft, PreparedCall
+from relay.services.accepting.preparation import VALID_SECONDS, Draft, PreparedCall
 
 
 class SignatureField(HexField):
@@ -58,13 +57,13 @@ def _starts_before_its_end(value: int) -> None:
         raise serializers.ValidationError("The start is after the end.", code="range")
 
 
-def _validity_field() -> Uint256Field:
+def _validity_field(*, without: str = "") -> Uint256Field:
     return Uint256Field(
         required=False,
         allow_null=True,
-        default=0,
+        default=None if without else 0,
         validators=[_starts_before_its_end],
-        help_text="start << 128 | end, in unix seconds; 0 for always.",
+        help_text=f"start << 128 | end, in unix seconds; 0 for always.{without}",
     )
 
 
@@ -112,6 +111,8 @@ _AROUND_DATA_BYTES = 4 + 5 * 32 + 31
 class CallSerializer(BodySerializer):
     """The call that the profile should execute: encoded (`abi`), or a call to another address (`to`)."""
 
+    is_strict = True
+
     abi = PayloadField(
         required=False, allow_null=True, help_text="Encoded call for the profile, such as setData or execute."
     )
@@ -142,6 +143,8 @@ class CallSerializer(BodySerializer):
 class PrepareSerializer(BodySerializer):
     """The body of prepare."""
 
+    is_strict = True
+
     transaction = CallSerializer()
     channel = Uint256Field(
         required=False,
@@ -149,7 +152,9 @@ class PrepareSerializer(BodySerializer):
         default=0,
         help_text="Below 2^128. Calls of one channel are executed in order.",
     )
-    validityTimestamps = _validity_field()
+    validityTimestamps = _validity_field(
+        without=f" Without it, the call is valid for {VALID_SECONDS} seconds."
+    )
     controller = AddressField(
         required=False,
         allow_null=True,
@@ -174,7 +179,7 @@ class UnsignedTransactionSerializer(serializers.Serializer[Any]):
 
     abi = HexField(max_bytes=settings.RELAY_MAX_PAYLOAD_BYTES, help_text="The encoded call for the profile.")
     nonce = Uint256Field(help_text="The next nonce of the channel, after the calls in progress.")
-    validityTimestamps = Uint256Field(help_text="As sent; 0 for always.")
+    validityTimestamps = Uint256Field(help_text="As sent, or with the default end; 0 for always.")
 
 
 class QuoteSerializer(serializers.Serializer[Any]):
@@ -290,6 +295,10 @@ class TransactionStatusSerializer(serializers.Serializer[Any]):
         help_text="The balance before the charge; while the call is in progress, the balance at acceptance."
     )
     creditsAfter = serializers.IntegerField(help_text="creditsBefore minus creditsUsed.")
+    failureCode = serializers.CharField(
+        help_text="Why the call ended without success, such as `reverted`; empty otherwise."
+    )
+    failureDetail = serializers.CharField(help_text="The same as a sentence for people; empty otherwise.")
 
 
 def relay_call(*, key_manager: str, transaction: dict[str, Any]) -> RelayCall:
@@ -312,7 +321,7 @@ def draft_of(body: dict[str, Any]) -> Draft:
     return Draft(
         payload,
         channel=body["channel"] or 0,
-        validity=body["validityTimestamps"] or 0,
+        validity=body["validityTimestamps"],
         controller=body.get("controller"),
         wants_quote=body["quote"] is not False,
     )
@@ -325,8 +334,8 @@ def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
         "keyManagerAddress": call.key_manager,
         "transaction": {
             "abi": "0x" + call.payload.hex(),
-            "nonce": number(call.relay_nonce),
-            "validityTimestamps": number(call.validity),
+            "nonce": str(call.relay_nonce),
+            "validityTimestamps": str(call.validity),
         },
         "controller": prepared.identity.controller,
         "hash": prepared.identity.digest,
@@ -354,6 +363,8 @@ def status_answer(report: TransactionReport) -> dict[str, Any]:
         "creditsUsed": report.credits_used,
         "creditsBefore": report.credits_before,
         "creditsAfter": report.credits_after,
+        "failureCode": report.failure_code,
+        "failureDetail": report.failure_detail,
     }
 
 

@@ -31,6 +31,14 @@ def test_the_tests_of_the_package_pass(package: Path) -> None:
     assert len(tests) > 1
 
 
+def test_it_is_type_checked_against_the_oldest_node_that_it_supports(package: Path) -> None:
+    manifest = json.loads((package / "package.json").read_text())
+
+    oldest = manifest["engines"]["node"].removeprefix(">=")
+    assert manifest["devDependencies"]["@types/node"].split(".")[0] == oldest
+    assert f"Node {oldest} or newer" in (package / "README.md").read_text()
+
+
 def test_its_lock_file_records_integrity_and_no_address(package: Path) -> None:
     text = (package / "package-lock.json").read_text()
 

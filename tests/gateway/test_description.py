@@ -80,7 +80,31 @@ def test_the_size_of_a_page_is_described_as_it_is_checked(description: Any, path
     }
 
     assert set(parameters) == {"cursor", "limit"}
-    assert parameters["limit"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 500, "default": 100}
+    assert parameters["limit"]["schema"] == {
+        "type": "integer",
+        "format": "int64",
+        "minimum": 1,
+        "maximum": 500,
+        "default": 100,
+    }
+
+
+def test_every_integer_has_64_bits_for_generated_clients(description: Any) -> None:
+    integers = [part for part in _objects(description) if "integer" in (part.get("type") or [])]
+
+    assert len(integers) > 100
+    assert [part for part in integers if part.get("format") != "int64"] == []
+
+
+@pytest.mark.parametrize("schema", ["TransactionRequest", "UnsignedTransaction"])
+def test_numbers_of_256_bits_are_text_and_no_union_for_generated_clients(
+    description: Any, schema: str
+) -> None:
+    fields = _fields(description, schema)
+
+    for name in ("nonce", "validityTimestamps"):
+        assert fields[name]["type"] in ("string", ["string", "null"])
+        assert re.search(fields[name]["pattern"], str(2**130))
 
 
 @pytest.mark.parametrize("schema", ["TransactionStatus", "Transaction", "DatedTransaction"])

@@ -5,10 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.core.checks import WARNING, run_checks
+from django.core.checks import WARNING, CheckMessage, run_checks
 from pytest_django import Settings
 
 from payments.amounts import MINIMUM_CHARGE
+from payments.checks import stripe_settings
 from payments.services.synchronisation import EVENT_TYPES
 from tests.fakes.billing import FakeBilling
 
@@ -23,11 +24,12 @@ def account(fake: FakeBilling, settings: Settings) -> FakeBilling:
 
 def messages(*, deploy: bool = False) -> list[tuple[str | None, str]]:
     """Return id and text of every message that asks for something."""
-    return [
-        (message.id, message.msg)
-        for message in run_checks(tags=["payments"], include_deployment_checks=deploy)
-        if message.level >= WARNING
-    ]
+    return [(message.id, message.msg) for message in _found(deploy=deploy) if message.level >= WARNING]
+
+
+def _found(*, deploy: bool) -> list[CheckMessage]:
+    found = run_checks(tags=["payments"], include_deployment_checks=deploy)
+    return [*found, *(stripe_settings() if deploy else ())]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,7 @@ def test_every_event_that_the_endpoint_does_not_send_is_named(account: FakeBilli
 
 
 def test_what_stripe_does_not_tell_and_that_it_is_away_is_said(account: FakeBilling) -> None:
-    said = run_checks(tags=["payments"], include_deployment_checks=True)
+    said = _found(deploy=True)
     assert [message.id for message in said] == ["payments.I001"]
     with account.away():
         assert [identifier for identifier, _ in messages(deploy=True)] == ["payments.W002"]

@@ -13,7 +13,6 @@ import pytest
 import structlog
 from django.conf import settings as project
 from django.core.checks import INFO, run_checks
-from django.core.exceptions import ImproperlyConfigured
 from pytest_django import Settings
 
 from devstack.services.stack import Services
@@ -32,6 +31,8 @@ def _signer_of_the_settings() -> Iterator[None]:
 def messages(*, deploy: bool = False) -> list[tuple[str | None, str]]:
     """Return id and text of every finding that is more than information."""
     findings = run_checks(tags=["relay"], include_deployment_checks=deploy)
+    if deploy:
+        findings += checks.chain_identity()
     return [(messages.id, messages.msg) for messages in findings if messages.level > INFO]
 
 
@@ -43,7 +44,7 @@ def role_message() -> str:
 
 def _refused_for(complaint: str | None) -> AbstractContextManager[object]:
     """Expect a refusal to start with this in its text, or none."""
-    return pytest.raises(ImproperlyConfigured, match=re.escape(complaint)) if complaint else nullcontext()
+    return pytest.raises(SystemExit, match=re.escape(complaint)) if complaint else nullcontext()
 
 
 def test_a_correct_configuration_passes(services: Services) -> None:

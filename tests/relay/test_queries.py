@@ -96,7 +96,13 @@ def test_what_was_cancelled_costs_nothing(
     broadcast_all()
     assert settle() == 1
     report = report_of(user=user, transaction_hash=row.transaction_hash)
-    assert report == queries.TransactionReport(row.pk, "Cancelled", row.profile_address, 0, 10_000, 10_000)
+    balances = (0, 10_000, 10_000)
+    failure = (report.failure_code, report.failure_detail)
+    assert report == queries.TransactionReport(row.pk, "Cancelled", row.profile_address, *balances, *failure)
+    assert failure == (
+        "refused-by-node",
+        "The network did not take the transaction. Nothing was charged; send the call again.",
+    )
 
 
 def test_the_hash_of_every_attempt_finds_the_transaction_in_any_casing(user: User, accept: Accept) -> None:

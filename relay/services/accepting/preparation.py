@@ -30,14 +30,21 @@ from relay.services.accepting.gas_limits import Gas
 from relay.services.accepting.preflight import Approval
 from relay.services.accepting.quotes import Offer
 
+# How long a call is valid if its draft has no validity. A signed call without an end could be relayed years later.
+VALID_SECONDS = 3600
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The call that the profile should execute. Without a controller, the one of the session will sign it."""
+    """
+    The call that the profile should execute.
+
+    Without a controller, the one of the session will sign it; without a validity, it is valid for `VALID_SECONDS`.
+    """
 
     payload: bytes
     channel: int = 0
-    validity: int = 0
+    validity: int | None = None
     controller: str | None = None
     wants_quote: bool = True
 
@@ -104,7 +111,10 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
     nonce = queries.next_relay_nonce(
         key_manager=query.key_manager, controller=controller, chain_nonce=state.relay_nonce
     )
-    call = RelayCall(query.key_manager, draft.payload, b"", nonce, draft.validity)
+    validity = draft.validity
+    if validity is None:
+        validity = max(int(now.timestamp()), state.head.timestamp) + VALID_SECONDS
+    call = RelayCall(query.key_manager, draft.payload, b"", nonce, validity)
     identity = Identity("0x" + call.digest(get_chain().id).hex(), controller)
     request = CallRequest(caller, call, identity, now)
     return _assess(request, query, state, wants_quote=draft.wants_quote)

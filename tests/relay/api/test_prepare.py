@@ -123,10 +123,41 @@ def test_the_nonce_of_a_call_that_is_about_to_fail_is_the_next_one_again(
 ) -> None:
     nonce = accept().relay_nonce
     body = {"transaction": {"abi": "0x" + set_data_payload().hex()}, "quote": False}
-    assert wallet.post(PREPARE, body).body["transaction"]["nonce"] == nonce + 1
+    assert wallet.post(PREPARE, body).body["transaction"]["nonce"] == str(nonce + 1)
     RelayTransaction.objects.update(terminal_status="Failed")
     prepared = wallet.post(PREPARE, body).body
-    assert (prepared["transaction"]["nonce"], codes(prepared)) == (nonce, ["relay-nonce-taken"])
+    assert (prepared["transaction"]["nonce"], codes(prepared)) == (str(nonce), ["relay-nonce-taken"])
+
+
+@pytest.mark.parametrize("sent", [{}, {"validityTimestamps": None}])
+def test_a_call_is_valid_for_an_hour_unless_asked_otherwise(wallet: Wallet, sent: dict[str, Any]) -> None:
+    before = int(timezone.now().timestamp())
+    body = {"transaction": {"abi": "0x" + set_data_payload().hex()}, "quote": False}
+
+    prepared = wallet.post(PREPARE, {**body, **sent}).body
+
+    until = int(prepared["transaction"]["validityTimestamps"])
+    assert before + 3600 <= until <= before + 3660
+    for asked in (0, 2**40, window(5, 2**40)):
+        prepared = wallet.post(PREPARE, {**body, "validityTimestamps": asked}).body
+        assert prepared["transaction"]["validityTimestamps"] == str(int(str(asked), 0))
+
+
+@pytest.mark.parametrize("pointer", ["validityTimestamp", "transaction/gas", "transaction/to~"])
+def test_a_member_that_prepare_does_not_know_is_refused_by_name(wallet: Wallet, pointer: str) -> None:
+    before = everything()
+    body = with_member({"transaction": {"abi": "0x" + set_data_payload().hex()}}, pointer, 5)
+
+    members = assert_problem(wallet.post(PREPARE, body), 400, "invalid-request")
+
+    assert members["errors"] == [
+        {
+            "pointer": f"/{pointer}".replace("~", "~0"),
+            "code": "unknown",
+            "detail": "There is no member of this name.",
+        }
+    ]
+    assert everything() == before
 
 
 SHAPES: dict[str, list[Any]] = {

@@ -33,7 +33,7 @@ def test_a_call_is_followed_from_pending_to_success(
     def status() -> dict[str, object]:
         answer = wallet.post(path, {"transactionHash": row.transaction_hash})
         assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-        assert [type(value) for value in answer.body.values()] == [str, str, int, int, int]
+        assert [type(value) for value in answer.body.values()] == [str, str, int, int, int, str, str]
         return answer.body
 
     expected = {
@@ -42,6 +42,8 @@ def test_a_call_is_followed_from_pending_to_success(
         "creditsUsed": row.expected_cost,
         "creditsBefore": 10_000,
         "creditsAfter": 10_000 - row.expected_cost,
+        "failureCode": "",
+        "failureDetail": "",
     }
     assert status() == expected
     broadcast_all()
@@ -55,7 +57,48 @@ def test_a_call_is_followed_from_pending_to_success(
         "creditsUsed": row.real_cost,
         "creditsBefore": 10_000,
         "creditsAfter": 10_000 - row.real_cost,
+        "failureCode": "",
+        "failureDetail": "",
     }
+
+
+def test_a_call_that_failed_has_a_code_and_a_sentence_once_it_is_final(
+    wallet: Wallet, accept: Callable[..., RelayTransaction], chain: Chain
+) -> None:
+    reason = secrets.token_hex(8)
+    row = accept()
+    RelayTransaction.objects.update(failure_code="target-reverted", failure_detail=f"It answered {reason}.")
+
+    def failure() -> tuple[str, str]:
+        answers = (
+            wallet.post(STATUS, {"transactionHash": row.transaction_hash}),
+            wallet.send("get", f"{TRANSACTIONS}/{row.transaction_hash}"),
+        )
+        (told,) = {(answer.body["failureCode"], answer.body["failureDetail"]) for answer in answers}
+        return told
+
+    assert failure() == ("", "")
+    RelayTransaction.objects.update(status="Failed", settled_at=timezone.now())
+    assert failure() == ("target-reverted", f"It answered {reason}.")
+
+
+@pytest.mark.parametrize("code", ["refused-by-node", "account-nonce-lost"])
+def test_the_words_of_a_node_are_not_shown_to_the_owner_of_a_call(
+    wallet: Wallet, accept: Callable[..., RelayTransaction], code: str
+) -> None:
+    row = accept()
+    RelayTransaction.objects.update(
+        status="Cancelled",
+        settled_at=timezone.now(),
+        failure_code=code,
+        failure_detail="account 0x12 has 5 wei",
+    )
+
+    answer = wallet.post(STATUS, {"transactionHash": row.transaction_hash}).body
+
+    assert answer["failureCode"] == code
+    assert answer["failureDetail"].endswith("Nothing was charged; send the call again.")
+    assert "0x12" not in answer["failureDetail"]
 
 
 def test_a_call_whose_block_disappears_is_submitted_again(
@@ -72,6 +115,8 @@ def test_a_call_whose_block_disappears_is_submitted_again(
         "creditsUsed": row.expected_cost,
         "creditsBefore": 10_000,
         "creditsAfter": 10_000 - row.expected_cost,
+        "failureCode": "",
+        "failureDetail": "",
     }
 
 

@@ -191,9 +191,6 @@ class Badge(TypedDict):
     related_check_in_drops: int
 
 
-BlankEnum: TypeAlias = Literal[""]
-
-
 class Calendar(TypedDict):
     """The user's check-ins as a habit."""
 
@@ -218,7 +215,7 @@ class CallRequest(TypedDict):
 
     abi: NotRequired[str | None]
     to: NotRequired[str | None]
-    value: NotRequired[int | str | None]
+    value: NotRequired[str | None]
     data: NotRequired[str | None]
 
 
@@ -419,7 +416,7 @@ class Happening(TypedDict):
     network: str
     amountMinor: int | None
     currency: str
-    status: "StatusEnum | BlankEnum"
+    status: "StatusEnum"
     failureCode: str
     transactionHash: str | None
     cashback: int
@@ -514,7 +511,16 @@ class KeySetResponse(TypedDict):
 
 
 LatestInvoiceEnum: TypeAlias = Literal[
-    "waiting", "collected", "balance", "credit-note", "off-stripe", "carried", "free", "void", "uncollectible"
+    "waiting",
+    "collected",
+    "balance",
+    "credit-note",
+    "off-stripe",
+    "carried",
+    "free",
+    "void",
+    "uncollectible",
+    "",
 ]
 
 
@@ -641,8 +647,8 @@ class PrepareRequest(TypedDict):
     """The body of prepare."""
 
     transaction: "CallRequest"
-    channel: NotRequired[int | str | None]
-    validityTimestamps: NotRequired[int | str | None]
+    channel: NotRequired[str | None]
+    validityTimestamps: NotRequired[str | None]
     controller: NotRequired[str | None]
     address: NotRequired[str | None]
     quote: NotRequired[bool | None]
@@ -792,7 +798,7 @@ class Spent(TypedDict):
 
 
 StatusEnum: TypeAlias = Literal[
-    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"
+    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally", ""
 ]
 
 
@@ -820,7 +826,7 @@ class SubscriptionReport(TypedDict):
     clientSecret: str
     declineCode: str
     nextStep: "NextStepEnum"
-    latestInvoice: "LatestInvoiceEnum | BlankEnum"
+    latestInvoice: "LatestInvoiceEnum"
     isResting: bool
     endsAt: int | None
     otherSubscriptions: "list[OtherSubscription]"
@@ -880,8 +886,8 @@ class TransactionRequest(TypedDict):
 
     abi: str
     signature: str
-    nonce: int | str
-    validityTimestamps: NotRequired[int | str | None]
+    nonce: str
+    validityTimestamps: NotRequired[str | None]
 
 
 class TransactionStatus(TypedDict):
@@ -892,6 +898,8 @@ class TransactionStatus(TypedDict):
     creditsUsed: int
     creditsBefore: int
     creditsAfter: int
+    failureCode: str
+    failureDetail: str
 
 
 TypeEnum: TypeAlias = Literal[
@@ -909,8 +917,8 @@ class UnsignedTransaction(TypedDict):
     """The `transaction` of execute, without its signature."""
 
     abi: str
-    nonce: int | str
-    validityTimestamps: int | str
+    nonce: str
+    validityTimestamps: str
 
 
 class UpsertRequest(TypedDict):

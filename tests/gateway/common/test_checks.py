@@ -1,0 +1,35 @@
+"""`check --deploy` asks other servers at the same time, and does not wait for those that are silent."""
+
+import secrets
+import socket
+from collections.abc import Iterator
+
+import pytest
+from pytest_django import Settings
+
+from gateway.chain.client import JsonRpcChainClient, set_chain_client
+from gateway.common import checks
+from payments.stripe import set_billing_client
+
+
+@pytest.fixture
+def silent(settings: Settings) -> Iterator[None]:
+    """Nodes and Stripe that accept connections and never answer, with timeouts far above those of the check."""
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        settings.STRIPE_SECRET_KEY, settings.STRIPE_API_BASE = f"sk_test_{secrets.token_hex()}", url
+        set_billing_client(None)
+        set_chain_client(JsonRpcChainClient([url], timeout_seconds=600))
+        yield
+    set_chain_client(None)
+    set_billing_client(None)
+
+
+@pytest.mark.usefixtures("silent")
+def test_every_silent_server_is_named_after_one_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "OTHERS_SECONDS", 0.5)
+
+    assert {(message.id, message.msg) for message in checks.other_servers()} == {
+        ("relay.W001", "No node in CHAIN_RPC_URLS answers."),
+        ("payments.W002", "Stripe's settings could not be read: Stripe is silent."),
+    }

@@ -194,6 +194,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     stripe_mock.add_argument("--program", default="", help="path of stripe-mock (default: on the PATH)")
     stripe_mock.set_defaults(action=_stripe_mock, guarded=True)
+    months = commands.add_parser(
+        "months",
+        help="let people, a clerk and banks act at random for months; compare every cent with a reference",
+    )
+    months.add_argument("--people", type=int, default=300, help="how many (default: 300)")
+    months.add_argument("--months", type=int, default=24, help="how many (default: 24)")
+    months.add_argument("--seed", type=int, help="seed of the run to repeat (default: random)")
+    months.add_argument("--results", type=Path, default=_RESULTS / "months.json", help="the file to write")
+    months.set_defaults(action=_months, guarded=True)
+    machine = commands.add_parser(
+        "time-machine", help="let months pass for the whole running product in minutes (Debian's libfaketime)"
+    )
+    machine.add_argument("--people", type=int, default=8, help="how many, at most 16 (default: 8)")
+    machine.add_argument("--months", type=int, default=6, help="how many (default: 6)")
+    machine.add_argument("--seed", type=int, help="seed of the random acts (default: random)")
+    machine.add_argument(
+        "--results", type=Path, default=_RESULTS / "time-machine.json", help="the file to write"
+    )
+    machine.set_defaults(action=_time_machine, guarded=True)
     mutation = commands.add_parser("mutation", help="mutation test of the code that moves money")
     mutation.add_argument(
         "--minutes",
@@ -364,6 +383,20 @@ def _stripe_mock(options: argparse.Namespace) -> int:
     from lab.stripe_mock.run import Options, run
 
     return run(Options(options.program))
+
+
+def _months(options: argparse.Namespace) -> int:
+    from lab.months.run import Options, run
+
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    return run(Options(options.people, options.months, seed, options.results.resolve()))
+
+
+def _time_machine(options: argparse.Namespace) -> int:
+    from lab.time_machine.run import Options, run
+
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    return run(Options(options.people, options.months, seed, options.results.resolve()))
 
 
 def _mutation(options: argparse.Namespace) -> int:

@@ -253,6 +253,10 @@ class _Dashboard(_Connection):
         """Set the effect of the last failed retry on a subscription: cancel, unpaid or leave."""
         self._post("settings", after_retries=outcome)
 
+    def signed_at(self, time: str) -> None:
+        """Sign webhooks with the `real` time, or with the `account`'s, where the receiver's clock is moved, too."""
+        self._post("settings", signed_at=time)
+
     def off_session(self, outcome: str) -> None:
         """Set the response to an off-session charge that needs 3-D Secure: `action` or `decline`."""
         self._post("settings", off_session=outcome)

@@ -154,7 +154,9 @@ class WebhookSender:
             return _Attempt(url, [corrupt(body, secret, corruption["how"])])
         duplicate = _use_fault(account, "duplicate", event_type)
         copies = 1 + (duplicate["times"] if duplicate else 0)
-        return _Attempt(url, [sign(body, secret) for _ in range(copies)])
+        is_own_time = account.setting("signed_at", "real") == "account"
+        timestamp = account.now if is_own_time else None
+        return _Attempt(url, [sign(body, secret, timestamp) for _ in range(copies)])
 
     def _post(self, url: str, post: SignedBody) -> int:
         headers = {"Content-Type": "application/json; charset=utf-8", "User-Agent": "Stripe/1.0"}

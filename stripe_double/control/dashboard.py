@@ -15,7 +15,11 @@ from stripe_double.resources import balance, disputes, fraud_warnings, refunds
 from stripe_double.resources.prices import parse_currency
 from stripe_double.store import public
 
-_SETTINGS = {"after_retries": ("cancel", "unpaid", "leave"), "off_session": ("action", "decline")}
+_SETTINGS = {
+    "after_retries": ("cancel", "unpaid", "leave"),
+    "off_session": ("action", "decline"),
+    "signed_at": ("account", "real"),
+}
 
 
 def authenticate_intent(context: Context, body: Body) -> Any:
@@ -39,7 +43,7 @@ def change_settings(context: Context, body: Body) -> Any:
     Change the account's settings.
 
     `after_retries` is cancel, unpaid or leave; `off_session`, for off-session charges that need 3-D Secure, is action
-    or decline.
+    or decline; `signed_at` is the time in webhooks' signatures: the real one, or the account's.
     """
     for name, value in body.items():
         if value not in _SETTINGS.get(name, ()):

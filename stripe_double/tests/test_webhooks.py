@@ -1,5 +1,7 @@
 """Webhooks: signed, sent at least once, retried, with fault injection."""
 
+import time
+
 import pytest
 import stripe
 
@@ -34,6 +36,20 @@ def test_a_first_payment_sends_its_events_in_order_and_signed(
     assert paid["data"]["object"]["amount_paid"] == amount
     assert paid["data"]["object"]["parent"]["subscription_details"]["subscription"] == subscription.id
     response_checks(strict=True).check_objects(webhooks.events, "webhook")
+
+
+def test_webhooks_are_signed_with_the_real_time_or_with_the_accounts(
+    account: DoubleAccount, controls: ControlClient, webhooks: WebhookReceiver
+) -> None:
+    controls.advance(3 * DAY)
+    account.v1.customers.create()
+    controls.settle()
+    controls.signed_at("account")
+    account.v1.customers.create()
+    controls.settle()
+    real, own = (int(str(post.signature).partition(",")[0].removeprefix("t=")) for post in webhooks.posts)
+    assert abs(time.time() - real) < HOUR
+    assert abs(controls.now - own) < HOUR
 
 
 def test_a_failed_webhook_is_retried_until_it_is_accepted(

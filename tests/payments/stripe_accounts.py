@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import stripe
 
 from devstack.services.server import free_port
-from devstack.services.stripe_double import StripeDouble
 from payments.stripe.client import BillingClient
+from stripe_double.client import ControlClient
 
 VISA = "pm_card_visa"
 DECLINES = "pm_card_chargeCustomerFail"
@@ -62,10 +62,26 @@ class StripeAccount(Protocol):
         """Let no webhook arrive from now on."""
 
 
+class RunningDouble(Protocol):
+    """A double's process: where it is, and how it is controlled."""
+
+    @property
+    def url(self) -> str:
+        """The base URL for Stripe's SDK."""
+
+    @property
+    def secret_key(self) -> str:
+        """The account's secret key."""
+
+    @property
+    def controls(self) -> ControlClient:
+        """The client of the control API."""
+
+
 class DoubleAccount:
     """The double, which runs out of process."""
 
-    def __init__(self, server: StripeDouble) -> None:
+    def __init__(self, server: RunningDouble) -> None:
         self.server, self.controls = server, server.controls
         self.client = stripe.StripeClient(server.secret_key, base_addresses={"api": server.url})
         self.v1: Any = self.client.v1
@@ -122,10 +138,12 @@ class DoubleAccount:
         chosen = {"types": list(types)} if types else {}
         return list(self.v1.events.list({"limit": 100, **chosen}).auto_paging_iter())[::-1]
 
-    def webhooks(self, *types: str) -> list[dict[str, Any]]:
+    def webhooks(self, *types: str, since: datetime | None = None) -> list[dict[str, Any]]:
         """Return the same as they are sent, as plain JSON: the SDK's objects take long to be made."""
         newest_first: list[dict[str, Any]] = []
         query: dict[str, Any] = {"limit": 100, **({"types": list(types)} if types else {})}
+        if since is not None:
+            query["created"] = {"gte": int(since.timestamp())}
         while True:
             page: Any = self.client.raw_request("get", "/v1/events", **query).data
             newest_first += page["data"]

@@ -1,0 +1,166 @@
+"""`python -m lab time-machine`: months of the whole running product, with people, a clerk and banks at random."""
+
+import json
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import stripe
+
+from credit_relay_client import RelayProblem
+from devstack.console import echo, step
+from devstack.environment import CREDITS_PER_MAJOR_UNIT
+from devstack.processes import Web
+from devstack.services.server import free_port
+from devstack.services.stack import Services, start_services
+from devstack.stack_file import described
+from devstack.wallet import Wallet
+from lab.months.model import Money, read_money
+from lab.rehearsals.stack import BLOCK_SECONDS, Rehearsal
+from lab.time_machine.clock import TimeMachine
+from lab.time_machine.people import Person
+from stripe_double.client import ControlError
+
+_DAY, _STEP_DAYS = 86_400, 5
+_PATIENCE_SECONDS = 300
+# The product's name in the service's settings.
+_PRODUCT = "credit-relay-subscription"
+_BOOKS = ("reconcile_payments", "reconcile_credits", "reconcile_relay", "audit_ledger")
+_WAITING = """
+SELECT type, status, attempts, last_error FROM payments_stripeevent
+WHERE status <> 'processed' AND next_attempt_at <= now()
+"""
+_CREDITS = """
+SELECT customer.stripe_customer_id, coalesce(sum(entry.amount), 0)
+FROM payments_customer AS customer
+JOIN credits_account AS account ON account.user_id = customer.user_id
+LEFT JOIN credits_entry AS entry
+    ON entry.account_id = account.id AND entry.source IN ('SUBSCRIBED_PAYOUT', 'PAYOUT_CLAWBACK')
+GROUP BY 1
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How many people (at most 16) and months, the seed of the random acts, and the file for the figures."""
+
+    people: int
+    months: int
+    seed: int
+    results: Path
+
+
+def run(options: Options) -> int:
+    """Play the months and print the figures; return 1 if a comparison fails."""
+    random.seed(options.seed)
+    with (
+        tempfile.TemporaryDirectory(prefix="time-machine-") as name,
+        start_services(Path(name), block_time=BLOCK_SECONDS, durable=False) as services,
+    ):
+        machine = TimeMachine(services, Path(name))
+        with step("PostgreSQL and Redis with the machine's clock"):
+            machine.preload(services.postgres, services.redis)
+        rehearsal = Rehearsal.prepare(services, port=free_port())
+        prepared = rehearsal.prepared
+        rehearsal.prepared = replace(prepared, settings=prepared.settings | machine.environment)
+        web = Web(prepared.directory / "log", rehearsal.prepared.environment, port=prepared.port)
+        with rehearsal.running([web, *rehearsal.workers()]):
+            return Course(options, services, rehearsal, machine).play()
+
+
+class Course:
+    """The people, and what was counted."""
+
+    def __init__(
+        self, options: Options, services: Services, rehearsal: Rehearsal, machine: TimeMachine
+    ) -> None:
+        self.options, self.services, self.rehearsal, self.machine = options, services, rehearsal, machine
+        url = rehearsal.prepared.settings["PUBLIC_URL"]
+        profiles = described(rehearsal.prepared.profiles)[: options.people]
+        self.people = [Person(Wallet.of(profile, url, services.rpc), services.stripe) for profile in profiles]
+        self.counts: Counter[str] = Counter()
+        self.wrong: list[str] = []
+
+    def play(self) -> int:
+        """Let the months pass, with a comparison after each."""
+        began, began_at = time.monotonic(), self.machine.now
+        with step(f"{len(self.people)} people subscribe"):
+            for person in self.people:
+                person.begin()
+        for month in range(self.options.months):
+            for _ in range(30 // _STEP_DAYS):
+                self._act(random.choice(self.people))  # noqa: S311 (not a secret)
+                self.machine.move(_STEP_DAYS * _DAY)
+                self._settle()
+            self._compare()
+            echo(f"  month {month + 1}: {time.monotonic() - began:.0f} s, {len(self.wrong)} wrong")
+        figures = {
+            "seed": self.options.seed,
+            "people": len(self.people),
+            "days": (self.machine.now - began_at) // _DAY,
+            "seconds": round(time.monotonic() - began),
+            "acts": dict(self.counts),
+            "wrong": self.wrong,
+            **self._money(),
+        }
+        self.options.results.parent.mkdir(parents=True, exist_ok=True)
+        self.options.results.write_text(json.dumps(figures, indent=1) + "\n")
+        echo(json.dumps(figures, indent=1))
+        return int(bool(self.wrong))
+
+    def _act(self, person: Person) -> None:
+        acts: list[Callable[[], object]] = person.acts()
+        act = random.choice(acts)  # noqa: S311
+        try:
+            act()
+        except (RelayProblem, stripe.StripeError, ControlError, IndexError) as error:
+            self.counts[f"{act.__name__}: {getattr(error, 'code', None) or type(error).__name__}"] += 1
+        else:
+            self.counts[act.__name__] += 1
+
+    def _settle(self) -> None:
+        """Wait until every webhook was sent and processed."""
+        self.services.stripe.controls.settle(timeout=_PATIENCE_SECONDS)
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while waiting := self._query(_WAITING):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"Events are not processed: {waiting[:5]}")
+            time.sleep(0.2)
+
+    def _compare(self) -> None:
+        """Run the product's own comparisons, and compare each person's credits with the reference."""
+        for name in _BOOKS:
+            status, output = self.rehearsal.manage(name)
+            if status:
+                self.wrong.append(f"{name}: {output[-400:]}")
+        due: Counter[str] = Counter()
+        for money in self._books().values():
+            due[money.customer] += money.credits(CREDITS_PER_MAJOR_UNIT)
+        have = dict(self._query(_CREDITS))
+        self.wrong += [
+            f"{customer}: {have.get(customer)} credits, {wanted} are due"
+            for customer, wanted in due.items()
+            if have.get(customer) != wanted
+        ]
+
+    def _books(self) -> dict[str, Money]:
+        return read_money(self.services.stripe.directory, product=_PRODUCT)
+
+    def _money(self) -> dict[str, int]:
+        books = self._books().values()
+        return {
+            "invoices": len(books),
+            "collected": sum(money.collected for money in books),
+            "returned": sum(money.returned for money in books),
+            "credits": sum(int(total) for _, total in self._query(_CREDITS)),
+        }
+
+    def _query(self, statement: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.services.database_url) as connection:
+            return list(connection.execute(statement).fetchall())

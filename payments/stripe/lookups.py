@@ -26,6 +26,8 @@ from payments.stripe.requests import GuardedClient, translated_errors
 # The version that `objects` reads. It is pinned, so that an upgrade of the package does not change Stripe's answers.
 API_VERSION = "2026-10-28.endive"
 PAGE = {"limit": 100}
+# Stripe takes no more types of events in one request.
+_MOST_TYPES = 20
 _NETWORK_RETRIES = 2
 # Invoices that can be paid. Paying a draft finalizes it; renewals of an `unpaid` subscription stay drafts.
 COLLECTABLE = ("open", "draft")
@@ -198,12 +200,17 @@ class Lookups:
     def undelivered_events(
         self, *, since: datetime, types: tuple[str, ...]
     ) -> Iterator[tuple[ReceivedEvent, bytes]]:
-        query = {"types": list(types), "delivery_success": False, **_created_since(since)}
+        query = {"delivery_success": False, **_created_since(since)}
+        groups = [list(types[start : start + _MOST_TYPES]) for start in range(0, len(types), _MOST_TYPES)]
         with translated_errors():
-            rows = self._v1.events.list(query).auto_paging_iter()
             # Stripe lists the newest first. Only the bytes are kept: the SDK's objects are large, and after days
             # without webhooks there are many.
-            yield from reversed([_received(row.to_dict()) for row in rows])
+            received = [
+                _received(row.to_dict())
+                for group in groups
+                for row in self._v1.events.list({**query, "types": group}).auto_paging_iter()
+            ]
+        yield from sorted(reversed(received), key=lambda pair: pair[0].created_at)
 
     def account_state(self) -> AccountState:
         with translated_errors():

@@ -83,6 +83,8 @@ def test_each_subscribed_event_type_has_a_fetcher() -> None:
         "charge.dispute.funds_withdrawn",
         "charge.dispute.funds_reinstated",
         "charge.dispute.closed",
+        "radar.early_fraud_warning.created",
+        "radar.early_fraud_warning.updated",
     }
     for name in synchronisation.EVENT_TYPES:
         assert [reader for prefix, reader in synchronisation._FETCHERS if name.startswith(prefix)], name

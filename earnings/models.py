@@ -259,6 +259,7 @@ class Postback(models.Model):
     available_at = models.DateTimeField(
         null=True, help_text="When held credits are posted; empty beyond a cap, which two people decide."
     )
+    decided_at = models.DateTimeField(null=True, help_text="When its state last changed by a decision.")
     occurred_at = models.DateTimeField(null=True, help_text="By the network's clock.")
     received_at = models.DateTimeField()
     is_conflicting = models.BooleanField(
@@ -344,6 +345,9 @@ class Postback(models.Model):
                 fields=["received_at"],
                 condition=Q(state__in=[PostbackState.RECEIVED, PostbackState.UNASSIGNED]),
                 name="earnings_postback_unmatched",
+            ),
+            models.Index(
+                fields=["decided_at"], condition=Q(user__isnull=False), name="earnings_postback_decided"
             ),
             models.Index(
                 fields=["conflicted_at"],

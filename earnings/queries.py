@@ -252,7 +252,9 @@ def arriving(*, user_id: int) -> Arriving:
     held = left_of(Postback.objects.filter(user=user_id, kind=PostbackKind.CREDIT, state=PostbackState.HELD))
     totals = held.aggregate(count=Count("pk"), sum=Sum("left", default=0))
     first = held.select_related("network").order_by(F("available_at").asc(nulls_last=True), "pk")
-    return Arriving(totals["count"], totals["sum"], [_held(row) for row in first[:_LISTED]])
+    return Arriving(
+        totals["count"], totals["sum"], [held_earning(row, left=row.left) for row in first[:_LISTED]]
+    )
 
 
 class _Left(TypedDict):
@@ -271,11 +273,12 @@ def left_of(credits: QuerySet[Postback]) -> "QuerySet[WithAnnotations[Postback, 
     return credits.annotate(left=F("credits") - Coalesce(Subquery(taken), Value(0)))
 
 
-def _held(credit: "WithAnnotations[Postback, _Left]") -> HeldEarning:
+def held_earning(credit: Postback, *, left: int) -> HeldEarning:
+    """Return a held credit as its owner is told, with what is left of it."""
     because = _held_because(credit)
     is_dated = because in {HeldBecause.NETWORK, HeldBecause.REVERSALS}
     arrives_at = credit.available_at if is_dated else None
-    return HeldEarning(credit.network.slug, credit.left, credit.received_at, arrives_at, because)
+    return HeldEarning(credit.network.slug, left, credit.received_at, arrives_at, because)
 
 
 def _held_because(credit: Postback) -> HeldBecause:

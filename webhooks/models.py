@@ -27,6 +27,12 @@ class EventType(models.TextChoices):
     CALL_SETTLED = "call.settled", "call.settled"
     CALL_REOPENED = "call.reopened", "call.reopened"
     CREDITS_POSTED = "credits.posted", "credits.posted"
+    CREDITS_LOW = "credits.low", "credits.low"
+    CREDITS_DEPLETED = "credits.depleted", "credits.depleted"
+    CREDITS_RECOVERED = "credits.recovered", "credits.recovered"
+    EARNING_HELD = "earning.held", "earning.held"
+    EARNING_RELEASED = "earning.released", "earning.released"
+    EARNING_REVERSED = "earning.reversed", "earning.reversed"
     SUBSCRIPTION_CHANGED = "subscription.changed", "subscription.changed"
     TEST = "webhook.test", "webhook.test"
 
@@ -136,6 +142,28 @@ class Subject(models.Model):
     @property
     def ordering_key(self) -> str:
         return f"{self.kind}:{self.row_id}"
+
+
+class CreditState(models.TextChoices):
+    """A person's credits compared with their use; `rules` has the thresholds."""
+
+    ENOUGH = "enough"
+    LOW = "low"
+    DEPLETED = "depleted"
+
+
+class CreditLevel(models.Model):
+    """The state of a person's credits when they were last read."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    state = models.CharField(max_length=8, choices=CreditState, default=CreditState.ENOUGH)
+    balance = models.BigIntegerField(default=0, help_text="Credits at which the state began.")
+    crossings = models.PositiveIntegerField(default=0, help_text="Events so far; numbers them.")
+    use = models.BigIntegerField(default=0, help_text="Credits charged per day of the last 14 days.")
+    use_read_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.user_id}: {self.state}"
 
 
 class MessageStatus(models.TextChoices):

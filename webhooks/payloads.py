@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from credits.models import CreditEntry
+from earnings.models import Postback
 from payments.models import Subscription
 from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
-from webhooks.models import EventType, Subject
+from webhooks.models import CreditLevel, EventType, Subject
 
 Data = dict[str, Any]
 
@@ -119,3 +120,42 @@ def of_subscription(row: Subscription, *, profile_address: str) -> Event:
         ordering_key,
         data,
     )
+
+
+def of_level(
+    event_type: EventType, level: CreditLevel, *, balance: int, account_id: int, at: datetime
+) -> Event:
+    """Return the event of credits that have become low, depleted, or enough again."""
+    data = {
+        "address": str(level.user.profile_address),
+        "credits": balance,
+        "dailyUse": level.use,
+        "daysLeft": max(0, balance) // level.use if level.use else None,
+    }
+    key = f"level:{level.user_id}:{level.crossings}"
+    return Event(event_type, level.user_id, at, key, f"credits:{account_id}", data)
+
+
+def of_earning(
+    event_type: EventType,
+    row: Postback,
+    *,
+    earning_id: int,
+    credits: int,
+    arrives_at: datetime | None = None,
+    because: str | None = None,
+) -> Event:
+    """Return the event of an earning that is held, released or reversed; `row` is what happened to it."""
+    if row.user is None or row.decided_at is None:
+        raise ValueError("an earning without a user has no events")
+    data: Data = {
+        "address": str(row.user.profile_address),
+        "earningId": earning_id,
+        "network": row.network.slug,
+        "credits": credits,
+    }
+    if event_type == EventType.EARNING_HELD:
+        data["arrivesAt"] = None if arrives_at is None else int(arrives_at.timestamp())
+        data["heldBecause"] = because
+    key = f"earning:{row.pk}:{event_type.value}"
+    return Event(event_type, row.user.pk, row.decided_at, key, f"earning:{earning_id}", data)

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 
 from credits.models import CreditEntry, EntrySource
+from earnings.models import Postback, PostbackKind, PostbackState, Refusal
+from earnings.queries import held_earning, left_of
 from gateway.common import db
 from payments.models import Subscription
 from relay.models import Attempt, RelayTransaction, ReversedSettlement
@@ -16,6 +18,7 @@ from users.models import SignInSession
 from webhooks import payloads
 from webhooks.models import Endpoint, EventType, Subject
 from webhooks.payloads import Event
+from webhooks.rules import USE_PERIOD, daily_use
 
 
 class Span(NamedTuple):
@@ -124,6 +127,88 @@ def posted_entries(span: Span, audience: Audience) -> list[Event]:
         )
         for row in rows.order_by("pk")
     ]
+
+
+class ChangedBalance(NamedTuple):
+    """The newest balance of an account with new entries, and the time of the last one."""
+
+    user_id: int
+    account_id: int
+    balance: int
+    changed_at: datetime
+
+
+def changed_balances(span: Span, audience: Audience) -> list[ChangedBalance]:
+    """Return the accounts with entries in the interval, of users with a session at an endpoint."""
+    changed = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
+    visible = changed.filter(Exists(audience.sessions.filter(user_id=OuterRef("account__user_id"))))
+    accounts = visible.order_by().values("account__user_id", "account_id", "account__balance")
+    rows = accounts.annotate(at=Max("created_at")).order_by("account_id")
+    return [
+        ChangedBalance(*row)
+        for row in rows.values_list("account__user_id", "account_id", "account__balance", "at")
+    ]
+
+
+_USE = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
+
+
+def daily_uses(user_ids: Iterable[int], *, now: datetime) -> dict[int, int]:
+    """Return the credits that each of these users was charged per day, lately."""
+    charges = CreditEntry.objects.filter(
+        account__user_id__in=list(user_ids), source__in=_USE, created_at__gte=now - USE_PERIOD
+    )
+    sums = charges.order_by().values("account__user_id").annotate(sum=Sum("amount"), first=Min("created_at"))
+    rows = sums.values_list("account__user_id", "sum", "first")
+    return {user_id: daily_use(charged=-total, since_first=now - first) for user_id, total, first in rows}
+
+
+def decided_earnings(span: Span, audience: Audience) -> list[Event]:
+    """Return what was held, released or taken back in the interval, of users with a session at an endpoint."""
+    credit = Postback.objects.filter(
+        network=OuterRef("network"), original_id=OuterRef("original_id"), kind=PostbackKind.CREDIT
+    )
+    decided = Postback.objects.filter(decided_at__gte=span.since, decided_at__lt=span.until)
+    rows = (
+        left_of(decided.filter(_HELD | _RELEASED | _FORFEITED | _TAKEN_BACK))
+        .filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id"))))
+        .annotate(earning_id=Subquery(credit.values("pk")[:1]))
+        .select_related("user", "network", "entry")
+        .defer("raw", "headers")
+    )
+    return [
+        _of_earning(row, left=row.left, earning_id=row.earning_id)
+        for row in rows.order_by("decided_at", "pk")
+    ]
+
+
+_CREDIT = Q(kind=PostbackKind.CREDIT)
+_WAS_HELD = ~Q(hold_reason="") | Q(available_at__isnull=False)
+_HELD = _CREDIT & Q(state=PostbackState.HELD)
+_RELEASED = _CREDIT & Q(state=PostbackState.AVAILABLE) & _WAS_HELD
+_FORFEITED = _CREDIT & Q(refused_because=Refusal.FORFEITED, user__isnull=False) & _WAS_HELD
+_TAKEN_BACK = Q(kind=PostbackKind.REVERSAL, state=PostbackState.REVERSED, credits__gt=0)
+
+
+def _of_earning(row: Postback, *, left: int, earning_id: int) -> Event:
+    if row.kind == PostbackKind.REVERSAL:
+        return payloads.of_earning(
+            EventType.EARNING_REVERSED, row, earning_id=earning_id, credits=row.credits
+        )
+    if row.state == PostbackState.REFUSED:
+        return payloads.of_earning(EventType.EARNING_REVERSED, row, earning_id=row.pk, credits=left)
+    if row.state == PostbackState.AVAILABLE:
+        posted = row.entry.amount if row.entry else 0
+        return payloads.of_earning(EventType.EARNING_RELEASED, row, earning_id=row.pk, credits=posted)
+    held = held_earning(row, left=left)
+    return payloads.of_earning(
+        EventType.EARNING_HELD,
+        row,
+        earning_id=row.pk,
+        credits=left,
+        arrives_at=held.arrives_at,
+        because=held.because,
+    )
 
 
 def synced_subscriptions(span: Span, audience: Audience) -> list[tuple[int, Event]]:

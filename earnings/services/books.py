@@ -199,8 +199,10 @@ def unnested(fields: Sequence[Field[Any, Any]]) -> str:
 
 
 _FIELDS = [column for column in Postback._meta.concrete_fields if column.name in _DECIDED]
+_NAMES = [field.attname for field in _FIELDS]
 _UPDATE = f"""
-UPDATE earnings_postback AS postback SET {", ".join(f"{field.attname} = new.{field.attname}" for field in _FIELDS)}
-FROM unnest(%(ids)s::bigint[], {unnested(_FIELDS)}) AS new (id, {", ".join(field.attname for field in _FIELDS)})
+UPDATE earnings_postback AS postback
+SET decided_at = statement_timestamp(), {", ".join(f"{name} = new.{name}" for name in _NAMES)}
+FROM unnest(%(ids)s::bigint[], {unnested(_FIELDS)}) AS new (id, {", ".join(_NAMES)})
 WHERE postback.id = new.id RETURNING postback.id
 """  # noqa: S608 (names of our own columns)

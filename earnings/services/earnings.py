@@ -9,9 +9,11 @@ is: own new rows, accounts, experience, the day's ceilings, older rows.
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from credits.services import entries
 from earnings.errors import EarningDecided
@@ -163,7 +165,7 @@ def forfeit(*, postback_id: int) -> None:
     credit, _ = _lock_held(postback_id, Event.FORFEIT)
     apply(credit, Event.FORFEIT)
     credit.refused_because = Refusal.FORFEITED
-    credit.save(update_fields=["state", "refused_because"])
+    _save(credit, state=credit.state, refused_because=credit.refused_because)
 
 
 def release_due(*, now: datetime) -> int:
@@ -208,7 +210,11 @@ def _release(credit: Postback, user: User) -> None:
         source, key = ADAPTERS[credit.network.slug].kind, entry_key(credit)
         credit.entry = entries.grant(user=user, credits=left, source=source, key=key)
         experience.gain(user=user, track=BadgeTrack.PERMANENT, base=left, key=key, cause=source)
-    credit.save(update_fields=["state", "entry"])
+    _save(credit, state=credit.state, entry=credit.entry)
+
+
+def _save(credit: Postback, **decided: Any) -> None:
+    Postback.objects.filter(pk=credit.pk).update(**decided, decided_at=Now())
 
 
 def _left(credit: Postback) -> int:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from credits.models import CreditAccount, CreditEntry
 from credits.services import entries
+from earnings.models import AdNetwork, Postback
 from payments.models import Customer, Subscription
 from relay.models import RelayTransaction, ReversedSettlement
 from tests.docs.pages import DOCS
@@ -18,7 +19,7 @@ from tests.factories import UserFactory
 from tests.webhooks.conftest import App, sign_in
 from users.models import User
 from webhooks import payloads
-from webhooks.models import EventType, Message
+from webhooks.models import CreditLevel, EventType, Message
 from webhooks.services import collection, endpoints
 
 pytestmark = pytest.mark.django_db
@@ -129,7 +130,16 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
     account = CreditAccount.objects.create(user=user)
     entry = CreditEntry(account=account, source="VIDEO_ADS", amount=1, balance_before=0, balance_after=1)
     entry.created_at = now
+    level = CreditLevel(user=user, use=1)
+    earning = Postback(pk=1, user=user, network=AdNetwork(slug="tapjoy"), decided_at=now)
+    credits_ = (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED)
+    earnings = (EventType.EARNING_HELD, EventType.EARNING_RELEASED, EventType.EARNING_REVERSED)
     events = [
+        *(payloads.of_level(kind, level, balance=1, account_id=1, at=now) for kind in credits_),
+        *(
+            payloads.of_earning(kind, earning, earning_id=1, credits=1, arrives_at=now, because="review")
+            for kind in earnings
+        ),
         *payloads.history_of(call, answered_hash="0x", charged=1, reversals=[undone]),
         payloads.of_entry(entry, user_id=user.pk, profile_address=str(user.profile_address)),
         payloads.of_subscription(subscribe(user), profile_address=str(user.profile_address)),

@@ -6,7 +6,7 @@ transaction commits, some time after its timestamp, so each run reads the last m
 message per event and endpoint.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -15,6 +15,7 @@ from webhooks import queries
 from webhooks.models import Cursor, Endpoint, EventType, Message, Subject
 from webhooks.payloads import Event
 from webhooks.queries import Audience, Span
+from webhooks.services import levels
 
 # Longer than any transaction that writes such rows, and than the clocks' skew.
 _OVERLAP = timedelta(minutes=2)
@@ -91,7 +92,18 @@ def _write_call_messages(call_ids: set[int]) -> None:
 
 
 def _entries(span: Span, audience: Audience) -> None:
-    events = queries.posted_entries(span, audience)
+    _write_to(audience, queries.posted_entries(span, audience))
+
+
+def _earnings(span: Span, audience: Audience) -> None:
+    _write_to(audience, queries.decided_earnings(span, audience))
+
+
+def _levels(span: Span, audience: Audience) -> None:
+    _write_to(audience, levels.crossings(queries.changed_balances(span, audience), now=span.until))
+
+
+def _write_to(audience: Audience, events: Sequence[Event]) -> None:
     recipients = audience.endpoints_for((event.user_id, event.happened_at) for event in events)
     _write(
         (endpoint, event)
@@ -141,5 +153,11 @@ def _write(messages: Iterable[tuple[Endpoint, Event]]) -> None:
 _SOURCES: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
     ("calls", _calls, (EventType.CALL_ACCEPTED, EventType.CALL_SETTLED, EventType.CALL_REOPENED)),
     ("entries", _entries, (EventType.CREDITS_POSTED,)),
+    ("earnings", _earnings, (EventType.EARNING_HELD, EventType.EARNING_RELEASED, EventType.EARNING_REVERSED)),
+    (
+        "levels",
+        _levels,
+        (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED),
+    ),
     ("subscriptions", _subscriptions, (EventType.SUBSCRIPTION_CHANGED,)),
 )

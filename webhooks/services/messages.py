@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from users.models import User
 from webhooks.errors import EndpointDisabled
-from webhooks.models import Endpoint, Message, Subject
+from webhooks.models import CreditLevel, Endpoint, Message, Subject
 
 
 def resend(message: Message, *, now: datetime) -> bool:
@@ -41,6 +41,7 @@ def forget(user: User) -> None:
     """Delete all messages about a deleted account, and everything that would create further ones."""
     Message.objects.filter(user=user).delete()
     Subject.objects.filter(user=user).delete()
+    CreditLevel.objects.filter(user=user).delete()
 
 
 def purge(*, now: datetime) -> int:

@@ -1,0 +1,59 @@
+"""When credits are low, and when a change of that is news."""
+
+import random
+from datetime import timedelta
+
+import pytest
+
+from webhooks.models import CreditState
+from webhooks.rules import LOW_DAYS, RECOVERED_DAYS, crossing, daily_use, next_state
+
+ENOUGH, LOW, DEPLETED = CreditState.ENOUGH, CreditState.LOW, CreditState.DEPLETED
+
+
+@pytest.mark.parametrize(
+    ("charged", "days", "use"),
+    [(140, 14, 10), (140, 30, 10), (141, 14, 11), (140, 7, 20), (140, 0, 140), (0, 14, 0), (-20, 14, 0)],
+)
+def test_use_is_the_average_since_the_first_charge_of_two_weeks(charged: int, days: int, use: int) -> None:
+    assert daily_use(charged=charged, since_first=timedelta(days=days)) == use
+
+
+@pytest.mark.parametrize(
+    ("state", "balance", "then", "after"),
+    [
+        (ENOUGH, 30, 0, ENOUGH),
+        (ENOUGH, 29, 0, LOW),
+        (ENOUGH, 0, 0, DEPLETED),
+        (LOW, 49, 29, LOW),
+        (LOW, 50, 29, ENOUGH),
+        (LOW, 50, 50, LOW),
+        (LOW, -1, 29, DEPLETED),
+        (DEPLETED, 1, 0, LOW),
+        (DEPLETED, 50, 0, ENOUGH),
+    ],
+)
+def test_a_state_changes_below_three_days_and_above_five(
+    state: CreditState, balance: int, then: int, after: CreditState
+) -> None:
+    assert next_state(state=state, balance=balance, balance_then=then, use=10) == after
+
+
+@pytest.mark.parametrize("state", CreditState)
+def test_without_use_nothing_runs_low_and_nothing_recovers_by_waiting(state: CreditState) -> None:
+    for balance in (-5, 0, 7):
+        assert next_state(state=state, balance=balance, balance_then=7, use=0) == state
+
+
+def test_a_balance_that_swings_within_two_days_of_use_is_told_once() -> None:
+    use = random.randint(1, 10**6)
+    state, then, told = ENOUGH, 10 * use, []
+    for _ in range(200):
+        balance = random.randint(1, RECOVERED_DAYS * use - 1)
+        after = next_state(state=state, balance=balance, balance_then=then, use=use)
+        if event := crossing(before=state, after=after):
+            told.append(event)
+        if after != state:
+            state, then = after, balance
+    assert len(told) <= 1
+    assert LOW_DAYS < RECOVERED_DAYS

@@ -210,7 +210,9 @@ class Lookups:
                 for group in groups
                 for row in self._v1.events.list({**query, "types": group}).auto_paging_iter()
             ]
-        yield from sorted(reversed(received), key=lambda pair: pair[0].created_at)
+        # Oldest first, also of one second.
+        received.reverse()
+        yield from sorted(received, key=lambda pair: pair[0].created_at)
 
     def account_state(self) -> AccountState:
         with translated_errors():

@@ -35,7 +35,8 @@ logger = logging.getLogger(__name__)
 FIGURES_NEED = ("credits.view_creditaccount", "relay.view_relaytransaction", "payments.view_payout")
 _DAY, _WEEK, _MONTH = timedelta(days=1), timedelta(days=7), timedelta(days=30)
 _FEW_DAYS, _YEAR_DAYS = 7, 365
-_LATE_SECONDS = 5 * 60
+# After this time a machine is late, or a person.
+_LATE_SECONDS, _UNDECIDED_SECONDS = 5 * 60, 24 * 3600
 # The series of a column of calls, from the bottom up.
 _SERIES = ("succeeded", "unsuccessful", "waiting")
 
@@ -206,6 +207,7 @@ def _waiting_cards(
             "Requests waiting for a second person",
             approvals.waiting().oldest_age,
             rows_of("gateway_admin_approvalrequest"),
+            late=_UNDECIDED_SECONDS,
         ),
         _waiting("Calls waiting for broadcast", unsent_age, rows_of("relay_attempt", status__exact="signed")),
         _waiting(
@@ -224,14 +226,14 @@ def _waiting_cards(
     ]
 
 
-def _waiting(title: str, seconds: float, link: str) -> Card:
+def _waiting(title: str, seconds: float, link: str, *, late: int = _LATE_SECONDS) -> Card:
     """Return the card of a queue; `seconds` is the age of its oldest row, 0 if it is empty."""
     return Card(
         title=title,
         value=in_largest_unit(seconds) if seconds else "none",
         detail="age of the oldest",
         link=link,
-        is_alarming=seconds > _LATE_SECONDS,
+        is_alarming=seconds > late,
     )
 
 

@@ -25,6 +25,7 @@ class Trouble(NamedTuple):
 
     text: str
     page: str = ""
+    is_alarming: bool = True
 
 
 def troubles_of(person: "Person", now: datetime) -> list[Trouble]:
@@ -99,4 +100,4 @@ def _of_earnings(person: "Person") -> Iterator[Trouble]:
 def _requests(person: "Person") -> Iterator[Trouble]:
     for request in ApprovalRequest.objects.waiting().filter(person_id=person.user.pk)[:3]:
         text = f"Request {request.pk} waits for a second person: {request.reason}"
-        yield Trouble(text, _page("gateway_admin_approvalrequest", request.pk))
+        yield Trouble(text, _page("gateway_admin_approvalrequest", request.pk), is_alarming=False)

@@ -163,6 +163,8 @@ def _play(prepared: Prepared, options: Options) -> int | None:
     outcome = 0 if options.load else _make_journey(options.stack_file) or _subscribe_some(prepared)
     if options.once:
         return outcome
+    if not options.load:
+        _compare(prepared)
     echo("Serving until Ctrl-C.")
     return None
 
@@ -176,12 +178,21 @@ def _make_journey(stack_file: Path) -> int:
 def _subscribe_some(prepared: Prepared) -> int:
     """Only after the journey, because events stop the provider's clock from being moved back."""
     with step("some generated users pay by card"):
-        log, plan = prepared.directory / "log" / "payers.log", prepared.directory / "demo.json"
-        try:
-            run_django(log, prepared.environment, "-m", "devstack.demo.payers", str(plan))
-        except DjangoFailed as error:
-            echo_error(str(error))
-            return 1
+        return _run(prepared, "payers", str(prepared.directory / "demo.json"))
+
+
+def _compare(prepared: Prepared) -> int:
+    with step("ledger, chain and Stripe are compared"):
+        return _run(prepared, "books")
+
+
+def _run(prepared: Prepared, module: str, *arguments: str) -> int:
+    log = prepared.directory / "log" / f"{module}.log"
+    try:
+        run_django(log, prepared.environment, "-m", f"devstack.demo.{module}", *arguments)
+    except DjangoFailed as error:
+        echo_error(str(error))
+        return 1
     return 0
 
 

@@ -55,7 +55,6 @@ def subscribe_some(*, seed: str) -> int:
     for user, (_, _, story) in zip(payers, _STORIES, strict=True):
         _live_on(user, provider, story)
     _until("all events", lambda: not provider.undelivered_events() and not _undone_events())
-    _store_failing_event()
     return len(payers)
 
 
@@ -89,25 +88,6 @@ def _live_on(user: "User", provider: StripeAccount, story: str) -> None:
             provider.controls.open_dispute(payment)
         case _:
             subscriptions.cancel(user=user, immediately=story == "ends at once", now=timezone.now())
-
-
-def _store_failing_event() -> None:
-    """Send one event that cannot be processed, because its invoice does not exist."""
-    from django.utils import timezone
-
-    from payments.services import events
-    from payments.stripe.client import ReceivedEvent
-
-    now = timezone.now()
-    event = ReceivedEvent(
-        event_id="evt_demo_of_an_unknown_invoice",
-        type="invoice.paid",
-        api_version="",
-        object_id="in_demo_unknown",
-        created_at=now,
-        is_live=False,
-    )
-    events.store(event=event, body=b"{}", now=now)
 
 
 def _undone_events() -> bool:

@@ -103,7 +103,7 @@ class Demo:
             relay_calls(callers, overspender=overspender, channel=2 * step, now=at)
 
     def _earn(self, person: Person, at: datetime) -> None:
-        """Send a postback of an ad network: sometimes a reversal, or one above the cap."""
+        """Send a postback of an ad network, sometimes a reversal."""
         if person.last_postback is not None and self.rng.random() < 0.25:
             self._reverse(person, at)
         else:
@@ -117,12 +117,11 @@ class Demo:
         self._post(slug, replace(postback, at=at, is_reversal=True), at)
 
     def _earn_at(self, slug: str, person: Person, at: datetime) -> None:
-        above_cap = slug == _HOLDING_SLUG and self.rng.random() < 0.2 and person is not self.people[0]
         network = AdNetwork.objects.get(slug=slug)
         postback = Reward(
             external_id=self._identifier(),
             user=networks.reference_of(user=person.user, network=network),
-            amount=str(self.rng.randint(20, 400) * (20 if above_cap else 1)),
+            amount=str(self.rng.randint(20, 400)),
             at=at,
         )
         self._post(slug, postback, at)

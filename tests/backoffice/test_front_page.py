@@ -20,9 +20,11 @@ from backoffice.cards import Card
 from credits.models import CreditEntry, EntrySource
 from credits.services import entries
 from earnings.models import AdNetwork, Postback, PostbackKind, PostbackState, Refusal
+from gateway.staff.models import ApprovalRequest
 from payments.models import BillingOperation, Payout, StripeEvent
 from relay.models import Attempt, Relayer, RelayTransaction
 from tests.backoffice.conftest import mined
+from tests.database import tamper
 from tests.earnings.ad_networks import set_up
 from tests.factories import UserFactory
 from tests.gateway.admin.sample_rows import make
@@ -263,6 +265,14 @@ def test_what_waits_is_as_old_as_metrics_say(scrape: Scrape) -> None:
         assert gauges[name,] // 3600 == age
         shown = card(title)
         assert (shown.value, shown.is_alarming) == (f"{age} h", True)
+
+
+@pytest.mark.parametrize(("hours", "is_late"), [(23, False), (25, True)])
+def test_a_request_is_late_after_a_day(hours: int, is_late: bool) -> None:
+    request = make(ApprovalRequest)
+    since = timezone.now() - timedelta(hours=hours)
+    tamper("UPDATE gateway_admin_approvalrequest SET created_at = %s WHERE id = %s", since, request.pk)
+    assert card("Requests waiting for a second person").is_alarming == is_late
 
 
 def test_every_card_leads_to_a_list_that_opens(staff: Client) -> None:

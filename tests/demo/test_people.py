@@ -21,7 +21,12 @@ from users.models import User
 
 pytestmark = [pytest.mark.usefixtures("owner_connection"), pytest.mark.django_db]
 _PEOPLE = 40
-_PAID_ELSEWHERE = {EntrySource.SUBSCRIBED_PAYOUT, EntrySource.PAYOUT_CLAWBACK, EntrySource.RELAY_REVERSAL}
+_PAID_ELSEWHERE = {
+    EntrySource.SUBSCRIBED_PAYOUT,
+    EntrySource.CREDIT_PURCHASE,
+    EntrySource.PAYOUT_CLAWBACK,
+    EntrySource.RELAY_REVERSAL,
+}
 
 
 def test_generated_people_have_weeks_of_history_in_all_states_that_adds_up(

@@ -41,8 +41,8 @@ from users.models import AccountDeletion, Invitation, Phone, TrustedImplementati
 
 __all__ = ["limits"]
 pytestmark = pytest.mark.django_db
-# What these kinds do is done later, or takes credits back.
-_NOT_SEEN_AT_ONCE = {"add_relayer", "import_earnings", "mint_visit_link", "refund_payout"}
+# What these kinds do is done later, takes credits back, or moves none.
+_NOT_SEEN_AT_ONCE = {"add_relayer", "close_month", "import_earnings", "mint_visit_link", "refund_payout"}
 # Offered only for rows that differ in several columns, or with rows below; they are tried all the same.
 _NEED_MORE = {
     ("credits.CreditHold", "release_orphaned_hold"),
@@ -52,6 +52,8 @@ _NEED_MORE = {
     ("webhooks.Endpoint", "retire_secret"),
     ("webhooks.Message", "resend"),
 }
+# What forms expect in these fields.
+_TEXTS = {"month": "2026-01", "rates": "2026-01-31,usd,1.2345"}
 _PRICES = (
     Badge.objects,
     PayoutRate.objects,
@@ -222,7 +224,7 @@ def _answers(action: ReasonedAction) -> dict[str, Any]:
         elif isinstance(field, forms.IntegerField):
             sent[name] = "5"
         else:
-            sent[name] = "text"
+            sent[name] = _TEXTS.get(name, "text")
     form = action.form(sent)
     assert form.is_valid(), form.errors
     return {name: value for name, value in form.cleaned_data.items() if name not in {"reason", "token"}}

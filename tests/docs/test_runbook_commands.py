@@ -28,7 +28,8 @@ NEEDS = {
     "reconcile_payments": "STRIPE_SECRET_KEY",
     "erase_deleted_accounts": "the owner",
 }
-_STANDS_FOR = {"WEI": "1", "NUMBER": "1", "0xPROFILE": random_address()}
+# "…" stands for a reason, which needs eight letters.
+_STANDS_FOR = {"WEI": "1", "NUMBER": "1", "0xPROFILE": random_address(), "…": "a reason of some length"}
 
 
 def _managed() -> list[Typed]:

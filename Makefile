@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks need settings but no server; the test settings provide an environment.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint format bench schema lock manage chart packages release clean translations
+.PHONY: help run test lint format bench schema lock code manage chart packages release clean translations
 
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -22,7 +22,7 @@ LOCKS := requirements/base.txt requirements/watching.txt requirements/dev.txt
 
 $(INSTALLED): $(LOCKS) requirements/lock.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=")'
-	@echo "Installing the environment into $(VENV) …"
+	@echo "Installing the environment into $(VENV) (first time, and when requirements/ has changed) …"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m devstack.install $(LOCKS)
 	@touch $@
@@ -75,6 +75,9 @@ format: $(INSTALLED) ## Format the code
 bench: $(PREPARED) ## Measure relaying under load (ARGS=, such as ARGS="--against COMMIT"; ARGS=--help)
 	@$(BIN)/python -m lab bench $(ARGS)
 
+code: $(INSTALLED) ## Show address, name, password and present code of an admin login of the stack (ROLE=support)
+	@$(BIN)/python -m devstack code $(ROLE)
+
 manage: $(INSTALLED) ## Run a management command against the running stack (CMD="…")
 	@$(BIN)/python -m devstack manage $(CMD)
 
@@ -107,4 +110,4 @@ LOCK := --quiet --universal --python-version 3.11 --generate-hashes --no-emit-in
 WITHOUT = $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' $(patsubst %,requirements/%.txt,$(1)))
 
 clean: ## Delete the data of the dev stack
-	rm -rf var
+	@[ ! -d var ] || find var -mindepth 1 -delete

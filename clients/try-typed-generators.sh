@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD typed=$PWD/clients/generators/typed version=${GENERATOR:-7.25.0}
-export NODE_USE_SYSTEM_CA=1 PIP_DISABLE_PIP_VERSION_CHECK=1
+export PATH=$root/.venv/bin:$PATH NODE_USE_SYSTEM_CA=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
@@ -33,7 +33,7 @@ mkdir node && cp -r typescript-fetch node/fetch && cp "$typed/read.ts" ./*.json 
 npm init --yes --silent >npm.log && npm pkg set type=module
 npm install --silent --ignore-scripts @hey-api/openapi-ts typescript@5.9 @types/node@20 esbuild
 npx --no-install openapi-ts -i "$root/docs/openapi.yaml" -o hey >hey.log
-npx --no-install tsc --noEmit --strict --module nodenext --target es2022 --skipLibCheck --types node --allowImportingTsExtensions read.ts
+npx --no-install tsc --noEmit --strict --module esnext --moduleResolution bundler --target es2022 --skipLibCheck --types node --allowImportingTsExtensions read.ts
 npx --no-install esbuild read.ts --bundle --platform=node --format=esm --outfile=read.mjs --log-level=error && node read.mjs
 cd ..
 

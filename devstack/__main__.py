@@ -12,6 +12,7 @@ from devstack.process_lifetime import run_guarded, unwind_on_signals
 
 # Management commands that need the owner of the tables.
 _OWNERS_COMMANDS = {"migrate"}
+_NO_STACK = "No stack has run yet; start one with `make run`."
 # A copy of `devstack.signing.KeyPlace`, whose import takes a second.
 _PLACES = ("keystore", "pkcs11", "kms")
 
@@ -60,6 +61,11 @@ def _parser() -> argparse.ArgumentParser:
     translations = commands.add_parser("translations", help="update and compile the pages' catalogues")
     translations.add_argument("languages", nargs="*", help="languages to begin, such as fr")
     translations.set_defaults(action=_translations)
+    code = commands.add_parser("code", help="a login of the running stack, with its present code")
+    code.add_argument(
+        "role", nargs="?", default="staff", help="such as support (default: staff, who may do all)"
+    )
+    code.set_defaults(action=_code)
     manage = commands.add_parser("manage", help="a management command against the running stack")
     manage.add_argument("arguments", nargs=argparse.REMAINDER)
     manage.set_defaults(action=_manage)
@@ -112,13 +118,24 @@ def _translations(options: argparse.Namespace) -> int:
     return 0
 
 
+def _code(options: argparse.Namespace) -> int:
+    from devstack.files import read_json
+    from devstack.logins import login_lines
+
+    description = read_json(options.data / "stack.json")
+    if not description:
+        raise RuntimeError(_NO_STACK)
+    print("\n".join(login_lines(description, options.role)))
+    return 0
+
+
 def _manage(options: argparse.Namespace) -> int:
     from devstack.environment import process_environment
     from devstack.files import read_json
 
     settings = read_json(options.data / "environment.json")
     if not settings:
-        raise RuntimeError("No stack has run yet; start one with `make run`.")
+        raise RuntimeError(_NO_STACK)
     if set(options.arguments[:1]) & _OWNERS_COMMANDS:
         settings |= read_json(options.data / "owner.json")
     command = [sys.executable, str(PROJECT / "manage.py"), *options.arguments]

@@ -7,6 +7,7 @@ uv takes seconds where pip takes minutes, but it does not read pip's configurati
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -17,16 +18,33 @@ from pathlib import Path
 _PROJECT = Path(__file__).resolve().parent.parent
 _UV_LOCK = _PROJECT / "requirements" / "lock.txt"
 _PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+# A package of a lock file.
+_PINNED = re.compile(r"^[A-Za-z0-9._-]+==", re.MULTILINE)
 _CLIENT = _PROJECT / "clients" / "python" / "src"
 _LAST_LINES = 5
+# How pip and uv report that no index answers.
+_NO_NETWORK = re.compile(
+    "connection broken by|error sending request|dns error|tcp connect error", re.IGNORECASE
+)
+_OFFLINE = (
+    "  ✗ The index of Python packages does not answer, so nothing was installed. Connect this machine to the "
+    "Internet, or name a mirror or proxy in pip's configuration, and run the command again."
+)
 
 
 def main(locks: Sequence[str]) -> int:
     """Install what the lock files name, and link the Python client; return pip's exit status if uv and pip fail."""
     started = time.monotonic()
+    number = sum(len(_PINNED.findall(Path(lock).read_text(encoding="utf-8"))) for lock in locks)
+    print(
+        f"  … {number} Python packages, up to 1 GB; this takes from some seconds to some minutes", flush=True
+    )
     wanted = [argument for lock in locks for argument in ("-r", lock)]
     tool = "uv"
     if reason := _install_with_uv(wanted):
+        if _NO_NETWORK.search(reason):
+            print(_OFFLINE, file=sys.stderr)
+            return 1
         tool = "pip"
         print(f"  · uv failed; pip installs instead, which takes minutes:\n{reason}", flush=True)
         outcome = subprocess.run([*_PIP, "install", "--quiet", "--require-hashes", *wanted], check=False)
@@ -91,7 +109,7 @@ def _install_with_uv(wanted: Sequence[str]) -> str:
     listed = _run([*_PIP, "config", "list"])
     fetched = _run([*_PIP, "install", "--quiet", "--no-deps", "--require-hashes", "-r", str(_UV_LOCK)])
     if failed := next((step for step in (listed, fetched) if step.returncode != 0), None):
-        return _end_of(failed.stderr)
+        return _reason_of(failed.stderr)
     settings = pip_settings(listed.stdout)
     uv = str(Path(sysconfig.get_path("scripts")) / "uv")
     options = ["--quiet", "--python", sys.executable, "--require-hashes", "--compile-bytecode"]
@@ -100,7 +118,7 @@ def _install_with_uv(wanted: Sequence[str]) -> str:
         installed = _run([uv, "pip", "install", *options, *wanted], uv_environment(settings))
     except OSError as error:
         return f"    {error}"
-    return _end_of(installed.stderr) if installed.returncode != 0 else ""
+    return _reason_of(installed.stderr) if installed.returncode != 0 else ""
 
 
 def _run(
@@ -111,7 +129,10 @@ def _run(
     )
 
 
-def _end_of(errors: str) -> str:
+def _reason_of(errors: str) -> str:
+    """Return the last lines of the errors, or the line by which a missing network is recognised."""
+    if offline := _NO_NETWORK.search(errors):
+        return offline[0]
     return (
         "\n".join(f"    {line}" for line in errors.strip().splitlines()[-_LAST_LINES:])
         or "    no error message"

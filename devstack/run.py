@@ -12,6 +12,7 @@ from devstack.console import echo, echo_error, mute, step
 from devstack.django_process import DjangoFailed, run_django
 from devstack.environment import overriding
 from devstack.files import PROJECT, read_json, write_json
+from devstack.logins import login_lines
 from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, Eraser, RelayWorker, Web, Worker
 from devstack.services.server import Server, free_port, require_free_port, stop_all
@@ -113,8 +114,9 @@ def _serve(services: Services, prepared: Prepared, options: Options, started: fl
             web.wait(_WEB_PATIENCE_SECONDS)
         _describe(services, prepared, web, options)
         seconds = f"{time.monotonic() - started:.1f}"
-        echo(f"Ready in {seconds} s: {web.url}, admin {web.url}/admin/, API {web.url}/api/docs")
-        echo(f"  logs in {logs}; addresses, keys and passwords in {options.stack_file}")
+        echo(f"Ready in {seconds} s: {web.url}, account page {web.url}/account, API {web.url}/api/docs")
+        echo("\n".join(login_lines(read_json(options.stack_file), "staff")))
+        echo(f"  logs in {logs}; addresses, keys and other logins in {options.stack_file}")
         return supervise(
             [*services.servers, *others, *processes], lambda: _play(prepared, options), logs_of=processes
         )

@@ -24,6 +24,8 @@ TYPESCRIPT_CLIENT = PROJECT / "clients" / "typescript"
 _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 # No install scripts, because the needed binaries are inside the packages.
 _INSTALL = ("install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+# npm's codes if its registry cannot be reached.
+_NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ENETUNREACH", "ETIMEDOUT")
 _PACKAGE_OF = {"UniversalProfileInitPostDeploymentModule": "lsp23-contracts"}
 
 
@@ -82,6 +84,11 @@ def _npm_install(folder: Path) -> None:
         text=True,
     )
     if outcome.returncode != 0:
+        if any(code in outcome.stderr for code in _NO_NETWORK):
+            raise RuntimeError(
+                "npm's registry does not answer, so its packages were not installed. Connect this machine to the "
+                "Internet, or name a mirror or proxy in npm's configuration, and run the command again."
+            )
         raise RuntimeError(
             f"npm could not install what {folder / 'package-lock.json'} names:\n{outcome.stderr!s}"
         )

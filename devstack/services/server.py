@@ -193,7 +193,9 @@ def require_free_port(port: int) -> int:
     except OSError as error:
         is_taken = error.errno == errno.EADDRINUSE
         reason = "is used by another program" if is_taken else f"cannot be used: {error.strerror}"
-        raise ServerFailed(f"port {port} {reason}") from error
+        raise ServerFailed(
+            f"Port {port} {reason}. Choose another one: make run PORT={free_port()}"
+        ) from error
     return port
 
 

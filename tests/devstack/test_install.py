@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -17,6 +18,7 @@ from devstack.install import pip_settings, uv_arguments, uv_environment
 
 _PROJECT = Path(__file__).resolve().parents[2]
 _UV_VERSION = re.search(r"^uv==(\S+)", (_PROJECT / "requirements/lock.txt").read_text(), re.MULTILINE)
+_ANNOUNCED = r"  … 1 Python packages, up to 1 GB; this takes from some seconds to some minutes\n"
 # Stands in for uv: notes how it was called.
 _UV = """#!{python}
 import json, os, sys
@@ -98,7 +100,9 @@ def test_uv_installs_the_lock_file_with_hashes_and_compiles(bare: BareEnvironmen
     outcome = bare.install(lock, PIP_PROXY="http://proxy:3128")
 
     assert outcome.returncode == 0, outcome.stderr
-    assert re.fullmatch(r"  ✓ uv installed 0 packages, 0 MB, compiled \(\d+\.\d s\)\n", outcome.stdout)
+    assert re.fullmatch(
+        _ANNOUNCED + r"  ✓ uv installed 0 packages, 0 MB, compiled \(\d+\.\d s\)\n", outcome.stdout
+    )
     arguments, environment = bare.noted["arguments"], bare.noted["environment"]
     assert isinstance(arguments, list)
     assert isinstance(environment, dict)
@@ -119,10 +123,30 @@ def test_pip_installs_where_uv_fails(bare: BareEnvironment, lock: Path, status: 
     assert outcome.returncode == 0, outcome.stderr
     reason = status or "No such file or directory"
     assert re.match(
-        r"  · uv failed; pip installs instead, which takes minutes:\n    .*" + reason, outcome.stdout
+        _ANNOUNCED + r"  · uv failed; pip installs instead, which takes minutes:\n    .*" + reason,
+        outcome.stdout,
     )
     assert "  ✓ pip installed 1 packages" in outcome.stdout
     assert bare.packages == {"tiny-1.0.dist-info"}
+
+
+@pytest.mark.parametrize("is_uv_there", [True, False])
+def test_without_a_network_one_sentence_tells_it_and_pip_does_not_try_too(
+    bare: BareEnvironment, lock: Path, is_uv_there: bool
+) -> None:
+    variables = {"PIP_NO_INDEX": "0", "PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_RETRIES": "1"}
+    if is_uv_there:
+        bare.write_uv("error: Failed to fetch: `x`\n  Caused by: error sending request for url (x)")
+    else:
+        shutil.rmtree(next((bare.folder / "tools").glob("uv-*.dist-info")))
+
+    outcome = bare.install(lock, **variables)
+
+    assert outcome.returncode == 1
+    (told,) = outcome.stderr.splitlines()
+    assert told.startswith("  ✗ The index of Python packages does not answer, so nothing was installed.")
+    assert "uv failed" not in outcome.stdout
+    assert bare.packages == set()
 
 
 def test_a_package_whose_hash_differs_is_installed_by_nothing(bare: BareEnvironment, lock: Path) -> None:

@@ -99,7 +99,11 @@ def test_a_taken_port_is_one_line_before_anything_starts(tmp_path: Path) -> None
         command = [sys.executable, "-m", "devstack", "--data", str(tmp_path), "run", "--port", str(port)]
         outcome = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert outcome.returncode == 1
-    assert outcome.stderr == f"✗ port {port} is used by another program\n"
+    (told,) = outcome.stderr.splitlines()
+    assert re.fullmatch(
+        rf"✗ Port {port} is used by another program\. Choose another one: make run PORT=\d+", told
+    )
+    assert not told.endswith(f"={port}")
     assert outcome.stdout == ""
     assert list(tmp_path.iterdir()) == []
 

@@ -44,6 +44,20 @@ def test_images_of_others_are_pinned_by_digest(services: dict[str, Any]) -> None
     assert set(froms) == {"${PYTHON}", "process"}
 
 
+def test_the_devcontainer_has_the_linux_and_the_python_of_the_image() -> None:
+    text = (settings.BASE_DIR / ".devcontainer" / "devcontainer.json").read_text()
+    container = json.loads(re.sub(r"^ *//.*$", "", text, flags=re.MULTILINE))
+    base = re.search(
+        r"^ARG PYTHON=python:(\d+\.\d+)-slim-(\w+)@",
+        (settings.BASE_DIR / "Dockerfile").read_text(),
+        re.MULTILINE,
+    )
+
+    assert base is not None
+    assert container["image"].endswith(f":{base[1]}-{base[2]}")
+    assert container["remoteUser"] != "root"
+
+
 def _is_ours(part: dict[str, Any]) -> bool:
     return bool(part["image"] == "credit-relay-gateway:${GATEWAY_VERSION:-current}")
 

@@ -54,6 +54,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "users.decide_staff",
         "earnings.decide_earning",
         "payments.add_payoutrate",
+        "credits.add_expiryrule",
         "credits.run_stripe_reconciliation",
         "payments.dismiss_stripeevent",
         "credits.run_reconciliation",
@@ -64,7 +65,10 @@ ROLES: dict[str, tuple[str, ...]] = {
         "accounting.close_month",
         "accounting.export_month",
         "payments.export_payout",
+        "payments.export_refund",
+        "payments.export_clawback",
         "credits.export_creditentry",
+        "credits.export_creditaccount",
         "relay.export_relaytransaction",
         "relay.export_attempt",
         # Rewards: drafts of drop tables, and requests.
@@ -84,6 +88,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "gateway_admin.decide_approvalrequest",
         # Requests of finance.
         "payments.decide_payoutrate",
+        "credits.decide_expiryrule",
         "accounting.decide_month",
         "earnings.decide_release",
         "rewards.decide_badge",

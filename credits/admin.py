@@ -17,15 +17,19 @@ from credits.models import (
     CreditEntry,
     CreditHold,
     EntrySource,
+    ExpiringLot,
+    ExpiryRule,
     HoldStatus,
 )
 from credits.services import adjustments
 from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
-from gateway.admin.base import OwnedRows
+from gateway.admin.approval_forms import ApprovedForm
+from gateway.admin.base import OwnedRows, ReadOnlyAdmin
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from gateway.staff import approvals
+from gateway.staff.form_kinds import form_kind
 from users.models import User
 
 navigation.register(
@@ -35,6 +39,8 @@ navigation.register(
         "credits.CreditEntry": "receipt_long",
         "credits.CreditHold": "lock_clock",
         "credits.Allowance": "event_repeat",
+        "credits.ExpiryRule": "timer",
+        "credits.ExpiringLot": "hourglass_bottom",
         "credits.ReconciliationRun": "fact_check",
     },
 )
@@ -50,6 +56,7 @@ columns.describe(
         EntrySource.EARNING_REVERSAL: "Taken back by the ad network",
         EntrySource.PAYOUT_CLAWBACK: "Payment refunded",
         EntrySource.STAFF_ADJUSTMENT: "Adjusted by staff",
+        EntrySource.CREDIT_EXPIRY: "Expired",
     }
 )
 columns.colour("waiting", HoldStatus.HELD)
@@ -121,12 +128,20 @@ class OwnedAdmin(OwnedRows):
         return super().get_queryset(request).select_related(self.owner_path, *others)
 
 
-class CreditAccountAdmin(ReasonedActions, OwnedAdmin):
+class CreditAccountAdmin(ReasonedActions, Exportable, OwnedAdmin):
     """Balances; `backoffice` registers it with additions from the packages above."""
 
     owner_path = "user"
     staff_actions: ClassVar[Sequence[ReasonedAction]] = (adjust_credits(lambda account: account.user),)
     list_display = ("id", "profile", "balance", "held", "available", "version", "created_at")
+    export_columns = (
+        Column("account", "pk"),
+        Column("profile", "user__profile_address"),
+        Column("balance", "balance"),
+        Column("held", "held"),
+        Column("entries", "version"),
+        Column("at", "created_at"),
+    )
 
 
 @admin.register(CreditEntry)
@@ -146,6 +161,33 @@ class CreditEntryAdmin(Exportable, OwnedAdmin):
     list_display = ("id", "created_at", "profile", "source", "amount", "balance_after", "reason")
     list_filter = (columns.worded("source", lambda: EntrySource.values),)
     search_fields = ("key__startswith",)
+
+
+@admin.register(ExpiryRule)
+class ExpiryRuleAdmin(ApprovedForm, ReadOnlyAdmin):
+    """When given credits expire. A new rule is added after approval; none is ever changed or deleted."""
+
+    saves = form_kind(
+        name="set_expiry",
+        title="Set the expiry of given credits",
+        model=ExpiryRule,
+        asks="credits.add_expiryrule",
+        decides="credits.decide_expiryrule",
+    )
+    list_display = ("valid_from", "days", "created_at")
+    ordering = ("-valid_from",)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("credits.add_expiryrule")
+
+
+@admin.register(ExpiringLot)
+class ExpiringLotAdmin(OwnedAdmin):
+    """Given credits whose expiry was announced."""
+
+    owner_path = "entry__account__user"
+    list_display = ("id", "profile", "entry", "credits", "expires_at", "announced_at")
+    list_select_related = ("entry__account__user",)
 
 
 @admin.register(CreditHold)

@@ -25,8 +25,8 @@ from credits.models import EntrySource
 
 RULE_VERSION = 1
 # The sources of collected money.
-PAID_SOURCES = frozenset({"SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE"})
-EXPIRY = "CREDIT_EXPIRY"
+PAID_SOURCES = frozenset({EntrySource.SUBSCRIBED_PAYOUT, EntrySource.CREDIT_PURCHASE})
+EXPIRY = EntrySource.CREDIT_EXPIRY
 _CHARGE_REVERSED = "reversal:"
 _EARNING_REVERSED = "reversed-"
 _CLAWBACK, _INVOICE, _EXPIRY = "stripe:clawback:", "stripe:invoice:", "expiry:"

@@ -40,6 +40,7 @@ class CreditAccount(models.Model):
         permissions = [
             ("adjust_credits", "Can ask for an adjustment"),
             ("decide_adjustment", "Can decide other people's requests for adjustments"),
+            ("export_creditaccount", "Can export accounts"),
         ]
         constraints = [
             models.CheckConstraint(condition=Q(held__gte=0), name="credits_account_held_not_negative"),
@@ -73,6 +74,7 @@ class EntrySource(models.TextChoices):
     EARNING_REVERSAL = "EARNING_REVERSAL"
     PAYOUT_CLAWBACK = "PAYOUT_CLAWBACK"
     STAFF_ADJUSTMENT = "STAFF_ADJUSTMENT"
+    CREDIT_EXPIRY = "CREDIT_EXPIRY"
 
 
 # Sources that distinguish a user from a free identity: collected money, or a released earning.
@@ -163,6 +165,44 @@ class CreditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"entry {self.pk}: {self.amount:+,} credits"
+
+
+class ExpiryRule(models.Model):
+    """From `valid_from` on, given credits expire `days` days after they were added; without days they never do."""
+
+    days = models.PositiveIntegerField(
+        null=True, blank=True, help_text="At least 30. Empty: given credits do not expire."
+    )
+    valid_from = models.DateTimeField(unique=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        permissions = [
+            ("decide_expiryrule", "Can decide other people's requests about the expiry of credits")
+        ]
+        constraints = [
+            models.CheckConstraint(condition=Q(days=None) | Q(days__gte=30), name="credits_expiryrule_days")
+        ]
+
+    def __str__(self) -> str:
+        after = "never" if self.days is None else f"after {self.days} days"
+        return f"given credits expire {after}, from {self.valid_from:%Y-%m-%d}"
+
+
+class ExpiringLot(models.Model):
+    """
+    The date on which the credits that are left of a given lot expire, and when that was announced.
+
+    The lot is that of the `entry` (`credits.lots`). A lot without such a row does not expire.
+    """
+
+    entry = models.OneToOneField(CreditEntry, models.PROTECT, related_name="expiry")
+    credits = models.BigIntegerField(help_text="Credits that were left when it was announced.")
+    expires_at = models.DateTimeField(db_index=True)
+    announced_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.credits:,} credits expire on {self.expires_at:%Y-%m-%d}"
 
 
 class HoldStatus(models.TextChoices):

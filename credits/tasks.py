@@ -5,7 +5,7 @@ from typing import Any
 
 from celery import shared_task
 
-from credits.services import reconciliation
+from credits.services import expiry, reconciliation
 from credits.services.reconciliation import require_no_findings
 from gateway.common import clock
 
@@ -29,3 +29,13 @@ def reconcile_ledger(**_: Any) -> None:
             "%(accounts)s accounts, %(entries)s entries, %(holds)s holds checked",
             run.counts,
         )
+
+
+# Folding many accounts takes longer than other tasks may.
+@shared_task(name="credits.expire", soft_time_limit=2 * 3600, time_limit=2 * 3600 + 60)
+def expire(**_: Any) -> None:
+    """Announce and post the expiry of given credits, where a rule is set."""
+    now = clock.now()
+    expired, announced = expiry.expire(now=now), expiry.announce(now=now)
+    if expired or announced:
+        logger.info("%s lots have expired, %s were announced", expired, announced)

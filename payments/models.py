@@ -506,6 +506,7 @@ class Clawback(models.Model):
     created_at = models.DateTimeField()
 
     class Meta:
+        permissions = [("export_clawback", "Can export clawbacks")]
         constraints = [
             models.CheckConstraint(
                 condition=Q(credits=0, entry__isnull=True) | (~Q(credits=0) & Q(entry__isnull=False)),
@@ -569,7 +570,10 @@ class Refund(models.Model):
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
-        permissions = [("send_refund", "Can have a refund sent to Stripe again")]
+        permissions = [
+            ("send_refund", "Can have a refund sent to Stripe again"),
+            ("export_refund", "Can export refunds"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(amount_minor__gt=0), name="refund_amount_positive"),
             models.CheckConstraint(

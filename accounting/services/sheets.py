@@ -72,7 +72,7 @@ _TAKEN = (
     ("clawbacks", EntrySource.PAYOUT_CLAWBACK),
     ("reversed earnings", EntrySource.EARNING_REVERSAL),
     ("adjustments", EntrySource.STAFF_ADJUSTMENT),
-    ("expired", "CREDIT_EXPIRY"),
+    ("expired", EntrySource.CREDIT_EXPIRY),
 )
 
 

@@ -194,3 +194,32 @@ WITH wanted AS (
         WITH ORDINALITY AS wanted (user_id, credits, source, key, place)
     JOIN credits_account AS account USING (user_id)
 ){POST_WANTED}"""  # noqa: S608 (a statement of our own)
+
+# Expire credits of the rows (account, version, held, credits, key): only where the account has not changed since it was
+# read, so that neither a use nor a hold has taken the same credits meanwhile.
+EXPIRE = """
+WITH wanted AS (
+    SELECT * FROM unnest(%(accounts)s::bigint[], %(versions)s::bigint[], %(held)s::bigint[], %(credits)s::bigint[],
+                         %(keys)s::text[]) WITH ORDINALITY AS one (account_id, version, held, credits, key, place)
+), totals AS (
+    SELECT account_id, version, held, sum(credits)::bigint AS credits, count(*) AS entries
+    FROM wanted GROUP BY 1, 2, 3
+), locked AS (
+    SELECT account.id, account.balance, account.version, totals.credits, totals.entries
+    FROM credits_account AS account JOIN totals ON totals.account_id = account.id
+    WHERE account.version = totals.version AND account.held = totals.held
+    ORDER BY account.id FOR NO KEY UPDATE OF account
+), moved AS (
+    UPDATE credits_account AS account
+    SET balance = locked.balance - locked.credits, version = locked.version + locked.entries
+    FROM locked WHERE account.id = locked.id
+)
+INSERT INTO credits_entry
+    (account_id, amount, source, key, balance_before, balance_after, account_version, reason)
+SELECT account_id, -wanted.credits, 'CREDIT_EXPIRY', key,
+       balance - sum(wanted.credits) OVER so_far + wanted.credits, balance - sum(wanted.credits) OVER so_far,
+       locked.version + row_number() OVER so_far, ''
+FROM wanted JOIN locked ON locked.id = wanted.account_id
+WINDOW so_far AS (PARTITION BY account_id ORDER BY place)
+RETURNING id
+"""

@@ -4,11 +4,13 @@ The base classes of every admin page.
 Apps use these classes instead of the theme's: they are typed, log every change, and count at most `FAR_ENOUGH` rows.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db import models
@@ -38,6 +40,47 @@ def one_of(field: str, values: Callable[[], Iterable[str]]) -> type[admin.Simple
             return queryset.filter(**{field: self.value()}) if self.value() else queryset
 
     return OneOf
+
+
+class Days(admin.FieldListFilter):
+    """A filter of a time by its first and last day, in UTC; either may be left open."""
+
+    template = "admin/days.html"
+
+    def expected_parameters(self) -> list[str | None]:
+        return [f"{self.field_path}__from_day", f"{self.field_path}__to_day"]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        first, last = map(self._day, self.expected_parameters())
+        if first:
+            queryset = queryset.filter(**{f"{self.field_path}__gte": self._bound(first)})
+        if last:
+            queryset = queryset.filter(**{f"{self.field_path}__lt": self._bound(last + timedelta(days=1))})
+        return queryset
+
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
+        own = self.expected_parameters()
+        others = [(name, value) for name, value in changelist.get_filters_params().items() if name not in own]
+        inputs = [(label, name, self._text(name)) for label, name in zip(("From", "To"), own, strict=True)]
+        kept = [("q", changelist.query)] if changelist.query else []
+        yield {"inputs": inputs, "others": kept + [(name, text) for name, texts in others for text in texts]}
+
+    def _text(self, name: str | None) -> str:
+        given: Any = self.used_parameters.get(name or "", "")
+        return str(given[-1] if isinstance(given, list) else given)
+
+    def _day(self, name: str | None) -> date | None:
+        text = self._text(name)
+        if not text:
+            return None
+        try:
+            return date.fromisoformat(text)
+        except ValueError as error:
+            raise IncorrectLookupParameters from error
+
+    def _bound(self, day: date) -> date | datetime:
+        is_time = isinstance(self.field, models.DateTimeField)
+        return datetime.combine(day, time(), UTC) if is_time else day
 
 
 FAR_ENOUGH = 10_000
@@ -78,6 +121,12 @@ else:
     _Admin, _Inline = ModelAdmin, TabularInline
 
 
+def _own_names(page: "StaffAdmin[Any]") -> list[str]:
+    """Return the columns of a list that are fields of its rows."""
+    own = {field.name for field in page.opts.concrete_fields}
+    return [name for name in page.list_display if isinstance(name, str) and name in own]
+
+
 class StaffAdmin(Audited, _Admin[_Row]):
     """Rows that staff can edit; every change is logged."""
 
@@ -106,6 +155,14 @@ class StaffAdmin(Audited, _Admin[_Row]):
     def get_list_display_links(self, request: HttpRequest, list_display: Any) -> Any:
         links = super().get_list_display_links(request, list_display)
         return links and [self._column(name) for name in links]
+
+    def get_list_filter(self, request: HttpRequest) -> Any:
+        """Add the days of the first time among the columns."""
+        named = list(super().get_list_filter(request))
+        taken = {entry[0] for entry in named if isinstance(entry, tuple)}
+        fields = [self.opts.get_field(name) for name in _own_names(self)]
+        day = next((field.name for field in fields if isinstance(field, models.DateField)), None)
+        return named if day is None or day in taken else [*named, (day, Days)]
 
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         changes = super().get_changelist_instance(request)

@@ -53,8 +53,14 @@ PAGE_ROWS = 2_000
 
 @dataclass(frozen=True)
 class Column:
+    """A column of an export; money is stored in minor units, 100 to the unit, and exported in major ones."""
+
     heading: str
     path: str
+    is_money: bool = False
+
+    def cell(self, value: object) -> Cell:
+        return Decimal(value).scaleb(-2) if self.is_money and isinstance(value, int) else cell_of(value)
 
 
 def cells_of(
@@ -72,7 +78,7 @@ def cells_of(
     page = list(below[:page_rows])
     while page:
         for _, *values in page:
-            yield [cell_of(value) for value in values]
+            yield [column.cell(value) for column, value in zip(columns, values, strict=True)]
         page = list(below.filter(pk__lt=page[-1][0])[:page_rows]) if len(page) == page_rows else []
 
 

@@ -224,9 +224,13 @@ class PayoutAdmin(Refundable, Exportable, PaymentsAdmin):
         Column("invoice number", "invoice_number"),
         Column("payment intent", "stripe_payment_intent_id"),
         Column("subscription", "subscription__stripe_subscription_id"),
-        Column("amount in minor units", "amount_minor"),
-        Column("tax in minor units", "tax_minor"),
+        Column("amount", "amount_minor", is_money=True),
+        Column("tax", "tax_minor", is_money=True),
+        Column("other products", "other_minor", is_money=True),
+        Column("refunded", "refunded_minor", is_money=True),
+        Column("disputed", "disputed_minor", is_money=True),
         Column("currency", "currency"),
+        Column("country", "country"),
         Column("credits", "credits"),
         Column("period start", "period_start"),
         Column("period end", "period_end"),
@@ -255,7 +259,17 @@ class PayoutAdmin(Refundable, Exportable, PaymentsAdmin):
 
 
 @admin.register(Clawback)
-class ClawbackAdmin(PaymentsAdmin):
+class ClawbackAdmin(Exportable, PaymentsAdmin):
+    export_columns = (
+        Column("clawback", "pk"),
+        Column("profile", "payout__user__profile_address"),
+        Column("payout", "payout_id"),
+        Column("invoice", "payout__stripe_invoice_id"),
+        Column("credits", "credits"),
+        Column("entry", "entry_id"),
+        Column("key", "key"),
+        Column("at", "created_at"),
+    )
     owner_path = "payout__user"
     invoice_path = "payout__invoice_number"
     stripe_ids = {"in": "payout__stripe_invoice_id", "pi": "payout__stripe_payment_intent_id"}
@@ -264,8 +278,23 @@ class ClawbackAdmin(PaymentsAdmin):
 
 
 @admin.register(Refund)
-class RefundAdmin(ReasonedActions, PaymentsAdmin):
+class RefundAdmin(ReasonedActions, Exportable, PaymentsAdmin):
     """Refunds requested by staff, and their state at Stripe."""
+
+    export_columns = (
+        Column("refund", "pk"),
+        Column("profile", "payout__user__profile_address"),
+        Column("payout", "payout_id"),
+        Column("invoice", "payout__stripe_invoice_id"),
+        Column("amount", "amount_minor", is_money=True),
+        Column("currency", "payout__currency"),
+        Column("status", "status"),
+        Column("at Stripe", "outcome"),
+        Column("requested by", "approval__requested_by__username"),
+        Column("reason", "approval__reason"),
+        Column("at", "created_at"),
+        Column("finished at", "finished_at"),
+    )
 
     staff_actions = (SEND_AGAIN,)
     owner_path = "payout__user"

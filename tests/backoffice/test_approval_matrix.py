@@ -22,7 +22,7 @@ from accounting.services.closing import digest_of
 from backoffice.roles import ROLES
 from checkin.models import DropTable
 from checkin.services import drop_tables
-from credits.models import CreditEntry
+from credits.models import CreditEntry, ExpiryRule
 from credits.services import adjustments
 from earnings.models import AdNetwork, Postback
 from earnings.services import earnings, networks, push, unassigned
@@ -184,6 +184,12 @@ def _payout_rate() -> Scene:
     return Scene(row_written("add_payout_rate", PayoutRate(valid_from=begins), **values), made.exists)
 
 
+def _expiry() -> Scene:
+    begins = timezone.now() + timedelta(days=9)
+    ask = row_written("set_expiry", ExpiryRule(valid_from=begins), days="365", valid_from=begins.isoformat())
+    return Scene(ask, ExpiryRule.objects.exists)
+
+
 def _month() -> Scene:
     month = Month.objects.create(begins_on=date(2025, 1, 1))
     digest = digest_of(month)
@@ -315,6 +321,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "save_badge": _badge,
     "save_staff": _account,
     "save_trusted_code": _trusted_code,
+    "set_expiry": _expiry,
     "set_network_secret": _network("set_network_secret"),
 }
 # What carrying out a request makes, beside the row that it is about.
@@ -328,6 +335,7 @@ MADE = {
     "release_early": "creditentry",
     "save_staff": "user",
     "save_trusted_code": "trustedimplementation",
+    "set_expiry": "expiryrule",
 }
 BELOW, ABOVE = 40, 41
 

@@ -61,8 +61,10 @@ MATRIX = {
             "pause_relay": "oS", "resume_relay": "oS", "pause_check_ins": "oS", "resume_check_ins": "oS",
         },
     ),
-    "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}),
+    "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}, export="fS"),
     "credits.CreditEntry": Row(ALL, export="fS"),
+    "credits.ExpiryRule": Row(ALL, add="fS"),
+    "credits.ExpiringLot": Row(ALL),
     "credits.CreditHold": Row(ALL, actions={"release_orphaned_hold": "oS"}),
     "gateway_admin.ApprovalRequest": Row(ALL, actions={"approve": "foS", "reject": "foS"}),
     "credits.Allowance": Row(ALL),
@@ -103,9 +105,9 @@ MATRIX = {
     ),
     "payments.Customer": Row(ALL),
     "payments.Subscription": Row(ALL, actions={"cancel": "sS"}),
-    "payments.Refund": Row(ALL, actions={"send": "sS"}),
+    "payments.Refund": Row(ALL, actions={"send": "sS"}, export="fS"),
     "payments.Payout": Row(ALL, export="fS", pages={"refund": "sS"}),
-    "payments.Clawback": Row(ALL),
+    "payments.Clawback": Row(ALL, export="fS"),
     "payments.BillingOperation": Row(ALL),
     "payments.StripeEvent": Row(ALL, actions={"process_again": "sS", "dismiss": "fS"}),
     "payments.PayoutRate": Row(ALL, add="fS"),
@@ -131,7 +133,8 @@ MATRIX = {
 }  # fmt: skip
 
 MONEY = [
-    "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "gateway_admin.ApprovalRequest",
+    "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "credits.ExpiringLot",
+    "gateway_admin.ApprovalRequest",
     "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "rewards.CashbackEntry", "earnings.Postback",
     "relay.RelayTransaction", "relay.Attempt", "relay.Loss",
     "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback", "payments.Refund",

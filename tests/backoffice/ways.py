@@ -39,6 +39,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("Postback", "assign_earning", "assign"),
     ("Postback", "only takes away, or has no effect", "forfeit", "close"),
     ("PayoutRate", "add_payout_rate", "add"),
+    ("ExpiryRule", "set_expiry", "add"),
     ("Month", "computes, and moves nothing", "prepare", "prepare_again"),
     ("Month", "close_month", "close"),
     ("Month", "reads", "xlsx", "csv"),

@@ -5,6 +5,7 @@ import { credits, lasting, number, percent, t } from "./text.js";
 export const SOURCES = {
   SUBSCRIBED_PAYOUT: t("Subscription"),
   CREDIT_PURCHASE: t("Credits bought"),
+  CREDIT_EXPIRY: t("Expired"),
   PUSH_ADS: t("Push ads"),
   VIDEO_ADS: t("Videos"),
   OFFERWALL: t("Offers"),

@@ -5,6 +5,8 @@ import io
 import json
 import secrets
 from collections.abc import Iterable
+from datetime import datetime
+from decimal import Decimal
 from typing import cast
 
 import pytest
@@ -17,6 +19,8 @@ from django.test.utils import CaptureQueriesContext
 
 from credits.models import EntrySource
 from credits.services import entries
+from gateway.admin.exports import Column, cells_of, csv_lines
+from tests.database import tamper
 from tests.factories import UserFactory
 from tests.staff import log_in_staff
 from users.models import User
@@ -25,6 +29,9 @@ pytestmark = pytest.mark.django_db
 LISTS = {
     "credits.creditentry": "/admin/credits/creditentry/",
     "payments.payout": "/admin/payments/payout/",
+    "payments.refund": "/admin/payments/refund/",
+    "payments.clawback": "/admin/payments/clawback/",
+    "credits.creditaccount": "/admin/credits/creditaccount/",
     "relay.relaytransaction": "/admin/relay/relaytransaction/",
     "relay.attempt": "/admin/relay/attempt/",
 }
@@ -158,3 +165,40 @@ def test_a_reason_that_is_a_formula_arrives_as_a_text(client: Client) -> None:
     [row] = _table(client.get(f"{ENTRIES}export/csv/"))
 
     assert (row["reason"], row["amount"]) == ("'=1+1", "5")
+
+
+def test_a_list_and_its_export_hold_the_days_that_were_asked_for(client: Client) -> None:
+    log_in_staff(client)
+    owner = UserFactory.create()
+    for place, day in enumerate(("2026-01-31", "2026-02-01", "2026-02-28", "2026-03-01"), 1):
+        _earn(owner, place)
+        moment = datetime.fromisoformat(f"{day}T{'23:59:59' if day.endswith('28') else '00:00:00'}+00:00")
+        tamper("UPDATE credits_entry SET created_at = %s WHERE amount = %s", moment, place)
+    query = {
+        "created_at__from_day": "2026-02-01",
+        "created_at__to_day": "2026-02-28",
+        "q": owner.profile_address,
+    }
+
+    page = client.get(ENTRIES, query)
+    answer = client.get(f"{ENTRIES}export/csv/", query)
+
+    assert [row["amount"] for row in _table(answer)] == ["3", "2"]
+    assert page.content.decode().count('type="date"') == 2
+    assert f'name="q" value="{owner.profile_address}"' in page.content.decode()
+    assert len(_table(client.get(f"{ENTRIES}export/csv/", {"created_at__to_day": "2026-01-31"}))) == 1
+
+
+def test_days_that_are_none_are_ignored_with_a_notice(client: Client) -> None:
+    log_in_staff(client)
+
+    assert client.get(ENTRIES, {"created_at__from_day": "soon"}).headers["Location"] == f"{ENTRIES}?e=1"
+
+
+def test_exports_have_money_in_major_units() -> None:
+    rows = UserFactory._meta.model.objects.filter(pk=UserFactory.create().pk)
+
+    (_, row) = cells_of(rows, [Column("amount", "pk", is_money=True)])
+
+    assert row == [Decimal(rows.get().pk).scaleb(-2)]
+    assert list(csv_lines([[Decimal(2550).scaleb(-2)]]))[-1] == b"25.50\r\n"

@@ -283,6 +283,7 @@ CreditSourceEnum: TypeAlias = Literal[
     "EARNING_REVERSAL",
     "PAYOUT_CLAWBACK",
     "STAFF_ADJUSTMENT",
+    "CREDIT_EXPIRY",
 ]
 
 

@@ -177,7 +177,7 @@ def test_a_list_and_its_export_hold_the_days_that_were_asked_for(client: Client)
     query = {
         "created_at__from_day": "2026-02-01",
         "created_at__to_day": "2026-02-28",
-        "q": owner.profile_address,
+        "q": str(owner.profile_address),
     }
 
     page = client.get(ENTRIES, query)

@@ -64,6 +64,7 @@ class Person:
     card: ProfileCard | None
     account: CreditAccount
     rewards: CurrentRewards
+    debt_limit: int
     badges: list[CurrentBadge]
     entries: list[CreditEntry]
     balance_line: cards.Chart | None
@@ -103,6 +104,7 @@ def person_of(*, user: User, now: datetime) -> Person:
         card=card_of(user),
         account=account,
         rewards=rewards,
+        debt_limit=rewards_queries.debt_limit_of(user=user, now=now),
         badges=_badges(rewards),
         entries=newest[:_NEWEST],
         balance_line=cards.line(

@@ -24,6 +24,18 @@ class CheckInsPaused(DomainError):
         super().__init__("Check-ins are paused. Retry later.", retry_after=600)
 
 
+class CheckInCreditsSpent(DomainError):
+    """Check-ins have given all the credits of today. No attempt was used: a repeat today gets the same draw."""
+
+    code, title, status, retryable = "check-in-credits-spent", "Today's credits are given", 503, True
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Check-ins have given all the credits of today. No attempt was used. Retry later.",
+            retry_after=600,
+        )
+
+
 class CheckInsNotReady(DomainError):
     """No draw is possible: no drop table is published, or the day's seed is unavailable. Staff must fix this."""
 

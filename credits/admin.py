@@ -6,6 +6,7 @@ from operator import or_
 from typing import Any, ClassVar
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
@@ -20,6 +21,8 @@ from credits.models import (
     ExpiringLot,
     ExpiryRule,
     HoldStatus,
+    UnbackedCeiling,
+    UnbackedDay,
 )
 from credits.services import adjustments
 from gateway.admin import columns, navigation
@@ -29,6 +32,7 @@ from gateway.admin.base import OwnedRows, ReadOnlyAdmin
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
 from gateway.staff import approvals
+from gateway.staff.approval_kinds import AboveCeiling
 from gateway.staff.form_kinds import form_kind
 from users.models import User
 
@@ -41,6 +45,8 @@ navigation.register(
         "credits.Allowance": "event_repeat",
         "credits.ExpiryRule": "timer",
         "credits.ExpiringLot": "hourglass_bottom",
+        "credits.UnbackedCeiling": "vertical_align_top",
+        "credits.UnbackedDay": "today",
         "credits.ReconciliationRun": "fact_check",
     },
 )
@@ -57,6 +63,7 @@ columns.describe(
         EntrySource.PAYOUT_CLAWBACK: "Payment refunded",
         EntrySource.STAFF_ADJUSTMENT: "Adjusted by staff",
         EntrySource.CREDIT_EXPIRY: "Expired",
+        EntrySource.DEBT_TRANSFER: "Debt of an earlier account",
     }
 )
 columns.colour("waiting", HoldStatus.HELD)
@@ -203,3 +210,34 @@ class AllowanceAdmin(OwnedAdmin):
     owner_path = "user"
     list_display = ("id", "profile", "credits", "starts_at", "ends_at", "resets_at", "renews")
     list_filter = ("renews",)
+
+
+def _check_ceiling(ceiling: UnbackedCeiling) -> None:
+    most = settings.APPROVAL_LIMITS["credits"]["ceiling"]
+    if ceiling.credits > most:
+        raise AboveCeiling(f"The service gives at most {most:,} unbacked credits a day.")
+
+
+@admin.register(UnbackedCeiling)
+class UnbackedCeilingAdmin(ApprovedForm, ReadOnlyAdmin):
+    """Ceilings on new debt and check-in credits. A new one is added after approval and is in force at once."""
+
+    saves = form_kind(
+        name="add_unbacked_ceiling",
+        title="Add a ceiling on unbacked credits",
+        model=UnbackedCeiling,
+        asks="credits.add_unbackedceiling",
+        decides="credits.decide_unbackedceiling",
+        check=_check_ceiling,
+    )
+    list_display = ("id", "credits", "created_at")
+    ordering = ("-id",)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("credits.add_unbackedceiling")
+
+
+@admin.register(UnbackedDay)
+class UnbackedDayAdmin(ReadOnlyAdmin):
+    list_display = ("day", "debt", "check_ins")
+    ordering = ("-day",)

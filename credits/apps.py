@@ -3,24 +3,40 @@
 from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
+from django.core.checks import CheckMessage, register
+from django.utils import timezone
+
+from gateway.common.checks import weak_secrets
 
 if TYPE_CHECKING:
     from users.models import User
 
 
 def _open_account(*, user: "User", **_: Any) -> None:
+    from credits.services import debts
     from credits.services.entries import open_account
 
-    open_account(user_id=user.pk)
+    account = open_account(user_id=user.pk)
+    debts.return_to(account, profile_address=str(user.profile_address))
 
 
 class CreditsConfig(AppConfig):
-    """The ledger. Every new user gets an account in the transaction that creates the user."""
+    """The ledger. Every new user gets an account, and the debts of earlier ones, in the transaction that creates it."""
 
     name = "credits"
 
     def ready(self) -> None:
         from credits import checks, metrics  # noqa: F401 - register on import, and need the loaded models
+        from credits.services import debts
         from users.models import user_created
+        from users.services import deletion
 
+        register(digest_keys_are_strong, "credits")
+        deletion.register(
+            "credits", deletion.AppDeletion(erase=lambda user: debts.remember(user, timezone.now()))
+        )
         user_created.connect(_open_account, dispatch_uid="credits.open_account")
+
+
+def digest_keys_are_strong(**_: Any) -> list[CheckMessage]:
+    return weak_secrets("DEBT_DIGEST_KEYS", others=("SECRET_KEY", "AUTH_REFRESH_SECRET"), id="credits.E002")

@@ -7,14 +7,26 @@ class InsufficientCredits(DomainError):
     """
     The credits available and the debt limit do not cover the required credits.
 
-    `required` credits are needed, `available` are available (negative in debt), and `debtLimit` is the debt limit.
+    `required` credits are needed, `available` are available (negative in debt), and `debtLimit` is the debt limit: that
+    of the badge, the credits kept of payments and earnings, or what the service still lends today, whichever is least.
     """
 
     code, title, status = "insufficient-credits", "Not enough credits", 402
 
-    def __init__(self, *, required: int, available: int, debt_limit: int) -> None:
+    def __init__(
+        self, *, required: int, available: int, debt_limit: int, lendable: int | None = None
+    ) -> None:
+        """`lendable` is what the service still lends to all today; None if it is not known."""
+        detail = f"You need {required} credits; you have {available}, and your debt limit is "
+        if lendable is not None and available + debt_limit >= required:
+            debt_limit = min(debt_limit, max(0, -available) + lendable)
+            detail += (
+                f"{debt_limit} until midnight UTC, because the service has lent all that it lends in a day."
+            )
+        else:
+            detail += f"{debt_limit}."
         super().__init__(
-            f"You need {required} credits; you have {available}, and your debt limit is {debt_limit}.",
+            detail,
             required=required,
             available=available,
             debtLimit=debt_limit,

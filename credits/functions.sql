@@ -1,14 +1,45 @@
+-- How far an account may be below 0: the debt limit of its badge, and never more than the credits that it has kept of
+-- collected money and released earnings. Whoever relies on it has locked the account in an earlier statement.
+CREATE OR REPLACE FUNCTION credits_debt_limit(of_account bigint, badge_limit bigint) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN badge_limit > 0 THEN least(badge_limit, greatest(0, coalesce((
+        SELECT sum(amount) FROM credits_entry WHERE account_id = of_account AND source IN @kept_sources@
+    ), 0)))::bigint ELSE 0 END
+$$;
+
+-- Adds new debt and credits of check-ins to the unbacked credits of the UTC day, or returns false where they exceed the
+-- ceiling. The day's row stays locked until the transaction ends, so it is locked after the accounts and before relayers.
+CREATE OR REPLACE FUNCTION credits_take_unbacked(new_debt bigint, of_check_ins bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    today CONSTANT date := (statement_timestamp() AT TIME ZONE 'UTC')::date;
+BEGIN
+    IF new_debt + of_check_ins = 0 THEN
+        RETURN true;
+    END IF;
+    IF NOT EXISTS (SELECT FROM credits_unbackedday WHERE day = today) THEN
+        INSERT INTO credits_unbackedday (day, debt, check_ins) VALUES (today, 0, 0) ON CONFLICT DO NOTHING;
+    END IF;
+    UPDATE credits_unbackedday SET debt = debt + new_debt, check_ins = check_ins + of_check_ins
+    WHERE day = today
+      AND debt + check_ins + new_debt + of_check_ins
+          <= (SELECT credits FROM credits_unbackedceiling ORDER BY id DESC LIMIT 1);
+    RETURN FOUND;
+END $$;
+
 -- Places many holds at once; a single one is a batch of one.
 --
 -- Of equal keys only one is placed, here or in any other transaction: the insert waits for a competing one, in the
 -- order of keys, so that two batches never wait for each other. Then each account is charged with its holds in the
 -- order of places, computed from the row that the update has locked, in the order of accounts. A hold that its
--- account does not afford is deleted again.
+-- account does not afford is deleted again. Holds on debt come last: with all accounts locked, their new debt is taken
+-- from the day's, whose row no other hold touches.
 --
--- wanted: [{place, user_id, key, credits, debt_limit}]. One row for each, in the order of accounts:
+-- wanted: [{place, user_id, key, credits, debt_limit}], with the debt limit of the user's badge. One row for each, in the
+-- order of accounts, those on debt last:
 --   placed       the hold, the account's balance, and how many of its holds are open now
 --   repeated     the key was taken before: the hold it names, its user, and the balance of that user's account
---   insufficient the account affords less: `available` is what a hold could take
+--   insufficient the account affords less, or the service lends no more today: `available` is what a hold could take
 --   no-account   the user has no account yet
 CREATE OR REPLACE FUNCTION credits_place_holds(wanted jsonb) RETURNS TABLE (
     place integer, outcome text, hold_id bigint, user_id bigint, balance bigint, available bigint, open_holds integer
@@ -16,6 +47,10 @@ CREATE OR REPLACE FUNCTION credits_place_holds(wanted jsonb) RETURNS TABLE (
 #variable_conflict use_column
 DECLARE
     call record;
+    on_debt record;
+    new_debt bigint;
+    -- Of the holds on debt: account, credits, new debt, and what is returned if the service lends it.
+    debts jsonb[] := '{}';
 BEGIN
     FOR call IN
         WITH request AS (
@@ -50,16 +85,85 @@ BEGIN
         END IF;
         UPDATE credits_account AS account
         SET held = account.held + call.credits, open_holds = account.open_holds + 1
-        WHERE account.id = call.account_id
-          AND account.balance - account.held - call.credits >= -call.debt_limit
+        WHERE account.id = call.account_id AND account.balance - account.held >= call.credits
         RETURNING 'placed', account.balance, account.open_holds INTO outcome, balance, open_holds;
-        IF NOT FOUND THEN
+        IF FOUND THEN
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        -- On debt. The sum of kept credits is read in a statement after this lock, so that it fits the balance.
+        SELECT account.balance, account.balance - account.held INTO balance, available
+        FROM credits_account AS account WHERE account.id = call.account_id FOR NO KEY UPDATE;
+        IF available - call.credits < -credits_debt_limit(call.account_id, call.debt_limit) THEN
             DELETE FROM credits_hold WHERE id = call.hold_id;
-            SELECT 'insufficient', account.balance, account.balance - account.held INTO outcome, balance, available
-            FROM credits_account AS account WHERE account.id = call.account_id;
+            outcome := 'insufficient';
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        UPDATE credits_account AS account
+        SET held = account.held + call.credits, open_holds = account.open_holds + 1
+        WHERE account.id = call.account_id
+        RETURNING account.open_holds INTO open_holds;
+        new_debt := greatest(0, call.credits - greatest(0, available));
+        debts := debts || (to_jsonb(call) || jsonb_build_object(
+            'new_debt', new_debt, 'balance', balance, 'available', available, 'open_holds', open_holds
+        ));
+    END LOOP;
+
+    FOR on_debt IN
+        SELECT * FROM unnest(debts) AS debt, jsonb_to_record(debt) AS item (
+            place integer, user_id bigint, hold_id bigint, account_id bigint, credits bigint, new_debt bigint,
+            balance bigint, available bigint, open_holds integer
+        )
+    LOOP
+        place := on_debt.place;
+        user_id := on_debt.user_id;
+        hold_id := on_debt.hold_id;
+        balance := on_debt.balance;
+        IF credits_take_unbacked(on_debt.new_debt, 0) THEN
+            outcome := 'placed';
+            available := NULL;
+            open_holds := on_debt.open_holds;
+            UPDATE credits_hold SET debt = on_debt.new_debt, debt_day = (statement_timestamp() AT TIME ZONE 'UTC')::date
+            WHERE id = hold_id AND on_debt.new_debt > 0;
+        ELSE
+            outcome := 'insufficient';
+            available := on_debt.available;
+            open_holds := NULL;
+            PERFORM credits_withdraw_holds(ARRAY[hold_id]);
         END IF;
         RETURN NEXT;
     END LOOP;
+END $$;
+
+-- Raises an open hold to so many credits in total, and returns whether it now covers them. Where it is closed, or its
+-- account or the service's day do not afford the difference, nothing changes.
+CREATE OR REPLACE FUNCTION credits_raise_hold(raised bigint, wanted bigint, badge_limit bigint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+DECLARE
+    hold credits_hold;
+    more bigint;
+    free bigint;
+    new_debt bigint;
+BEGIN
+    SELECT * INTO STRICT hold FROM credits_hold WHERE id = raised FOR NO KEY UPDATE;
+    IF hold.status <> 'HELD' OR hold.amount >= wanted THEN
+        RETURN hold.status = 'HELD';
+    END IF;
+    more := wanted - hold.amount;
+    SELECT balance - held INTO free FROM credits_account WHERE id = hold.account_id FOR NO KEY UPDATE;
+    new_debt := greatest(0, more - greatest(0, free));
+    IF new_debt > 0 AND (
+        free - more < -credits_debt_limit(hold.account_id, badge_limit) OR NOT credits_take_unbacked(new_debt, 0)
+    ) THEN
+        RETURN false;
+    END IF;
+    UPDATE credits_account SET held = held + more WHERE id = hold.account_id;
+    UPDATE credits_hold
+    SET amount = wanted, debt = debt + new_debt,
+        debt_day = CASE WHEN new_debt > 0 THEN (statement_timestamp() AT TIME ZONE 'UTC')::date ELSE debt_day END
+    WHERE id = raised;
+    RETURN true;
 END $$;
 
 -- Takes back holds of which nobody was told, where what they pay for was refused after all.

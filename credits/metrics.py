@@ -24,6 +24,23 @@ def ledger() -> Iterator[Metric]:
 
 
 @register
+def unbacked() -> Iterator[Metric]:
+    """Yield today's unbacked credits, in one statement."""
+    counts = queries.unbacked_today()
+    yield gauges(
+        "credits_unbacked_today",
+        "Credits given today (UTC) without money or an earning behind them.",
+        "kind",
+        {"debt": counts.debt, "check-in": counts.check_ins},
+    )
+    yield gauge(
+        "credits_unbacked_used_ratio",
+        "Today's unbacked credits as a fraction of their ceiling.",
+        (counts.debt + counts.check_ins) / counts.ceiling if counts.ceiling else 1,
+    )
+
+
+@register
 def reconciliations() -> Iterator[Metric]:
     """Yield the last finished run of each comparison, in one statement."""
     runs = queries.last_reconciliations()

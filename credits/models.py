@@ -21,9 +21,6 @@ from gateway.common import sql_functions
 from gateway.common.fields import SAFE_INTEGER_MAX, staff_reference
 from gateway.common.models import APPEND_ONLY, never_emptied
 
-# Placing holds, set-based.
-FUNCTIONS = sql_functions.register(Path(__file__).parent)
-
 
 class CreditAccount(models.Model):
     """Whole credits of one user. `balance` is not constrained: a clawback or a higher gas price may overshoot."""
@@ -75,6 +72,8 @@ class EntrySource(models.TextChoices):
     PAYOUT_CLAWBACK = "PAYOUT_CLAWBACK"
     STAFF_ADJUSTMENT = "STAFF_ADJUSTMENT"
     CREDIT_EXPIRY = "CREDIT_EXPIRY"
+    # What a deleted account owes, taken over by the next account of the same profile: a pair of entries.
+    DEBT_TRANSFER = "DEBT_TRANSFER"
 
 
 # Sources that distinguish a user from a free identity: collected money, or a released earning.
@@ -85,6 +84,12 @@ DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
 RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
 # Sources that a timeline shows with the relay call or the check-in that they belong to.
 OF_OTHER_LISTS = ["RELAY_TRANSACTION", "CREDITS_BACK", "CHECK_IN"]
+
+# Placing and raising holds, debt limits.
+FUNCTIONS = sql_functions.register(
+    Path(__file__).parent,
+    {"kept_sources": "({})".format(", ".join(f"'{name}'" for name in [*PROOFS, *DISPROOFS]))},
+)
 
 
 # A key that can be searched whole or by prefix, both through the index of its constraint.
@@ -160,6 +165,9 @@ class CreditEntry(models.Model):
                 name="credits_entry_rare",
             ),
             models.Index(fields=["actor"], condition=Q(actor__isnull=False), name="credits_entry_actor"),
+            models.Index(
+                fields=["-id"], condition=Q(source=EntrySource.DEBT_TRANSFER), name="credits_entry_debts"
+            ),
         ]
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY, never_emptied("the ledger")]
 
@@ -226,6 +234,10 @@ class CreditHold(models.Model):
     reopenings = models.PositiveSmallIntegerField(
         db_default=0, help_text="How often the closed hold was reopened."
     )
+    debt = models.BigIntegerField(
+        db_default=0, help_text="How much of the amount was new debt when it was set aside."
+    )
+    debt_day = models.DateField(null=True, help_text="The UTC day that the new debt counts for.")
 
     class Meta:
         db_table = "credits_hold"
@@ -248,6 +260,7 @@ class CreditHold(models.Model):
         ]
         indexes = [
             models.Index(fields=["account"], condition=Q(status=HoldStatus.HELD), name="credits_hold_open"),
+            models.Index(fields=["debt_day"], condition=Q(debt__gt=0), name="credits_hold_debt_of_day"),
         ]
 
     def __str__(self) -> str:
@@ -278,6 +291,81 @@ class Allowance(models.Model):
 
     def __str__(self) -> str:
         return f"allowance {self.pk}: {self.credits} until {self.ends_at:%Y-%m-%d}"
+
+
+class UnbackedCeiling(models.Model):
+    """
+    The ceiling on unbacked credits: what the service gives in a UTC day without money or an earning behind it.
+
+    That is new debt and the credits of check-ins, of all users together. The newest row is in force; none is changed.
+    """
+
+    credits = models.BigIntegerField(
+        help_text="New debt and check-in credits of all users in a UTC day, at most."
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "credits_unbackedceiling"
+        permissions = [("decide_unbackedceiling", "Can decide other people's requests for this ceiling")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(credits__gte=0, credits__lte=SAFE_INTEGER_MAX),
+                name="credits_unbackedceiling_in_range",
+                violation_error_message="The ceiling is at least 0.",
+            ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"{self.credits:,} unbacked credits a day"
+
+
+class UnbackedDay(models.Model):
+    """The unbacked credits of a UTC day: new debt, and the credits of check-ins."""
+
+    day = models.DateField(primary_key=True)
+    debt = models.BigIntegerField(default=0)
+    check_ins = models.BigIntegerField(default=0)
+
+    class Meta:
+        db_table = "credits_unbackedday"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(debt__gte=0, check_ins__gte=0), name="credits_unbackedday_not_negative"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day}"
+
+
+class Debtor(models.Model):
+    """
+    A deleted account that owes credits or may come to owe some, recognisable by a keyed digest of its profile.
+
+    `successor` is the next account of the same profile, which takes over what is owed. `credits.services.debts` writes
+    and deletes the rows.
+    """
+
+    account = models.OneToOneField(CreditAccount, models.PROTECT, primary_key=True, related_name="debtor")
+    key_id = models.CharField(max_length=16, help_text="Names the key in DEBT_DIGEST_KEYS.")
+    digest = models.CharField(max_length=64, help_text="HMAC-SHA256 of the profile's address.")
+    successor = models.ForeignKey(
+        CreditAccount,
+        models.PROTECT,
+        null=True,
+        related_name="predecessors",
+        help_text="Takes over the debt.",
+    )
+    erased_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        db_table = "credits_debtor"
+        indexes = [models.Index(fields=["digest"], name="credits_debtor_digest")]
+
+    def __str__(self) -> str:
+        return f"debtor {self.pk}"
 
 
 LARGEST_ADJUSTMENT = SAFE_INTEGER_MAX

@@ -130,6 +130,31 @@ def has_earned(user: User) -> bool:
     return bool(row and row[0])
 
 
+class DebtTerms(NamedTuple):
+    """An account's debt limit in credits, and what the service still lends to all accounts today."""
+
+    limit: int
+    lendable: int
+
+
+def debt_terms(badge_debts: Sequence[tuple[int, int]]) -> list[DebtTerms]:
+    """Return the terms of each user, given with the debt limit of its badge, in one statement."""
+    params = {"users": [user for user, _ in badge_debts], "debts": [debt for _, debt in badge_debts]}
+    return [DebtTerms(*row) for row in db.all_rows(_DEBT_TERMS, params)]
+
+
+_DEBT_TERMS = """
+SELECT credits_debt_limit(account.id, wanted.debt), greatest(0, coalesce((
+    SELECT credits FROM credits_unbackedceiling ORDER BY id DESC LIMIT 1
+), 0) - coalesce((
+    SELECT debt + check_ins FROM credits_unbackedday WHERE day = (statement_timestamp() AT TIME ZONE 'UTC')::date
+), 0))
+FROM unnest(%(users)s::bigint[], %(debts)s::bigint[]) WITH ORDINALITY AS wanted (user_id, debt, place)
+LEFT JOIN credits_account AS account ON account.user_id = wanted.user_id
+ORDER BY place
+"""
+
+
 def _listed(sources: Iterable[str]) -> str:
     return ", ".join(f"'{source}'" for source in sources)
 
@@ -144,6 +169,27 @@ SELECT EXISTS (SELECT FROM credits_entry WHERE account_id = account.id AND sourc
                 WHERE account_id = account.id AND source IN ({_listed([*PROOFS, *DISPROOFS])})) > 0)
 FROM credits_account AS account WHERE user_id = %(user)s
 """  # noqa: S608 (names of our own sources)
+
+
+class UnbackedCounts(NamedTuple):
+    """Credits that the service gave today without money or an earning behind them, and the ceiling on them."""
+
+    debt: int
+    check_ins: int
+    ceiling: int
+
+
+def unbacked_today() -> UnbackedCounts:
+    """Return today's unbacked credits, in one statement."""
+    return UnbackedCounts(*db.only_row(_UNBACKED_TODAY, {}))
+
+
+_UNBACKED_TODAY = """
+SELECT coalesce(day.debt, 0), coalesce(day.check_ins, 0),
+       coalesce((SELECT credits FROM credits_unbackedceiling ORDER BY id DESC LIMIT 1), 0)
+FROM (SELECT) AS always
+LEFT JOIN credits_unbackedday AS day ON day.day = (statement_timestamp() AT TIME ZONE 'UTC')::date
+"""
 
 
 class LedgerCounts(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any
 
 from celery import shared_task
 
-from credits.services import expiry, reconciliation
+from credits.services import debts, expiry, reconciliation, unbacked
 from credits.services.reconciliation import require_no_findings
 from gateway.common import clock
 
@@ -39,3 +39,11 @@ def expire(**_: Any) -> None:
     expired, announced = expiry.expire(now=now), expiry.announce(now=now)
     if expired or announced:
         logger.info("%s lots have expired, %s were announced", expired, announced)
+
+
+@shared_task(name="credits.keep_debts")
+def keep_debts(**_: Any) -> None:
+    """Count today's new debt again, move what deleted accounts owe, and delete digests that are no longer kept."""
+    unbacked.recount_today()
+    moved, forgotten = debts.return_due(), debts.forget_settled(now=clock.now())
+    logger.info("%s debts of deleted accounts were taken over, %s digests deleted", moved, forgotten)

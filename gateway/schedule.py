@@ -25,6 +25,7 @@ _TASKS: Schedule = {
     "rewards-purge": {"task": "rewards.purge", "schedule": crontab(hour="2", minute="55")},
     "credits-roots": {"task": "credits.close_roots", "schedule": 600, "options": {"expires": 600}},
     "credits-expiry": {"task": "credits.expire", "schedule": crontab(hour="1", minute="40")},
+    "credits-debts": {"task": "credits.keep_debts", "schedule": 60, "options": {"expires": 60}},
     "credits-audit": {"task": "credits.audit_roots", "schedule": crontab(hour="3", minute="55")},
     "credits-reconcile": {"task": "credits.reconcile", "schedule": crontab(hour="3", minute="10")},
     "relay-reconcile": {"task": "relay.reconcile", "schedule": crontab(hour="3", minute="25")},

@@ -450,6 +450,9 @@ RELAY_TRACK_SECONDS = min(CHAIN_BLOCK_SECONDS, 3)
 RELAY_STALL_SECONDS = 120
 QUOTA_WINDOW_SECONDS = 5
 
+# Names deleted accounts that owe credits: the first digests new ones, all of them find one.
+DEBT_DIGEST_KEYS = env.secrets("DEBT_DIGEST_KEYS", minimum=env.MIN_SECRET_LENGTH)
+
 # ------------ Payments by Stripe -----------------------------------------------------------------------------
 
 # Without a key, the payment paths answer 503.

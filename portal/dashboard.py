@@ -76,6 +76,8 @@ class AccountSummary:
     # When the amount shown by the dashboard is first charged, if it is not yet.
     amount_from: datetime | None
     drop_limit: DropLimit
+    # Credits that the account may owe.
+    debt_limit: int
 
 
 def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
@@ -89,6 +91,7 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
         subscription_status=subscription_status_of(user),
         amount_from=changed_amount_from(user, now=now) if rewards.is_subscriber else None,
         drop_limit=drop_limit(user=user, rewards=rewards),
+        debt_limit=rewards_queries.debt_limit_of(user=user, now=now),
     )
 
 

@@ -28,7 +28,7 @@ from relay.models import (
     current_chain_id,
     sql_values,
 )
-from rewards.queries import debt_limit
+from rewards.queries import badge_debt
 from users.models import User
 from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, session_state
 
@@ -86,8 +86,8 @@ class CallRows(NamedTuple):
     # Where the user's calls without effect reach the hourly or daily limit: when the oldest of them ended.
     hourly_limit_since: datetime | None
     daily_limit_since: datetime | None
-    # Credits that the user may owe.
-    debt_limit: int
+    # Credits that the user's badges allow to owe; `credits_debt_limit` lowers it where a hold needs debt.
+    badge_debt: int
     # The trusted codes, as `users.queries.TRUSTED_CODES` names them.
     trusted_codes: frozenset[str]
     # Whether the call's key manager is that of the user's newest relay call, which was verified to be the profile's.
@@ -152,7 +152,7 @@ SELECT {session_state(user="call.user_id", session="call.session_id", now="call.
           AND ended.status IN {_UNSUCCESSFUL}
           AND {CALLERS_DOING}
         ORDER BY settled_at DESC OFFSET %(per_day)s - 1 LIMIT 1),
-       ({debt_limit(user="call.user_id", now="call.now")}), trusted.codes,
+       ({badge_debt(user="call.user_id", now="call.now")}), trusted.codes,
        (SELECT key_manager_address FROM relay_relaytransaction AS newest
         WHERE newest.user_id = call.user_id AND newest.chain_id = %(chain)s
         ORDER BY newest.id DESC LIMIT 1) = call.key_manager,

@@ -100,14 +100,20 @@ ORDER BY place
 
 
 def debt_limit_of(*, user: User, now: datetime) -> int:
-    """Return the user's debt limit at `now` in credits, in one statement."""
-    (limit,) = db.only_row(f"SELECT ({_DEBT_LIMIT_OF})", {"user": user.pk, "now": now})
+    """Return how many credits the user may owe at `now`, in one statement."""
+    (limit,) = db.only_row(_DEBT_LIMIT_OF, {"user": user.pk, "now": now})
     return int(limit)
 
 
-def debt_limit(*, user: str, now: str) -> str:
+def badge_debt_of(*, user: User, now: datetime) -> int:
+    """Return the debt limit of the user's badges at `now`, in one statement."""
+    (limit,) = db.only_row(f"SELECT ({_BADGE_DEBT_OF})", {"user": user.pk, "now": now})
+    return int(limit)
+
+
+def badge_debt(*, user: str, now: str) -> str:
     """
-    Return the SQL of a user's debt limit; `user` (an id) and `now` are SQL, too.
+    Return the SQL of the debt limit of a user's badges; `user` (an id) and `now` are SQL, too.
 
     It is the permanent badge's limit or, while an allowance runs, the subscriber badge's limit if that is larger.
     """
@@ -124,4 +130,8 @@ def debt_limit(*, user: str, now: str) -> str:
     LEFT JOIN credits_allowance AS allowance ON allowance.user_id = {user}"""  # noqa: S608 (expressions of our own)
 
 
-_DEBT_LIMIT_OF = debt_limit(user="%(user)s", now="%(now)s")
+_BADGE_DEBT_OF = badge_debt(user="%(user)s", now="%(now)s")
+# Here and where credits are held, `credits_debt_limit` decides.
+_DEBT_LIMIT_OF = f"""
+SELECT credits_debt_limit((SELECT id FROM credits_account WHERE user_id = %(user)s), ({_BADGE_DEBT_OF}))
+"""  # noqa: S608 (expressions of our own)

@@ -26,12 +26,12 @@ from rewards.models import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benefits:
-    """A user's current benefits. Bonuses are fractions by modifier type; the debt limit is in credits."""
+    """A user's current benefits. Bonuses are fractions by modifier type; the badges' debt limit is in credits."""
 
     badge_bonuses: dict[ModifierType, Decimal]
     modifier_bonuses: dict[ModifierType, Decimal]
     check_in_attempts: int
-    debt_limit: int
+    badge_debt: int
 
     @property
     def cashback_fraction(self) -> Decimal:
@@ -62,7 +62,7 @@ def benefits_of(*, badges: Iterable[Badge], modifiers: Iterable[Modifier]) -> Be
         },
         modifier_bonuses=_capped_sums(modifiers),
         check_in_attempts=1 + sum(badge.bonus_daily_check_in_attempts for badge in current),
-        debt_limit=max((badge.acceptable_credit_debt for badge in current), default=0),
+        badge_debt=max((badge.acceptable_credit_debt for badge in current), default=0),
     )
 
 

@@ -21,6 +21,7 @@ _EXECUTE = (
     common.InvalidRequest,
     errors.CheckInUnavailable,
     errors.CheckInsPaused,
+    errors.CheckInCreditsSpent,
     errors.CheckInsNotReady,
 )
 EXECUTE = problem_responses(*_EXECUTE)

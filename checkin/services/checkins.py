@@ -12,12 +12,12 @@ from django.db import IntegrityError, transaction
 
 from checkin import queries
 from checkin.draw import Draw, DrawIdentity, Drop, draw
-from checkin.errors import CheckInsNotReady, CheckInsPaused, CheckInUnavailable
+from checkin.errors import CheckInCreditsSpent, CheckInsNotReady, CheckInsPaused, CheckInUnavailable
 from checkin.models import CheckIn, DropTable, DropType
 from checkin.services import seeds
 from credits.models import EntrySource
 from credits.queries import has_earned
-from credits.services import entries
+from credits.services import entries, unbacked
 from gateway.common.db import violated_constraint
 from gateway.staff import pauses
 from rewards.models import BadgeTrack, ModifierType
@@ -39,6 +39,7 @@ def execute(*, user: User, now: datetime, idempotency_key: str = "") -> CheckIn:
     Raises:
         CheckInUnavailable: the attempts of the UTC day are used.
         CheckInsPaused: staff have paused check-ins.
+        CheckInCreditsSpent: the drop is credits, and the service gives no more of them today.
         CheckInsNotReady: no draw is possible.
     """
     while True:
@@ -109,6 +110,9 @@ def _apply(*, user: User, check_in: CheckIn, drop: Drop) -> None:
             )
         case DropType.CREDITS:
             entries.grant(user=user, credits=int(drop.value), source=EntrySource.CHECK_IN, key=key)
+            # After the account: the day's row is the last lock.
+            if not unbacked.take_for_check_in(credits=int(drop.value)):
+                raise CheckInCreditsSpent
         case bonus:
             modifiers.grant(
                 user=user,

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from django.db import transaction
-
 from credits.errors import HoldReleased
 from credits.models import CreditEntry, CreditHold, EntrySource, HoldStatus
 from credits.services import statements
@@ -20,19 +18,19 @@ class ClosedHold(NamedTuple):
     entry: CreditEntry | None
 
 
-def raise_hold(*, hold_id: int, credits: int, debt_limit: int) -> bool:
+def raise_hold(*, hold_id: int, credits: int, badge_debt: int) -> bool:
     """
     Raise an open hold to `credits` in total, and return whether it now covers them.
 
-    Returns False and leaves the hold unchanged where the account cannot cover the difference within its
-    `debt_limit` (credits), or where the hold is closed.
+    Returns False and leaves the hold unchanged where it is closed, or where the account cannot cover the difference
+    within its debt limit. `badge_debt` is the limit of its badge.
     """
-    with transaction.atomic(savepoint=False):
-        locked = CreditHold.objects.select_for_update(no_key=True).get(pk=hold_id)
-        if locked.status != HoldStatus.HELD or locked.amount >= credits:
-            return locked.status == HoldStatus.HELD
-        params = {"hold": hold_id, "credits": credits, "debt_limit": debt_limit}
-        return db.first_row(statements.RAISE_HOLD, params) is not None
+    params = {"hold": hold_id, "credits": credits, "badge_debt": badge_debt}
+    (is_raised,) = db.only_row(_RAISE_HOLD, params)
+    return bool(is_raised)
+
+
+_RAISE_HOLD = "SELECT credits_raise_hold(%(hold)s, %(credits)s, %(badge_debt)s)"
 
 
 def close(*, costs: Mapping[int, int]) -> list[ClosedHold]:

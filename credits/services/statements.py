@@ -26,20 +26,6 @@ or to a postback that was stored in the same transaction.
 from credits.models import CreditEntry
 from gateway.common import db
 
-# Hold the difference to a larger amount, then store the amount. The caller has locked the hold in an earlier
-# statement and found it open, so this statement sees its newest version.
-RAISE_HOLD = """
-WITH reserved AS (
-    UPDATE credits_account AS account SET held = account.held + %(credits)s - hold.amount
-    FROM credits_hold AS hold
-    WHERE hold.id = %(hold)s AND account.id = hold.account_id
-      AND account.balance - account.held - (%(credits)s - hold.amount) >= -(%(debt_limit)s)
-    RETURNING hold.id
-)
-UPDATE credits_hold AS hold SET amount = %(credits)s FROM reserved WHERE hold.id = reserved.id
-RETURNING hold.amount
-"""
-
 # Lock the account, insert the entry by its key on top of the newest balance, then update the account to the entry's
 # balance. No row: the key was used, or there is no account.
 POST_ENTRY = """
@@ -221,5 +207,30 @@ SELECT account_id, -wanted.credits, 'CREDIT_EXPIRY', key,
        locked.version + row_number() OVER so_far, ''
 FROM wanted JOIN locked ON locked.id = wanted.account_id
 WINDOW so_far AS (PARTITION BY account_id ORDER BY place)
+RETURNING id
+"""
+
+# Moves what an old account owes to a new one: a pair of entries, after which the old balance is zero. The keys name the
+# old account's version, so that a debt is moved once. No row: nothing is owed.
+TAKE_OVER_DEBT = """
+WITH locked AS (
+    SELECT id, balance, version FROM credits_account WHERE id IN (%(old)s, %(new)s) ORDER BY id FOR NO KEY UPDATE
+), owed AS (
+    SELECT -balance AS credits, 'debt:' || id || ':' || version + 1 AS key
+    FROM locked WHERE id = %(old)s AND balance < 0
+), moves AS (
+    SELECT id, balance, version, CASE id WHEN %(old)s THEN credits ELSE -credits END AS credits,
+           key || CASE id WHEN %(old)s THEN ':from' ELSE ':to' END AS key
+    FROM locked, owed
+), moved AS (
+    UPDATE credits_account AS account
+    SET balance = moves.balance + moves.credits, version = moves.version + 1
+    FROM moves WHERE account.id = moves.id
+)
+INSERT INTO credits_entry
+    (account_id, amount, source, key, balance_before, balance_after, account_version, reason)
+SELECT id, credits, %(source)s, key, balance, balance + credits, version + 1,
+       CASE id WHEN %(old)s THEN '' ELSE %(reason)s END
+FROM moves ORDER BY id
 RETURNING id
 """

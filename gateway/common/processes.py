@@ -15,6 +15,8 @@ USED_BY = {
     "AUTH_REFRESH_SECRET": ("web", "migrate"),
     "CHECKIN_SEED_SECRETS": ("web", "worker-default", "migrate"),
     "AD_NETWORK_SECRET_KEYS": ("web", "admin", "migrate"),
+    # The process that erases accounts keeps a digest of them, and sign-in finds it.
+    "DEBT_DIGEST_KEYS": ("web", "eraser", "migrate"),
     "WEBHOOK_SECRET_KEYS": ("web", "admin", "worker-default", "migrate"),
     # Beat schedules the payment tasks only where the key is set.
     "STRIPE_SECRET_KEY": ("web", "admin", "worker-default", "beat", "migrate"),
@@ -24,7 +26,13 @@ USED_BY = {
 }
 
 # Secrets that can be any random text of at least 32 characters. Tests and development stacks generate them.
-RANDOM = ("AUTH_REFRESH_SECRET", "CHECKIN_SEED_SECRETS", "AD_NETWORK_SECRET_KEYS", "WEBHOOK_SECRET_KEYS")
+RANDOM = (
+    "AUTH_REFRESH_SECRET",
+    "CHECKIN_SEED_SECRETS",
+    "AD_NETWORK_SECRET_KEYS",
+    "WEBHOOK_SECRET_KEYS",
+    "DEBT_DIGEST_KEYS",
+)
 
 
 def withheld(process: str) -> list[str]:

@@ -90,7 +90,7 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
         taken_before=taken_before,
         credits=clawbacks.credits_to_take(payout=payout, returned=after) - taken_before,
         available=credits_queries.balance_of(payout.user).available,
-        debt_limit=rewards_queries.current_rewards(user=payout.user, now=now).benefits.debt_limit,
+        debt_limit=rewards_queries.debt_limit_of(user=payout.user, now=now),
     )
 
 

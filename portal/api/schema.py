@@ -91,6 +91,7 @@ ACCOUNT_EXAMPLES = [
             "balance": 25_500,
             "held": 171,
             "available": 25_329,
+            "debtLimit": 500,
             "totalQuota": 25_500,
             "resetDate": 1_798_761_600,
             "permanentBadge": "Bronze",
@@ -107,7 +108,11 @@ DELETE_ACCOUNT_EXAMPLES = [
     OpenApiExample(
         "It begins",
         response_only=True,
-        value={"status": "requested", "requestedAt": "2026-11-21T10:08:57.759867Z"},
+        value={
+            "status": "requested",
+            "requestedAt": "2026-11-21T10:08:57.759867Z",
+            "kept": "A keyed digest of the profile's address, if the account owes credits, …",
+        },
     )
 ]
 PROFILE_EXAMPLES = [

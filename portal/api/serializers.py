@@ -11,6 +11,7 @@ from checkin.api.serializers import DropRangesSerializer, drop_ranges
 from checkin.models import DropTable
 from checkin.queries import DropLimit
 from credits.models import EntrySource
+from credits.services import debts
 from gateway.common.fields import SAFE_INTEGER_MAX
 from gateway.web.serializers import AddressField, HashField
 from payments.models import Subscription
@@ -140,6 +141,19 @@ class DeletionResponseSerializer(serializers.Serializer[Any]):
         choices=AccountDeletion.Status.choices, help_text="Progress of the deletion; first `requested`."
     )
     requestedAt = serializers.DateTimeField(source="requested_at")
+    kept = serializers.SerializerMethodField(
+        help_text="What stays that can be linked to the profile, and until when."
+    )
+
+    def get_kept(self, row: AccountDeletion) -> str:
+        return _KEPT
+
+
+_KEPT = (
+    "A keyed digest of the profile's address, if the account owes credits, or has paid or earned some within "
+    f"{debts.KEPT.days} days. It is deleted after {debts.KEPT.days} days, or {debts.KEPT_IN_DEBT.days} while credits "
+    "are owed, which the next account of the profile takes over."
+)
 
 
 class ProfileResponseSerializer(serializers.Serializer[Any]):
@@ -161,6 +175,11 @@ class AccountResponseSerializer(serializers.Serializer[Any]):
         source="account.held", help_text="Credits held for relay transactions in progress."
     )
     available = serializers.IntegerField(source="account.available", help_text="`balance` less `held`.")
+    debtLimit = serializers.IntegerField(
+        source="debt_limit",
+        help_text="How far `available` may fall below 0: what the badges allow, and at most the credits kept of "
+        "payments and earnings.",
+    )
     totalQuota = serializers.IntegerField(
         source="quota.total", help_text="Credits paid out for the current period; 0 without one."
     )

@@ -22,7 +22,7 @@ from accounting.services.closing import digest_of
 from backoffice.roles import ROLES
 from checkin.models import DropTable
 from checkin.services import drop_tables
-from credits.models import CreditEntry, ExpiryRule
+from credits.models import CreditEntry, ExpiryRule, UnbackedCeiling
 from credits.services import adjustments
 from earnings.models import AdNetwork, Postback
 from earnings.services import earnings, networks, push, unassigned
@@ -197,6 +197,11 @@ def _month() -> Scene:
     return Scene(of_kind("close_month", month, digest=digest), Month.objects.filter(status="closed").exists)
 
 
+def _unbacked_ceiling() -> Scene:
+    made = UnbackedCeiling.objects.filter(credits=4321)
+    return Scene(row_written("add_unbacked_ceiling", UnbackedCeiling(), credits="4321"), made.exists)
+
+
 def _badge() -> Scene:
     badge = Badge.objects.latest("exp_lower_bound")
     changed = Badge.objects.filter(pk=badge.pk, acceptable_credit_debt=4321)
@@ -301,6 +306,7 @@ def _second_factor() -> Scene:
 
 SCENES: dict[str, Callable[[], Scene]] = {
     "add_payout_rate": _payout_rate,
+    "add_unbacked_ceiling": _unbacked_ceiling,
     "add_relayer": _relayer,
     "adjust_credits": _adjust,
     "assign_earning": _assign,
@@ -327,6 +333,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
 # What carrying out a request makes, beside the row that it is about.
 MADE = {
     "add_payout_rate": "payoutrate",
+    "add_unbacked_ceiling": "unbackedceiling",
     "adjust_credits": "creditentry",
     "assign_earning": "creditentry",
     "grant_modifier": "modifier",

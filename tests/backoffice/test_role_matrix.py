@@ -115,6 +115,8 @@ MATRIX = {
         ALL, actions={"prepare": "fS", "prepare_again": "fS", "close": "fS"}, pages={"xlsx": "fS", "csv": "fS"}
     ),
     "accounting.CoinRate": Row(ALL, add="fS", change="fS", actions={"import": "fS"}),
+    "credits.UnbackedCeiling": Row(ALL, add="fS"),
+    "credits.UnbackedDay": Row(ALL),
     "rewards.Progress": Row(ALL),
     "rewards.ExperienceEntry": Row(ALL),
     "rewards.CashbackEntry": Row(ALL),

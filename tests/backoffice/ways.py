@@ -45,6 +45,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("Month", "reads", "xlsx", "csv"),
     ("CoinRate", "values gas in open months, and moves nothing", "add: currency, day, price"),
     ("CoinRate", "values gas in open months, and moves nothing", "change: currency, day, price", "import"),
+    ("UnbackedCeiling", "add_unbacked_ceiling", "add"),
     ("Payout", "refund_payout", "refund"),
     ("Refund", "the refund that was approved, once", "send"),
     ("Subscription", "only ends", "cancel"),

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from credits.models import EntrySource
 from credits.services import entries
 from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
@@ -27,7 +28,8 @@ def staff(db: None, client: Client) -> Client:
 
 
 def _live(user: User) -> User:
-    place_hold(user=user, credits=3, key=secrets.token_hex(16), debt_limit=3)
+    entries.grant(user=user, credits=3, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
+    place_hold(user=user, credits=3, key=secrets.token_hex(16))
     now = timezone.now()
     set_allowance(user=user, credits=1, starts_at=now, ends_at=now + timedelta(days=30), renews=True)
     entries.adjust(user=user, credits=9, key=secrets.token_hex(16), actor=None, reason="seen in the list")

@@ -15,7 +15,7 @@ from credits.models import CreditAccount, CreditEntry, EntrySource
 from credits.queries import HAS_EARNED, account_of, balance_of, has_earned
 from credits.services import entries
 from rewards.models import Badge, BadgeTrack, ModifierType
-from rewards.queries import badges_at, current_rewards, debt_limit_of
+from rewards.queries import badge_debt_of, badges_at, current_rewards, debt_limit_of
 from rewards.services import experience
 from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
@@ -79,7 +79,7 @@ def test_a_newcomer_wears_the_lowest_badges_and_enjoys_nothing(django_assert_num
     assert [rewards.permanent_badge, rewards.subscriber_badge] == lowest
     assert not rewards.is_subscriber
     assert rewards.benefits.check_in_attempts == 1
-    assert rewards.benefits.debt_limit == 0
+    assert rewards.benefits.badge_debt == 0
     assert {rewards.benefits.bonus(raised) for raised in ModifierType} == {0}
 
 
@@ -96,7 +96,7 @@ def test_the_subscriber_badge_counts_while_the_allowance_runs(user: User) -> Non
     set_allowance(user=user, credits=5, starts_at=begin, ends_at=begin + timedelta(days=30), renews=False)
     during = current_rewards(user=user, now=begin)
     assert (during.subscriber_badge, during.is_subscriber) == (top, True)
-    assert during.benefits.debt_limit == top.acceptable_credit_debt
+    assert during.benefits.badge_debt == top.acceptable_credit_debt
     assert during.benefits.check_in_attempts == 1 + top.bonus_daily_check_in_attempts
     assert during.benefits.bonus(ModifierType.BONUS_SURVEYS_CREDITS) == top.bonus_creds_surveys
 
@@ -112,14 +112,16 @@ def test_the_debt_limit_is_the_standings_at_any_time(user: User, richer: str, re
     for track in BadgeTrack:
         debt = random.randint(1, 99) + 100 * (track == richer)
         experience.gain(user=user, track=track, base=debt, key=secrets.token_hex(8), cause="TEST")
-        Badge.objects.filter(track=track).update(acceptable_credit_debt=F("pk") + debt)
+        # Less than the user's funds, which are kept earnings.
+        Badge.objects.filter(track=track).update(acceptable_credit_debt=F("exp_lower_bound") % 7 + debt)
     end = begin + timedelta(days=30)
     set_allowance(user=user, credits=5, starts_at=begin, ends_at=end, renews=renews)
     seconds = [begin - timedelta(seconds=1), begin, end - timedelta(seconds=1), end]
     limits = []
     for now in (*seconds, end + timedelta(hours=72, seconds=-1), end + timedelta(hours=72)):
         limits.append(debt_limit_of(user=user, now=now))
-        assert limits[-1] == current_rewards(user=user, now=now).benefits.debt_limit
+        assert limits[-1] == current_rewards(user=user, now=now).benefits.badge_debt
+    assert min(limits) > 0
     if richer == BadgeTrack.SUBSCRIBER:
         assert len(set(limits)) == 2
 
@@ -156,14 +158,14 @@ def test_the_debt_limit_is_that_of_the_badge_worn_by_nobody_else(user: User, tra
 
 
 @pytest.mark.django_db
-def test_a_subscriber_without_an_account_may_owe_what_the_lowest_badge_accepts() -> None:
+def test_a_subscriber_without_an_account_may_owe_nothing() -> None:
     user, now = UserFactory.create(), timezone.now()
     lowest = Badge.objects.filter(track=BadgeTrack.SUBSCRIBER).earliest("exp_lower_bound")
     debt = random.randint(1, 99)
     Badge.objects.filter(pk=lowest.pk).update(acceptable_credit_debt=debt)
     set_allowance(user=user, credits=5, starts_at=now, ends_at=now + timedelta(days=1), renews=False)
     CreditAccount.objects.filter(user=user).delete()
-    assert debt_limit_of(user=user, now=now) == debt
+    assert (badge_debt_of(user=user, now=now), debt_limit_of(user=user, now=now)) == (debt, 0)
 
 
 @pytest.mark.django_db
@@ -173,8 +175,10 @@ def test_without_account_allowance_or_ladders_the_debt_limit_is_told_too(
     user, now = UserFactory.create(), timezone.now()
     debt = random.randint(1, 99)
     Badge.objects.filter(track=BadgeTrack.PERMANENT).update(acceptable_credit_debt=debt)
+    kept = random.randint(1, 99)
+    entries.grant(user=user, credits=kept, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
     with django_assert_num_queries(1):
-        assert debt_limit_of(user=user, now=now) == debt
+        assert debt_limit_of(user=user, now=now) == min(debt, kept)
     Badge.objects.all().delete()
     assert debt_limit_of(user=user, now=now) == 0
 

@@ -16,7 +16,8 @@ from django.conf import settings
 from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
-from credits.models import ReconciliationRun
+from credits.models import EntrySource, ReconciliationRun, UnbackedCeiling, UnbackedDay
+from credits.services import entries
 from earnings.models import AdNetwork, DailyEarnings, Postback
 from gateway.chain.client import get_chain_client
 from gateway.chain.types import NodeHealth
@@ -406,7 +407,8 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 def _hold(*, age: float) -> int:
     user = UserFactory.create()
-    hold_id = place_hold(user=user, credits=1, key=secrets.token_hex(8), debt_limit=1).hold.pk
+    entries.grant(user=user, credits=1, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    hold_id = place_hold(user=user, credits=1, key=secrets.token_hex(8)).hold.pk
     tamper(f"UPDATE credits_hold SET created_at = created_at - {age} * interval '1 second'")  # noqa: S608 - a number
     return int(hold_id)
 
@@ -488,6 +490,12 @@ def _(patch: pytest.MonkeyPatch) -> None:
     DailyEarnings.objects.create(
         day=timezone.now().date(), scope="", credits=settings.EARNINGS_DAILY_CEILING * 9 // 10
     )
+
+
+@fault("GatewayUnbackedNearCeiling")
+def _(patch: pytest.MonkeyPatch) -> None:
+    ceiling = UnbackedCeiling.objects.create(credits=100)
+    UnbackedDay.objects.create(day=timezone.now().date(), debt=ceiling.credits - 9)
 
 
 @fault("GatewayEarningsOfNobody")

@@ -182,7 +182,7 @@ class EconomyMachine(RuleBasedStateMachine):
         account = subject.model
         limit, more = account.debt_limit(self.now), max(amount - hold.amount, 0)
         expected = hold.paid is None and (more == 0 or account.affords(more, limit))
-        done = holds.raise_hold(hold_id=hold_id, credits=amount, debt_limit=limit)
+        done = holds.raise_hold(hold_id=hold_id, credits=amount, badge_debt=limit)
         assert done is expected
         if expected:
             hold.amount += more
@@ -354,7 +354,7 @@ class EconomyMachine(RuleBasedStateMachine):
         assert rewards.is_subscriber is account.is_subscribed(self.now)
         for kind in ModifierType:
             assert Fraction(rewards.benefits.bonus(kind)) == account.bonus(kind, self.now)
-        assert rewards.benefits.debt_limit == account.debt_limit(self.now)
+        assert rewards.benefits.badge_debt == account.badge_debt(self.now)
         assert rewards.benefits.check_in_attempts == account.attempts(self.now)
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 PERMANENT, SUBSCRIBER = "PERMANENT", "SUBSCRIBER"
 BACK = "BONUS_CREDITS_BACK"
 PROOFS = frozenset({"SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"})
+DISPROOFS = frozenset({"EARNING_REVERSAL", "PAYOUT_CLAWBACK"})
 _GRACE = timedelta(hours=72)
 _KEPT = timedelta(days=90)
 
@@ -168,6 +169,10 @@ class ModelAccount:
         )
 
     def debt_limit(self, now: datetime) -> int:
+        kept = sum(amount for amount, source in self.entries if source in PROOFS | DISPROOFS)
+        return min(self.badge_debt(now), max(0, kept))
+
+    def badge_debt(self, now: datetime) -> int:
         return max(badge.debt for badge in self.current_badges(now))
 
     def attempts(self, now: datetime) -> int:

@@ -7,6 +7,8 @@ import pytest
 from django.db.models import NOT_PROVIDED, Model
 from django.utils import timezone
 
+from credits.models import EntrySource
+from credits.services import entries
 from relay.models import Attempt, RelayTransaction
 from relay.services.accepting.unsigned import as_hex, insert_calls
 from tests.credits.holding import place_hold
@@ -19,7 +21,8 @@ def _call() -> dict[str, Any]:
     """Return what a process sends that knows none of the columns with a default."""
     user = UserFactory.create()
     relayer = RelayerFactory.create(next_account_nonce=1, synced_at=timezone.now())
-    hold = place_hold(user=user, credits=1, key=secrets.token_hex(8), debt_limit=1).hold
+    entries.grant(user=user, credits=1, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    hold = place_hold(user=user, credits=1, key=secrets.token_hex(8)).hold
     return {
         "chain_id": 4201,
         "user_id": user.pk,

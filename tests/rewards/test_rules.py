@@ -91,7 +91,7 @@ def test_badges_and_modifiers_add_up_and_the_larger_debt_counts() -> None:
     assert benefits.bonus(ModifierType.BONUS_SURVEYS_CREDITS) == Decimal("0.123")
     assert benefits.bonus(ModifierType.BONUS_OFFERWALL_CREDITS) == 0
     assert benefits.check_in_attempts == 4
-    assert benefits.debt_limit == 70
+    assert benefits.badge_debt == 70
     assert benefits.modifier_bonuses[ModifierType.BONUS_CREDITS_BACK] == 1
     assert benefits.cashback_fraction == 1
 

@@ -22,7 +22,8 @@ function badge(title, name, terms, experience, share) {
     h("p", { class: "badge-name" }, name),
     !isTop && h("progress", { value: share, max: 1, "aria-label": left }),
     quiet(isTop ? t("{number} experience: the top badge", { number: number(experience) }) : left),
-    benefits(terms, "has"),
+    // The account's own debt limit, which may be lower, is beside the balance.
+    benefits({ ...terms, acceptable_credit_debt: 0 }, "has"),
   );
 }
 
@@ -41,7 +42,7 @@ function benefits(terms, kind) {
     [terms.bonus_creds_offerwall, (value) => t("{percent} more for offers", { percent: percent(value) })],
     [terms.bonus_creds_surveys, (value) => t("{percent} more for surveys", { percent: percent(value) })],
     [terms.bonus_daily_check_in_attempts, (value) => tn("{count} more check-in a day", "{count} more check-ins a day", value)],
-    [terms.acceptable_credit_debt, (value) => t("Transactions go through until you owe {credits}", { credits: credits(value) })],
+    [terms.acceptable_credit_debt, (value) => t("Transactions go through until you owe {credits}, and at most what you have paid or earned", { credits: credits(value) })],
   ].filter(([value]) => value > 0);
   if (!gains.length) return quiet(t("It has no benefits yet; the next badge has."));
   return h("ul", { class: `benefits ${kind}` }, gains.map(([value, text]) => h("li", {}, icon(kind === "has" ? "DONE" : "MORE"), text(value))));

@@ -50,7 +50,7 @@ function deletion({ session, report, signedOut }) {
     t("Delete the account"),
     h("dl", {},
       h("dt", {}, t("Deleted")), h("dd", {}, t("All sessions at once; your subscription, without a refund, and your card and e-mail address at Stripe; your remaining credits, badges and bonuses; then, usually within an hour, your profile's address everywhere in this service, your signed calls, and the reports about you from ad networks and Stripe.")),
-      h("dt", {}, t("Kept")), h("dd", {}, t("Amounts with their dates, payment ids and transaction hashes, for accounting; the log of staff actions on your account; and everything on the chain, which cannot be deleted. Ledger proofs that you have saved stay valid."))),
+      h("dt", {}, t("Kept")), h("dd", {}, t("Amounts with their dates, payment ids and transaction hashes, for accounting; the log of staff actions on your account; and everything on the chain, which cannot be deleted. Ledger proofs that you have saved stay valid."), " ", t("If you owe credits, or have paid or earned some within 180 days: a keyed digest of your profile's address, for 180 days, or two years while credits are owed. Your next account takes the debt over."))),
     h("p", {}, t("Download your data first. Transactions in progress finish before the deletion. Your wallet asks you to sign in again.")),
     h("label", { class: "choice" }, agreed, h("span", {}, t("I want to delete my account permanently."))),
     fault,

@@ -32,7 +32,7 @@ export function goodFor(available, typicalCost) {
     : t("Not enough for a typical transaction, which costs about {credits} today.", { credits: credits(typicalCost) });
 }
 
-function factsOf({ held, totalQuota, resetDate, subscriptionStatus }) {
+function factsOf({ held, debtLimit, totalQuota, resetDate, subscriptionStatus }) {
   const fact = (...content) => h("li", {}, ...content);
   const plan = resetDate < 0
     ? null
@@ -41,6 +41,7 @@ function factsOf({ held, totalQuota, resetDate, subscriptionStatus }) {
       : t("{credits} were paid until {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) });
   return [
     held > 0 && fact(t("{credits} more are set aside for transactions in progress.", { credits: credits(held) })),
+    debtLimit > 0 && fact(t("Transactions go through until you owe {credits}.", { credits: credits(debtLimit) })),
     plan && fact(plan, " ", h("a", { href: "#plan" }, t("See your plan"))),
   ].filter(Boolean);
 }

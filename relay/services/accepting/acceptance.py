@@ -9,7 +9,7 @@ its own, and the calls wait for their signatures in between (`relay.services.acc
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
 from credits.errors import InsufficientCredits, KeyConflict
+from credits.queries import DebtTerms, debt_terms
 from credits.services.entries import open_account
 from gateway.chain.config import get_chain
 from gateway.chain.errors import SignerUnavailable
@@ -119,9 +120,9 @@ class ApprovedCall:
         return None if self.rows.quote is None else self.rows.quote.credits
 
     @property
-    def debt_limit(self) -> int:
-        """The user's debt limit in credits. It is 0 for untrusted code, which controls its own gas use."""
-        return self.rows.debt_limit if self.approval.is_trusted else 0
+    def badge_debt(self) -> int:
+        """The debt limit of the user's badges. It is 0 for untrusted code, which controls its own gas use."""
+        return self.rows.badge_debt if self.approval.is_trusted else 0
 
     @property
     def risk_wei(self) -> int:
@@ -295,7 +296,7 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
         transaction.set_rollback(True)
     if slot.outcome in {"taken", "repeated"}:
         return None
-    refusal = _hash_or_refusal(approved, slot)
+    refusal = _hash_or_refusal(approved, slot, _debt_terms([approved], [slot]))
     if not isinstance(refusal, DomainError):
         raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
     return refusal
@@ -307,15 +308,24 @@ def _take(
     """Take a slot for each call; return the slots taken, and the outcomes of the other calls, by place."""
     taken: dict[int, _Slot] = {}
     outcomes: dict[int, str | Exception] = {}
-    for slot in take_slots(batch, policy):
+    slots = take_slots(batch, policy)
+    terms = _debt_terms(batch, slots)
+    for slot in slots:
         approved = batch[slot.place]
         if slot.outcome == "taken":
             taken[slot.place] = slot
         elif slot.outcome == "no-account":
             raise _AccountMissing
         else:
-            outcomes[slot.place] = _hash_or_refusal(approved, slot)
+            outcomes[slot.place] = _hash_or_refusal(approved, slot, terms)
     return taken, outcomes
+
+
+def _debt_terms(batch: Sequence[ApprovedCall], slots: Sequence[_Slot]) -> dict[int, DebtTerms]:
+    """Return the debt terms of the users whose credits are insufficient, by place."""
+    places = [slot.place for slot in slots if slot.outcome == "insufficient"]
+    users = [(batch[place].request.caller.user_id, batch[place].badge_debt) for place in places]
+    return dict(zip(places, debt_terms(users), strict=True)) if places else {}
 
 
 def _sign_and_store(
@@ -351,7 +361,7 @@ def take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_S
             "user_id": approved.request.caller.user_id,
             "key": approved.hold_key,
             "credits": approved.hold_credits,
-            "debt_limit": approved.debt_limit,
+            "debt_limit": approved.badge_debt,
             "key_manager": approved.request.call.key_manager,
             "controller": approved.request.identity.controller,
             "channel": approved.query.channel,
@@ -444,15 +454,16 @@ def _row_of(approved: ApprovedCall, slot: _Slot) -> dict[str, Any]:
     }
 
 
-def _hash_or_refusal(approved: ApprovedCall, slot: _Slot) -> str | Exception:
+def _hash_or_refusal(approved: ApprovedCall, slot: _Slot, terms: Mapping[int, DebtTerms]) -> str | Exception:
     call = approved.request.call
     number = int(slot.number or 0)
     match slot.outcome:
         case "repeated":
             return _hash_of_repeat(approved, slot)
         case "insufficient":
+            limit, lendable = terms[slot.place]
             return InsufficientCredits(
-                required=approved.hold_credits, available=number, debt_limit=approved.debt_limit
+                required=approved.hold_credits, available=number, debt_limit=limit, lendable=lendable
             )
         case "nonce-taken":
             return RelayNonceTaken(nonce=call.relay_nonce)

@@ -18,7 +18,7 @@ from relay.models import Attempt, GapFiller, Loss, RelayTransaction, TopUp
 from relay.pricing import cost_in_credits
 from relay.services.fleet import losses
 from relay.services.sending import loops
-from rewards.queries import debt_limit_of
+from rewards.queries import badge_debt_of
 from signer.transactions import SELF_TRANSFER_GAS, UnsignedTransaction
 
 
@@ -177,7 +177,7 @@ def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
     cost = cost_in_credits(gas=1, price_wei=cost_wei, credit_wei=settings.CREDIT_WEI)
     most = cost if call.quoted_cost is None else min(cost, call.quoted_cost)
     is_raised = holds.raise_hold(
-        hold_id=call.hold_id, credits=most, debt_limit=debt_limit_of(user=call.user, now=now)
+        hold_id=call.hold_id, credits=most, badge_debt=badge_debt_of(user=call.user, now=now)
     )
     excess_wei = cost_wei - (most if is_raised else call.hold.amount) * settings.CREDIT_WEI
     return excess_wei <= 0 or _reserve_loss(

@@ -174,7 +174,7 @@ def test_a_capture_that_waited_for_a_raise_drops_the_raised_amount(
     with waits_for_this_transaction(
         partial(capture, hold_id=held, credits=60), in_transaction=True
     ) as waited:
-        credits_holds.raise_hold(hold_id=held, credits=250, debt_limit=0)
+        credits_holds.raise_hold(hold_id=held, credits=250, badge_debt=0)
     assert isinstance(waited.result(), CreditEntry)
     assert balance_of(user) == (funds - 60, 0, funds - 60)
     assert find_differences() == []

@@ -85,13 +85,16 @@ def test_a_hold_goes_with_the_callers_transaction(user: User, key: str) -> None:
 
 
 @pytest.mark.django_db
-def test_a_user_without_an_account_may_hold_on_debt_alone(key: str) -> None:
+def test_a_user_who_has_kept_nothing_may_hold_nothing_on_debt(key: str) -> None:
     user = UserFactory.create()
     with pytest.raises(InsufficientCredits) as refusal:
-        place_hold(user=user, credits=11, key=key, debt_limit=10)
+        place_hold(user=user, credits=1, key=key, debt_limit=10)
     assert refusal.value.members["available"] == 0
     assert CreditHold.objects.count() == 0
-    assert place_hold(user=user, credits=10, key=key, debt_limit=10).balance == 0
+    entries.grant(user=user, credits=10, source=EntrySource.CHECK_IN, key=secrets.token_hex(8))
+    with pytest.raises(InsufficientCredits):
+        place_hold(user=user, credits=11, key=key, debt_limit=10)
+    assert place_hold(user=user, credits=10, key=key, debt_limit=10).balance == 10
 
 
 def test_a_repeated_key_returns_the_first_hold_even_when_the_user_is_broke(
@@ -134,7 +137,7 @@ def test_40_holds_at_once_take_exactly_what_the_account_affords(transactional_db
     price, debt, affordable = random.randint(2, 10**6), random.randint(0, 50), random.randint(5, 30)
     change = random.randint(0, price - 1)
     worth = price * affordable + change - debt
-    entries.adjust(user=user, credits=worth, key=key, actor=None, reason="opening balance")
+    entries.grant(user=user, credits=worth, source=EntrySource.SURVEYS, key=key)
     holds = at_once(
         [partial(place_hold, user=user, credits=price, key=f"{key}:{n}", debt_limit=debt) for n in range(40)],
         in_transaction=True,

@@ -22,30 +22,30 @@ def held(user: User, funds: int, key: str) -> int:
 
 
 def test_a_raise_sets_the_difference_aside(user: User, held: int, funds: int) -> None:
-    assert holds.raise_hold(hold_id=held, credits=25, debt_limit=0) is True
+    assert holds.raise_hold(hold_id=held, credits=25, badge_debt=0) is True
     assert CreditHold.objects.get(pk=held).amount == 25
     assert balance_of(user) == (funds, 25, funds - 25)
 
 
 def test_a_raise_may_use_the_debt_limit_to_the_last_credit(user: User, held: int, funds: int) -> None:
     before = everything()
-    assert holds.raise_hold(hold_id=held, credits=funds + 6, debt_limit=5) is False
+    assert holds.raise_hold(hold_id=held, credits=funds + 6, badge_debt=5) is False
     assert everything() == before
-    assert holds.raise_hold(hold_id=held, credits=funds + 5, debt_limit=5) is True
+    assert holds.raise_hold(hold_id=held, credits=funds + 5, badge_debt=5) is True
     assert balance_of(user) == (funds, funds + 5, -5)
 
 
 @pytest.mark.parametrize("total", [10, 9])
 def test_a_hold_that_already_covers_stays_as_it_is(held: int, total: int) -> None:
     before = everything()
-    assert holds.raise_hold(hold_id=held, credits=total, debt_limit=0) is True
+    assert holds.raise_hold(hold_id=held, credits=total, badge_debt=0) is True
     assert everything() == before
 
 
 def test_a_closed_hold_is_not_raised(held: int) -> None:
     holds.release(hold_id=held)
     before = everything()
-    assert holds.raise_hold(hold_id=held, credits=25, debt_limit=0) is False
+    assert holds.raise_hold(hold_id=held, credits=25, badge_debt=0) is False
     assert everything() == before
 
 
@@ -54,7 +54,7 @@ def test_the_same_raise_16_times_at_once_sets_it_aside_once(
 ) -> None:
     assert (
         at_once(
-            [partial(holds.raise_hold, hold_id=held, credits=funds, debt_limit=0)] * 16, in_transaction=True
+            [partial(holds.raise_hold, hold_id=held, credits=funds, badge_debt=0)] * 16, in_transaction=True
         )
         == [True] * 16
     )
@@ -66,7 +66,7 @@ def test_different_raises_at_once_end_at_the_largest(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     at_once(
-        [partial(holds.raise_hold, hold_id=held, credits=20 + n, debt_limit=0) for n in range(16)],
+        [partial(holds.raise_hold, hold_id=held, credits=20 + n, badge_debt=0) for n in range(16)],
         in_transaction=True,
     )
     assert balance_of(user) == (funds, 35, funds - 35)
@@ -77,7 +77,7 @@ def test_a_raise_that_waited_sees_what_a_new_hold_took(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     with waits_for_this_transaction(
-        partial(holds.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
+        partial(holds.raise_hold, hold_id=held, credits=11, badge_debt=0), in_transaction=True
     ) as waited:
         place_hold(user=user, credits=funds - 10, key=secrets.token_hex(16))
     assert waited.result() is False
@@ -88,7 +88,7 @@ def test_a_raise_that_waited_for_the_capture_raises_nothing(
     transactional_db: None, user: User, held: int, funds: int
 ) -> None:
     with waits_for_this_transaction(
-        partial(holds.raise_hold, hold_id=held, credits=11, debt_limit=0), in_transaction=True
+        partial(holds.raise_hold, hold_id=held, credits=11, badge_debt=0), in_transaction=True
     ) as waited:
         capture(hold_id=held, credits=4)
     assert waited.result() is False

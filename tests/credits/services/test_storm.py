@@ -51,7 +51,7 @@ def _live(users: list[User], key: str, rng: random.Random) -> list[Finding]:
     for number in range(_ROUNDS):
         user = users[number % len(users)]
         held = place_hold(user=user, credits=rng.randint(1, 9), key=f"{key}:{number}").hold.pk
-        holds.raise_hold(hold_id=held, credits=rng.randint(5, 20), debt_limit=0)
+        holds.raise_hold(hold_id=held, credits=rng.randint(5, 20), badge_debt=0)
         close = partial(capture, credits=rng.randint(0, 30)) if rng.random() < 0.6 else holds.release
         with contextlib.suppress(HoldReleased):
             close(hold_id=held)

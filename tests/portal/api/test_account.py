@@ -38,6 +38,7 @@ def test_the_account_tells_what_is_held_of_the_balance(client: APIClient, profil
         "balance": balance,
         "held": held,
         "available": balance - held,
+        "debtLimit": 0,
         "totalQuota": 0,
         "resetDate": -1,
         "permanentBadge": Badge.objects.get(track=BadgeTrack.PERMANENT, exp_lower_bound=0).name,
@@ -49,6 +50,18 @@ def test_the_account_tells_what_is_held_of_the_balance(client: APIClient, profil
         "checkInDropsHint": "",
     }
     assert answer["Cache-Control"] == "no-store"
+
+
+def test_the_account_tells_the_smaller_debt_limit(client: APIClient, profile: Profile) -> None:
+    access = signed_in(profile).access
+    user = User.objects.get(profile_address=profile.profile_address)
+    of_badge = 100 + secrets.randbelow(100)
+    Badge.objects.filter(track=BadgeTrack.PERMANENT).update(acceptable_credit_debt=of_badge)
+    for earned, limit in ((0, 0), (7, 7), (1_000, of_badge)):
+        if earned:
+            entries.grant(user=user, credits=earned, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+        answer = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}")
+        assert answer.json()["debtLimit"] == limit
 
 
 def test_anybody_reads_which_chain_is_served(client: APIClient) -> None:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from credits import queries as credit_queries
 from credits.errors import InsufficientCredits
+from credits.models import PROOFS, CreditEntry, EntrySource, UnbackedCeiling
 from credits.queries import balance_of
 from credits.services import entries
 from credits.services.reconciliation import find_differences
@@ -106,6 +107,38 @@ def test_a_call_may_be_held_on_debt_up_to_the_limit(
     assert settle() == 2
     assert balance_of(user).held == 0
     assert find_differences() == []
+
+
+def test_nothing_is_lent_beyond_what_was_earned(
+    user: User, new_call: Callable[..., RelayCall], refused: Refused
+) -> None:
+    call = new_call()
+    set_debt_limit(10**9)
+    kept = sum(CreditEntry.objects.filter(source__in=PROOFS).values_list("amount", flat=True))
+    assert kept > 10
+    reversed_ = EntrySource.EARNING_REVERSAL
+    entries.reverse(user=user, credits=kept - 10, source=reversed_, key=secrets.token_hex(8))
+    leave_credits(user, 1)
+    with refused(InsufficientCredits) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members["debtLimit"] == 10
+
+
+def test_the_service_lends_no_more_than_its_ceiling_in_a_day(
+    user: User, accept: Accept, new_call: Callable[..., RelayCall], refused: Refused
+) -> None:
+    price = accept().hold.amount
+    set_debt_limit(10**9)
+    UnbackedCeiling.objects.create(credits=price + price // 2)
+    leave_credits(user, 0)
+    accept(channel=1)
+    call = new_call(channel=2)
+    with refused(InsufficientCredits) as refusal:
+        execute(user=user, call=call, now=timezone.now())
+    assert refusal.value.members["debtLimit"] == price + price // 2
+    assert "until midnight UTC" in refusal.value.detail
+    leave_credits(user, price)
+    assert execute(user=user, call=call, now=timezone.now())
 
 
 def test_a_replacement_at_higher_fees_may_use_the_debt_too(user: User, accept: Accept, chain: Chain) -> None:

@@ -165,7 +165,7 @@ def test_settling_costs_three_statements_for_any_number(
 def test_nobody_pays_more_than_was_held_even_where_it_was_raised_meanwhile() -> None:
     user = person()
     low, high = held(user, 100), held(user, 100)
-    assert credits_holds.raise_hold(hold_id=high, credits=150, debt_limit=0)
+    assert credits_holds.raise_hold(hold_id=high, credits=150, badge_debt=0)
     settle({low: 130, high: 130})
     charged = CreditHold.objects.order_by("pk").values_list("captured_amount", flat=True)
     assert list(charged) == [100, 130]
@@ -253,7 +253,7 @@ def test_a_settlement_that_waited_for_a_raise_drops_the_raised_amount(transactio
     user = person()
     raised, other = held(user, 100), held(user, 100)
     with waits_for_this_transaction(partial(settle, {raised: 180, other: 60}), in_transaction=True) as waited:
-        credits_holds.raise_hold(hold_id=raised, credits=250, debt_limit=0)
+        credits_holds.raise_hold(hold_id=raised, credits=250, badge_debt=0)
     assert waited.result() is None
     assert balance_of(user).held == 0
     assert CreditHold.objects.get(pk=raised).captured_amount == 180

@@ -27,6 +27,7 @@ ProblemCode: TypeAlias = Literal[
     "card-declined",
     "chain-unavailable",
     "channel-busy",
+    "check-in-credits-spent",
     "check-in-unavailable",
     "check-ins-not-ready",
     "check-ins-paused",
@@ -125,6 +126,7 @@ class AccountResponse(TypedDict):
     balance: int
     held: int
     available: int
+    debtLimit: int
     totalQuota: int
     resetDate: int
     permanentBadge: str
@@ -284,6 +286,7 @@ CreditSourceEnum: TypeAlias = Literal[
     "PAYOUT_CLAWBACK",
     "STAFF_ADJUSTMENT",
     "CREDIT_EXPIRY",
+    "DEBT_TRANSFER",
 ]
 
 
@@ -333,6 +336,7 @@ class DatedTransaction(TypedDict):
 class DeletionResponse(TypedDict):
     status: "DeletionResponseStatusEnum"
     requestedAt: str
+    kept: str
 
 
 DeletionResponseStatusEnum: TypeAlias = Literal["requested", "billing-ended", "erased"]

@@ -1,0 +1,39 @@
+"""
+Unbacked credits: what the service gives in a UTC day without money or an earning behind it.
+
+That is new debt, which `credits_place_holds` and `credits_raise_hold` take, and the credits of check-ins. All are taken
+by one conditional update of the day's row, so simultaneous ones never exceed the ceiling together.
+"""
+
+from django.db import transaction
+
+from gateway.common import db
+
+
+def take_for_check_in(*, credits: int) -> bool:
+    """Take the credits of a check-in from the day, in the caller's transaction; False where they exceed the ceiling."""
+    (is_taken,) = db.only_row("SELECT credits_take_unbacked(0, %(credits)s)", {"credits": credits})
+    return bool(is_taken)
+
+
+def recount_today() -> None:
+    """Give back to the day what holds have taken as debt and not used."""
+    with transaction.atomic(durable=True):
+        # Holds that commit while this waits for the row are seen by the next statement.
+        if db.first_row(_LOCK_TODAY, {}) is not None:
+            db.all_rows(_RECOUNT_TODAY, {})
+
+
+_LOCK_TODAY = """
+SELECT day FROM credits_unbackedday WHERE day = (statement_timestamp() AT TIME ZONE 'UTC')::date FOR NO KEY UPDATE
+"""
+# Of a hold's new debt, the part counts that it may still use or has used.
+_RECOUNT_TODAY = """
+UPDATE credits_unbackedday AS today SET debt = (
+    SELECT coalesce(sum(CASE hold.status WHEN 'HELD' THEN hold.debt
+                        ELSE greatest(0, hold.debt - hold.amount + coalesce(hold.captured_amount, 0)) END), 0)
+    FROM credits_hold AS hold WHERE hold.debt > 0 AND hold.debt_day = today.day
+)
+WHERE day = (statement_timestamp() AT TIME ZONE 'UTC')::date
+RETURNING debt
+"""

@@ -318,7 +318,7 @@ class UnbackedCeiling(models.Model):
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
-        return f"{self.credits:,} unbacked credits a day"
+        return "new ceiling" if self.credits is None else f"{self.credits:,} unbacked credits a day"
 
 
 class UnbackedDay(models.Model):

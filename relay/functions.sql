@@ -276,8 +276,8 @@ END $$;
 -- Gives each of these calls what it needs to be signed: credits set aside, its place in its channel, a relayer and
 -- that relayer's next account nonce. One call is a batch of one; no two of a batch have the same channel.
 --
--- Locks are taken in one order everywhere: holds, accounts, relayers, each in the order of its key. With its account
--- locked, what is read of a channel is final: all calls of a channel belong to one profile, and so to one account.
+-- Locks are taken in one order everywhere: holds, accounts, the day's unbacked credits, relayers, each in the order of its
+-- key. With its account locked, what is read of a channel is final: all its calls belong to one profile and one account.
 -- A refusal is a row, and leaves nothing of the call behind; an error leaves nothing of the batch.
 --
 -- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,

@@ -44,7 +44,7 @@ def remember(user: User, now: datetime) -> None:
 
 def _may_owe(account: CreditAccount, now: datetime) -> bool:
     recent = account.entries.filter(source__in=PROOFS, created_at__gt=now - KEPT)
-    return account.balance < 0 or recent.exists() or account.predecessors.exists()
+    return account.balance < 0 or recent.exists()
 
 
 def return_to(account: CreditAccount, *, profile_address: str) -> None:
@@ -59,6 +59,7 @@ def return_to(account: CreditAccount, *, profile_address: str) -> None:
 def return_due() -> int:
     """Let successors take over what has come to be owed since; return how many debts were taken over."""
     sweep, moved = Sweep("debt"), 0
+    # The account of a successor that is being deleted is left alone; its own next account takes the debt over.
     due = Debtor.objects.filter(account__balance__lt=0, successor__user__is_active=True)
     for debtor in due.order_by("account_id"):
         with sweep.item(debtor.pk), transaction.atomic(durable=True):

@@ -14,7 +14,8 @@ concurrent moves right in READ COMMITTED, without a read in Python before a writ
   version its snapshot shows before it looks for a newer one, so `held - x` could be refused on stale
   numbers when the hold itself has just been raised.
 - *Lock order is hold, then account*, each in the order of ids, so that two statements never wait for
-  each other. A statement that locks an account waits for nothing but a competing insert of its own unique key.
+  each other; then the day's unbacked credits. A statement that locks an account waits for nothing but a competing
+  insert of its own unique key, or for that day.
 
 Closing takes any number of holds; a single one is a batch of one. Posting has two kinds of statements, because what
 they do with a repeated key differs. `POST_ENTRY` returns no row for it, and its caller looks up the first entry.

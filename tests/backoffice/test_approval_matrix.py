@@ -198,8 +198,8 @@ def _month() -> Scene:
 
 
 def _unbacked_ceiling() -> Scene:
-    made = UnbackedCeiling.objects.filter(credits=4321)
-    return Scene(row_written("add_unbacked_ceiling", UnbackedCeiling(), credits="4321"), made.exists)
+    made = UnbackedCeiling.objects.filter(credits=321)
+    return Scene(row_written("add_unbacked_ceiling", UnbackedCeiling(), credits="321"), made.exists)
 
 
 def _badge() -> Scene:

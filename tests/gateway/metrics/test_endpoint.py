@@ -96,9 +96,9 @@ def test_it_costs_the_same_whatever_happened(scrape: Scrape) -> None:
         with CaptureQueriesContext(connection) as statements:
             scrape()
         counts.append(len(statements))
-    # Functions; writes; pauses; approvals; ledger, reconciliations; roots; postbacks, networks; calls, ended calls,
-    # relayers, treasury, top-ups, losses, reorganisations, unsigned calls, loops, stalls; payments; deletions.
-    assert counts == [22, 22]
+    # Functions; writes; pauses; approvals; ledger, unbacked, reconciliations; roots; postbacks, networks; calls, ended
+    # calls, relayers, treasury, top-ups, losses, reorganisations, unsigned calls, loops, stalls; payments; deletions.
+    assert counts == [23, 23]
 
 
 @pytest.mark.django_db

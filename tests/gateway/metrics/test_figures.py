@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from credits.models import CreditHold, EntrySource, ReconciliationRun
+from credits.models import CreditHold, EntrySource, ReconciliationRun, UnbackedCeiling, UnbackedDay
 from credits.services import entries, holds
 from earnings.models import AdNetwork, Postback
 from gateway.chain.client import set_chain_client
@@ -399,3 +399,13 @@ def test_the_treasury_tells_what_it_holds_and_pays_and_since_when_a_transfer_wai
     assert gauges["treasury_balance_wei", treasury] == float(held)
     assert gauges["treasury_paid_in_last_day_wei",] == float(2 * paid)
     assert 1200 <= gauges["treasury_top_up_age_seconds",] < 1260
+
+
+def test_the_days_unbacked_credits_are_a_fraction_of_the_ceiling(scrape: Scrape) -> None:
+    ceiling, debt, of_check_ins = random.randint(100, 999), random.randint(1, 50), random.randint(1, 50)
+    UnbackedCeiling.objects.create(credits=ceiling)
+    UnbackedDay.objects.create(day=timezone.now().date(), debt=debt, check_ins=of_check_ins)
+    gauges = scrape()
+    assert gauges["credits_unbacked_today", "debt"] == debt
+    assert gauges["credits_unbacked_today", "check-in"] == of_check_ins
+    assert gauges["credits_unbacked_used_ratio",] == pytest.approx((debt + of_check_ins) / ceiling)

@@ -51,7 +51,7 @@ def _of_the_account(person: "Person") -> Iterator[Trouble]:
     elif not person.user.is_active:
         yield Trouble("The account is closed: this person cannot sign in.")
     if person.account.available < 0:
-        limit = person.rewards.benefits.debt_limit
+        limit = person.debt_limit
         yield Trouble(f"Owes {-person.account.available:,} credits; calls are accepted up to {limit:,}.")
 
 

@@ -72,6 +72,7 @@ _TAKEN = (
     ("clawbacks", EntrySource.PAYOUT_CLAWBACK),
     ("reversed earnings", EntrySource.EARNING_REVERSAL),
     ("adjustments", EntrySource.STAFF_ADJUSTMENT),
+    ("debts taken over", EntrySource.DEBT_TRANSFER),
     ("expired", EntrySource.CREDIT_EXPIRY),
 )
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 from accounting.models import CoinRate, Month
 from accounting.services import closing
 from credits.models import CreditAccount, CreditEntry
+from credits.queries import debt_terms
 from credits.services import entries, holds
 from gateway.staff import approvals
 from payments.models import Payout, StripeEvent
@@ -98,8 +99,9 @@ class World:
     def call(self, payer: Payer) -> None:
         """Relay a call: a hold, its charge, and an attempt that was mined."""
         account = CreditAccount.objects.get(user=payer.user)
-        cost = self.chance.randint(1, max(1, min(5_000, account.available + 500)))
-        if account.available + 500 < cost:
+        limit = debt_terms([(payer.user.pk, 500)])[0].limit
+        cost = self.chance.randint(1, max(1, min(5_000, account.available + limit)))
+        if account.available + limit < cost:
             return
         hold = place_hold(user=payer.user, credits=cost, key=secrets.token_hex(8), debt_limit=500).hold
         address, digest = str(payer.user.profile_address), "0x" + secrets.token_hex(32)

@@ -2,7 +2,7 @@
 
 import tempfile
 import zipfile
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from itertools import chain, islice
 from typing import IO, Any
@@ -17,7 +17,9 @@ from django.urls import path
 from django.utils import timezone
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from accounting import queries
 from accounting.models import CoinRate, Month
+from accounting.pricing import outlooks
 from accounting.services import closing, rates
 from accounting.services.exports import Table, tables
 from accounting.services.sheets import TEXT
@@ -26,7 +28,11 @@ from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, Rea
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, one_of
 from gateway.admin.exports import cell_of, csv_lines, xlsx_book
 from gateway.admin.mixins import staff_of
+from gateway.chain.config import get_chain
 from gateway.staff import approvals, audit
+from payments.admin.rows import PayoutRateAdmin
+from payments.models import PayoutRate
+from payments.queries import rates_in_force
 
 navigation.register(
     "Accounting", {"accounting.Month": "calendar_month", "accounting.CoinRate": "currency_exchange"}
@@ -35,6 +41,7 @@ columns.colour("waiting", Month.Status.PREPARING)
 columns.colour("good", Month.Status.CLOSED)
 
 _SHOWN_ROWS = 50
+_WEEK = timedelta(days=7)
 _KINDS = {
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     # A file for each table.
@@ -239,3 +246,37 @@ class CoinRateAdmin(ReasonedActions, StaffAdmin[CoinRate]):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
+
+
+# --- Prices
+
+
+@admin.register(PayoutRate)
+class PricedRateAdmin(PayoutRateAdmin):
+    """Payout rates; the form for a new one shows what the rates of today buy and leave."""
+
+    def form_context(self, request: HttpRequest, row: PayoutRate | None) -> dict[str, Any]:
+        context = super().form_context(request, row)
+        if row is None:
+            today = queries.averages(since=timezone.now() - _WEEK)
+            context |= {"today": today, "prices": _prices(today), "coin": get_chain().currency}
+            context["gas_price"] = f"{today.gas_price_wei / 10**9:.3f} gwei" if today.gas_price_wei else ""
+        return context
+
+
+def _prices(today: queries.Today) -> list[dict[str, Any]]:
+    newest = queries.newest_prices()
+    return [
+        {
+            "currency": rates_now.currency,
+            "coin_rate": newest.get(rates_now.currency),
+            "outlooks": outlooks(
+                credits_per_major_unit=rates_now.rate.credits_per_major_unit,
+                credit_wei=settings.CREDIT_WEI,
+                call_credits=today.call_credits,
+                coin_price=getattr(newest.get(rates_now.currency), "price", None),
+            ),
+        }
+        for rates_now in rates_in_force(now=timezone.now())
+        if rates_now.rate
+    ]

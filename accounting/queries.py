@@ -10,7 +10,7 @@ from typing import NamedTuple
 from django.db.models import Q, Sum
 
 from accounting.models import CoinRate
-from accounting.rules import Collected
+from accounting.rules import Collected, deferred, kept_net
 from credits.lots import Lots, Posting
 from credits.models import CreditEntry
 from gateway.common import db
@@ -76,19 +76,37 @@ def first_from(rows: list[Row], moment: datetime) -> int:
     return next((place for place, row in enumerate(rows) if row.created_at >= moment), len(rows))
 
 
-def lots_of(user: User, *, now: datetime) -> Lots:
-    """Return a user's lots."""
-    own = next(iter(entries_by_account(until=now + _DISORDER, users=[user.pk])), (user.pk, []))[1]
-    return Lots(row.posting for row in own)
+class Worth(NamedTuple):
+    """A person's credits by kind, and the money that is owed for the paid ones, in minor units by currency."""
+
+    paid: int
+    given: int
+    debt: int
+    owed: list[tuple[str, int]]
+
+
+def worth_of(user: User, *, now: datetime) -> Worth:
+    """Return what a person's credits are; it reads all of the person's entries."""
+    until = now + _DISORDER
+    rows = next(iter(entries_by_account(until=until, users=[user.pk])), (user.pk, []))[1]
+    lots = Lots(row.posting for row in rows)
+    own, back = sales(until=until, users=[user.pk]), returned(until=until, users=[user.pk])
+    owed: dict[str, int] = {}
+    for lot in lots:
+        if sale := own.get(lot.entry_id):
+            kept = kept_net(sale.money, back.get(sale.payout_id, Returned(0, 0)).total)
+            owed[sale.money.currency] = owed.get(sale.money.currency, 0) + deferred(lot, kept)
+    return Worth(lots.paid, lots.given, lots.debt, sorted(owed.items()))
 
 
 def sales(*, until: datetime, users: Iterable[int] | None = None) -> dict[int, Sale]:
     """Return payouts and purchases whose credits were posted before `until`, by entry."""
     rows = Payout.objects.filter(entry__created_at__lt=until).order_by("pk")
+    payments = FurtherPayment.objects.all()
     if users is not None:
-        rows = rows.filter(user__in=users)
+        rows, payments = rows.filter(user__in=users), payments.filter(payout__user__in=users)
     further: dict[int, list[str]] = {}
-    for payout_id, intent in FurtherPayment.objects.values_list("payout_id", "stripe_payment_intent_id"):
+    for payout_id, intent in payments.values_list("payout_id", "stripe_payment_intent_id"):
         further.setdefault(payout_id, []).append(intent)
     values = rows.values_list(
         "pk", "entry_id", "entry__source", "country", "credits", "entry__created_at", "currency", "amount_minor",
@@ -122,9 +140,11 @@ class Returned(NamedTuple):
         return self.refunded + self.disputed
 
 
-def returned(*, until: datetime) -> dict[int, Returned]:
+def returned(*, until: datetime, users: Iterable[int] | None = None) -> dict[int, Returned]:
     """Return the money that was returned before `until`, by payout."""
     rows = MoneyReturn.objects.filter(created_at__lt=until).values_list("payout_id").order_by("payout_id")
+    if users is not None:
+        rows = rows.filter(payout__user__in=users)
     sums = rows.annotate(refunded=Sum("refunded_minor"), disputed=Sum("disputed_minor"))
     return {payout_id: Returned(*parts) for payout_id, *parts in sums}
 
@@ -161,6 +181,33 @@ _FUNDING = """
 SELECT (ended_at AT TIME ZONE 'UTC')::date AS day, sum(fee_wei) FROM relay_topup
 WHERE ended_at >= %(since)s AND ended_at < %(until)s AND fee_wei > 0 GROUP BY 1 ORDER BY 1
 """
+
+
+class Today(NamedTuple):
+    """The averages of the last week's charged calls: credits of a call, and wei of a gas; None without a call."""
+
+    call_credits: Decimal | None
+    gas_price_wei: Decimal | None
+
+
+def averages(*, since: datetime) -> Today:
+    """Return the averages of the calls that were mined since then; in one statement."""
+    return Today(*db.only_row(_AVERAGES, {"since": since}))
+
+
+_AVERAGES = """
+SELECT avg(hold.captured_amount), sum(gas_used * effective_gas_price_wei) / nullif(sum(gas_used), 0)
+FROM relay_attempt AS attempt
+JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
+JOIN credits_hold AS hold ON hold.id = call.hold_id
+WHERE attempt.created_at >= %(since)s AND gas_used > 0 AND hold.captured_amount > 0
+"""
+
+
+def newest_prices() -> dict[str, CoinRate]:
+    """Return the newest rate of the coin in each currency."""
+    rows = CoinRate.objects.order_by("currency", "-day").distinct("currency")
+    return {row.currency: row for row in rows}
 
 
 def rates(*, since: date, until: date) -> Mapping[tuple[date, str], Decimal]:

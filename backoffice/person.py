@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import Prefetch
 from django.urls import reverse
 
+from accounting.queries import Worth, worth_of
 from backoffice import cards
 from checkin.models import CheckIn
 from credits import queries as credits_queries
@@ -63,6 +64,7 @@ class Person:
     user: User
     card: ProfileCard | None
     account: CreditAccount
+    worth: Worth
     rewards: CurrentRewards
     debt_limit: int
     badges: list[CurrentBadge]
@@ -103,6 +105,7 @@ def person_of(*, user: User, now: datetime) -> Person:
         user=user,
         card=card_of(user),
         account=account,
+        worth=worth_of(user, now=now),
         rewards=rewards,
         debt_limit=rewards_queries.debt_limit_of(user=user, now=now),
         badges=_badges(rewards),

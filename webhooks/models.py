@@ -30,6 +30,7 @@ class EventType(models.TextChoices):
     CREDITS_LOW = "credits.low", "credits.low"
     CREDITS_DEPLETED = "credits.depleted", "credits.depleted"
     CREDITS_RECOVERED = "credits.recovered", "credits.recovered"
+    CREDITS_EXPIRING = "credits.expiring", "credits.expiring"
     EARNING_HELD = "earning.held", "earning.held"
     EARNING_RELEASED = "earning.released", "earning.released"
     EARNING_REVERSED = "earning.reversed", "earning.reversed"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from credits.models import CreditEntry
+from credits.models import CreditEntry, ExpiringLot
 from earnings.models import Postback
 from payments.models import Subscription
 from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
@@ -134,6 +134,21 @@ def of_level(
     }
     key = f"level:{level.user_id}:{level.crossings}"
     return Event(event_type, level.user_id, at, key, f"credits:{account_id}", data)
+
+
+def of_expiry(row: ExpiringLot) -> Event:
+    """Return the event of given credits whose expiry is announced."""
+    user = row.entry.account.user
+    data = {
+        "address": str(user.profile_address),
+        "credits": row.credits,
+        "creditSource": row.entry.source,
+        "expiresAt": int(row.expires_at.timestamp()),
+    }
+    key = f"expiry:{row.entry_id}"
+    return Event(
+        EventType.CREDITS_EXPIRING, user.pk, row.announced_at, key, f"credits:{row.entry.account_id}", data
+    )
 
 
 def of_earning(

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 
-from credits.models import CreditEntry, EntrySource
+from credits.models import CreditEntry, EntrySource, ExpiringLot
 from earnings.models import Postback, PostbackKind, PostbackState, Refusal
 from earnings.queries import held_earning, left_of
 from gateway.common import db
@@ -127,6 +127,13 @@ def posted_entries(span: Span, audience: Audience) -> list[Event]:
         )
         for row in rows.order_by("pk")
     ]
+
+
+def announced_expiries(span: Span, audience: Audience) -> list[Event]:
+    """Return the expiries that were announced in the interval, of users with a session at an endpoint."""
+    rows = ExpiringLot.objects.filter(announced_at__gte=span.since, announced_at__lt=span.until)
+    visible = rows.filter(Exists(audience.sessions.filter(user_id=OuterRef("entry__account__user_id"))))
+    return [payloads.of_expiry(row) for row in visible.select_related("entry__account__user").order_by("pk")]
 
 
 class ChangedBalance(NamedTuple):

@@ -123,9 +123,12 @@ def _check_rate(rate: PayoutRate) -> None:
         raise AboveCeiling(f"The ceiling is {settings.CEILING_PAYOUT_RATE:,} credits for 1.00.")
 
 
-@admin.register(PayoutRate)
 class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
-    """Payout rates. A new one is added after approval; none is ever changed or deleted."""
+    """
+    Payout rates. A new one is added after approval; none is ever changed or deleted.
+
+    `accounting` registers it with what gas and the coin cost, which payments do not know.
+    """
 
     saves = form_kind(
         name="add_payout_rate",

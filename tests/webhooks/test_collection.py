@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from credits.models import CreditAccount, CreditEntry
+from credits.models import CreditAccount, CreditEntry, ExpiringLot
 from credits.services import entries
 from earnings.models import AdNetwork, Postback
 from payments.models import Customer, Subscription
@@ -131,6 +131,7 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
     entry = CreditEntry(account=account, source="VIDEO_ADS", amount=1, balance_before=0, balance_after=1)
     entry.created_at = now
     level = CreditLevel(user=user, use=1)
+    expiring = ExpiringLot(entry=entry, credits=1, expires_at=now, announced_at=now)
     earning = Postback(pk=1, user=user, network=AdNetwork(slug="tapjoy"), decided_at=now)
     credits_ = (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED)
     earnings = (EventType.EARNING_HELD, EventType.EARNING_RELEASED, EventType.EARNING_REVERSED)
@@ -140,6 +141,7 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
             payloads.of_earning(kind, earning, earning_id=1, credits=1, arrives_at=now, because="review")
             for kind in earnings
         ),
+        payloads.of_expiry(expiring),
         *payloads.history_of(call, answered_hash="0x", charged=1, reversals=[undone]),
         payloads.of_entry(entry, user_id=user.pk, profile_address=str(user.profile_address)),
         payloads.of_subscription(subscribe(user), profile_address=str(user.profile_address)),
@@ -160,3 +162,18 @@ def test_the_page_shows_every_type_with_its_members(app: App) -> None:
     assert {one["type"]: shape(one) for one in shown} == {
         kind: shape(content) for kind, content in written.items()
     }
+
+
+def test_an_announced_expiry_is_told_once(app: App, user: User) -> None:
+    collection.collect(now=timezone.now())
+    entry = CreditEntry.objects.get(pk=grant(user, 70).pk)
+    row = ExpiringLot.objects.create(entry=entry, credits=70, expires_at=timezone.now() + timedelta(days=14))
+
+    for _ in range(2):
+        collection.collect(now=timezone.now() + timedelta(seconds=5))
+
+    (told,) = (body for body in message_bodies() if body["type"] == "credits.expiring")
+    assert told["data"] == {
+        "address": user.profile_address, "credits": 70, "creditSource": entry.source,
+        "expiresAt": int(row.expires_at.timestamp()),
+    }  # fmt: skip

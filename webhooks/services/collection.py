@@ -99,6 +99,10 @@ def _earnings(span: Span, audience: Audience) -> None:
     _write_to(audience, queries.decided_earnings(span, audience))
 
 
+def _expiries(span: Span, audience: Audience) -> None:
+    _write_to(audience, queries.announced_expiries(span, audience))
+
+
 def _levels(span: Span, audience: Audience) -> None:
     _write_to(audience, levels.crossings(queries.changed_balances(span, audience), now=span.until))
 
@@ -159,5 +163,6 @@ _SOURCES: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
         _levels,
         (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED),
     ),
+    ("expiries", _expiries, (EventType.CREDITS_EXPIRING,)),
     ("subscriptions", _subscriptions, (EventType.SUBSCRIPTION_CHANGED,)),
 )

@@ -321,8 +321,10 @@ class ReasonedActions(AdminMixin):
             messages.error(request, f"{name}: {refusal.title}. {refusal.detail}")
             return True
         else:
+            has_markup = isinstance(answer, SafeString)
+            said = format_html("{}: {}", name, answer) if has_markup else f"{name}: {answer}"
             link = _link_to_request(row, decision) if action.kind else ""
-            messages.success(request, format_html("{}: {} {}", name, answer, link))
+            messages.success(request, format_html("{} {}", said, link) if link else said)
         return False
 
     def _chosen(self, action: ReasonedAction) -> Callable[..., HttpResponse]:

@@ -194,7 +194,7 @@ def test_support_sees_what_it_takes_back_and_sends_exactly_that(
     page = clerk.get(url, {"amount": "0.01"})
     shown = page.context["preview"]
     assert shown.amount_minor == 1
-    sent = {**page.context["form"].initial, "reason": "unhappy"}
+    sent = {**page.context["form"].initial, "reason": "unhappy with it"}
     assert clerk.post(url, {**sent, "reason": " "}).context["form"].errors.keys() == {"reason"}
     # The figures changed after the preview: it would take back another amount than shown.
     other = clerk.post(url, {**sent, "amount_minor": amount})

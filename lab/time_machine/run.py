@@ -28,7 +28,7 @@ from lab.time_machine.people import Person
 from stripe_double.client import ControlError
 
 _DAY, _STEP_DAYS = 86_400, 5
-_PATIENCE_SECONDS = 300
+_PATIENCE_SECONDS, _TOLERATED_SECONDS = 300, 60
 # The product's name in the service's settings.
 _PRODUCT = "credit-relay-subscription"
 _BOOKS = ("reconcile_payments", "reconcile_credits", "reconcile_relay", "audit_ledger")
@@ -98,6 +98,7 @@ class Course:
                 self._act(random.choice(self.people))  # noqa: S311 (not a secret)
                 self.machine.move(_STEP_DAYS * _DAY)
                 self._settle()
+            self._compare_clocks()
             self._compare()
             echo(f"  month {month + 1}: {time.monotonic() - began:.0f} s, {len(self.wrong)} wrong")
         figures = {
@@ -132,6 +133,20 @@ class Course:
             if time.monotonic() > deadline:
                 raise RuntimeError(f"Events are not processed: {waiting[:5]}")
             time.sleep(0.2)
+
+    def _compare_clocks(self) -> None:
+        """Compare the clocks that can be read; the web processes accept webhooks of no other time."""
+        block = self.services.node.rpc.call("eth_getBlockByNumber", "latest", False)
+        clocks = {
+            "database": int(self._query("SELECT extract(epoch FROM now())")[0][0]),
+            "chain": int(block["timestamp"], 16),
+            "stripe": self.services.stripe.controls.now,
+        }
+        self.wrong += [
+            f"{name} is {at - self.machine.now} s ahead"
+            for name, at in clocks.items()
+            if abs(at - self.machine.now) > _TOLERATED_SECONDS
+        ]
 
     def _compare(self) -> None:
         """Run the product's own comparisons, and compare each person's credits with the reference."""

@@ -12,7 +12,7 @@ import urllib3
 
 from devstack.services.stripe_double import StripeDouble
 from gateway.common.errors import DomainError
-from lab.stripe_mock.recording import Lines, RecordingClient
+from lab.stripe_mock.recording import Lines, RecordingClient, Services, methods_in
 from payments.stripe import lookups, sdk
 from payments.stripe.sdk import StripeBillingClient
 from stripe_double.client import ControlClient
@@ -23,13 +23,23 @@ _VISA, _DECLINES, _ASKS = "pm_card_visa", "pm_card_chargeCustomerFail", "pm_card
 _BACK = "https://wallet.example/back"
 
 
+class _Adapter(StripeBillingClient):
+    """The adapter, whose calls of the SDK are noted by name."""
+
+    called: set[str]
+
+    @property
+    def _v1(self) -> Any:
+        return Services(super()._v1, self.called)
+
+
 class Calls:
     """The adapter, the account that it talks to, and every request that it has sent."""
 
     def __init__(self, double: StripeDouble) -> None:
         self.double = double
         self.recorder = RecordingClient()
-        self.lines = Lines(sdk, lookups)
+        self.lines, self.called = Lines(sdk, lookups), set[str]()
         self.controls: ControlClient = double.controls
         self.v1: Any = stripe.StripeClient(double.secret_key, base_addresses={"api": double.url}).v1
         self.product = f"credits-{secrets.token_hex(4)}"
@@ -39,7 +49,7 @@ class Calls:
         self, *, product: str = "", automatic_tax: bool = False, retries: int = 0
     ) -> StripeBillingClient:
         """Return an adapter whose requests are kept; the SDK repeats none, or `retries` of them."""
-        made = StripeBillingClient(
+        made = _Adapter(
             secret_key=self.double.secret_key,
             webhook_secrets=("whsec_of_the_lab",),
             api_base=self.double.url,
@@ -47,6 +57,7 @@ class Calls:
             product_id=product or self.product,
             automatic_tax=automatic_tax,
         )
+        made.called = self.called
         made._client = stripe.StripeClient(
             self.double.secret_key,
             stripe_version=lookups.API_VERSION,
@@ -68,6 +79,15 @@ class Calls:
                     part()
         finally:
             lookups.PAGE["limit"] = page
+
+    def missed(self) -> list[str]:
+        """Return the adapter's statements that did not run, and the methods of the SDK that were not called."""
+        unused = {
+            name
+            for name in methods_in(sdk, lookups)
+            if not any(f"{called}.".startswith(f"{name}.") for called in self.called)
+        }
+        return [*self.lines.missed(), *sorted(unused)]
 
     def customer(self, card: str = _VISA, adapter: StripeBillingClient | None = None) -> str:
         """Return a customer of the adapter with a card."""
@@ -230,6 +250,7 @@ class Calls:
         for _ in range(11):
             self.controls.pay_invoice_part(invoice, 50)
         self.adapter.retrieve_subscription(subscription_id=made.id)
+        list(self.adapter.part_paid_invoices_since(since=self._now() - timedelta(days=40)))
         self.adapter.pay_invoice(invoice_id=invoice)
         self.adapter.retrieve_invoice(invoice_id=invoice)
         self.adapter.invoices(customer_id=customer, limit=1, after="")
@@ -244,13 +265,15 @@ class Calls:
         self._loses_the_answer("/v1/refunds")
         self.adapter.create_refund(payment_intent_id=intents[0], amount_minor=500, key="second")
         for intent in intents[1:]:
-            self.controls.warn_of_fraud(intent)
+            warning = self.controls.warn_of_fraud(intent)
             dispute = self.controls.open_dispute(intent)
         charge = self.v1.disputes.retrieve(dispute["id"]).charge
-        for identifier in (refund, dispute["id"], charge, "cus_1"):
+        for identifier in (refund, dispute["id"], charge, warning["id"], "cus_1"):
             self.adapter.payment_intent_of(object_id=identifier)
         for intent in intents:
             self.adapter.returned_money(payment_intent_id=intent)
+            self.adapter.paid_with(payment_intent_id=intent)
+        list(self.adapter.balance_transactions(since=began, until=self._now() + timedelta(days=1)))
         list(self.adapter.refunded_or_disputed_since(since=began))
         self.controls.warn_of_fraud(intents[0])
         list(self.adapter.fraud_warnings_since(since=began))

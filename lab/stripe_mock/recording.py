@@ -49,6 +49,35 @@ class RecordingClient(stripe.RequestsClient):
         return content, status, answered
 
 
+class Services:
+    """The SDK's services, which note the name of each of their methods that is called, such as `refunds.create`."""
+
+    def __init__(self, inner: Any, called: set[str], name: str = "") -> None:
+        self._inner, self._called, self._name = inner, called, name
+
+    def __getattr__(self, name: str) -> Any:
+        value, full = getattr(self._inner, name), f"{self._name}.{name}".lstrip(".")
+        if not callable(value):
+            return Services(value, self._called, full)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self._called.add(full)
+            return value(*arguments, **options)
+
+        return call
+
+
+def methods_in(*modules: ModuleType) -> set[str]:
+    """Return the names of the SDK's methods, or services, that these modules use below `self._v1`."""
+    names: set[str] = set()
+    for module in modules:
+        for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
+            text = ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+            if text.startswith("self._v1.") and "(" not in text:
+                names.add(text.removeprefix("self._v1."))
+    return {name for name in names if not any(other.startswith(f"{name}.") for other in names)}
+
+
 class Lines:
     """The lines of some modules that ran in this thread."""
 

@@ -93,14 +93,14 @@ def run(options: Options) -> int:
         shapes_of([one.answer for one in answers]),
     )
     explained = _explained(differ)
-    _print("not sent", calls.lines.missed())
+    _print("not sent", calls.missed())
     _print("refused", refused)
     _print("differs", [line for line in differ if line not in explained])
     echo(
         f"{len(sent)} requests of {len(kinds)} operations: {len(refused)} refused; "
         f"{len(differ)} differences, {len(explained)} of them explained"
     )
-    return int(bool(calls.lines.missed() or refused or len(explained) < len(differ)))
+    return int(bool(calls.missed() or refused or len(explained) < len(differ)))
 
 
 def _explained(lines: list[str]) -> list[str]:

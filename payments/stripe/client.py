@@ -320,6 +320,9 @@ class BillingClient(Protocol):
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
         """Read the paid invoices created since then, and those paid since then in the last 30 days, page by page."""
 
+    def part_paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
+        """Read the invoices created since then of which a part was paid, but not all; page by page."""
+
     def customers(self) -> Iterator[CustomerState]:
         """Read every customer of the account that is not deleted, including those of other systems, page by page."""
 

@@ -115,6 +115,14 @@ class Lookups:
                 if event.data.object.created < int(since.timestamp()):
                     yield self.retrieve_invoice(invoice_id=event.data.object.id)
 
+    def part_paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
+        with translated_errors():
+            for status in ("open", "uncollectible", "void"):
+                query = {"status": status, **_created_since(since), "expand": ["data.payments"]}
+                for row in self._v1.invoices.list(query).auto_paging_iter():
+                    if row.amount_paid:
+                        yield self._invoice_state(row)
+
     def receipt_email(self, *, customer_id: str) -> str:
         with translated_errors():
             return str(self._existing_customer(customer_id).email or "")

@@ -122,6 +122,7 @@ CLERK: dict[str, Callable[[Any], object]] = {**dashboard_actions.ACTIONS, **_MOR
 # What happens more often than the rest.
 OFTEN = (
     "a refund of a part", "a refund of everything", "a dispute", "a dispute won", "a dispute lost", "another refund",
-    "the card is declined", "an open invoice paid in two parts", "a second subscription to our product",
+    "the card is declined", "the card is declined", "the card is declined", "an open invoice paid in two parts",
+    "a part of an open invoice paid", "an open invoice voided", "a second subscription to our product",
 )  # fmt: skip
 RARE = ("the customer deleted", "paused", "our item replaced by another product")

@@ -74,6 +74,7 @@ def _compare(window: Window) -> tuple[Counter[str], list[Finding]]:
         *subscriptions.compare_customers(window=window, counts=counts),
         *subscriptions.compare_subscriptions(counts=counts),
         *payouts.compare_payouts(window=window, counts=counts),
+        *payouts.compare_part_paid(window=window),
         *payouts.compare_clawbacks(window=window, counts=counts),
         *payouts.compare_fraud_warnings(window=window),
         *ledger.compare_rows(window=window, counts=counts),

@@ -35,6 +35,21 @@ def compare_payouts(*, window: Window, counts: Counter[str]) -> Iterator[Finding
             yield from _not_listed(payout)
 
 
+def compare_part_paid(*, window: Window) -> Iterator[Finding]:
+    """Yield invoices of which only a part was paid: it pays out with the rest, or never."""
+    for page in pages(get_billing_client().part_paid_invoices_since(since=window.since)):
+        ours = ours_among(invoice.customer_id for invoice in page)
+        for invoice in page:
+            if invoice.is_ours and invoice.collected_minor > 0 and invoice.customer_id in ours:
+                yield Finding(
+                    rule=Rule.INVOICE_WITHOUT_PAYOUT,
+                    have="no payout",
+                    wanted=f"{invoice.collected_minor} {invoice.currency} collected, the rest "
+                    f"{Settlement(invoice.settlement).label}",
+                    ids={"invoice": invoice.invoice_id, "customer": invoice.customer_id},
+                )
+
+
 def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
     ids = {"invoice": invoice.invoice_id, "customer": invoice.customer_id}
     if not payouts.is_of_our_mode(is_live=invoice.is_live):

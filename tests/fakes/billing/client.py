@@ -184,6 +184,11 @@ class AccountClient(Account):
             if invoice.paid_at is not None and invoice.paid_at >= since.replace(microsecond=0):
                 yield _invoice_state(invoice)
 
+    def part_paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
+        """Yield nothing: each payment here is of a whole invoice."""
+        self._count("part_paid_invoices_since")
+        yield from ()
+
     def customers(self) -> Iterator[CustomerState]:
         self._count("customers")
         live = [customer for customer in self._customers.values() if not customer.is_deleted]

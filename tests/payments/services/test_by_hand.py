@@ -55,11 +55,15 @@ def _renew(double: DoubleAccount, payer: Payer) -> None:
     process_all_events(double)
 
 
-def _rules(double: DoubleAccount) -> list[object]:
+def _findings(double: DoubleAccount) -> list[dict[str, Any]]:
     assert not StripeEvent.objects.exclude(status="processed").exists()
     run = reconciliation.reconcile(now=double.now(), minutes=0)
     assert run is not None
-    return [finding["rule"] for finding in run.findings]
+    return list(run.findings)
+
+
+def _rules(double: DoubleAccount) -> list[object]:
+    return [finding["rule"] for finding in _findings(double)]
 
 
 def _next_cost(double: DoubleAccount, payer: Payer) -> int | None:
@@ -128,18 +132,41 @@ class TestInvoices:
 
 class TestSeveralPayments:
     @pytest.fixture
-    def payments(self, double: DoubleAccount, subscriber: Payer, amount: int) -> list[str]:
-        """Return the payments of a month that was paid in two parts, the smaller one first."""
+    def part_paid(self, double: DoubleAccount, subscriber: Payer, amount: int) -> str:
+        """Return the open invoice of a month, of which a part was paid."""
         (card,) = double.v1.payment_methods.list({"customer": subscriber.customer.stripe_customer_id}).data
         double.decline_from_now(card.id, "insufficient_funds")
         _renew(double, subscriber)
         double.decline_from_now(card.id, None)
         (invoice,) = double.v1.invoices.list({"status": "open"}).data
         double.controls.pay_invoice_part(invoice.id, amount // 3)
-        double.v1.invoices.pay(invoice.id)
+        return str(invoice.id)
+
+    @pytest.fixture
+    def payments(self, double: DoubleAccount, part_paid: str) -> list[str]:
+        """Return the payments of a month that was paid in two parts, the smaller one first."""
+        double.v1.invoices.pay(part_paid)
         process_all_events(double)
-        rows = double.v1.invoice_payments.list({"invoice": invoice.id, "status": "paid"}).data
+        rows = double.v1.invoice_payments.list({"invoice": part_paid, "status": "paid"}).data
         return [str(row.payment.payment_intent) for row in sorted(rows, key=lambda row: row.amount_paid)]
+
+    @pytest.mark.parametrize("ending", ["open", "void"])
+    def test_a_part_that_was_collected_is_found_until_the_rest_is(
+        self, double: DoubleAccount, subscriber: Payer, part_paid: str, ending: str, amount: int
+    ) -> None:
+        if ending == "void":
+            double.v1.invoices.void_invoice(part_paid)
+        process_all_events(double)
+
+        (finding,) = _findings(double)
+
+        assert (finding["rule"], finding["ids"]["invoice"]) == (Rule.INVOICE_WITHOUT_PAYOUT, part_paid)
+        assert f"{amount // 3} usd" in finding["wanted"]
+        if ending == "open":
+            double.v1.invoices.pay(part_paid)
+            process_all_events(double)
+            assert _rules(double) == []
+            assert subscriber.payout.amount_minor == amount
 
     def test_a_refund_of_any_payment_takes_its_part_back(
         self, double: DoubleAccount, subscriber: Payer, payments: list[str], amount: int

@@ -340,6 +340,7 @@ class TestRenewals:
             turned.current_period_end,
         )
         assert len(list(seam.client.paid_invoices_since(since=made.current_period_start))) == 2
+        assert list(seam.client.part_paid_invoices_since(since=made.current_period_start)) == []
 
     def test_a_card_that_is_declined_later_makes_it_past_due(
         self, seam: SeamCase, begin: Callable[..., SubscriptionState], customer_id: str

@@ -162,7 +162,7 @@ def _create(
         "cancels_at_period_end": request.cancels_at_period_end,
     }
     operation = operations.begin(user=user, kind=_Kind.CREATE_SUBSCRIPTION, parameters=parameters, now=now)
-    if Subscription.objects.live().filter(user_id=user.pk).exists():
+    if customer.subscriptions.live().exists():
         operations.finish(operation=operation, outcome="already created", now=now)
         return None
     return operations.change_subscription(operation=operation, customer=customer, now=now)

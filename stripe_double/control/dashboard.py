@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from stripe_double.billing.collection import collect_invoice, mark_paid, payment_method_for
+from stripe_double.billing.collection import ENDED_STATUSES, collect_invoice, mark_paid, payment_method_for
 from stripe_double.billing.credit_notes import create_credit_note
 from stripe_double.billing.invoice_lines import invoice_item_line
 from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft
@@ -58,6 +58,8 @@ def set_status(context: Context, body: Body) -> Any:
     status = required(body, "status")
     if status not in ("trialing", "paused"):
         raise InvalidRequest("Only trialing and paused can be set.")
+    if subscription["status"] in ENDED_STATUSES:
+        raise InvalidRequest(f"This subscription is {subscription['status']}.")
     with emit_changes(context.account, "customer.subscription.updated", subscription):
         end = subscription["items"]["data"][0]["current_period_end"]
         subscription["status"] = status

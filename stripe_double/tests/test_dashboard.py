@@ -337,3 +337,14 @@ def test_the_balance_is_paid_out_to_the_bank(
     assert (newest.type, newest.amount, newest.fee) == ("payout", -kept, 0)
     assert isinstance(newest.source, stripe.Payout)
     assert (newest.source.id, newest.source.amount) == (payout["id"], kept)
+
+
+def test_a_subscription_that_has_ended_gets_no_other_status(
+    account: DoubleAccount, controls: ControlClient, amount: int
+) -> None:
+    subscription, _ = pay_first_invoice(account, amount)
+    account.v1.subscriptions.cancel(subscription.id)
+    for status in ("trialing", "paused"):
+        with pytest.raises(ControlError, match="is canceled"):
+            controls.set_status(subscription.id, status)
+    assert account.v1.subscriptions.retrieve(subscription.id).status == "canceled"

@@ -113,7 +113,10 @@ class Course:
             if event["id"] not in self._delivered
         ]
         self._delivered, self._delivered_at = {event["id"] for event in new}, self.double.now()
-        arriving = [event for event in new if random.random() < _ARRIVING]
+        # No task but the one that asks for undelivered events learns of a deleted customer.
+        arriving = [
+            event for event in new if random.random() < _ARRIVING or event["type"] == "customer.deleted"
+        ]
         arriving += [event for event in arriving if random.random() < _TWICE]
         random.shuffle(arriving)
         now = self.double.now()

@@ -173,3 +173,18 @@ def test_an_abandoned_command_of_a_deleted_customer_is_closed(fake: FakeBilling,
     operations.resume_abandoned(now=now + 2 * operations.ABANDONED_AFTER)
     begun.refresh_from_db()
     assert begun.status == "refused"
+
+
+def test_a_row_that_stayed_live_at_a_deleted_customer_does_not_keep_its_owner_from_subscribing(
+    fake: FakeBilling, user: User
+) -> None:
+    payer = Payer(fake, user).with_card()
+    left = payer.upsert(AMOUNT)
+    # As after a restored database: the deletion is known, the subscription's end is not.
+    fake.delete_customer(payer.customer.stripe_customer_id)
+    Customer.objects.filter(pk=payer.customer.pk).update(deleted_at=fake.now())
+
+    made = payer.with_card().upsert(AMOUNT)
+
+    assert made.pk != left.pk
+    assert (made.status, made.customer) == ("active", payer.customer)

@@ -21,6 +21,7 @@ from tests.credits.rows import query
 from tests.fakes.billing import FakeBilling
 from tests.fakes.profiles import Profile
 from tests.payments.payers import Payer
+from tests.payments.webhook_events import process_events
 from tests.proofs.roots import audited, export_faults
 from tests.threads import at_once
 from tests.users.auth_client import authenticate, signed_in
@@ -114,27 +115,35 @@ def test_a_debt_returns_with_the_profile_once(profile: Profile, stripe: FakeBill
     assert_books_are_right()
 
 
-def test_a_dispute_after_the_deletion_returns_likewise(profile: Profile, stripe: FakeBilling) -> None:
+@pytest.mark.parametrize("by_webhook", [True, False])
+def test_a_dispute_after_the_deletion_returns_likewise(
+    profile: Profile, stripe: FakeBilling, by_webhook: bool
+) -> None:
+    def claw_back() -> None:
+        if by_webhook:
+            process_events(stripe.events[-1:], now=stripe.now())
+        else:
+            repairs.claw_back_missed_money(now=stripe.now())
+
     old = in_debt(profile, stripe, times=1)
     payer = Payer(stripe, old)
     intent = payer.payout.stripe_payment_intent_id
     delete(profile)
     # Disputed before the profile returns.
-    dispute = stripe.dispute(intent, 20)
-    repairs.claw_back_missed_money(now=stripe.now())
+    stripe.dispute(intent, 20)
+    claw_back()
     disputed = -balance_of(old).balance
     assert disputed > 0
     new = user_of(profile)
     assert balance_of(new).balance == -disputed
     # And after it.
     stripe.refund(intent, 10)
-    repairs.claw_back_missed_money(now=stripe.now())
+    claw_back()
     refunded = -balance_of(old).balance
     assert refunded > 0
     assert debts.return_due() == 1
     assert debts.return_due() == 0
     assert (balance_of(old).balance, balance_of(new).balance) == (0, -disputed - refunded)
-    assert dispute
     assert_books_are_right()
 
 

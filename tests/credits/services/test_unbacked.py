@@ -1,21 +1,23 @@
 """What the service gives in a day without money or an earning behind it: new debt, and the credits of check-ins."""
 
+import json
 import random
 import secrets
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
 
 from credits.errors import InsufficientCredits
-from credits.models import CreditHold, EntrySource, UnbackedCeiling, UnbackedDay
+from credits.models import CreditAccount, CreditEntry, CreditHold, EntrySource, UnbackedCeiling, UnbackedDay
 from credits.queries import balance_of, debt_terms, unbacked_today
 from credits.services import entries, holds, unbacked
 from credits.services.reconciliation import find_differences
 from tests.credits.holding import HoldResult, capture, place_hold
 from tests.credits.rows import everything, query
 from tests.database import tamper
-from tests.factories import UserFactory
+from tests.factories import UserFactory, random_address
 from tests.threads import at_once, locked_elsewhere, waits_for_this_transaction
 from users.models import User
 
@@ -150,26 +152,54 @@ def test_the_service_loses_at_most_the_ceiling_in_a_day() -> None:
     assert find_differences() == []
 
 
-def test_a_thousand_free_identities_owe_nothing_beyond_their_earnings() -> None:
-    users = [UserFactory.create() for _ in range(25)]
-    for user in users:
-        entries.grant(
-            user=user, credits=random.randint(1, 99), source=EntrySource.CHECK_IN, key=secrets.token_hex(16)
-        )
-    earner = users[0]
-    entries.grant(user=earner, credits=7, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
-    for user in users:
-        place_hold(user=user, credits=balance_of(user).available, key=secrets.token_hex(16), debt_limit=100)
-        owed = 7 if user == earner else 0
-        assert debt_terms([(user.pk, 100)])[0].limit == owed
-        with pytest.raises(InsufficientCredits):
-            place_hold(user=user, credits=owed + 1, key=secrets.token_hex(16), debt_limit=100)
-    assert unbacked_today().debt == 0
-    # What was earned and taken back again is not kept.
-    entries.reverse(
-        user=earner, credits=7, source=EntrySource.EARNING_REVERSAL, key=secrets.token_hex(16), reason="test"
+def _outcomes(holds_of: dict[User, int]) -> Counter[str]:
+    """Place a hold for each user on the debt limit of a badge, in one statement, and count the outcomes."""
+    wanted = [
+        {
+            "place": place,
+            "user_id": user.pk,
+            "key": secrets.token_hex(16),
+            "credits": amount,
+            "debt_limit": 100,
+        }
+        for place, (user, amount) in enumerate(holds_of.items())
+    ]
+    rows = query(
+        "SELECT outcome, count(*) FROM credits_place_holds(%s::jsonb) GROUP BY 1", json.dumps(wanted)
     )
+    return Counter(dict(rows))
+
+
+def test_a_thousand_free_identities_owe_nothing_beyond_their_earnings() -> None:
+    users = User.objects.bulk_create(
+        User(username=address, profile_address=address)
+        for address in (random_address() for _ in range(1_000))
+    )
+    checked_in = {user: random.randint(1, 99) for user in users}
+    accounts = CreditAccount.objects.bulk_create(
+        CreditAccount(user=user, balance=amount, version=1) for user, amount in checked_in.items()
+    )
+    CreditEntry.objects.bulk_create(
+        CreditEntry(
+            account=account, amount=account.balance, source=EntrySource.CHECK_IN, key=secrets.token_hex(16),
+            balance_before=0, balance_after=account.balance, account_version=1,
+        )
+        for account in accounts
+    )  # fmt: skip
+    earner, earned = users[random.randrange(1_000)], 7
+    entries.grant(user=earner, credits=earned, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
+    limits = {user: earned if user == earner else 0 for user in users}
+    available = {user: amount + limits[user] for user, amount in checked_in.items()}
+
+    beyond = _outcomes({user: available[user] + limits[user] + 1 for user in users})
+    assert (beyond, unbacked_today().debt) == ({"insufficient": 1_000}, 0)
+    assert _outcomes({user: available[user] + limits[user] for user in users}) == {"placed": 1_000}
+    assert unbacked_today().debt == earned
+    # What was earned and taken back again is not kept.
+    reversed_ = EntrySource.EARNING_REVERSAL
+    entries.reverse(user=earner, credits=earned, source=reversed_, key=secrets.token_hex(16))
     assert debt_terms([(earner.pk, 100)])[0].limit == 0
+    assert find_differences() == []
 
 
 def test_kept_credits_are_those_of_the_moment_in_which_the_account_is_locked(transactional_db: None) -> None:

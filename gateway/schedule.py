@@ -13,6 +13,7 @@ _TASKS: Schedule = {
         "options": {"expires": 30},
     },
     "payments-operations": {"task": "payments.resume_operations", "schedule": 60, "options": {"expires": 60}},
+    "payments-top-up": {"task": "payments.top_up", "schedule": 20, "options": {"expires": 20}},
     "payments-catch-up": {"task": "payments.catch_up", "schedule": 3600},
     "accounting-months": {"task": "accounting.prepare_months", "schedule": 60, "options": {"expires": 60}},
     "checkin-seeds": {"task": "checkin.keep_seeds", "schedule": 600, "options": {"expires": 600}},

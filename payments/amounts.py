@@ -42,6 +42,11 @@ def payout_credits(*, collected_minor: int, credits_per_major_unit: int) -> int:
     return collected_minor * credits_per_major_unit // MINOR_UNITS
 
 
+def earned_bonus(*, bonus_credits: int, price_minor: int, charged_minor: int) -> int:
+    """Return the part of a pack's bonus that the money charged of its price gives: all of it for the whole price."""
+    return bonus_credits * min(charged_minor, price_minor) // price_minor
+
+
 def clawback_target(*, paid_out: int, collected_minor: int, returned_minor: int) -> int:
     """
     Return the total credits to take back when `returned_minor` was refunded or disputed.

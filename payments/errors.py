@@ -74,6 +74,24 @@ class NoSubscription(DomainError):
     code, title, status = "no-subscription", "There is no subscription", 404
 
 
+class UnknownPack(DomainError):
+    """No pack with this id is offered. List the packs again."""
+
+    code, title, status = "unknown-pack", "There is no such pack", 404
+
+
+class PurchaseDiffers(DomainError):
+    """The `Idempotency-Key` was used for another purchase. Use a new key for each purchase."""
+
+    code, title, status = "purchase-differs", "The key belongs to another purchase", 409
+
+
+class PurchaseClosed(DomainError):
+    """The purchase was voided: not paid within a day, or replaced by a later one. Use a new `Idempotency-Key`."""
+
+    code, title, status = "purchase-closed", "The purchase was voided", 409
+
+
 class WebhookRefused(DomainError):
     """The webhook's signature, age, mode or shape is wrong. It was not stored."""
 

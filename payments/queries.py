@@ -10,7 +10,7 @@ from django.db.models import Count, F, Sum
 
 from gateway.common import db
 from payments.amounts import MINOR_UNITS, payout_credits
-from payments.models import PayoutRate, Subscription
+from payments.models import CreditPack, PayoutRate, Subscription
 from users.models import User
 
 # The amount that a rate's effect is shown for: 10.00 of the currency.
@@ -76,6 +76,12 @@ FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE
       WHERE fraud_warned_at > statement_timestamp() - interval '7 days'
         AND refunded_minor + disputed_minor < amount_minor + tax_minor + other_minor) AS warning
 """
+
+
+def offered_packs() -> list[CreditPack]:
+    """Return the packs that are offered, by currency and price."""
+    rows = CreditPack.objects.filter(is_offered=True, currency__in=settings.BILLING_CURRENCIES)
+    return list(rows.order_by("currency", "amount_minor", "pk"))
 
 
 class CurrencyRates(NamedTuple):

@@ -8,7 +8,7 @@ from credits.services.reconciliation import require_no_findings
 from gateway.common import clock
 from gateway.common.sweeps import NothingSucceeded
 from payments.errors import BillingRefused, BillingUnavailable
-from payments.services import events, operations, reconciliation, refunds, synchronisation
+from payments.services import events, operations, purchases, reconciliation, refunds, synchronisation, top_ups
 from payments.services.reconciliation import repairs
 
 
@@ -26,6 +26,12 @@ def process_due_events(**_: Any) -> None:
 def resume_operations(**_: Any) -> None:
     operations.resume_abandoned(now=clock.now())
     refunds.send_pending(now=clock.now())
+    purchases.close_unpaid(now=clock.now())
+
+
+@shared_task(name="payments.top_up", throws=(BillingUnavailable,))
+def top_up(**_: Any) -> None:
+    top_ups.run(now=clock.now())
 
 
 @shared_task(name="payments.send_refund", throws=(BillingUnavailable, BillingRefused))

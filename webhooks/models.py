@@ -34,6 +34,7 @@ class EventType(models.TextChoices):
     EARNING_HELD = "earning.held", "earning.held"
     EARNING_RELEASED = "earning.released", "earning.released"
     EARNING_REVERSED = "earning.reversed", "earning.reversed"
+    TOP_UP = "credits.top-up", "credits.top-up"
     SUBSCRIPTION_CHANGED = "subscription.changed", "subscription.changed"
     TEST = "webhook.test", "webhook.test"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from credits.models import CreditEntry, ExpiringLot
 from earnings.models import Postback
-from payments.models import Subscription
+from payments.models import Purchase, Subscription
 from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
 from webhooks.models import CreditLevel, EventType, Subject
 
@@ -98,6 +98,21 @@ def of_entry(entry: CreditEntry, *, user_id: int, profile_address: str) -> Event
         f"credits:{entry.account_id}",
         data,
     )
+
+
+def of_top_up(purchase: Purchase, *, credits: int, profile_address: str, at: datetime) -> Event:
+    """Return the event of an automatic purchase that has ended: paid, or given up for a reason."""
+    data = {
+        "address": profile_address,
+        "purchaseId": str(purchase.pk),
+        "status": purchase.status,
+        "cost": purchase.amount_minor,
+        "currency": purchase.currency,
+        "credits": credits,
+        "reason": purchase.failure_code,
+    }
+    key = f"purchase:{purchase.pk}:{purchase.status}"
+    return Event(EventType.TOP_UP, purchase.user_id, at, key, f"purchase:{purchase.user_id}", data)
 
 
 def of_subscription(row: Subscription, *, profile_address: str) -> Event:

@@ -12,7 +12,7 @@ from credits.models import CreditEntry, EntrySource, ExpiringLot
 from earnings.models import Postback, PostbackKind, PostbackState, Refusal
 from earnings.queries import held_earning, left_of
 from gateway.common import db
-from payments.models import Subscription
+from payments.models import Payout, Purchase, Subscription
 from relay.models import Attempt, RelayTransaction, ReversedSettlement
 from users.models import SignInSession
 from webhooks import payloads
@@ -216,6 +216,25 @@ def _of_earning(row: Postback, *, left: int, earning_id: int) -> Event:
         arrives_at=held.arrives_at,
         because=held.because,
     )
+
+
+def ended_top_ups(span: Span, audience: Audience) -> list[Event]:
+    """Return the automatic purchases that ended in the interval, of users with a session at an endpoint."""
+    rows = Purchase.objects.filter(
+        top_up__isnull=False, finished_at__gte=span.since, finished_at__lt=span.until
+    ).filter(Exists(audience.sessions.filter(user_id=OuterRef("user_id"))))
+    paid = Payout.objects.filter(purchase__in=rows).values_list("purchase_id", "credits")
+    credits_by_purchase = dict(paid)
+    return [
+        payloads.of_top_up(
+            row,
+            credits=credits_by_purchase.get(row.pk, 0),
+            profile_address=str(row.user.profile_address),
+            at=row.finished_at,
+        )
+        for row in rows.select_related("user").order_by("finished_at")
+        if row.finished_at is not None
+    ]
 
 
 def synced_subscriptions(span: Span, audience: Audience) -> list[tuple[int, Event]]:

@@ -1,10 +1,7 @@
 """Check-ins over HTTP: the drop table, the check-in, and its verification."""
 
-import re
-
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
-from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
@@ -12,8 +9,8 @@ from checkin import queries
 from checkin.api import schema, serializers
 from checkin.services import checkins, seeds
 from gateway.common import clock
-from gateway.common.errors import InvalidRequest
 from gateway.common.http import PRIVATE
+from gateway.web.idempotency import key_header, key_of
 from gateway.web.parsers import expect_json_or_nothing
 from gateway.web.routers import WITHOUT_HEAD, ApiRouter, not_prefetched
 from gateway.web.throttling import user_rate
@@ -21,13 +18,7 @@ from rewards.queries import current_rewards
 from users.api.authentication import ProfileRequest
 
 # Drops and commitments must not come from a cache.
-_KEY = re.compile(r"[!-~]{1,128}")
-_KEY_HEADER = OpenApiParameter(
-    "Idempotency-Key",
-    {"type": "string", "pattern": f"^{_KEY.pattern}$"},
-    OpenApiParameter.HEADER,
-    description="1 to 128 visible ASCII characters, new for every attempt; a repeat returns the same draw.",
-)
+_KEY_HEADER = key_header("new for every attempt; a repeat returns the same draw.")
 
 
 class CheckInViewSet(ViewSet):
@@ -97,19 +88,8 @@ class CheckInViewSet(ViewSet):
 
 
 def _execute(request: ProfileRequest) -> Response:
-    check_in = checkins.execute(user=request.user, now=clock.now(), idempotency_key=_key_of(request))
+    check_in = checkins.execute(user=request.user, now=clock.now(), idempotency_key=key_of(request))
     return Response(serializers.check_in_result(check_in), headers=PRIVATE)
-
-
-def _key_of(request: Request) -> str:
-    key = request.headers.get("Idempotency-Key")
-    if key is None:
-        return ""
-    # The HTTP server passes non-ASCII bytes as an empty value, which is refused too.
-    if not _KEY.fullmatch(key):
-        fault = {"pointer": "", "code": "invalid", "detail": str(_KEY_HEADER.description)}
-        raise InvalidRequest("Correct the header Idempotency-Key.", errors=[fault])
-    return key
 
 
 router = ApiRouter()

@@ -56,6 +56,32 @@ INVOICES = problem_responses(
 )
 RECEIPT_EMAIL = problem_responses(common.NotAuthenticated, errors.BillingUnavailable, errors.BillingRefused)
 CANCEL = problem_responses(*_ALWAYS, *BODY_ERRORS, errors.NoSubscription)
+PACKS = problem_responses(common.NotAuthenticated)
+PURCHASE = problem_responses(
+    *_ALWAYS,
+    *BODY_ERRORS,
+    errors.UnknownPack,
+    errors.CurrencyNotSupported,
+    errors.AmountTooSmall,
+    errors.AmountTooLarge,
+    errors.RateMissing,
+    errors.PaymentMethodRequired,
+    errors.CardDeclined,
+    errors.AuthenticationRequired,
+    errors.PurchaseDiffers,
+    errors.PurchaseClosed,
+)
+TOP_UP = problem_responses(common.NotAuthenticated)
+SET_TOP_UP = problem_responses(
+    *_ALWAYS,
+    *BODY_ERRORS,
+    errors.UnknownPack,
+    errors.CurrencyNotSupported,
+    errors.AmountTooSmall,
+    errors.AmountTooLarge,
+    errors.RateMissing,
+    errors.PaymentMethodRequired,
+)
 
 
 CUSTOMER_DESCRIPTION = """
@@ -114,6 +140,28 @@ CANCEL_DESCRIPTION = """
 Ends the subscription, now or at the end of the current period. If staff have created several, it ends all of them.
 Ending it now ends the period's allowance without a refund; the user keeps all credits. If a proxy drops the body of a
 DELETE, send `?cancelImmediately=true` or `false` in the query; if both are sent, they must agree.
+""".strip()
+
+PACKS_DESCRIPTION = """
+Returns the packs that `purchaseCredits` sells, and the currencies in which it sells any other amount.
+""".strip()
+
+PURCHASE_DESCRIPTION = """
+Buys credits once, beside any subscription: a pack, or an amount at the same rate as the subscription. The card that was
+captured last pays. `totalQuota`, `resetDate` and `isSubscriber` stay as they are.
+
+* Send a new `Idempotency-Key` for each purchase, and the same one with every repeat of it: the card is charged once.
+* 402 `payment-method-required`, `card-declined`: capture a card, then repeat. 402 `authentication-required`: confirm
+  the payment with `clientSecret`, then repeat; a confirmed payment gives its credits even without that.
+* A user has one unpaid purchase: a new key replaces it, and it is voided after 23 hours (409 `purchase-closed`).
+* A refund or a dispute takes the credits back.
+""".strip()
+
+TOP_UP_DESCRIPTION = """
+Automatic top-up buys a pack within a minute after fewer than `threshold` credits are available, at most once in 10
+minutes and for at most `monthlyLimit` a month. It needs the user's consent, whose text is stored. If the card is
+declined or asks for the holder, it pauses (`pausedReason`) until the user consents again. The webhook `credits.top-up`
+reports every purchase.
 """.strip()
 
 _CUSTOMER_ID = "cus_R5pXw0aT2bQ1nD"
@@ -197,4 +245,72 @@ INVOICES_EXAMPLES = [
             ],
         },
     )
+]
+PACKS_EXAMPLES = [
+    _answer(
+        "Packs in US dollars",
+        {
+            "packs": [
+                {
+                    "pack": "usd-10",
+                    "currency": "usd",
+                    "cost": 1000,
+                    "amount": "$10.00",
+                    "credits": 10_500,
+                    "bonusCredits": 500,
+                }
+            ],
+            "currencies": [
+                {"currency": "usd", "minimum": 50, "maximum": 1_000_000, "creditsPerMajorUnit": 1000}
+            ],
+        },
+    )
+]
+PURCHASE_EXAMPLES = [
+    OpenApiExample("A pack", request_only=True, value={"pack": "usd-10"}),
+    OpenApiExample("An amount", request_only=True, value={"amount": 2550, "currency": "usd"}),
+    _answer(
+        "Paid",
+        {
+            "purchaseId": "0d9c9e6e-9f0e-4f57-8e5c-0d9f6f1f6a51",
+            "status": "paid",
+            "pack": "usd-10",
+            "cost": 1000,
+            "currency": "usd",
+            "credits": 10_500,
+            "createdAt": 1_796_083_200,
+        },
+    ),
+]
+_CONSENT = "Buy the pack for $10.00 whenever I have fewer than 2,000 credits, at most $50.00 a month."
+TOP_UP_EXAMPLES = [
+    OpenApiExample(
+        "Turn on",
+        request_only=True,
+        value={
+            "enabled": True,
+            "threshold": 2000,
+            "pack": "usd-10",
+            "monthlyLimit": 5000,
+            "consent": _CONSENT,
+        },
+    ),
+    OpenApiExample("Turn off", request_only=True, value={"enabled": False}),
+    _answer(
+        "On",
+        {
+            "status": "on",
+            "threshold": 2000,
+            "pack": "usd-10",
+            "cost": 1000,
+            "currency": "usd",
+            "monthlyLimit": 5000,
+            "spentThisMonth": 1000,
+            "consent": _CONSENT,
+            "consentedAt": 1_796_083_200,
+            "pausedReason": "",
+            "declineCode": "",
+            "lastPurchaseAt": 1_796_169_600,
+        },
+    ),
 ]

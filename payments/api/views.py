@@ -25,6 +25,7 @@ from gateway.web.routers import WITHOUT_HEAD, ApiRouter, not_prefetched
 from gateway.web.throttling import network_rate, user_rate
 from payments.amounts import display_amount
 from payments.api import schema
+from payments.api.purchases import PurchasesViewSet
 from payments.api.serializers import (
     DEFAULT_CURRENCY,
     CancellationSerializer,
@@ -281,4 +282,5 @@ def stripe_webhook(request: HttpRequest) -> HttpResponse:
 
 router = ApiRouter()
 router.register("api/payments", PaymentsViewSet, basename="payments")
+router.register("api/payments", PurchasesViewSet, basename="purchases")
 urlpatterns = [*router.urls, re_path(r"^webhooks/stripe/?$", stripe_webhook)]

@@ -62,7 +62,7 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
 
 
 def payout_of(returned: ReturnedMoney) -> Payout | None:
-    rows = Payout.objects.select_related("user", "subscription__customer")
+    rows = Payout.objects.select_related("user", "subscription__customer", "purchase__customer")
     return rows.paid_by([returned.payment_intent_id]).first()
 
 

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from gateway.common import db
 from payments.errors import BillingInProgress
-from payments.models import BillingOperation, Customer, Subscription
-from payments.services import subscriptions, synchronisation
+from payments.models import BillingOperation, Customer, Purchase, Subscription
+from payments.services import purchases, subscriptions, synchronisation, top_ups
 from payments.stripe import get_billing_client
 from users.models import User
 
@@ -19,7 +19,7 @@ RETURNING id
 
 def leave_stripe(user: User, now: datetime) -> None:
     """
-    Cancel the user's subscription at once and delete the customer at Stripe; without a customer, do nothing.
+    Cancel the user's subscription at once, end purchases, and delete the customer at Stripe; without one, do nothing.
 
     A customer who also has a subscription to another product stays there for that, without our data.
 
@@ -30,6 +30,9 @@ def leave_stripe(user: User, now: datetime) -> None:
         raise BillingInProgress("A change at Stripe is in progress.", retry_after=60)
     if Subscription.objects.live().filter(user=user).exists():
         subscriptions.cancel(user=user, immediately=True, now=now)
+    top_ups.withdraw(user=user, now=now)
+    for purchase in Purchase.objects.filter(user=user, status=Purchase.Status.OPEN):
+        purchases.end(purchase, now=now)
     for customer in Customer.objects.current().filter(user=user):
         get_billing_client().delete_customer(customer_id=customer.stripe_customer_id)
         if not synchronisation.note_if_deleted(customer=customer, now=now):
@@ -47,6 +50,8 @@ def what_is_left(user: User) -> str:
 def erase(user: User) -> None:
     """Keep ids and amounts of payments; remove the address and Stripe's data about the payer."""
     BillingOperation.objects.filter(user=user).update(parameters={})
+    # The text of a consent stays as its proof.
+    Purchase.objects.filter(user=user).update(idempotency_key="")
     for customer in Customer.objects.filter(user=user):
         db.all_rows(_EMPTY_BODIES, {"since": customer.created_at, "customer": customer.stripe_customer_id})
 

@@ -1,5 +1,5 @@
 """
-Payouts: money collected for a subscription period becomes credits and experience, once.
+Payouts: money collected for a subscription period, or for a purchase, becomes credits and experience, once.
 
 `apply_paid_invoice` is the one entry point for the webhook worker and for beat. Nothing
 here depends on the calendar: a payout follows a paid invoice.
@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db.models import Case, When
 
-from credits.models import EntrySource
 from credits.queries import PaidPeriod
 from credits.services import allowance, entries
-from payments.amounts import payout_credits
+from payments.amounts import earned_bonus, payout_credits
 from payments.errors import RateMissing, UnknownSubscription
-from payments.models import FurtherPayment, Payout, PayoutRate, PeriodTotals, Subscription
+from payments.models import FurtherPayment, Payout, PayoutRate, PeriodTotals, Purchase, Subscription
 from payments.stripe.client import InvoiceState, is_live_key
 from rewards.models import BadgeTrack
 from rewards.services import experience
@@ -34,19 +33,22 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
     """
     Pay out the invoice's collected money; a repeat for the same invoice returns the first payout.
 
-    Returns None for an invoice that does not pay for a period with collected money: not
-    paid, not for our product, marked paid without a payment, or for less than a credit.
-    Runs inside the caller's transaction: entry, payout, experience and allowance commit together.
+    Returns None for an invoice that brought no money for our product: not paid, not for it, marked paid without a
+    payment, or for less than a credit. Runs inside the caller's transaction: entry, payout, experience and allowance
+    commit together.
 
     Raises:
-        UnknownSubscription: the subscription is not stored yet; retry.
+        UnknownSubscription: the subscription, or the purchase, is not stored yet; retry.
         RateMissing: no rate is in force for the currency.
     """
-    if not is_payable(invoice=invoice) or invoice.period_start is None or invoice.period_end is None:
+    if not is_payable(invoice=invoice):
         return None
-    subscription = _subscription_of(invoice)
-    rate = _rate_in_force(currency=invoice.currency, at=invoice.paid_at or now)
-    payable_credits = _credits_at(rate, invoice)
+    payer = _subscription_of(invoice) if invoice.subscription_id else _purchase_of(invoice)
+    subscription = payer if isinstance(payer, Subscription) else None
+    purchase = payer if isinstance(payer, Purchase) else None
+    rate = rate_in_force(currency=invoice.currency, at=invoice.paid_at or now)
+    bonus = _bonus_of(purchase, invoice) if purchase else 0
+    payable_credits = _credits_at(rate, invoice) + bonus
     if payable_credits == 0:
         return None
     existing = Payout.objects.filter(stripe_invoice_id=invoice.invoice_id).first()
@@ -55,8 +57,9 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
         return existing
     inserted = _insert_payout(
         Payout(
-            user=subscription.user,
+            user_id=payer.user_id,
             subscription=subscription,
+            purchase=purchase,
             stripe_invoice_id=invoice.invoice_id,
             invoice_number=invoice.number,
             stripe_payment_intent_id=invoice.payment_intent_id,
@@ -65,10 +68,11 @@ def apply_paid_invoice(*, invoice: InvoiceState, now: datetime) -> Payout | None
             other_minor=invoice.other_minor,
             currency=invoice.currency,
             country=invoice.country,
-            period_start=invoice.period_start,
-            period_end=invoice.period_end,
+            period_start=invoice.period_start if subscription else None,
+            period_end=invoice.period_end if subscription else None,
             rate=rate,
             credits=payable_credits,
+            bonus_credits=bonus,
             created_at=now,
         )
     )
@@ -88,16 +92,15 @@ def _store_further_payments(payout: Payout, invoice: InvoiceState) -> None:
 
 def is_payable(*, invoice: InvoiceState) -> bool:
     """
-    Return whether the invoice is for our product in a subscription and was paid with money, in the key's mode.
+    Return whether the invoice is for our product and was paid with money, in the key's mode.
 
-    The reason does not matter: a month, a proration, or an invoice that staff created in Stripe's dashboard.
+    The reason does not matter: a month, a proration, a purchase, or an invoice that staff created at Stripe.
     """
     return (
         invoice.status == "paid"
         and invoice.is_ours
-        and bool(invoice.subscription_id)
         and invoice.collected_minor > 0
-        and invoice.period_start is not None
+        and (not invoice.subscription_id or None not in {invoice.period_start, invoice.period_end})
         and is_of_our_mode(is_live=invoice.is_live)
     )
 
@@ -113,7 +116,7 @@ def credits_for(*, invoice: InvoiceState, paid_at: datetime) -> int:
     Raises:
         RateMissing: no rate was in force for the currency.
     """
-    return _credits_at(_rate_in_force(currency=invoice.currency, at=paid_at), invoice)
+    return _credits_at(rate_in_force(currency=invoice.currency, at=paid_at), invoice)
 
 
 def _credits_at(rate: PayoutRate, invoice: InvoiceState) -> int:
@@ -122,7 +125,13 @@ def _credits_at(rate: PayoutRate, invoice: InvoiceState) -> int:
     )
 
 
-def _rate_in_force(*, currency: str, at: datetime) -> PayoutRate:
+def rate_in_force(*, currency: str, at: datetime) -> PayoutRate:
+    """
+    Return the currency's rate at that time.
+
+    Raises:
+        RateMissing: there was none.
+    """
     rate = PayoutRate.objects.in_force(currency=currency, at=at)
     if rate is None:
         raise RateMissing(f"No payout rate for {currency} is in force.", retry_after=3600)
@@ -145,11 +154,28 @@ def _subscription_of(invoice: InvoiceState) -> Subscription:
     return subscription
 
 
+def _purchase_of(invoice: InvoiceState) -> Purchase:
+    purchase = Purchase.objects.filter(
+        stripe_invoice_id=invoice.invoice_id, customer__stripe_customer_id=invoice.customer_id
+    ).first()
+    if purchase is None:
+        raise UnknownSubscription(f"No purchase of {invoice.customer_id} has {invoice.invoice_id}.")
+    return purchase
+
+
+def _bonus_of(purchase: Purchase, invoice: InvoiceState) -> int:
+    return earned_bonus(
+        bonus_credits=purchase.bonus_credits,
+        price_minor=purchase.amount_minor,
+        charged_minor=invoice.collected_minor + invoice.tax_minor,
+    )
+
+
 def _insert_payout(payout: Payout) -> Payout:
     payout.entry = entries.grant(
         user=payout.user,
         credits=payout.credits,
-        source=EntrySource.SUBSCRIBED_PAYOUT,
+        source=payout.source,
         key=f"stripe:invoice:{payout.stripe_invoice_id}",
     )
     Payout.objects.bulk_create([payout], ignore_conflicts=True)
@@ -161,13 +187,15 @@ def _insert_payout(payout: Payout) -> Payout:
 
 def _gain_experience(payout: Payout) -> None:
     """
-    Add the payout's experience on both tracks, once; in the caller's transaction.
+    Add the payout's experience, once; in the caller's transaction. A purchase gives none on the subscriber track.
 
     The growth rate is that of the badge at the time of posting, even where a payout is posted late: entries are final,
     so later ones cannot be recomputed.
     """
     bases = {
-        BadgeTrack.SUBSCRIBER: payout.amount_minor * payout.rate.experience_per_minor_unit,
+        BadgeTrack.SUBSCRIBER: payout.amount_minor * payout.rate.experience_per_minor_unit
+        if payout.subscription_id
+        else 0,
         BadgeTrack.PERMANENT: payout.credits,
     }
     for track, base in bases.items():
@@ -177,7 +205,7 @@ def _gain_experience(payout: Payout) -> None:
                 track=track,
                 base=base,
                 key=experience_key(payout, track),
-                cause=EntrySource.SUBSCRIBED_PAYOUT,
+                cause=payout.source,
             )
 
 
@@ -187,7 +215,7 @@ def experience_key(payout: Payout, track: BadgeTrack) -> str:
 
 def update_allowance(*, user: User) -> None:
     """
-    Update the user's allowance from the newest payout and its subscription; in the caller's transaction.
+    Update the user's allowance from the newest payout of a subscription; in the caller's transaction.
 
     It depends on the rows alone, so the order in which they were written does not matter.
     """
@@ -195,24 +223,29 @@ def update_allowance(*, user: User) -> None:
     if payout is None:
         return
     period = paid_period_of(payout=payout, credits=payout.period_paid_out - payout.period_taken_back)
-    allowance.set_allowance(user=user, period=period)
+    if period is not None:
+        allowance.set_allowance(user=user, period=period)
 
 
-def paid_period_of(*, payout: Payout, credits: int) -> PaidPeriod:
+def paid_period_of(*, payout: Payout, credits: int) -> PaidPeriod | None:
     """
     Return the paid period of a user whose newest payout this is, with the `credits` that are left of the period.
 
+    None for a purchase, which has no period.
+
     It ends early where the subscription was cancelled at once, and is empty where all of its credits were taken back.
     """
-    subscription, ends_at = payout.subscription, payout.period_end
+    subscription, starts_at, ends_at = payout.subscription, payout.period_start, payout.period_end
+    if subscription is None or starts_at is None or ends_at is None:
+        return None
     if credits <= 0:
-        ends_at = payout.period_start
+        ends_at = starts_at
     elif subscription.ended_at is not None:
-        ends_at = max(payout.period_start, min(subscription.ended_at, ends_at))
+        ends_at = max(starts_at, min(subscription.ended_at, ends_at))
     is_whole = ends_at == payout.period_end
     return PaidPeriod(
         credits=max(0, credits),
-        starts_at=payout.period_start,
+        starts_at=starts_at,
         ends_at=ends_at,
         renews=is_whole and subscription.renews(),
         resets_at=max(ends_at, subscription.current_period_end) if is_whole else ends_at,
@@ -221,5 +254,9 @@ def paid_period_of(*, payout: Payout, credits: int) -> PaidPeriod:
 
 def newest_payout(*, user: User) -> "WithAnnotations[Payout, PeriodTotals] | None":
     """Return the payout of the latest period, as `NEWEST_FIRST` orders them."""
-    rows = Payout.objects.filter(user_id=user.pk).select_related("subscription").with_period()
+    rows = (
+        Payout.objects.filter(user_id=user.pk, subscription__isnull=False)
+        .select_related("subscription")
+        .with_period()
+    )
     return rows.order_by(*NEWEST_FIRST).first()

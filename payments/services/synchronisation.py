@@ -15,14 +15,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from gateway.common.sweeps import Sweep
 from payments.errors import BillingInProgress, PaymentMethodRequired, StaleSnapshot
-from payments.models import Customer, Payout, StripeEvent, Subscription
+from payments.models import Customer, Payout, Purchase, StripeEvent, Subscription
 from payments.services import clawbacks, payouts
 from payments.stripe import get_billing_client
 from payments.stripe.client import InvoiceState, ReturnedMoney, SubscriptionState
@@ -105,6 +106,40 @@ def _fields_of(state: SubscriptionState) -> dict[str, Any]:
         "latest_invoice": state.latest_invoice,
         "ended_at": state.ended_at,
     }
+
+
+def store_purchase(*, customer: Customer, invoice: InvoiceState, now: datetime) -> None:
+    """
+    Write how a one-off invoice ended; runs in the caller's transaction, after `record_sync`.
+
+    One that staff made at Stripe becomes a purchase once it brought money. A paid purchase stays paid.
+    """
+    status = _ENDS.get(invoice.status)
+    if invoice.subscription_id or status is None:
+        return
+    ended = {"stripe_invoice_id": invoice.invoice_id, "status": status, "finished_at": now}
+    named = Q(stripe_invoice_id=invoice.invoice_id) | Q(stripe_invoice_id="", pk=_uuid_of(invoice.operation))
+    rows = Purchase.objects.filter(named, customer=customer)
+    if rows.exclude(status=Purchase.Status.PAID).update(**ended) or rows.exists():
+        return
+    if invoice.collected_minor > 0:
+        amount_minor = invoice.collected_minor + invoice.tax_minor
+        fields = {"amount_minor": amount_minor, "currency": invoice.currency, "created_at": now}
+        Purchase.objects.create(user_id=customer.user_id, customer=customer, **fields, **ended)
+
+
+_ENDS = {
+    "paid": Purchase.Status.PAID,
+    "void": Purchase.Status.VOID,
+    "uncollectible": Purchase.Status.VOID,
+}
+
+
+def _uuid_of(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
 
 
 def _fields_of_lost(state: SubscriptionState, row: Subscription | None, *, now: datetime) -> dict[str, Any]:
@@ -229,6 +264,7 @@ class Snapshot:
                     customer=customer, state=state, is_stale=is_stale, now=now, is_paid=is_paid
                 )
         if self.invoice is not None:
+            store_purchase(customer=customers[self.invoice.customer_id], invoice=self.invoice, now=now)
             payouts.apply_paid_invoice(invoice=self.invoice, now=now)
         if self.returned is not None:
             clawbacks.apply_returned_money(returned=self.returned, is_stale=is_stale, cause=cause, now=now)
@@ -243,7 +279,9 @@ class Snapshot:
         stripe_ids = {state.customer_id for state in self.subscriptions}
         payout = clawbacks.payout_of(self.returned) if self.returned is not None else None
         if payout is not None:
-            stripe_ids.add(payout.subscription.customer.stripe_customer_id)
+            stripe_ids.add(payout.customer.stripe_customer_id)
+        if self.invoice is not None:
+            stripe_ids.add(self.invoice.customer_id)
         rows = Customer.objects.filter(stripe_customer_id__in=stripe_ids)
         return rows.select_related("user").order_by("pk")
 

@@ -83,7 +83,7 @@ class InvoiceState:
     Stripe, from a credit balance or by credit notes) is divided among the lines in proportion to their amounts:
     `collected_minor` is the part of our lines without tax, `tax_minor` the tax on it, and `other_minor` the part of
     other lines. The period is that of our latest line that is not a proration, else of our latest proration; None if
-    there is neither.
+    there is neither. `subscription_id` is empty for a one-off invoice.
     """
 
     invoice_id: str
@@ -109,11 +109,24 @@ class InvoiceState:
     number: str = ""
     # The payer's country, where Stripe computes tax.
     country: str = ""
+    # The key of the command that created it; empty if staff or a subscription did.
+    operation: str = ""
 
     @property
     def payment_ids(self) -> tuple[str, ...]:
         """The payment intents of all of its payments."""
         return (self.payment_intent_id, *self.further_payment_ids) if self.payment_intent_id else ()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPayment:
+    """
+    The payment of an open invoice: `client_secret` is set while it waits for the card holder, `decline_code` if it was
+    declined; both are empty if it was not tried.
+    """
+
+    client_secret: str = ""
+    decline_code: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,6 +300,15 @@ class BillingClient(Protocol):
 
         A subscription that also bills other products continues without our items.
         """
+
+    def create_purchase(self, *, customer_id: str, amount_minor: int, currency: str, key: str) -> str:
+        """Create a one-off invoice for our product, with tax in the amount, and return its id; nothing is collected."""
+
+    def void_invoice(self, *, invoice_id: str) -> None:
+        """Void an open invoice, or delete a draft, so that it is never collected; one that is paid or void stays."""
+
+    def open_payment(self, *, invoice_id: str) -> OpenPayment:
+        """Read what the payment of an open invoice waits for."""
 
     def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
         """

@@ -16,6 +16,7 @@ from payments.stripe.client import (
     CustomerState,
     InvoicePage,
     InvoiceState,
+    OpenPayment,
     ReceivedEvent,
     ReturnedMoney,
     SubscriptionState,
@@ -104,6 +105,10 @@ class Lookups:
     def retrieve_invoice(self, *, invoice_id: str) -> InvoiceState:
         with translated_errors():
             return self._invoice_state(self._v1.invoices.retrieve(invoice_id, {"expand": _PAYMENTS}))
+
+    def open_payment(self, *, invoice_id: str) -> OpenPayment:
+        with translated_errors():
+            return self._open_payment(self._v1.invoices.retrieve(invoice_id, {"expand": _PAYMENTS}))
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
         query = {"status": "paid", **_created_since(since), "expand": ["data.payments"]}
@@ -293,18 +298,26 @@ class Lookups:
             return self._state_of(subscription)
         if invoice.status not in COLLECTABLE:
             return self._state_of(subscription)
-        due = int(invoice.amount_remaining)
+        payment = self._open_payment(invoice)
+        return self._state_of(
+            subscription,
+            client_secret=payment.client_secret,
+            decline_code=payment.decline_code,
+            open_minor=int(invoice.amount_remaining),
+        )
+
+    def _open_payment(self, invoice: Any) -> OpenPayment:
         open_payments = [row for row in self._payments_of(invoice) if row.status == "open"]
         intent_id = next(iter(objects.payment_intents_of(open_payments)), "")
         if not intent_id:
-            return self._state_of(subscription, open_minor=due)
+            return OpenPayment()
         intent = self._v1.payment_intents.retrieve(intent_id)
         failure = intent.last_payment_error
         code = (getattr(failure, "decline_code", None) or failure.code) if failure else "generic_decline"
         # A bank may decline a payment that it wants confirmed; the wallet then confirms the same payment.
         if intent.status == "requires_action" or code == "authentication_required":
-            return self._state_of(subscription, client_secret=str(intent.client_secret), open_minor=due)
-        return self._state_of(subscription, decline_code=str(code), open_minor=due)
+            return OpenPayment(client_secret=str(intent.client_secret))
+        return OpenPayment(decline_code=str(code))
 
 
 def is_deleted(row: Any) -> bool:

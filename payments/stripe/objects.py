@@ -144,6 +144,7 @@ def invoice_state(
         is_live=bool(invoice.livemode),
         number=invoice.number or "",
         country=_country_of(invoice),
+        operation=_operation_of(invoice),
     )
 
 
@@ -172,6 +173,11 @@ def balance_transaction(row: Any) -> BalanceTransaction:
         charged_minor=abs(charged) if amount > 0 else -abs(charged),
         charged_currency=currency,
     )
+
+
+def _operation_of(invoice: Any) -> str:
+    metadata = invoice.metadata.to_dict() if invoice.metadata else {}
+    return str(metadata.get("operation", ""))
 
 
 def invoice_summary(invoice: Any) -> InvoiceSummary:

@@ -143,7 +143,7 @@ class StripeBillingClient(Cards):
     ) -> SubscriptionState:
         parameters = {
             "customer": customer_id,
-            "items": [{"price_data": self._price(amount_minor, currency)}],
+            "items": [{"price_data": self._monthly_price(amount_minor, currency)}],
             "payment_behavior": "allow_incomplete",
             "off_session": True,
             "billing_mode": {"type": "flexible"},
@@ -183,7 +183,7 @@ class StripeBillingClient(Cards):
             parameters["cancel_at_period_end"] = cancels_at_period_end
         if amount_minor is not None:
             # Without the item's id, Stripe would add a second item and bill both.
-            item = {"id": item_id, "price_data": self._price(amount_minor, currency), "quantity": 1}
+            item = {"id": item_id, "price_data": self._monthly_price(amount_minor, currency), "quantity": 1}
             parameters["items"] = [item, *({"id": other, "deleted": True} for other in other_item_ids)]
 
         def find() -> str | None:
@@ -230,6 +230,66 @@ class StripeBillingClient(Cards):
         parameters = {"items": removed, "proration_behavior": "none"}
         self._v1.subscriptions.update(state.subscription_id, parameters)
         return self._subscription(state.subscription_id)
+
+    def create_purchase(self, *, customer_id: str, amount_minor: int, currency: str, key: str) -> str:
+        parameters: dict[str, Any] = {
+            "customer": customer_id,
+            "currency": currency,
+            "collection_method": "charge_automatically",
+            # Stripe does not collect it by itself, so an unpaid one charges nobody later.
+            "auto_advance": False,
+            # Lines that staff have added for the next month stay there.
+            "pending_invoice_items_behavior": "exclude",
+            "payment_settings": {"payment_method_types": ["card"]},
+            "automatic_tax": {"enabled": self._automatic_tax},
+            "metadata": {"operation": key},
+        }
+
+        def find() -> str | None:
+            query = {**PAGE, "customer": customer_id, "created": {"gte": _yesterday()}}
+            rows = self._v1.invoices.list(query).auto_paging_iter()
+            return next((str(row.id) for row in rows if is_made_by(row, key)), None)
+
+        def send(options: dict[str, str]) -> str:
+            return str(self._v1.invoices.create(parameters, options).id)
+
+        invoice_id = self._send_once(key, send, find)
+        self._add_line(
+            invoice_id, customer_id=customer_id, price=self._price(amount_minor, currency), key=key
+        )
+        return invoice_id
+
+    def _add_line(self, invoice_id: str, *, customer_id: str, price: dict[str, Any], key: str) -> None:
+        parameters = {
+            "customer": customer_id,
+            "invoice": invoice_id,
+            "description": _PRODUCT_NAME,
+            "price_data": price,
+        }
+
+        def find() -> str | None:
+            lines = self._v1.invoices.retrieve(invoice_id).lines.data
+            return str(lines[0].id) if lines else None
+
+        def send(options: dict[str, str]) -> str:
+            return self._sell(partial(self._v1.invoice_items.create, parameters), options)
+
+        self._send_once(f"{key}:line", send, find)
+
+    def void_invoice(self, *, invoice_id: str) -> None:
+        with translated_errors():
+            try:
+                status = self._v1.invoices.retrieve(invoice_id).status
+                if status == "draft":
+                    self._v1.invoices.delete(invoice_id)
+                elif status in {"open", "uncollectible"}:
+                    self._v1.invoices.void_invoice(invoice_id)
+            except stripe.InvalidRequestError as error:
+                if error.code == "resource_missing":
+                    return  # It was a draft, and is deleted.
+                # A concurrent request may have paid or voided it.
+                if self._v1.invoices.retrieve(invoice_id).status in COLLECTABLE:
+                    raise
 
     def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
         parameters = {
@@ -282,6 +342,9 @@ class StripeBillingClient(Cards):
         self._ensure_product()
         return True
 
+    def _monthly_price(self, amount_minor: int, currency: str) -> dict[str, Any]:
+        return {**self._price(amount_minor, currency), "recurring": {"interval": "month"}}
+
     def _price(self, amount_minor: int, currency: str) -> dict[str, Any]:
         self._ensure_product()
         return {
@@ -290,7 +353,6 @@ class StripeBillingClient(Cards):
             "unit_amount": amount_minor,
             # The price includes tax, so the payer pays exactly the requested amount.
             "tax_behavior": "inclusive",
-            "recurring": {"interval": "month"},
         }
 
     def _ensure_product(self) -> None:

@@ -1,13 +1,14 @@
-"""Invoice items: amounts that the next invoice of a subscription collects, whatever it is for."""
+"""Invoice items: lines of a one-off draft, or of the next invoice of a subscription."""
 
 from typing import Any
 
 from stripe_double.account import Account, find_param
 from stripe_double.billing.collection import ENDED_STATUSES
 from stripe_double.billing.invoice_lines import invoice_item_line
+from stripe_double.billing.invoicing import add_line
 from stripe_double.errors import InvalidRequest
 from stripe_double.events import emit
-from stripe_double.parameters import Hash, Integer, String, takes
+from stripe_double.parameters import Enum, Hash, Integer, String, takes
 from stripe_double.resources.prices import parse_currency
 from stripe_double.routing import Route
 from stripe_double.store import Resource
@@ -17,9 +18,12 @@ _NULL = ("customer_account", "parent", "proration_details", "test_clock")
 
 
 def create(account: Account, params: dict[str, Any]) -> Resource:
-    """Create an item that waits for the next invoice of the subscription, or of the customer's first one."""
+    """
+    Create an item of a draft invoice, or one that waits for a subscription's next invoice.
+
+    That is the subscription of the parameter, or the customer's first one.
+    """
     customer = find_param(account, "customer", params["customer"], "customer")
-    subscription = _subscription(account, customer["id"], params)
     price = params.get("price_data")
     currency = parse_currency((price or params).get("currency", "usd"), "currency")
     amount = price["unit_amount"] if price else params.get("amount", 0)
@@ -36,7 +40,7 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
         "description": line["description"],
         "discountable": True,
         "discounts": [],
-        "invoice": None,
+        "invoice": params.get("invoice"),
         "livemode": False,
         "metadata": {},
         "net_amount": amount,
@@ -46,8 +50,16 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
         "quantity": 1,
         "tax_rates": [],
     }
-    subscription["_pending"].append(line)
-    emit(account, "invoiceitem.created", account.add(item))
+    item["_tax_behavior"] = (price or {}).get("tax_behavior", "unspecified")
+    account.add(item)
+    if "invoice" in params:
+        draft = find_param(account, "invoice", params["invoice"], "invoice")
+        rows = account.store.all("invoiceitem")
+        behaviours = {row["id"]: row["_tax_behavior"] for row in rows if row["invoice"] == draft["id"]}
+        add_line(account, draft, line, behaviours=behaviours)
+    else:
+        _subscription(account, customer["id"], params)["_pending"].append(line)
+    emit(account, "invoiceitem.created", item)
     return item
 
 
@@ -61,7 +73,12 @@ def _subscription(account: Account, customer: str, params: dict[str, Any]) -> Re
 
 
 _PRICE = Hash(
-    {"currency": String(3), "product": String(), "unit_amount": Integer()},
+    {
+        "currency": String(3),
+        "product": String(),
+        "tax_behavior": Enum(("exclusive", "inclusive", "unspecified")),
+        "unit_amount": Integer(),
+    },
     required=("currency", "product", "unit_amount"),
 )
 ROUTES = (
@@ -75,6 +92,7 @@ ROUTES = (
             currency=String(3),
             customer=String(),
             description=String(),
+            invoice=String(),
             price_data=_PRICE,
             subscription=String(),
         ),

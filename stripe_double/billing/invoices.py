@@ -9,15 +9,49 @@ from stripe_double.billing.collection import (
     payment_method_for,
     void_and_update_subscription,
 )
-from stripe_double.billing.invoicing import finalize_invoice, new_draft
+from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft
 from stripe_double.billing.payments import payment_intent_of
 from stripe_double.billing.renewals import next_lines, renews_at
+from stripe_double.billing.taxes import require_location
 from stripe_double.errors import InvalidRequest, RecordedCardError
-from stripe_double.parameters import CURSORS, Boolean, Enum, String, takes
+from stripe_double.events import emit
+from stripe_double.parameters import CURSORS, Array, Boolean, Enum, Hash, Metadata, String, takes
+from stripe_double.resources.prices import parse_currency
 from stripe_double.routing import Route, list_route, paginate, retrieve_route
-from stripe_double.store import Resource, public
+from stripe_double.store import Resource, apply_fields, public
 
 _PATH = "/v1/invoices"
+
+
+def create(account: Account, params: dict[str, Any]) -> Resource:
+    """Create the draft of a one-off invoice, without lines; invoice items are added to it."""
+    customer = find_param(account, "customer", params["customer"], "customer")
+    currency = parse_currency(params.get("currency") or customer["currency"] or "usd", "currency")
+    invoice = new_draft(
+        account,
+        customer,
+        reason="manual",
+        lines=[],
+        currency=currency,
+        period=(account.now, account.now),
+        auto_advance=params.get("auto_advance", False),
+    )
+    apply_fields(invoice, params, ("metadata", "description"))
+    invoice["payment_settings"] |= params.get("payment_settings", {})
+    if params.get("automatic_tax", {}).get("enabled"):
+        require_location(customer)
+        invoice["automatic_tax"]["enabled"] = True
+    return create_invoice(account, invoice)
+
+
+def delete(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
+    """Delete the draft of a one-off invoice."""
+    invoice = find(account, "invoice", identifier)
+    if invoice["status"] != "draft" or invoice["parent"]:
+        raise InvalidRequest("You can only delete draft invoices that are not for a subscription.")
+    emit(account, "invoice.deleted", invoice)
+    account.store.remove("invoice", identifier)
+    return {"id": identifier, "object": "invoice", "deleted": True}
 
 
 def pay(account: Account, params: dict[str, Any], identifier: str) -> Resource:
@@ -97,6 +131,19 @@ def _card_error(intent: Resource, status: str) -> RecordedCardError:
     return RecordedCardError({**error, "payment_intent": public(intent)})
 
 
+_CREATE = takes(
+    "customer",
+    auto_advance=Boolean(),
+    automatic_tax=Hash({"enabled": Boolean()}),
+    collection_method=Enum(("charge_automatically",)),
+    currency=String(3),
+    customer=String(),
+    description=String(),
+    metadata=Metadata(),
+    payment_settings=Hash({"payment_method_types": Array(Enum(("card",)))}),
+    # Items that wait for a subscription's next invoice stay there.
+    pending_invoice_items_behavior=Enum(("exclude",)),
+)
 _PAY = takes(off_session=Boolean(), paid_out_of_band=Boolean(), payment_method=String())
 ROUTES = (
     list_route(
@@ -110,6 +157,8 @@ ROUTES = (
     Route("POST", f"{_PATH}/create_preview", preview, takes("subscription", subscription=String())),
     Route("GET", f"{_PATH}/{{id}}/lines", lines, takes(**CURSORS)),
     retrieve_route(_PATH, "invoice"),
+    Route("POST", _PATH, create, _CREATE),
+    Route("DELETE", f"{_PATH}/{{id}}", delete, takes()),
     Route("POST", f"{_PATH}/{{id}}/pay", pay, _PAY),
     Route("POST", f"{_PATH}/{{id}}/finalize", finalize, takes()),
     Route("POST", f"{_PATH}/{{id}}/void", void, takes()),

@@ -71,17 +71,34 @@ def new_draft(
         discount_lines(account, subscription, lines)
         invoice["discounts"] = list(subscription["discounts"])
         invoice["total_discount_amounts"] = total_discounts(lines)
-    subtotal = sum(line["amount"] for line in lines)
-    total = subtotal - sum(part["amount"] for part in invoice["total_discount_amounts"])
-    invoice.update(dict.fromkeys(("subtotal", "subtotal_excluding_tax"), subtotal))
-    invoice.update(dict.fromkeys(("total", "total_excluding_tax"), total))
     invoice.update(auto_advance=auto_advance, starting_balance=customer["balance"])
-    invoice["amount_due"] = invoice["amount_remaining"] = max(0, total + customer["balance"])
+    _add_up(invoice)
     if auto_advance and reason != "subscription_create":
         invoice["automatically_finalizes_at"] = account.now + _DRAFT_SECONDS
     if subscription is not None and subscription["automatic_tax"]["enabled"]:
-        add_taxes(invoice, subscription["items"]["data"])
+        items = subscription["items"]["data"]
+        add_taxes(invoice, {item["id"]: item["price"]["tax_behavior"] for item in items})
     return invoice
+
+
+def _add_up(invoice: Resource) -> None:
+    subtotal = sum(line["amount"] for line in invoice["lines"]["data"])
+    total = subtotal - sum(part["amount"] for part in invoice["total_discount_amounts"])
+    invoice.update(dict.fromkeys(("subtotal", "subtotal_excluding_tax"), subtotal))
+    invoice.update(dict.fromkeys(("total", "total_excluding_tax"), total))
+    invoice["amount_due"] = invoice["amount_remaining"] = max(0, total + invoice["starting_balance"])
+
+
+def add_line(account: Account, invoice: Resource, line: Resource, *, behaviours: dict[str, str]) -> None:
+    """Add a line to the draft of a one-off invoice; `behaviours` are the tax behaviours of its items, by id."""
+    if invoice["status"] != "draft":
+        raise InvalidRequest("You can only add items to draft invoices.", param="invoice")
+    line["invoice"] = invoice["id"]
+    invoice["lines"]["data"].append(line)
+    _add_up(invoice)
+    if invoice["automatic_tax"]["enabled"]:
+        add_taxes(invoice, behaviours)
+    emit(account, "invoice.updated", invoice)
 
 
 def finalization_due_at(account: Account, invoice: Resource) -> int | None:

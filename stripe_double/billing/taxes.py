@@ -17,13 +17,13 @@ def require_location(customer: Resource) -> None:
         )
 
 
-def add_taxes(invoice: Resource, items: list[Resource]) -> None:
-    """Tax the lines by the `tax_behavior` of their prices; by default exclusive."""
-    behaviours = {item["id"]: item["price"]["tax_behavior"] for item in items}
+def add_taxes(invoice: Resource, behaviours: dict[str, str]) -> None:
+    """Tax the lines by the tax behaviour of the items that they bill, by the items' ids; by default exclusive."""
     totals = {"inclusive": 0, "exclusive": 0}
     for line in invoice["lines"]["data"]:
-        details = line["parent"]["subscription_item_details"] or {}
-        behaviour = behaviours.get(details.get("subscription_item"), "unspecified")
+        parent = line["parent"]
+        details = parent["subscription_item_details"] or parent["invoice_item_details"]
+        behaviour = behaviours.get(details.get("subscription_item") or details["invoice_item"], "unspecified")
         behaviour = "exclusive" if behaviour == "unspecified" else behaviour
         amount = line["amount"] - sum(part["amount"] for part in line["discount_amounts"])
         taxable = round(amount * 100 / (100 + _PERCENT)) if behaviour == "inclusive" else amount

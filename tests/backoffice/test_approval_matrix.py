@@ -31,7 +31,7 @@ from gateway.common.errors import PermissionDenied
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import AnotherRoleDecides, OwnRequest
 from gateway.staff.models import ApprovalRequest
-from payments.models import Payout, PayoutRate, Refund
+from payments.models import CreditPack, Payout, PayoutRate, Refund
 from payments.services import refunds
 from relay.models import Relayer
 from relay.services.fleet import relayers
@@ -202,6 +202,12 @@ def _unbacked_ceiling() -> Scene:
     return Scene(row_written("add_unbacked_ceiling", UnbackedCeiling(), credits="321"), made.exists)
 
 
+def _credit_pack() -> Scene:
+    pack = CreditPack.objects.order_by("pk")[0]
+    changed = CreditPack.objects.filter(pk=pack.pk, bonus_credits=321)
+    return Scene(row_written("save_credit_pack", pack, bonus_credits="321"), changed.exists)
+
+
 def _badge() -> Scene:
     badge = Badge.objects.latest("exp_lower_bound")
     changed = Badge.objects.filter(pk=badge.pk, acceptable_credit_debt=4321)
@@ -325,6 +331,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "reset_password": _password,
     "reset_second_factor": _second_factor,
     "save_badge": _badge,
+    "save_credit_pack": _credit_pack,
     "save_staff": _account,
     "save_trusted_code": _trusted_code,
     "set_expiry": _expiry,

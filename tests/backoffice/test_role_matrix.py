@@ -117,6 +117,9 @@ MATRIX = {
     "accounting.CoinRate": Row(ALL, add="fS", change="fS", actions={"import": "fS"}),
     "credits.UnbackedCeiling": Row(ALL, add="fS"),
     "credits.UnbackedDay": Row(ALL),
+    "payments.CreditPack": Row(ALL, add="fS", change="fS"),
+    "payments.Purchase": Row(ALL, export="fS"),
+    "payments.AutoTopUp": Row(ALL),
     "rewards.Progress": Row(ALL),
     "rewards.ExperienceEntry": Row(ALL),
     "rewards.CashbackEntry": Row(ALL),
@@ -140,6 +143,7 @@ MONEY = [
     "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "rewards.CashbackEntry", "earnings.Postback",
     "relay.RelayTransaction", "relay.Attempt", "relay.Loss",
     "payments.Customer", "payments.Subscription", "payments.Payout", "payments.Clawback", "payments.Refund",
+    "payments.Purchase", "payments.AutoTopUp",
     "payments.BillingOperation", "payments.StripeEvent", "accounting.Month", "checkin.CheckIn", "checkin.DailySeed",
     "gateway_admin.StaffAction",
 ]  # fmt: skip

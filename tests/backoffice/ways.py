@@ -46,6 +46,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("CoinRate", "values gas in open months, and moves nothing", "add: currency, day, price"),
     ("CoinRate", "values gas in open months, and moves nothing", "change: currency, day, price", "import"),
     ("UnbackedCeiling", "add_unbacked_ceiling", "add"),
+    ("CreditPack", "save_credit_pack", "add", "change"),
     ("Payout", "refund_payout", "refund"),
     ("Refund", "the refund that was approved, once", "send"),
     ("Subscription", "only ends", "cancel"),

@@ -11,7 +11,7 @@ from accounting.models import Month
 from credits.models import HoldStatus
 from earnings.models import PostbackState
 from gateway.staff.models import ApprovalRequest
-from payments.models import BillingOperation, Refund, StripeEvent
+from payments.models import BillingOperation, Purchase, Refund, StripeEvent
 from relay.models import AttemptStatus, RelayStatus, TopUpStatus
 from tests.docs.pages import DOCS
 from users.models import AccountDeletion
@@ -25,6 +25,7 @@ STATES: dict[str, tuple[type[TextChoices], set[str]]] = {
     "top-up": (TopUpStatus, {"replaced", "mined", "lost"}),
     "billing operation": (BillingOperation.Status, {"done", "refused"}),
     "refund": (Refund.Status, {"done", "refused"}),
+    "purchase": (Purchase.Status, {"paid", "void"}),
     "webhook event": (StripeEvent.Status, {"processed"}),
     "postback": (PostbackState, {"AVAILABLE", "REVERSED", "INFO", "REFUSED"}),
     "month of accounting": (Month.Status, {"closed"}),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import TYPE_CHECKING, Self, cast
 
 from credits.models import CreditEntry
 from payments.models import Customer, Payout, Subscription
@@ -11,6 +11,15 @@ from payments.services.subscriptions import SubscriptionRequest
 from relay.services.accepting.quota import Quota, quota_of
 from tests.payments.stripe_accounts import VISA, StripeAccount
 from users.models import User
+
+if TYPE_CHECKING:
+
+    class Month(Payout):
+        """A payout of a subscription, which always has a period."""
+
+        subscription: Subscription
+        period_start: datetime
+        period_end: datetime
 
 
 @dataclass
@@ -45,14 +54,20 @@ class Payer:
         return Subscription.objects.filter(user=self.user).latest("pk")
 
     @property
-    def payouts(self) -> list[Payout]:
-        """The payouts in the order of their periods."""
-        return list(Payout.objects.filter(user=self.user).order_by("period_start"))
+    def payouts(self) -> "list[Month]":
+        """The payouts of subscriptions in the order of their periods."""
+        rows = Payout.objects.filter(user=self.user, subscription__isnull=False)
+        return cast("list[Month]", list(rows.order_by("period_start")))
 
     @property
-    def payout(self) -> Payout:
+    def payout(self) -> "Month":
         """The newest payout."""
         return self.payouts[-1]
+
+    @property
+    def purchases(self) -> list[Payout]:
+        """The payouts of purchases in their order."""
+        return list(Payout.objects.filter(user=self.user, purchase__isnull=False).order_by("pk"))
 
     @property
     def balance(self) -> int:

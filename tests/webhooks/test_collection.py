@@ -12,7 +12,7 @@ from django.utils import timezone
 from credits.models import CreditAccount, CreditEntry, ExpiringLot
 from credits.services import entries
 from earnings.models import AdNetwork, Postback
-from payments.models import Customer, Subscription
+from payments.models import AutoTopUp, CreditPack, Customer, Purchase, Subscription
 from relay.models import RelayTransaction, ReversedSettlement
 from tests.docs.pages import DOCS
 from tests.factories import UserFactory
@@ -119,6 +119,38 @@ def test_credits_of_others_are_told_to_nobody(app: App) -> None:
     assert message_bodies() == []
 
 
+@pytest.mark.parametrize(("status", "reason"), [("paid", ""), ("void", "card-declined")])
+def test_every_automatic_purchase_that_ended_is_told_once(
+    app: App, user: User, status: str, reason: str
+) -> None:
+    now, customer = timezone.now(), Customer.objects.create(user=user, stripe_customer_id="cus_1")
+    pack = CreditPack.objects.order_by("pk")[0]
+    terms = {"pack": pack, "amount_minor": pack.amount_minor, "currency": pack.currency}
+    top_up = AutoTopUp.objects.create(
+        user=user, threshold=5, monthly_limit_minor=10**6, consent="yes", consented_at=now, **terms
+    )
+    for automatic in (top_up, None):
+        made = Purchase.objects.create(
+            user=user, customer=customer, top_up=automatic, status=status, failure_code=reason, created_at=now,
+            finished_at=now, **terms,
+        )  # fmt: skip
+    for _ in range(2):
+        collection.collect(now=timezone.now())
+    (body,) = message_bodies()
+    assert (body["type"], body["data"]["status"], body["data"]["reason"]) == (
+        "credits.top-up",
+        status,
+        reason,
+    )
+    assert body["data"]["purchaseId"] != str(made.pk)
+
+
+def _purchase(user: User) -> Purchase:
+    return Purchase(
+        user=user, status="void", amount_minor=1_000, currency="usd", failure_code="card-declined"
+    )
+
+
 def _every_type(app: App) -> dict[str, dict[str, Any]]:
     """Return a message of each type as the service writes it, by type."""
     now, user = timezone.now(), UserFactory.create()
@@ -144,6 +176,9 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
         payloads.of_expiry(expiring),
         *payloads.history_of(call, answered_hash="0x", charged=1, reversals=[undone]),
         payloads.of_entry(entry, user_id=user.pk, profile_address=str(user.profile_address)),
+        payloads.of_top_up(
+            _purchase(user), credits=1, profile_address=str(user.profile_address), at=timezone.now()
+        ),
         payloads.of_subscription(subscribe(user), profile_address=str(user.profile_address)),
     ]
     test = json.loads(endpoints.send_test(app.endpoint, now=now).body)
@@ -158,7 +193,11 @@ def test_the_page_shows_every_type_with_its_members(app: App) -> None:
     page = (DOCS / "webhooks.md").read_text()
     shown = [json.loads(text) for text in re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)]
     written = _every_type(app)
-    assert set(written) == set(EventType.values) == set(re.findall(r"^\| `([a-z.]+)` \|", page, re.MULTILINE))
+    assert (
+        set(written)
+        == set(EventType.values)
+        == set(re.findall(r"^\| `([a-z]+\.[a-z-]+)` \|", page, re.MULTILINE))
+    )
     assert {one["type"]: shape(one) for one in shown} == {
         kind: shape(content) for kind, content in written.items()
     }

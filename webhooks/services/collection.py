@@ -107,6 +107,10 @@ def _levels(span: Span, audience: Audience) -> None:
     _write_to(audience, levels.crossings(queries.changed_balances(span, audience), now=span.until))
 
 
+def _top_ups(span: Span, audience: Audience) -> None:
+    _write_to(audience, queries.ended_top_ups(span, audience))
+
+
 def _write_to(audience: Audience, events: Sequence[Event]) -> None:
     recipients = audience.endpoints_for((event.user_id, event.happened_at) for event in events)
     _write(
@@ -164,5 +168,6 @@ _SOURCES: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
         (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED),
     ),
     ("expiries", _expiries, (EventType.CREDITS_EXPIRING,)),
+    ("top-ups", _top_ups, (EventType.TOP_UP,)),
     ("subscriptions", _subscriptions, (EventType.SUBSCRIPTION_CHANGED,)),
 )

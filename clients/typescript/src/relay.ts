@@ -11,9 +11,14 @@ import type {
   Dashboard,
   DatedEarning,
   DatedTransaction,
+  NewPurchaseRequest,
+  Packs,
   Prepared,
+  Purchase,
   Quota,
   Quote,
+  TopUp,
+  TopUpTermsRequest,
   TransactionStatus,
   paths,
 } from "./schema.ts";
@@ -185,6 +190,32 @@ export class Relay {
   /** Checks in; a retry with the same `key` returns the same draw. */
   checkIn(profile: string, key: string = crypto.randomUUID()): Promise<CheckInResult> {
     return this.request(profile, "post", "/api/user/executeCheckIn", { headers: { "idempotency-key": key } });
+  }
+
+  /** The packs of credits, and the currencies in which any amount is sold. */
+  packs(profile: string): Promise<Packs> {
+    return this.request(profile, "get", "/api/payments/packs");
+  }
+
+  /**
+   * Buys a pack, or an amount in minor units, with the card captured last.
+   *
+   * Pass the same `key` to continue a purchase after a `RelayProblem`, such as `card-declined` or
+   * `authentication-required`: the card is charged once.
+   */
+  purchaseCredits(profile: string, what: NewPurchaseRequest, key: string = crypto.randomUUID()): Promise<Purchase> {
+    const headers = { "idempotency-key": key };
+    return this.request(profile, "post", "/api/payments/purchaseCredits", { body: what, headers });
+  }
+
+  /** Automatic top-up. */
+  topUp(profile: string): Promise<TopUp> {
+    return this.request(profile, "get", "/api/payments/topUp");
+  }
+
+  /** Turns automatic top-up on with the user's consent, or off. */
+  setTopUp(profile: string, terms: TopUpTermsRequest): Promise<TopUp> {
+    return this.request(profile, "put", "/api/payments/topUp", { body: terms });
   }
 
   /** Makes any request of the API as a profile; body, query and response have their documented types. */

@@ -35,10 +35,11 @@ def _payouts(window: Window) -> Iterator[Finding]:
             ids = {"payout": str(payout.pk), "invoice": payout.stripe_invoice_id}
             rate = payout.rate.credits_per_major_unit
             at_rate = payout_credits(collected_minor=payout.amount_minor, credits_per_major_unit=rate)
+            at_rate += payout.bonus_credits
             if payout.credits != at_rate:
                 wanted = f"{at_rate}: {payout.amount_minor} {payout.currency} at {rate} credits for 1.00"
                 yield Finding(rule=Rule.PAYOUT_CREDITS, have=str(payout.credits), wanted=wanted, ids=ids)
-            posting = (payout.user_id, EntrySource.SUBSCRIBED_PAYOUT, payout.credits)
+            posting = (payout.user_id, payout.source, payout.credits)
             yield from _entry_differences(Rule.PAYOUT_ENTRY, posting, entries.get(payout.entry_id), ids)
 
 
@@ -56,6 +57,7 @@ def _clawbacks(window: Window) -> Iterator[Finding]:
 def _entries(window: Window) -> Iterator[Finding]:
     for source, reverse in (
         (EntrySource.SUBSCRIBED_PAYOUT, "payout__isnull"),
+        (EntrySource.CREDIT_PURCHASE, "payout__isnull"),
         (EntrySource.PAYOUT_CLAWBACK, "clawback__isnull"),
     ):
         rows = CreditEntry.objects.filter(source=source, created_at__gte=window.since, **{reverse: True})
@@ -104,7 +106,8 @@ def _allowances(counts: Counter[str]) -> Iterator[Finding]:
                     wanted=str(wanted),
                     ids={"user": str(payout.user_id), "invoice": payout.stripe_invoice_id},
                 )
-    for row in Allowance.objects.exclude(user__in=Payout.objects.values("user")).order_by("pk").iterator():
+    subscribers = Payout.objects.filter(subscription__isnull=False).values("user")
+    for row in Allowance.objects.exclude(user__in=subscribers).order_by("pk").iterator():
         ids = {"user": str(row.user_id)}
         yield Finding(rule=Rule.ALLOWANCE, have=str(paid_period(row)), wanted="no payout", ids=ids)
 
@@ -112,7 +115,8 @@ def _allowances(counts: Counter[str]) -> Iterator[Finding]:
 def _newest_payouts() -> "QuerySet[WithAnnotations[Payout, PeriodTotals]]":
     """Return the newest payout of each user, as `payouts.newest_payout` chooses it."""
     return (
-        Payout.objects.select_related("subscription")
+        Payout.objects.filter(subscription__isnull=False)
+        .select_related("subscription")
         .with_period()
         .order_by("user_id", *NEWEST_FIRST)
         .distinct("user_id")

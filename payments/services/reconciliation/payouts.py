@@ -15,7 +15,7 @@ from payments.stripe.client import InvoiceState
 def compare_payouts(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
     """Yield paid invoices without a payout, and payouts that differ from their invoice."""
     compared: set[int] = set()
-    rows = Payout.objects.select_related("subscription__customer")
+    rows = Payout.objects.select_related("subscription__customer", "purchase__customer")
     for page in pages(get_billing_client().paid_invoices_since(since=window.since)):
         stored = rows_by("stripe_invoice_id", [invoice.invoice_id for invoice in page], rows)
         ours = ours_among(invoice.customer_id for invoice in page)
@@ -76,11 +76,10 @@ def _missing_payout(invoice: InvoiceState, window: Window) -> Iterator[Finding]:
 
 
 def _without_payout(invoice: InvoiceState, ids: dict[str, str]) -> Finding:
-    """Return what no repair can pay out: money that did not come to Stripe, or for no period of a subscription."""
+    """Return what no repair can pay out: money that did not come to Stripe, or for no period of its subscription."""
     why = Settlement(invoice.settlement).label
     if invoice.collected_minor > 0:
         why = f"{invoice.collected_minor} {invoice.currency} {why}"
-        why += "" if invoice.subscription_id else ", outside of a subscription"
     return Finding(rule=Rule.INVOICE_WITHOUT_PAYOUT, have="no payout", wanted=why, ids=ids)
 
 
@@ -125,19 +124,20 @@ def _differences(payout: Payout, invoice: InvoiceState) -> Iterator[Finding]:
         return
     if not payouts.is_of_our_mode(is_live=invoice.is_live):
         yield _difference(Rule.LIVEMODE, payout, "a payout", f"livemode {invoice.is_live}")
-    subscription = payout.subscription
+    subscription_id = payout.subscription.stripe_subscription_id if payout.subscription else ""
+    period = (invoice.period_start, invoice.period_end) if subscription_id else (None, None)
     for rule, ours, theirs in (
         (Rule.PAYOUT_AMOUNT, str(payout.amount_minor), str(invoice.collected_minor)),
         (Rule.PAYOUT_CURRENCY, payout.currency, invoice.currency),
         (
             Rule.PAYOUT_CUSTOMER,
-            f"{subscription.customer.stripe_customer_id} {subscription.stripe_subscription_id}",
+            f"{payout.customer.stripe_customer_id} {subscription_id}",
             f"{invoice.customer_id} {invoice.subscription_id}",
         ),
         (
             Rule.PAYOUT_PERIOD,
             f"{payout.period_start} to {payout.period_end}",
-            f"{invoice.period_start} to {invoice.period_end}",
+            f"{period[0]} to {period[1]}",
         ),
         (
             Rule.PAYOUT_PAYMENT,

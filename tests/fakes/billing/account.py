@@ -69,10 +69,12 @@ class Subscription:
 
 @dataclass
 class Invoice:
-    """An invoice of a period; `collected` is money that came in."""
+    """An invoice of a period, or of a purchase; `collected` is money that came in."""
 
     id: str
-    subscription: Subscription
+    customer: Customer
+    currency: str
+    subscription: Subscription | None
     reason: str
     amount: int
     created: datetime
@@ -83,6 +85,7 @@ class Invoice:
     paid_at: datetime | None = None
     decline_code: str = ""
     needs_confirmation: bool = False
+    operation: str = ""
 
 
 class Account:
@@ -148,16 +151,41 @@ class Account:
     def _new_invoice(self, subscription: Subscription, reason: str) -> Invoice:
         period = (subscription.boundary(subscription.period), subscription.boundary(subscription.period + 1))
         invoice = Invoice(
-            new_id("in"), subscription, reason, subscription.amount, self._now, period, intent=new_id("pi")
+            new_id("in"),
+            subscription.customer,
+            subscription.currency,
+            subscription,
+            reason,
+            subscription.amount,
+            self._now,
+            period,
+            intent=new_id("pi"),
         )
         subscription.invoices.append(invoice)
         self._invoices[invoice.id] = invoice
         return invoice
 
+    def _new_purchase(self, customer_id: str, amount: int, currency: str, key: str) -> str:
+        invoice = Invoice(
+            new_id("in"),
+            self._customer(customer_id),
+            currency,
+            None,
+            "manual",
+            amount,
+            self._now,
+            (self._now, self._now),
+            intent=new_id("pi"),
+            status="draft",
+            operation=key,
+        )
+        self._invoices[invoice.id] = invoice
+        return invoice.id
+
     def _collect(self, invoice: Invoice) -> None:
-        card = invoice.subscription.customer.default
+        card = invoice.customer.default
         invoice.decline_code, invoice.needs_confirmation = "", False
-        if invoice.amount < MINIMUM_CHARGE[invoice.subscription.currency]:
+        if invoice.amount < MINIMUM_CHARGE[invoice.currency]:
             invoice.intent = ""
             self._mark_paid(invoice, 0)
         elif card is None or card.decline_code:
@@ -173,14 +201,14 @@ class Account:
         invoice.status, invoice.collected, invoice.paid_at = "paid", collected, self._now
         self._move("charge", invoice.intent, collected, fee=round(collected * 0.029) + 30)
         self._emit("invoice.paid", invoice.id)
-        if invoice.subscription.status not in ENDED:
+        if invoice.subscription is not None and invoice.subscription.status not in ENDED:
             invoice.subscription.status = "active"
             self._emit("customer.subscription.updated", invoice.subscription.id)
 
     def _move(self, category: str, intent: str, amount: int, *, fee: int = 0) -> None:
         if not amount:
             return
-        currency = next(row.subscription.currency for row in self._invoices.values() if row.intent == intent)
+        currency = next(row.currency for row in self._invoices.values() if row.intent == intent)
         self.movements.append(
             BalanceTransaction(
                 transaction_id=new_id("txn"),
@@ -199,7 +227,7 @@ class Account:
 
     def _mark_failed(self, invoice: Invoice) -> None:
         self._emit("invoice.payment_failed", invoice.id)
-        if invoice.subscription.status == "active":
+        if invoice.subscription is not None and invoice.subscription.status == "active":
             invoice.subscription.status = "past_due"
             self._emit("customer.subscription.updated", invoice.subscription.id)
 
@@ -227,7 +255,9 @@ class Account:
         collections: list[tuple[datetime, Callable[[], None]]] = [
             (invoice.created + _HOUR, partial(self._finalize, invoice))
             for invoice in self._invoices.values()
-            if invoice.status == "draft" and invoice.subscription.status not in ENDED
+            if invoice.status == "draft"
+            and invoice.subscription is not None
+            and invoice.subscription.status not in ENDED
         ]
         first = min([*period_ends, *collections], key=lambda item: item[0], default=None)
         return first if first is not None and first[0] <= target else None

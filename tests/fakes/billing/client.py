@@ -15,6 +15,7 @@ from payments.stripe.client import (
     InvoicePage,
     InvoiceState,
     InvoiceSummary,
+    OpenPayment,
     ReceivedEvent,
     ReturnedMoney,
     SubscriptionState,
@@ -63,7 +64,7 @@ class AccountClient(Account):
 
     def invoices(self, *, customer_id: str, limit: int, after: str) -> InvoicePage:
         self._count("invoices")
-        mine = [row for row in self._invoices.values() if row.subscription.customer.id == customer_id][::-1]
+        mine = [row for row in self._invoices.values() if row.customer.id == customer_id][::-1]
         start = 1 + [row.id for row in mine].index(after) if after else 0
         page = mine[start : start + limit]
         return InvoicePage(
@@ -121,6 +122,26 @@ class AccountClient(Account):
         if subscription.status not in ENDED:
             self._end(subscription, self._now)
         return self._state(subscription_id)
+
+    def create_purchase(self, *, customer_id: str, amount_minor: int, currency: str, key: str) -> str:
+        self._count("create_purchase")
+        parameters = (customer_id, amount_minor, currency)
+        return self._idempotent(key, parameters, lambda: self._new_purchase(*parameters, key))
+
+    def void_invoice(self, *, invoice_id: str) -> None:
+        self._count("void_invoice")
+        invoice = self._invoices.get(invoice_id)
+        if invoice is not None and invoice.status == "draft":
+            del self._invoices[invoice_id]
+        elif invoice is not None and invoice.status == "open":
+            invoice.status = "void"
+            self._emit("invoice.voided", invoice_id)
+
+    def open_payment(self, *, invoice_id: str) -> OpenPayment:
+        self._count("open_payment")
+        invoice = self._invoice(invoice_id)
+        secret = f"{invoice.intent}_secret_{invoice.id}" if invoice.needs_confirmation else ""
+        return OpenPayment(secret, invoice.decline_code)
 
     def create_refund(self, *, payment_intent_id: str, amount_minor: int, key: str) -> str:
         self._count("create_refund")
@@ -256,7 +277,7 @@ def _summary(invoice: Invoice) -> InvoiceSummary:
         invoice_id=invoice.id,
         number=invoice.id[-8:],
         status=invoice.status,
-        currency=invoice.subscription.currency,
+        currency=invoice.currency,
         total_minor=invoice.amount,
         tax_minor=0,
         open_minor=invoice.amount if invoice.status == "open" else 0,
@@ -307,21 +328,21 @@ def _subscription_state(subscription: Subscription) -> SubscriptionState:
 
 
 def _invoice_state(invoice: Invoice) -> InvoiceState:
-    subscription = invoice.subscription
     return InvoiceState(
         invoice_id=invoice.id,
-        customer_id=subscription.customer.id,
-        subscription_id=subscription.id,
+        customer_id=invoice.customer.id,
+        subscription_id=invoice.subscription.id if invoice.subscription else "",
         status=invoice.status,
         billing_reason=invoice.reason,
-        currency=subscription.currency,
+        currency=invoice.currency,
         collected_minor=invoice.collected,
-        period_start=invoice.period[0],
-        period_end=invoice.period[1],
+        period_start=invoice.period[0] if invoice.subscription else None,
+        period_end=invoice.period[1] if invoice.subscription else None,
         payment_intent_id=invoice.intent,
         paid_at=invoice.paid_at,
         is_live=False,
         settlement=_settlement(invoice),
+        operation=invoice.operation,
     )
 
 

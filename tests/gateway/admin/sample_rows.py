@@ -35,7 +35,11 @@ _CHOSEN: dict[str, Callable[[], Values]] = {
         "expires_at": timezone.now() + timedelta(days=1),
     },
     "earnings.Postback": lambda: {"user": UserFactory.create()},
-    "payments.Payout": lambda: {"period_end": timezone.now() + timedelta(days=30)},
+    "payments.Payout": lambda: {
+        "subscription": make(_model("payments.Subscription")),
+        "period_start": timezone.now(),
+        "period_end": timezone.now() + timedelta(days=30),
+    },
     "payments.Clawback": lambda: {"credits": 0},
     "accounting.Month": lambda: {"begins_on": date(1900 + next(_numbers), 1, 1)},
     "accounting.CoinRate": lambda: {"day": date(1900, 1, 1) + timedelta(days=next(_numbers)), "price": 1},

@@ -119,15 +119,17 @@ class TestInvoices:
         _renew(double, subscriber)
         assert (subscriber.payout.amount_minor, subscriber.payout.other_minor) == (amount + 900, 0)
 
-    def test_an_invoice_outside_of_a_subscription_is_found(
-        self, double: DoubleAccount, subscriber: Payer, amount: int, settings: Any
+    def test_an_invoice_outside_of_a_subscription_is_paid_out_as_a_purchase(
+        self, double: DoubleAccount, subscriber: Payer, amount: int, settings: Any, rates: dict[str, int]
     ) -> None:
         customer = subscriber.customer.stripe_customer_id
         double.controls.create_invoice(customer, 900, product=settings.STRIPE_PRODUCT_ID)
         double.controls.create_invoice(customer, 700)
         process_all_events(double)
         assert [payout.amount_minor for payout in subscriber.payouts] == [amount]
-        assert _rules(double) == [Rule.INVOICE_WITHOUT_PAYOUT]
+        assert [payout.credits for payout in subscriber.purchases] == [900 * rates["usd"] // 100]
+        assert subscriber.quota().total == subscriber.payout.credits
+        assert _rules(double) == []
 
 
 class TestSeveralPayments:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from credits.services.reconciliation import find_differences
 from payments.amounts import clawback_target
 from payments.errors import NoSubscription
-from payments.models import Payout, StripeEvent
+from payments.models import StripeEvent
 from payments.services import synchronisation
 from payments.stripe import set_billing_client
 from rewards.models import Badge
@@ -194,8 +194,7 @@ def _assert_rows_follow_stripe(fake: FakeBilling, payer: Payer) -> None:
         assert payout.credits_taken_back() == taken
         balance += payout.credits - taken
     assert payer.balance == balance
-    newest = Payout.objects.order_by("-period_start", "-subscription_id").first()
-    assert newest is not None
+    newest = max(payer.payouts, key=lambda payout: (payout.period_start, payout.subscription.pk))
     subscription = newest.subscription
     of_the_period = subscription.payouts.filter(period_end=newest.period_end)
     left = sum(payout.credits - payout.credits_taken_back() for payout in of_the_period)

@@ -176,7 +176,6 @@ NO_PERIOD_THAT_WAS_PAID: dict[str, dict[str, Any]] = {
     "void": {"status": "void"},
     "given up": {"status": "uncollectible"},
     "paid with nothing": {"collected_minor": 0},
-    "of no subscription": {"subscription_id": ""},
     "of another product": {"is_ours": False},
     "of no beginning": {"period_start": None},
     "of no end": {"period_end": None},

@@ -26,6 +26,7 @@ def _payout(*, status: str = "active", ended_at: datetime | None = None, cancels
 
 def _times(payout: Payout, *, is_taken_back: bool = False) -> tuple[datetime, datetime, bool, datetime]:
     period = paid_period_of(payout=payout, credits=0 if is_taken_back else 777)
+    assert period is not None
     assert period.credits == (0 if is_taken_back else 777)
     return period.starts_at, period.ends_at, period.renews, period.resets_at
 

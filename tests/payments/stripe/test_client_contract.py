@@ -18,6 +18,7 @@ from tests.payments.webhook_events import signature
 
 _MONTH = 32 * 86_400
 _HOUR = 3_600
+_DAY = timedelta(days=1)
 Key = Callable[[], str]
 
 
@@ -359,6 +360,65 @@ class TestRenewals:
         seam.client.pay_invoice(invoice_id=late.latest_invoice_id)
         paid = seam.client.retrieve_subscription(subscription_id=made.subscription_id)
         assert paid.status == "active"
+
+
+class TestPurchases:
+    def test_a_key_creates_one_invoice_that_is_collected_when_it_is_paid(
+        self, seam: SeamCase, customer_id: str, key: Key, amount: int
+    ) -> None:
+        seam.account.capture(customer_id)
+        assert seam.client.has_payment_method(customer_id=customer_id)
+        wanted: dict[str, Any] = {
+            "customer_id": customer_id,
+            "amount_minor": amount,
+            "currency": "eur",
+            "key": key(),
+        }
+        invoice_id = seam.client.create_purchase(**wanted)
+        assert seam.client.create_purchase(**wanted) == invoice_id
+        with pytest.raises(BillingRefused):
+            seam.client.create_purchase(**{**wanted, "amount_minor": amount + 1})
+        draft = seam.client.retrieve_invoice(invoice_id=invoice_id)
+        assert (draft.is_ours, draft.subscription_id, draft.period_start) == (True, "", None)
+        assert (draft.status, draft.collected_minor, draft.operation) == ("draft", 0, wanted["key"])
+        seam.account.pass_time(_MONTH)
+        assert seam.client.retrieve_invoice(invoice_id=invoice_id).status == "draft"
+        for _ in range(2):
+            seam.client.pay_invoice(invoice_id=invoice_id)
+        paid = seam.client.retrieve_invoice(invoice_id=invoice_id)
+        assert (paid.status, paid.collected_minor, paid.currency) == ("paid", amount, "eur")
+        assert invoice_id in {
+            row.invoice_id for row in seam.client.paid_invoices_since(since=seam.account.now() - _DAY)
+        }
+        seam.client.void_invoice(invoice_id=invoice_id)
+        assert seam.client.retrieve_invoice(invoice_id=invoice_id) == paid
+
+    @pytest.mark.parametrize("card", [DECLINES, NEEDS_CONFIRMATION])
+    def test_an_unpaid_invoice_tells_what_it_waits_for_until_it_is_void(
+        self, seam: SeamCase, customer_id: str, key: Key, amount: int, card: str
+    ) -> None:
+        seam.account.capture(customer_id, card)
+        assert seam.client.has_payment_method(customer_id=customer_id)
+        invoice_id = seam.client.create_purchase(
+            customer_id=customer_id, amount_minor=amount, currency="usd", key=key()
+        )
+        seam.client.pay_invoice(invoice_id=invoice_id)
+        waits = seam.client.open_payment(invoice_id=invoice_id)
+        assert (bool(waits.client_secret), bool(waits.decline_code)) == (card != DECLINES, card == DECLINES)
+        for _ in range(2):
+            seam.client.void_invoice(invoice_id=invoice_id)
+        assert seam.client.retrieve_invoice(invoice_id=invoice_id).status == "void"
+
+    def test_a_draft_that_is_voided_is_gone(
+        self, seam: SeamCase, customer_id: str, key: Key, amount: int
+    ) -> None:
+        invoice_id = seam.client.create_purchase(
+            customer_id=customer_id, amount_minor=amount, currency="usd", key=key()
+        )
+        for _ in range(2):
+            seam.client.void_invoice(invoice_id=invoice_id)
+        with pytest.raises(BillingRefused):
+            seam.client.retrieve_invoice(invoice_id=invoice_id)
 
 
 class TestReturnedMoney:

@@ -25,8 +25,13 @@ from credit_relay_client.schema import (
     Dashboard,
     DatedEarning,
     DatedTransaction,
+    NewPurchaseRequest,
+    Packs,
     Prepared,
+    Purchase,
     Quota,
+    TopUp,
+    TopUpTermsRequest,
     TransactionStatus,
 )
 from credit_relay_client.service import Node, RelayProblem, Service
@@ -206,6 +211,33 @@ class Relay:
         path = "/api/user/executeCheckIn"
         result: CheckInResult = self.session(profile).request("POST", path, {}, headers=headers)
         return result
+
+    def packs(self, profile: str) -> Packs:
+        """Return the packs of credits, and the currencies in which any amount is sold."""
+        packs: Packs = self.session(profile).request("GET", "/api/payments/packs")
+        return packs
+
+    def purchase_credits(self, profile: str, what: NewPurchaseRequest, key: str | None = None) -> Purchase:
+        """
+        Buy a pack, or an amount in minor units, with the card captured last.
+
+        Pass the same key to continue a purchase after a `RelayProblem`, such as `card-declined` or
+        `authentication-required`: the card is charged once.
+        """
+        headers = {"Idempotency-Key": key or secrets.token_hex(16)}
+        path = "/api/payments/purchaseCredits"
+        purchase: Purchase = self.session(profile).request("POST", path, what, headers=headers)
+        return purchase
+
+    def top_up(self, profile: str) -> TopUp:
+        """Return automatic top-up."""
+        top_up: TopUp = self.session(profile).request("GET", "/api/payments/topUp")
+        return top_up
+
+    def set_top_up(self, profile: str, terms: TopUpTermsRequest) -> TopUp:
+        """Turn automatic top-up on with the user's consent, or off."""
+        top_up: TopUp = self.session(profile).request("PUT", "/api/payments/topUp", terms)
+        return top_up
 
     def _pages(self, profile: str, path: str) -> Iterator[Any]:
         while path:

@@ -68,12 +68,15 @@ ProblemCode: TypeAlias = Literal[
     "profile-not-deployed",
     "profile-not-registered",
     "profile-refused",
+    "purchase-closed",
+    "purchase-differs",
     "quota-signature-invalid",
     "quote-expired",
     "quote-for-other-call",
     "quote-not-found",
     "quote-outdated",
     "quote-used",
+    "rate-missing",
     "refresh-token-reused",
     "refresh-token-unknown",
     "relay-call-expired",
@@ -115,6 +118,7 @@ ProblemCode: TypeAlias = Literal[
     "too-many-cancelled-calls",
     "too-many-requests",
     "transaction-not-found",
+    "unknown-pack",
     "unsupported-media-type",
     "untrusted-code",
     "validity-too-short",
@@ -582,6 +586,15 @@ ModifierTypeEnum: TypeAlias = Literal[
     "BONUS_CREDITS_BACK",
 ]
 
+
+class NewPurchaseRequest(TypedDict):
+    """What is bought: a pack, or an amount."""
+
+    pack: NotRequired[str]
+    amount: NotRequired[int]
+    currency: NotRequired[str | None]
+
+
 NextStepEnum: TypeAlias = Literal[
     "nothing", "subscribe", "capture-card", "confirm", "pay", "refunded", "disputed", "not-paid"
 ]
@@ -623,6 +636,24 @@ class OtherSubscription(TypedDict):
     currentPeriodEnd: int
 
 
+class Pack(TypedDict):
+    """A pack: credits for a fixed price, in minor units with tax."""
+
+    pack: str
+    currency: str
+    cost: int
+    amount: str
+    credits: int
+    bonusCredits: int
+
+
+class Packs(TypedDict):
+    """The packs that are offered, and the currencies for other amounts."""
+
+    packs: "list[Pack]"
+    currencies: "list[SoldCurrency]"
+
+
 class PaginatedDatedEarningList(TypedDict):
     next: str | None
     previous: str | None
@@ -646,6 +677,17 @@ class PaginatedRootList(TypedDict):
     previous: str | None
     results: "list[Root]"
     keys: list[dict[str, Any]]
+
+
+PausedReasonEnum: TypeAlias = Literal[
+    "card-declined",
+    "authentication-required",
+    "payment-method-required",
+    "billing-refused",
+    "no-credits",
+    "pack-changed",
+    "",
+]
 
 
 class PrepareRequest(TypedDict):
@@ -701,6 +743,21 @@ class Proof(TypedDict):
     path: list[dict[str, Any]]
     root: "Root | None"
     disclosed: dict[str, Any] | None
+
+
+class Purchase(TypedDict):
+    """A paid purchase, whose credits are posted."""
+
+    purchaseId: str
+    status: "PurchaseStatusEnum"
+    pack: str | None
+    cost: int
+    currency: str
+    credits: int
+    createdAt: int
+
+
+PurchaseStatusEnum: TypeAlias = Literal["paid"]
 
 
 class Quota(TypedDict):
@@ -797,6 +854,15 @@ class SetupIntent(TypedDict):
     clientSecret: str
 
 
+class SoldCurrency(TypedDict):
+    """A currency in which any amount can be bought, within these limits in minor units."""
+
+    currency: str
+    minimum: int
+    maximum: int
+    creditsPerMajorUnit: int
+
+
 class Spent(TypedDict):
     day: str
     credits: int
@@ -860,6 +926,42 @@ class TokenPairResponse(TypedDict):
     refresh: str
     expiresIn: int
     address: str
+
+
+class TopUp(TypedDict):
+    """
+    Automatic top-up, with the terms of the last consent; amounts are in minor units, times in
+    unix seconds.
+    """
+
+    status: "TopUpStatusEnum"
+    threshold: int
+    pack: str
+    cost: int
+    currency: str
+    monthlyLimit: int
+    spentThisMonth: int
+    consent: str
+    consentedAt: int | None
+    pausedReason: "PausedReasonEnum"
+    declineCode: str
+    lastPurchaseAt: int | None
+
+
+TopUpStatusEnum: TypeAlias = Literal["off", "on", "paused"]
+
+
+class TopUpTermsRequest(TypedDict):
+    """
+    Whether a pack is bought automatically, and on which terms. Without `enabled`, the other
+    fields are ignored.
+    """
+
+    enabled: bool
+    threshold: NotRequired[int]
+    pack: NotRequired[str]
+    monthlyLimit: NotRequired[int]
+    consent: NotRequired[str]
 
 
 class Transaction(TypedDict):

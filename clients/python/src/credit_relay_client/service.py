@@ -81,7 +81,7 @@ class Service:
         Retry an attempt while the service is busy or unreachable, for at most `seconds`.
 
         The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction,
-        a subscription is created once, and a check-in has an idempotency key.
+        a subscription is created once, and a check-in and a purchase have an idempotency key.
         """
         deadline = time.monotonic() + (self.patience_seconds if seconds is None else seconds)
         pause = _FIRST_PAUSE_SECONDS

@@ -1,0 +1,192 @@
+"""The endpoints that sell credits beside a subscription: packs, purchases and automatic top-up."""
+
+from typing import Any
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from gateway.common import clock
+from gateway.common.http import PRIVATE
+from gateway.web.idempotency import key_header, key_of
+from gateway.web.throttling import user_rate
+from payments.amounts import MINIMUM_CHARGE, display_amount
+from payments.api import schema
+from payments.api.serializers import (
+    DEFAULT_CURRENCY,
+    NewPurchaseSerializer,
+    PacksSerializer,
+    PurchaseSerializer,
+    TopUpSerializer,
+    TopUpTermsSerializer,
+)
+from payments.models import AutoTopUp, Payout, Purchase
+from payments.queries import offered_packs, rates_in_force
+from payments.services import purchases, top_ups
+from payments.services.purchases import Order
+from payments.services.top_ups import Terms
+from users.api.authentication import ProfileRequest
+from users.models import User
+
+_PURCHASE_KEY = key_header(
+    "new for every purchase; a repeat with the same key continues or returns the same purchase.",
+    required=True,
+)
+
+
+class PurchasesViewSet(ViewSet):
+    throttle_classes = (user_rate("BILLING_RATE"),)
+
+    @extend_schema(
+        operation_id="getPacks",
+        tags=["payments"],
+        summary="List the packs of credits",
+        description=schema.PACKS_DESCRIPTION,
+        responses={200: PacksSerializer, **schema.PACKS},
+        examples=schema.PACKS_EXAMPLES,
+    )
+    @action(detail=False, methods=["get"], url_path="packs")
+    def packs(self, request: ProfileRequest) -> Response:
+        return Response(_offer(), headers=PRIVATE)
+
+    @extend_schema(
+        operation_id="purchaseCredits",
+        tags=["payments"],
+        summary="Buy credits once",
+        description=schema.PURCHASE_DESCRIPTION,
+        parameters=[_PURCHASE_KEY],
+        request=NewPurchaseSerializer,
+        responses={200: PurchaseSerializer, **schema.PURCHASE},
+        examples=schema.PURCHASE_EXAMPLES,
+    )
+    @action(detail=False, methods=["post"], url_path="purchaseCredits")
+    def purchase_credits(self, request: ProfileRequest) -> Response:
+        key = key_of(request, required=True)
+        fields = NewPurchaseSerializer.read(request.data)
+        purchase = purchases.buy(user=request.user, order=_order(fields), key=key, now=clock.now())
+        return Response(PurchaseSerializer(_bought(purchase)).data, headers=PRIVATE)
+
+    @extend_schema(
+        methods=["GET"],
+        operation_id="getTopUp",
+        tags=["payments"],
+        summary="Get automatic top-up",
+        description=schema.TOP_UP_DESCRIPTION,
+        responses={200: TopUpSerializer, **schema.TOP_UP},
+        examples=schema.TOP_UP_EXAMPLES,
+    )
+    @extend_schema(
+        methods=["PUT"],
+        operation_id="setTopUp",
+        tags=["payments"],
+        summary="Turn automatic top-up on or off",
+        description=schema.TOP_UP_DESCRIPTION,
+        request=TopUpTermsSerializer,
+        responses={200: TopUpSerializer, **schema.SET_TOP_UP},
+        examples=schema.TOP_UP_EXAMPLES,
+    )
+    @action(detail=False, methods=["get", "put"], url_path="topUp")
+    def top_up(self, request: ProfileRequest) -> Response:
+        if request.method == "PUT":
+            _set_top_up(request.user, TopUpTermsSerializer.read(request.data))
+        return Response(TopUpSerializer(_top_up_of(request.user)).data, headers=PRIVATE)
+
+
+def _offer() -> dict[str, Any]:
+    rates = {row.currency: row.rate for row in rates_in_force(now=clock.now()) if row.rate is not None}
+    return {
+        "packs": [
+            {
+                "pack": pack.code,
+                "currency": pack.currency,
+                "cost": pack.amount_minor,
+                "amount": display_amount(amount_minor=pack.amount_minor, currency=pack.currency),
+                "credits": purchases.credits_of(pack, rates[pack.currency]),
+                "bonusCredits": pack.bonus_credits,
+            }
+            for pack in offered_packs()
+            if pack.currency in rates
+        ],
+        "currencies": [
+            {
+                "currency": currency,
+                "minimum": MINIMUM_CHARGE[currency],
+                "maximum": settings.BILLING_MAX_AMOUNT_MINOR,
+                "creditsPerMajorUnit": rate.credits_per_major_unit,
+            }
+            for currency, rate in rates.items()
+        ],
+    }
+
+
+def _order(fields: dict[str, Any]) -> Order:
+    if "pack" in fields:
+        pack = purchases.offered_pack(fields["pack"])
+        return Order(pack.amount_minor, pack.currency, pack)
+    return Order(fields["amount"], fields["currency"] or DEFAULT_CURRENCY)
+
+
+def _bought(purchase: Purchase) -> dict[str, Any]:
+    payout = Payout.objects.filter(stripe_invoice_id=purchase.stripe_invoice_id).first()
+    return {
+        "purchaseId": str(purchase.pk),
+        "status": purchase.status,
+        "pack": purchase.pack.code if purchase.pack else None,
+        "cost": purchase.amount_minor,
+        "currency": purchase.currency,
+        "credits": payout.credits if payout else 0,
+        "createdAt": purchase.created_at,
+    }
+
+
+def _set_top_up(user: User, fields: dict[str, Any]) -> None:
+    if not fields["enabled"]:
+        top_ups.withdraw(user=user, now=clock.now())
+        return
+    terms = Terms(fields["threshold"], fields["pack"], fields["monthlyLimit"], fields["consent"])
+    top_ups.consent(user=user, terms=terms, now=clock.now())
+
+
+def _top_up_of(user: User) -> dict[str, Any]:
+    row = top_ups.current_or_last(user)
+    if row is None:
+        return {**_NO_TOP_UP}
+    bought = row.purchases.filter(status=Purchase.Status.PAID)
+    return {
+        "status": _status_of(row),
+        "threshold": row.threshold,
+        "pack": row.pack.code,
+        "cost": row.amount_minor,
+        "currency": row.currency,
+        "monthlyLimit": row.monthly_limit_minor,
+        "spentThisMonth": top_ups.spent_minor(row, now=clock.now()),
+        "consent": row.consent,
+        "consentedAt": row.consented_at,
+        "pausedReason": row.paused_reason,
+        "declineCode": row.decline_code,
+        "lastPurchaseAt": bought.order_by("-finished_at").values_list("finished_at", flat=True).first(),
+    }
+
+
+def _status_of(row: AutoTopUp) -> str:
+    if row.withdrawn_at is not None:
+        return "off"
+    return "on" if row.paused_at is None else "paused"
+
+
+_NO_TOP_UP: dict[str, Any] = {
+    "status": "off",
+    "threshold": 0,
+    "pack": "",
+    "cost": 0,
+    "currency": "",
+    "monthlyLimit": 0,
+    "spentThisMonth": 0,
+    "consent": "",
+    "consentedAt": None,
+    "pausedReason": "",
+    "declineCode": "",
+    "lastPurchaseAt": None,
+}

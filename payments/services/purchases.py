@@ -1,0 +1,293 @@
+"""
+Purchases of credits: a pack or an amount, paid at once by a one-off invoice at Stripe.
+
+1. `buy` commits an open purchase under the caller's key; its id is the idempotency key at Stripe.
+2. It creates the invoice, collects it with the newest card, and applies what Stripe then has, as a webhook does.
+3. A repeat with the same key collects the same invoice again, until it is paid.
+
+A process that dies in between leaves an open purchase: a repeat continues it, the webhook pays it out if it was paid,
+and `close_unpaid` voids it after a day.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import IntegrityError, transaction
+
+from gateway.common.sweeps import Sweep
+from payments.amounts import payout_credits
+from payments.errors import (
+    AuthenticationRequired,
+    BillingInProgress,
+    BillingRefused,
+    BillingUnavailable,
+    CardDeclined,
+    PaymentMethodRequired,
+    PurchaseClosed,
+    PurchaseDiffers,
+    UnknownPack,
+)
+from payments.models import AutoTopUp, CreditPack, Customer, PayoutRate, Purchase
+from payments.services import synchronisation
+from payments.services.customers import with_customer
+from payments.services.payouts import rate_in_force
+from payments.services.subscriptions import SubscriptionRequest, check_sellable
+from payments.services.synchronisation import Snapshot
+from payments.stripe import get_billing_client
+from users.models import User
+
+# As Stripe does with the first invoice of a subscription.
+PAYABLE_FOR = timedelta(hours=23)
+_MAX_CLOSED = 100
+_Status = Purchase.Status
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is bought: an amount in minor units with the bonus that it gives, of a pack or chosen by the user."""
+
+    amount_minor: int
+    currency: str
+    pack: CreditPack | None = None
+    top_up: AutoTopUp | None = None
+
+    @property
+    def bonus_credits(self) -> int:
+        return self.pack.bonus_credits if self.pack else 0
+
+    def is_of(self, purchase: Purchase) -> bool:
+        """Return whether the purchase was made by the same order; the bonus may have changed since."""
+        return (purchase.amount_minor, purchase.currency, purchase.pack_id) == (
+            self.amount_minor,
+            self.currency,
+            self.pack.pk if self.pack else None,
+        )
+
+
+def offered_pack(code: str) -> CreditPack:
+    """
+    Return a pack that is offered.
+
+    Raises:
+        UnknownPack: there is none.
+    """
+    pack = CreditPack.objects.filter(code=code, is_offered=True).first()
+    if pack is None:
+        raise UnknownPack("There is no such pack. The list of packs has all that are offered.")
+    return pack
+
+
+def buy(*, user: User, order: Order, key: str, now: datetime) -> Purchase:
+    """
+    Buy credits; a repeat with the same key buys nothing more.
+
+    Raises:
+        CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing: the order is not possible.
+        PaymentMethodRequired, CardDeclined, AuthenticationRequired: the card cannot pay now; repeat with the same key.
+        PurchaseDiffers, PurchaseClosed: the key belongs to another order, or to a purchase that was voided.
+        BillingInProgress: Stripe has not decided yet, or an earlier purchase was paid just now.
+    """
+    known = Purchase.objects.filter(user_id=user.pk, idempotency_key=key).first()
+    if known is not None and not order.is_of(known):
+        raise PurchaseDiffers("The key was used for another purchase. Use a new key.")
+    if known is not None and known.status == _Status.PAID:
+        return known
+    check_order(order, now=now)
+    return with_customer(
+        user=user, now=now, act=partial(_buy, user=user, order=order, key=key, known=known, now=now)
+    )
+
+
+def check_order(order: Order, *, now: datetime) -> None:
+    """
+    Refuse what cannot be charged, or would give nothing.
+
+    Raises:
+        CurrencyNotSupported, AmountTooSmall, AmountTooLarge, RateMissing: why.
+    """
+    check_sellable(request=SubscriptionRequest(order.amount_minor, order.currency, False))
+    rate_in_force(currency=order.currency, at=now)
+
+
+def _buy(
+    customer: Customer, *, user: User, order: Order, key: str, known: Purchase | None, now: datetime
+) -> Purchase:
+    if known is None:
+        require_card(customer)
+        _replace_open(user=user, key=key, now=now)
+        known = place(customer=customer, order=order, key=key, now=now)
+    # Stripe may have deleted the customer of an earlier request.
+    if known.customer_id != customer.pk or now - known.created_at > PAYABLE_FOR:
+        end(known, now=now)
+    if known.status == _Status.PAID:
+        return known
+    if known.status == _Status.VOID:
+        raise PurchaseClosed("This purchase was not paid in time, or was replaced. Use a new key.")
+    return collect(known, now=now)
+
+
+def require_card(customer: Customer) -> None:
+    """Make the newest card the default; without a card, raise PaymentMethodRequired."""
+    if not get_billing_client().has_payment_method(customer_id=customer.stripe_customer_id):
+        raise PaymentMethodRequired("Capture a card with getSetupIntent first.")
+
+
+def place(*, customer: Customer, order: Order, key: str, now: datetime) -> Purchase:
+    """
+    Store an open purchase, or return that of the same key.
+
+    Raises:
+        BillingInProgress: the user has another open purchase.
+        PurchaseDiffers: the key belongs to another order.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            return store(customer=customer, order=order, key=key, now=now)
+    except IntegrityError:
+        same = Purchase.objects.filter(user_id=customer.user_id, idempotency_key=key).first()
+    if same is None:
+        raise BillingInProgress("Another purchase is in progress.", retry_after=2)
+    if not order.is_of(same):
+        raise PurchaseDiffers("The key was used for another purchase. Use a new key.")
+    return same
+
+
+def store(*, customer: Customer, order: Order, key: str, now: datetime) -> Purchase:
+    """Insert an open purchase, in the caller's transaction."""
+    return Purchase.objects.create(
+        user_id=customer.user_id,
+        customer=customer,
+        idempotency_key=key,
+        pack=order.pack,
+        top_up=order.top_up,
+        amount_minor=order.amount_minor,
+        currency=order.currency,
+        bonus_credits=order.bonus_credits,
+        created_at=now,
+    )
+
+
+def _replace_open(*, user: User, key: str, now: datetime) -> None:
+    """
+    Void an earlier purchase that is not paid; a concurrent request may have made that of this key.
+
+    Raises:
+        BillingInProgress: it was paid meanwhile, so the user may not want another one.
+    """
+    others = Purchase.objects.filter(user_id=user.pk, status=_Status.OPEN).exclude(idempotency_key=key)
+    earlier = others.select_related("customer").first()
+    if earlier is not None and end(earlier, now=now).status == _Status.PAID:
+        raise BillingInProgress(
+            "An earlier purchase was paid just now. Look at the balance, then repeat.", retry_after=2
+        )
+
+
+def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = lambda: True) -> Purchase:
+    """
+    Collect an open purchase with the newest card, and pay it out; `may_pay` is asked last.
+
+    Raises:
+        CardDeclined, AuthenticationRequired, PaymentMethodRequired: the card cannot pay now.
+        BillingInProgress: Stripe has not decided yet.
+        PurchaseClosed: the invoice was voided.
+    """
+    invoice_id = _invoice_of(purchase)
+    require_card(purchase.customer)
+    try:
+        if may_pay():
+            get_billing_client().pay_invoice(invoice_id=invoice_id)
+        read(purchase, now=now)
+    except BillingRefused:
+        purchase.refresh_from_db()  # A concurrent request may have voided it.
+        if purchase.status != _Status.VOID:
+            raise
+    if purchase.status == _Status.PAID:
+        return purchase
+    if purchase.status == _Status.VOID:
+        raise PurchaseClosed("The invoice was voided. Use a new key.")
+    payment = get_billing_client().open_payment(invoice_id=invoice_id)
+    if payment.client_secret:
+        raise AuthenticationRequired(
+            "The card holder must confirm the payment.", clientSecret=payment.client_secret
+        )
+    if payment.decline_code:
+        raise CardDeclined(
+            "The card was declined. Capture another card and retry.", declineCode=payment.decline_code
+        )
+    raise BillingInProgress("The payment is in progress.", retry_after=2)
+
+
+def _invoice_of(purchase: Purchase) -> str:
+    """Return the purchase's invoice at Stripe, created once."""
+    if not purchase.stripe_invoice_id:
+        purchase.stripe_invoice_id = get_billing_client().create_purchase(
+            customer_id=purchase.customer.stripe_customer_id,
+            amount_minor=purchase.amount_minor,
+            currency=purchase.currency,
+            key=str(purchase.pk),
+        )
+        Purchase.objects.filter(pk=purchase.pk, stripe_invoice_id="").update(
+            stripe_invoice_id=purchase.stripe_invoice_id
+        )
+    return purchase.stripe_invoice_id
+
+
+def read(purchase: Purchase, *, now: datetime) -> None:
+    """Apply what Stripe has of the purchase's invoice, as an event about it does."""
+    client = get_billing_client()
+    synchronisation.fetch_and_apply(
+        fetch=lambda: synchronisation.invoice_snapshot(
+            client.retrieve_invoice(invoice_id=purchase.stripe_invoice_id)
+        ),
+        apply=partial(_apply, now=now),
+    )
+    purchase.refresh_from_db()
+
+
+@transaction.atomic(durable=True)
+def _apply(snapshot: Snapshot, *, now: datetime) -> None:
+    snapshot.apply(cause="purchase", now=now)
+
+
+def end(purchase: Purchase, *, now: datetime, failure_code: str = "") -> Purchase:
+    """
+    Void an open purchase so that it is never collected; one that was paid meanwhile is paid out instead.
+
+    `failure_code` is stored if it was not paid.
+    """
+    if not synchronisation.note_if_deleted(customer=purchase.customer, now=now):
+        # Where Stripe's answer to the creation was lost, this finds the invoice.
+        get_billing_client().void_invoice(invoice_id=_invoice_of(purchase))
+        with suppress(BillingRefused):  # A draft was deleted, so there is nothing to read.
+            read(purchase, now=now)
+    unpaid = Purchase.objects.filter(pk=purchase.pk).exclude(status=_Status.PAID)
+    unpaid.filter(status=_Status.OPEN).update(status=_Status.VOID, finished_at=now)
+    unpaid.update(failure_code=failure_code)
+    purchase.refresh_from_db()
+    return purchase
+
+
+def close_unpaid(*, now: datetime) -> int:
+    """Void the purchases that were not paid within a day; return how many."""
+    sweep = Sweep("purchase")
+    overdue = Purchase.objects.filter(
+        status=_Status.OPEN, top_up=None, created_at__lt=now - PAYABLE_FOR
+    ).select_related("customer")
+    try:
+        for purchase in overdue.order_by("created_at")[:_MAX_CLOSED]:
+            with sweep.item(purchase.pk):
+                end(purchase, now=now)
+    except BillingUnavailable:
+        pass
+    return sweep.succeeded
+
+
+def credits_of(pack: CreditPack, rate: PayoutRate) -> int:
+    """Return the credits that the pack gives at this rate, before tax."""
+    at_rate = payout_credits(
+        collected_minor=pack.amount_minor, credits_per_major_unit=rate.credits_per_major_unit
+    )
+    return at_rate + pack.bonus_credits

@@ -1,0 +1,176 @@
+"""Packs, purchases and automatic top-up on the wire."""
+
+import secrets
+from typing import Any
+
+import pytest
+
+from payments.models import AutoTopUp, CreditPack, Purchase
+from tests.payments.api.conftest import NothingHappens
+from tests.payments.buying import new_pack
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, DoubleAccount
+from tests.relay.api.conftest import Answer, Wallet
+from tests.relay.api.test_execute import assert_problem
+
+pytestmark = pytest.mark.django_db
+PACKS = "/api/payments/packs"
+PURCHASE = "/api/payments/purchaseCredits"
+TOP_UP = "/api/payments/topUp"
+CONSENT = "Buy this pack whenever my credits run low, up to the limit of each month."
+
+
+@pytest.fixture
+def pack(rates: dict[str, int]) -> CreditPack:
+    return new_pack()
+
+
+def buy(wallet: Wallet, body: Any, key: str | None = None) -> Answer:
+    return wallet.post(PURCHASE, body, **{"Idempotency-Key": key or secrets.token_hex(8)})
+
+
+def put(wallet: Wallet, body: Any) -> Answer:
+    return wallet.send("put", TOP_UP, data=body, content_type="application/json")
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_packs_are_listed_with_all_that_they_give(
+    wallet: Wallet, pack: CreditPack, rates: dict[str, int], slash: str
+) -> None:
+    CreditPack.objects.exclude(pk=pack.pk).update(is_offered=False)
+    answer = wallet.send("get", PACKS + slash)
+    assert answer.status == 200
+    (row,) = answer.body["packs"]
+    assert row == {
+        "pack": pack.code,
+        "currency": "usd",
+        "cost": pack.amount_minor,
+        "amount": f"${pack.amount_minor / 100:.2f}",
+        "credits": pack.amount_minor * rates["usd"] // 100 + pack.bonus_credits,
+        "bonusCredits": pack.bonus_credits,
+    }
+    by_currency = {row["currency"]: row for row in answer.body["currencies"]}
+    assert {name: row["creditsPerMajorUnit"] for name, row in by_currency.items()} == rates
+    assert by_currency["gbp"]["minimum"] == 30
+
+
+def test_a_bought_pack_is_answered_and_a_repeat_gets_the_same(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, pack: CreditPack, rates: dict[str, int]
+) -> None:
+    key = secrets.token_hex(8)
+    first, again = (buy(wallet, {"pack": pack.code}, key) for _ in range(2))
+    assert first.status == 200
+    made = Purchase.objects.get()
+    assert (
+        first.body
+        == again.body
+        == {
+            "purchaseId": str(made.pk),
+            "status": "paid",
+            "pack": pack.code,
+            "cost": pack.amount_minor,
+            "currency": "usd",
+            "credits": payer.balance,
+            "createdAt": int(made.created_at.timestamp()),
+        }
+    )
+    assert first.headers["Cache-Control"] == "no-store"
+    assert payer.balance == pack.amount_minor * rates["usd"] // 100 + pack.bonus_credits
+    other = buy(wallet, {"amount": 2550, "currency": "EUR"})
+    assert (other.body["pack"], other.body["cost"], other.body["currency"]) == (None, 2550, "eur")
+    assert other.body["credits"] == 2550 * rates["eur"] // 100
+
+
+@pytest.mark.parametrize(
+    ("card", "code", "member"),
+    [
+        (DECLINES, "card-declined", "declineCode"),
+        (NEEDS_CONFIRMATION, "authentication-required", "clientSecret"),
+    ],
+)
+def test_a_card_that_cannot_pay_is_402_with_what_the_wallet_needs(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, pack: CreditPack, card: str, code: str, member: str
+) -> None:
+    double.capture(payer.customer.stripe_customer_id, card)
+    answer = buy(wallet, {"pack": pack.code})
+    assert_problem(answer, 402, code)
+    assert answer.body[member]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"pack": "x", "amount": 500},
+        {"amount": 25.5},
+        {"amount": -1},
+        {"pack": None},
+        {"amount": 500, "currency": "€"},
+    ],
+)
+def test_other_bodies_are_refused(
+    payer: Payer, wallet: Wallet, body: dict[str, Any], nothing_happens: NothingHappens
+) -> None:
+    with nothing_happens():
+        assert_problem(buy(wallet, body), 400, "invalid-request")
+
+
+def test_requests_that_cannot_be_carried_out_are_named(
+    payer: Payer, wallet: Wallet, pack: CreditPack, anonymous: Wallet, nothing_happens: NothingHappens
+) -> None:
+    with nothing_happens():
+        for key in ("", "x" * 129, "a b"):
+            sent = wallet.post(PURCHASE, {"pack": pack.code}, **{"Idempotency-Key": key})
+            assert_problem(sent, 400, "invalid-request")
+        assert_problem(wallet.post(PURCHASE, {"pack": pack.code}), 400, "invalid-request")
+        assert_problem(buy(wallet, {"pack": "none"}), 404, "unknown-pack")
+        assert_problem(buy(wallet, {"amount": 49}), 400, "amount-too-small")
+        assert_problem(buy(wallet, {"amount": 5_000, "currency": "jpy"}), 400, "currency-not-supported")
+        assert_problem(buy(anonymous, {"pack": pack.code}), 401, "not-authenticated")
+    key = secrets.token_hex(8)
+    assert buy(wallet, {"pack": pack.code}, key).status == 200
+    assert_problem(buy(wallet, {"amount": 777}, key), 409, "purchase-differs")
+
+
+def test_top_up_is_turned_on_shown_and_turned_off(
+    double: DoubleAccount, payer: Payer, wallet: Wallet, pack: CreditPack
+) -> None:
+    off = wallet.send("get", TOP_UP)
+    assert (off.status, off.body["status"], off.body["consentedAt"]) == (200, "off", None)
+    terms = {"threshold": 2_000, "pack": pack.code, "monthlyLimit": pack.amount_minor, "consent": CONSENT}
+    on = put(wallet, {"enabled": True, **terms})
+    assert on.status == 200
+    assert on.body == wallet.send("get", TOP_UP).body
+    given = AutoTopUp.objects.get()
+    assert on.body == {
+        "status": "on",
+        **terms,
+        "cost": pack.amount_minor,
+        "currency": "usd",
+        "spentThisMonth": 0,
+        "consentedAt": int(given.consented_at.timestamp()),
+        "pausedReason": "",
+        "declineCode": "",
+        "lastPurchaseAt": None,
+    }
+    put(wallet, {"enabled": True, **terms, "threshold": 3_000})
+    earlier, current = AutoTopUp.objects.order_by("pk")
+    assert (earlier.threshold, earlier.withdrawn_at is None) == (2_000, False)
+    assert (current.threshold, current.withdrawn_at) == (3_000, None)
+    gone = put(wallet, {"enabled": False})
+    assert (gone.body["status"], gone.body["threshold"]) == ("off", 3_000)
+    assert not AutoTopUp.objects.filter(withdrawn_at=None).exists()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"threshold": 0}, {"monthlyLimit": 1}, {"consent": "yes"}, {"enabled": "true"}, {"pack": None}],
+)
+def test_terms_that_are_no_consent_are_refused(
+    payer: Payer, wallet: Wallet, pack: CreditPack, changes: dict[str, Any], nothing_happens: NothingHappens
+) -> None:
+    terms = {"threshold": 2_000, "pack": pack.code, "monthlyLimit": 10_000, "consent": CONSENT}
+    with nothing_happens():
+        assert_problem(put(wallet, {"enabled": True, **terms, **changes}), 400, "invalid-request")
+        assert_problem(put(wallet, {"enabled": True}), 400, "invalid-request")
+    assert not AutoTopUp.objects.exists()

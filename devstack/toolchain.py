@@ -31,7 +31,7 @@ _PACKAGE_OF = {"UniversalProfileInitPostDeploymentModule": "lsp23-contracts"}
 
 def install_toolchain() -> None:
     """Install the chain node and the contracts."""
-    install_node_packages(HERE, "the chain node and the LUKSO contracts")
+    install_node_packages(HERE, "the chain node and the LUKSO contracts (npm, 50 MB)")
 
 
 def install_node_packages(folder: Path, what: str) -> None:

@@ -37,3 +37,21 @@ def test_an_installed_toolchain_is_not_installed_again(capfd: pytest.CaptureFixt
     toolchain.install_toolchain()
     assert capfd.readouterr().out == ""
     assert toolchain.anvil_binary().exists()
+
+
+def test_without_a_network_one_sentence_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("package.json", "package-lock.json")
+    for name in names:
+        (tmp_path / name).write_text((_FOLDER / name).read_text())
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1")
+    monkeypatch.setenv("npm_config_cache", str(tmp_path / "cache"))
+    monkeypatch.setenv("npm_config_fetch_retries", "0")
+
+    with pytest.raises(RuntimeError) as refused:
+        toolchain.install_node_packages(tmp_path, "the packages of a test")
+
+    assert str(refused.value).startswith(
+        "npm's registry does not answer, so its packages were not installed."
+    )
+    assert "\n" not in str(refused.value)
+    assert not (tmp_path / "node_modules" / ".installed").exists()

@@ -3,7 +3,9 @@
 import os
 from collections import Counter
 from datetime import datetime, timedelta
+from fractions import Fraction
 from itertools import pairwise
+from math import ceil
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from django.db.models import F, Sum
 
 from accounting.models import Month, MonthSheet
 from accounting.services.closing import digest_of
+from credits.lots import Lots, Posting
 from credits.models import CreditEntry
 from payments.models import MoneyReturn, Payout
 from relay.models import Attempt
@@ -81,6 +84,13 @@ def _ties_to_the_ledger(world: World, month: Month, begins: datetime, ends: date
         )
         assert sum(row[name] for name in moved) == row["closing"] >= 0
         assert row["correction of earlier months"] == row["breakage"] == 0
+    owed = sheet(month, "liability")
+    assert +total(owed, "collected") == +total(sheet(month, "payouts"), "net")
+    returned = total(sheet(month, "returns"), "of it net")
+    assert {name: -net for name, net in returned.items() if net} == {
+        name: net for name, net in total(owed, "returned").items() if net
+    }
+    _is_owed_lot_by_lot(owed, ends)
     kinds = {row["kind"]: row for row in sheet(month, "credits")}
     for row in kinds.values():
         numbers = [value for name, value in row.items() if name not in {"kind", "closing"}]
@@ -97,6 +107,30 @@ def _ties_to_the_ledger(world: World, month: Month, begins: datetime, ends: date
     earned = {row["currency"]: -row["earned by use"] for row in sheet(month, "liability")}
     assert +total(sources, "revenue") == +Counter(earned)
     assert +total(sheet(month, "people"), "revenue") == +Counter(earned)
+
+
+def _is_owed_lot_by_lot(owed: list[dict[str, Any]], ends: datetime) -> None:
+    """Compute what is owed once more, from the rows alone."""
+    left: Counter[str] = Counter()
+    for payout in Payout.objects.filter(entry__created_at__lt=ends).select_related("entry"):
+        rows = CreditEntry.objects.filter(account=payout.entry.account_id, created_at__lt=ends)
+        postings = rows.order_by("account_version").values_list("id", "key", "source", "amount")
+        lot = Lots(Posting(*row) for row in postings).lot_of(payout.entry_id)
+        back = MoneyReturn.objects.filter(payout=payout, created_at__lt=ends)
+        returned = sum(row.refunded_minor + row.disputed_minor for row in back)
+        kept = (
+            payout.amount_minor
+            - payout.amount_minor * min(returned, payout.charged_minor) // payout.charged_minor
+        )
+        clawed = -sum(
+            row.entry.amount
+            for row in payout.clawbacks.filter(entry__created_at__lt=ends).select_related("entry")
+            if row.entry
+        )
+        assert lot is not None
+        if lot.remaining:
+            left[payout.currency] += ceil(Fraction(kept * lot.remaining, payout.credits - clawed))
+    assert {row["currency"]: row["closing"] for row in owed if row["closing"]} == dict(+left)
 
 
 def _ties_to_stripe(world: World, month: Month, begins: datetime, ends: datetime) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Sum
@@ -22,7 +23,6 @@ from relay.models import Attempt, RelayTransaction
 from tests.credits.holding import place_hold
 from tests.database import tamper
 from tests.factories import RelayerFactory, UserFactory
-from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
 from tests.payments.webhook_events import process_events
 from tests.staff import member
@@ -35,7 +35,8 @@ _DATED = ("credits_entry", "credits_hold", "payments_moneyreturn")
 class World:
     """One random history; its clock is that of the Stripe account."""
 
-    def __init__(self, stripe: FakeBilling, people: int) -> None:
+    def __init__(self, stripe: Any, people: int) -> None:
+        # A `FakeBilling`, or another account with the same controls.
         self.stripe, self.chance = stripe, random.Random(random.random())
         self.payers = [Payer(stripe, UserFactory.create()).with_card() for _ in range(people)]
         for payer in self.payers:
@@ -47,7 +48,8 @@ class World:
 
     @property
     def now(self) -> datetime:
-        return self.stripe.now()
+        now: datetime = self.stripe.now()
+        return now
 
     @contextmanager
     def dated(self) -> Iterator[None]:

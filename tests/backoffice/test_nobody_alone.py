@@ -20,7 +20,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from checkin.models import DropItem, DropTable
-from credits.models import CreditAccount, CreditEntry
+from credits.models import CreditAccount, CreditEntry, ExpiryRule, UnbackedCeiling
 from earnings.models import AdNetwork, HoldReason, Postback, PostbackState
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, carry_out
 from gateway.chain.signing import get_signer, set_signer
@@ -57,6 +57,8 @@ _TEXTS = {"month": "2026-01", "rates": "2026-01-31,usd,1.2345"}
 _PRICES = (
     Badge.objects,
     PayoutRate.objects,
+    ExpiryRule.objects,
+    UnbackedCeiling.objects,
     DropTable.objects.filter(published_at__isnull=False),
     DropItem.objects.filter(table__published_at__isnull=False),
     AdNetwork.objects.defer("is_enabled", "current_secret", "previous_secret", "secret_changed_at"),

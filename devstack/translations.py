@@ -51,7 +51,8 @@ def _of_scripts() -> Iterator[Text]:
 def _of_templates() -> Iterator[Text]:
     if not settings.configured:
         settings.configure()
-    for template in sorted(path for folder in _TEMPLATES for path in folder.glob("*.html")):
+    files = (path for folder in _TEMPLATES for kind in ("*.html", "*.txt") for path in folder.glob(kind))
+    for template in sorted(files):
         program = templatize(template.read_text(encoding="utf-8"))
         yield from _extracted("python", program.encode(), template, _OF_TEMPLATES)
 

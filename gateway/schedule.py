@@ -39,6 +39,7 @@ _TASKS: Schedule = {
     },
     "webhooks-collect": {"task": "webhooks.collect", "schedule": 5, "options": {"expires": 5}},
     "webhooks-deliver": {"task": "webhooks.deliver", "schedule": 5, "options": {"expires": 5}},
+    "webhooks-notices": {"task": "webhooks.send_notices", "schedule": 30, "options": {"expires": 30}},
     "webhooks-purge": {"task": "webhooks.purge", "schedule": crontab(hour="2", minute="45")},
     "users-purge": {"task": "users.purge", "schedule": 3600},
     "users-issuer-keys": {"task": "users.refresh_issuer_keys", "schedule": 300},

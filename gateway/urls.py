@@ -17,6 +17,8 @@ _SERVICE = [
     path("", include("earnings.api")),
     path("", include("portal.api.views")),
     path("", include("proofs.api")),
+    path("", include("webhooks.api")),
+    path("", include("webhooks.pages")),
     path("", include("portal.pages")),
     path("", include("gateway.docs")),
     re_path(r"^metrics/?$", MetricsView.as_view()),

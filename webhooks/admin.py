@@ -25,7 +25,7 @@ from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
 from gateway.common.errors import DomainError
-from webhooks.models import OFFERED, Delivery, Endpoint, EventType, Message
+from webhooks.models import OFFERED, Delivery, Endpoint, EventType, Message, Notice
 from webhooks.services import endpoints
 from webhooks.services import messages as services
 
@@ -33,7 +33,9 @@ columns.describe({code: code for code in EventType.values})
 columns.colour("good", Message.Status.DELIVERED)
 columns.colour("waiting", Message.Status.WAITING)
 columns.colour("bad", Message.Status.GIVEN_UP, Endpoint.DisabledBy.GONE, Endpoint.DisabledBy.FAILING)
-navigation.register("Webhooks", {"webhooks.Endpoint": "webhook", "webhooks.Message": "outbox"})
+navigation.register(
+    "Webhooks", {"webhooks.Endpoint": "webhook", "webhooks.Message": "outbox", "webhooks.Notice": "mail"}
+)
 
 
 def _switch(row: Endpoint, *, is_enabled: bool) -> str:
@@ -241,3 +243,16 @@ class MessageAdmin(ReasonedActions, ReadOnlyAdmin):
     @admin.display(description="webhook-id")
     def public_id(self, row: Message) -> str:
         return row.public_id
+
+
+@admin.register(Notice)
+class NoticeAdmin(ReadOnlyAdmin):
+    """The e-mails to account holders, with the error of the last attempt; the address is not shown."""
+
+    list_display = ("kind", "user", "status", "attempts", "error", "created_at")
+    list_filter = ("kind", "status")
+    list_select_related = ("user",)
+    search_fields = ("user__profile_address__iexact",)
+    search_help_text = "A profile's address."
+    ordering = ("-id",)
+    exclude = ("data", "next_attempt_at")

@@ -1,4 +1,4 @@
-"""The errors of webhooks; only staff see them."""
+"""The errors of webhooks, which only staff see, and of e-mails."""
 
 from gateway.common.errors import DomainError
 
@@ -19,3 +19,9 @@ class WebhooksNotConfigured(DomainError):
     """No key is configured to encrypt the secrets of endpoints."""
 
     code, title, status = "webhooks-not-configured", "Webhooks are not configured", 409
+
+
+class EmailUnavailable(DomainError):
+    """The operator of this service has set up no mail server, so it sends no notices by e-mail."""
+
+    code, title, status = "email-unavailable", "There are no e-mails", 409

@@ -232,6 +232,60 @@ class Message(models.Model):
         return f"msg_{self.event_id.hex}"
 
 
+class NoticeAddress(models.Model):
+    """
+    The e-mail address at which an account holder wants notices about credits.
+
+    Nothing but the question is sent to it before its owner has confirmed it.
+    """
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    email = models.EmailField()
+    language = models.CharField(max_length=16)
+    confirmed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "notice addresses"
+        indexes = [
+            models.Index(
+                fields=["user"], condition=Q(confirmed_at__isnull=False), name="webhooks_address_confirmed"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"address of {self.user_id}"
+
+
+class Notice(models.Model):
+    """One e-mail to an account holder; its row is the only state that sending needs after a crash."""
+
+    class Kind(models.TextChoices):
+        CONFIRM = "confirm", "question whether the address is right"
+        LOW = EventType.CREDITS_LOW.value, "credits are low"
+        DEPLETED = EventType.CREDITS_DEPLETED.value, "credits are used up"
+        RECOVERED = EventType.CREDITS_RECOVERED.value, "credits are enough again"
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    kind = models.CharField(max_length=20, choices=Kind)
+    key = models.CharField(max_length=100, unique=True, help_text="Names the event; its person gets it once.")
+    data = models.JSONField(default=dict)
+    status = models.CharField(max_length=9, choices=MessageStatus, default=MessageStatus.WAITING)
+    attempts = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(default=now)
+    finished_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True, default="", help_text="Of the last attempt.")
+    created_at = models.DateTimeField(default=now)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["next_attempt_at"], condition=_WAITING, name="webhooks_notice_due"),
+            models.Index(fields=["finished_at"], name="webhooks_notice_finished"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
 class Delivery(models.Model):
     """One delivery attempt, and the receiver's response."""
 

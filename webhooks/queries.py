@@ -16,7 +16,7 @@ from payments.models import Payout, Purchase, Subscription
 from relay.models import Attempt, RelayTransaction, ReversedSettlement
 from users.models import SignInSession
 from webhooks import payloads
-from webhooks.models import Endpoint, EventType, Subject
+from webhooks.models import Endpoint, EventType, NoticeAddress, Subject
 from webhooks.payloads import Event
 from webhooks.rules import USE_PERIOD, daily_use
 
@@ -136,6 +136,10 @@ def announced_expiries(span: Span, audience: Audience) -> list[Event]:
     return [payloads.of_expiry(row) for row in visible.select_related("entry__account__user").order_by("pk")]
 
 
+def confirmed_addresses() -> QuerySet[NoticeAddress]:
+    return NoticeAddress.objects.filter(confirmed_at__isnull=False)
+
+
 class ChangedBalance(NamedTuple):
     """The newest balance of an account with new entries, and the time of the last one."""
 
@@ -146,9 +150,12 @@ class ChangedBalance(NamedTuple):
 
 
 def changed_balances(span: Span, audience: Audience) -> list[ChangedBalance]:
-    """Return the accounts with entries in the interval, of users with a session at an endpoint."""
+    """Return the accounts with entries in the interval, of users with a session at an endpoint or an address."""
     changed = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
-    visible = changed.filter(Exists(audience.sessions.filter(user_id=OuterRef("account__user_id"))))
+    owner = OuterRef("account__user_id")
+    visible = changed.filter(
+        Exists(audience.sessions.filter(user_id=owner)) | Exists(confirmed_addresses().filter(user_id=owner))
+    )
     accounts = visible.order_by().values("account__user_id", "account_id", "account__balance")
     rows = accounts.annotate(at=Max("created_at")).order_by("account_id")
     return [

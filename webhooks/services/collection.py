@@ -15,7 +15,7 @@ from webhooks import queries
 from webhooks.models import Cursor, Endpoint, EventType, Message, Subject
 from webhooks.payloads import Event
 from webhooks.queries import Audience, Span
-from webhooks.services import levels
+from webhooks.services import levels, notices
 
 # Longer than any transaction that writes such rows, and than the clocks' skew.
 _OVERLAP = timedelta(minutes=2)
@@ -27,6 +27,7 @@ _Reader = Callable[[Span, Audience], None]
 def collect(*, now: datetime) -> None:
     """Store messages for all events committed until now."""
     audience = Audience(list(Endpoint.objects.enabled()))
+    _read_levels(audience.of_type(*_OF_LEVELS), now)
     if not audience.endpoints:
         return
     for source, reader, types in _SOURCES:
@@ -38,6 +39,15 @@ def collect(*, now: datetime) -> None:
         while subscribers.endpoints and _read_slice(source, reader, subscribers, now):
             pass
     _settlements(now)
+
+
+def _read_levels(audience: Audience, now: datetime) -> None:
+    """Read how long credits last, for endpoints and for people who want e-mails."""
+    Cursor.objects.get_or_create(source=_LEVELS, defaults={"read_until": now})
+    if not audience.endpoints and not queries.confirmed_addresses().exists():
+        _move(_LEVELS, now)
+    while _read_slice(_LEVELS, _levels, audience, now):
+        pass
 
 
 def _move(source: str, moment: datetime) -> None:
@@ -104,7 +114,9 @@ def _expiries(span: Span, audience: Audience) -> None:
 
 
 def _levels(span: Span, audience: Audience) -> None:
-    _write_to(audience, levels.crossings(queries.changed_balances(span, audience), now=span.until))
+    events = levels.crossings(queries.changed_balances(span, audience), now=span.until)
+    _write_to(audience, events)
+    notices.write(events)
 
 
 def _top_ups(span: Span, audience: Audience) -> None:
@@ -158,15 +170,12 @@ def _write(messages: Iterable[tuple[Endpoint, Event]]) -> None:
     Message.objects.bulk_create(rows, ignore_conflicts=True, batch_size=1000)
 
 
+_LEVELS = "levels"
+_OF_LEVELS = (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED)
 _SOURCES: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
     ("calls", _calls, (EventType.CALL_ACCEPTED, EventType.CALL_SETTLED, EventType.CALL_REOPENED)),
     ("entries", _entries, (EventType.CREDITS_POSTED,)),
     ("earnings", _earnings, (EventType.EARNING_HELD, EventType.EARNING_RELEASED, EventType.EARNING_REVERSED)),
-    (
-        "levels",
-        _levels,
-        (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED),
-    ),
     ("expiries", _expiries, (EventType.CREDITS_EXPIRING,)),
     ("top-ups", _top_ups, (EventType.TOP_UP,)),
     ("subscriptions", _subscriptions, (EventType.SUBSCRIPTION_CHANGED,)),

@@ -8,6 +8,7 @@ from django.db.models import Q
 from users.models import User
 from webhooks.errors import EndpointDisabled
 from webhooks.models import CreditLevel, Endpoint, Message, Subject
+from webhooks.services import addresses
 
 
 def resend(message: Message, *, now: datetime) -> bool:
@@ -42,6 +43,7 @@ def forget(user: User) -> None:
     Message.objects.filter(user=user).delete()
     Subject.objects.filter(user=user).delete()
     CreditLevel.objects.filter(user=user).delete()
+    addresses.remove(user=user)
 
 
 def purge(*, now: datetime) -> int:

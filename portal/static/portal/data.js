@@ -1,6 +1,6 @@
 // The profile's sessions, the download of everything that the service knows, and the deletion of the account.
 
-import { actionButton, actions, explorerLink, h, panel, table } from "./dom.js";
+import { actionButton, actions, explorerLink, field, form, h, panel, table } from "./dom.js";
 import { dateTime, t } from "./text.js";
 
 const READ = {
@@ -11,6 +11,7 @@ const READ = {
   adNetworks: "/api/user/adNetworks",
   staffNotes: "/api/user/staffNotes",
   receiptEmail: "/api/payments/receiptEmail",
+  noticeEmail: "/api/user/noticeEmail",
   topUp: "/api/payments/topUp",
   sessions: "/api/auth/sessions",
 };
@@ -18,20 +19,39 @@ const PAGED = { timeline: "/api/user/timeline", transactions: "/api/user/transac
 
 export async function data(context) {
   const { session, report, draw, signedOut } = context;
-  const [{ sessions }, service] = await Promise.all([session.get(READ.sessions), context.service]);
+  const [{ sessions }, service, address] = await Promise.all([session.get(READ.sessions), context.service, session.get(READ.noticeEmail)]);
   const everywhere = () => session.delete(READ.sessions).then(() => signedOut(t("You are signed out everywhere.")));
   draw(
     panel(
       t("Your data"),
-      h("p", {}, t("Everything that this service knows about you in one file: account, transactions, earnings and what is on its way, check-ins, payments and invoices, your e-mail address for receipts, sessions, and the notes of our support. Lists open in a spreadsheet.")),
+      h("p", {}, t("Everything that this service knows about you in one file: account, transactions, earnings and what is on its way, check-ins, payments and invoices, your e-mail addresses, sessions, and the notes of our support. Lists open in a spreadsheet.")),
       actions(
         actionButton(t("Download everything"), () => downloadAll(session), report),
         actionButton(t("Transactions as a spreadsheet"), () => downloadList(session, "transactions"), report, { kind: "plain" }),
         actionButton(t("Earnings as a spreadsheet"), () => downloadList(session, "earnings"), report, { kind: "plain" }),
       ),
     ),
+    (address.isAvailable || address.email) && notices(address, context),
     panel(t("Where you are signed in"), sessionTable(sessions, service), actions(actionButton(t("Sign out everywhere"), everywhere, report, { kind: "danger" }))),
     deletion(context),
+  );
+}
+
+/** Takes the address for e-mails about credits. */
+function notices({ email, isConfirmed }, { session, again, report }) {
+  const save = async ({ email: address }) => {
+    const saved = await session.post(READ.noticeEmail, { email: address || null });
+    await again();
+    report(saved.email && !saved.isConfirmed ? t("Open the link that we have sent to this address.") : t("Saved."));
+  };
+  return panel(
+    t("E-mails about your credits"),
+    h("p", {}, t("We write to you when your credits are about to run out, are used up, or are enough again. You can end it with every e-mail.")),
+    email && !isConfirmed && h("p", { class: "notice" }, t("The address is not confirmed yet: open the link that we have sent to it.")),
+    form(
+      { button: t("Save the address"), kind: "plain", action: save, report },
+      field(t("E-mail address (optional)"), h("input", { name: "email", type: "email", autocomplete: "email", value: email ?? "" })),
+    ),
   );
 }
 

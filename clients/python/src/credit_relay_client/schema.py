@@ -37,6 +37,7 @@ ProblemCode: TypeAlias = Literal[
     "currency-not-supported",
     "data-key-not-allowed",
     "delegate-call-not-allowed",
+    "email-unavailable",
     "fees-too-high",
     "fresh-sign-in-required",
     "gas-limit-exceeded",
@@ -621,6 +622,20 @@ class Notes(TypedDict):
     """What staff wrote about the account, newest first."""
 
     notes: "list[Note]"
+
+
+class NoticeEmailAnswer(TypedDict):
+    """The address for notices, and whether its owner has confirmed it."""
+
+    email: str | None
+    isConfirmed: bool
+    isAvailable: bool
+
+
+class NoticeEmailRequest(TypedDict):
+    """The address for notices."""
+
+    email: str | None
 
 
 NullEnum: TypeAlias = None

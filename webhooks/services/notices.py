@@ -1,0 +1,126 @@
+"""
+E-mails to account holders: written once for each event, and sent outside of any transaction.
+
+A notice is claimed in one transaction and recorded in another, with only the mail server in between: at least once.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from smtplib import SMTPException
+from typing import NamedTuple
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.db import transaction
+from django.db.models import F
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from webhooks.models import MessageStatus, Notice, NoticeAddress
+from webhooks.payloads import Event
+from webhooks.services.addresses import confirm_token, stop_token
+
+logger = logging.getLogger(__name__)
+_BATCH = 50
+# Longer than all messages of a claim take.
+_CLAIM_TIME = timedelta(minutes=15)
+# Before the next attempt; after the last one the notice is given up.
+_PAUSES = (timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=1), timedelta(hours=6))
+_KEPT = timedelta(days=30)
+
+
+class _Mail(NamedTuple):
+    subject: str
+    body: str
+    headers: dict[str, str]
+
+
+def write(events: Sequence[Event]) -> None:
+    """Store a notice of each event for those of its users who have confirmed an address."""
+    confirmed = NoticeAddress.objects.filter(
+        user__in={event.user_id for event in events}, confirmed_at__isnull=False
+    )
+    users = set(confirmed.values_list("user_id", flat=True))
+    rows = [
+        Notice(user_id=event.user_id, kind=event.type.value, key=event.key, data=event.data)
+        for event in events
+        if event.user_id in users
+    ]
+    Notice.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def send_due(*, now: datetime) -> int:
+    """Send notices that are due; return how many were claimed."""
+    claimed = _claim(now)
+    for notice in claimed:
+        try:
+            _send(notice)
+        except (OSError, SMTPException) as failure:
+            _failed(notice, failure, now)
+        else:
+            _finish(notice, MessageStatus.DELIVERED, now)
+    return len(claimed)
+
+
+@transaction.atomic(durable=True)
+def _claim(now: datetime) -> list[Notice]:
+    due = Notice.objects.filter(status=MessageStatus.WAITING, next_attempt_at__lte=now)
+    rows = list(
+        due.order_by("next_attempt_at", "pk").select_for_update(skip_locked=True, no_key=True)[:_BATCH]
+    )
+    _update(rows, attempts=F("attempts") + 1, next_attempt_at=now + _CLAIM_TIME)
+    return rows
+
+
+def _send(notice: Notice) -> None:
+    """Send it, unless its address has been removed, changed or not been confirmed."""
+    address = NoticeAddress.objects.filter(user=notice.user_id).first()
+    is_question = notice.kind == Notice.Kind.CONFIRM
+    if address is None or (address.confirmed_at is None) != is_question:
+        return
+    if is_question and notice.data.get("email") != address.email:
+        return
+    mail = _mail(notice, address)
+    EmailMessage(mail.subject, mail.body, None, [address.email], headers=mail.headers).send()
+
+
+def _mail(notice: Notice, address: NoticeAddress) -> _Mail:
+    confirm = f"{settings.PUBLIC_URL}/notices/confirm/{confirm_token(address)}"
+    stop = f"{settings.PUBLIC_URL}/notices/stop/{stop_token(address)}"
+    context = {
+        "kind": notice.kind,
+        "data": notice.data,
+        "name": settings.BRAND_NAME,
+        "account": f"{settings.PUBLIC_URL}/account",
+        "confirm": confirm,
+        "stop": stop,
+    }
+    with translation.override(address.language):
+        subject, _, body = render_to_string("portal/notice.txt", context).strip().partition("\n")
+    headers = {"Auto-Submitted": "auto-generated"}
+    if notice.kind != Notice.Kind.CONFIRM:
+        headers |= {"List-Unsubscribe": f"<{stop}>", "List-Unsubscribe-Post": "List-Unsubscribe=One-Click"}
+    return _Mail(subject, body.strip() + "\n", headers)
+
+
+def _failed(notice: Notice, failure: Exception, now: datetime) -> None:
+    text = f"{type(failure).__name__}: {failure}"[:1000]
+    logger.warning("notice %s could not be sent: %s", notice.pk, text)
+    attempts = notice.attempts + 1
+    if attempts > len(_PAUSES):
+        _finish(notice, MessageStatus.GIVEN_UP, now, error=text)
+    else:
+        _update([notice], error=text, next_attempt_at=now + _PAUSES[attempts - 1])
+
+
+def _finish(notice: Notice, status: MessageStatus, now: datetime, error: str = "") -> None:
+    _update([notice], status=status, finished_at=now, error=error)
+
+
+def _update(rows: Iterable[Notice], **values: object) -> None:
+    Notice.objects.filter(pk__in=[row.pk for row in rows]).update(**values)
+
+
+def purge(*, now: datetime) -> None:
+    Notice.objects.filter(finished_at__lt=now - _KEPT).delete()

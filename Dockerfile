@@ -43,6 +43,7 @@ COPY accounting accounting
 COPY webhooks webhooks
 COPY signer signer
 COPY templates templates
+COPY docs docs
 USER 10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=1m \

@@ -21,6 +21,7 @@ _SERVICE = [
     path("", include("webhooks.pages")),
     path("", include("portal.pages")),
     path("", include("gateway.docs")),
+    path("", include("gateway.guides")),
     re_path(r"^metrics/?$", MetricsView.as_view()),
 ]
 urlpatterns = {

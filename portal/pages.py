@@ -16,6 +16,7 @@ from django.shortcuts import redirect, render
 from django.urls import URLPattern, path, re_path
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
+from django.views.decorators.gzip import gzip_page
 from django.views.i18n import JavaScriptCatalog
 
 from gateway.admin import error_pages
@@ -80,6 +81,7 @@ def _version_of(language: str) -> str:
     return sha256(file.read_bytes()).hexdigest()[:12] if file.exists() else ""
 
 
+@gzip_page
 @only_methods("GET", "HEAD")
 def words(request: HttpRequest, language: str, version: str) -> HttpResponse:
     """Return the catalogue of a language as a script; a name that changes with it may be kept for a year."""

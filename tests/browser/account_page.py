@@ -150,3 +150,44 @@ def whole(page: Page) -> None:
 def toast(page: Page) -> Locator:
     """Return where the outcome of an action is told."""
     return page.get_by_role("status")
+
+
+@dataclass
+class Shop:
+    """Packs as the service sells them: the first purchase meets no card. `keys` are those of the requests."""
+
+    keys: list[str] = field(default_factory=list)
+    consent: str = ""
+
+    def packs(self, route: Route) -> None:
+        """Answer GET /api/payments/packs."""
+        pack = {"pack": "usd-10", "currency": "usd", "cost": 1000, "amount": "$10.00", "credits": 10_500}
+        terms = {"currency": "usd", "minimum": 50, "maximum": 1_000_000, "creditsPerMajorUnit": 1000}
+        route.fulfill(json={"packs": [{**pack, "bonusCredits": 500}], "currencies": [terms]})
+
+    def purchase(self, route: Route) -> None:
+        """Answer POST /api/payments/purchaseCredits."""
+        self.keys.append(route.request.headers["idempotency-key"])
+        if len(self.keys) == 1:
+            problem = {"code": "payment-method-required", "status": 402, "title": "", "detail": "No card."}
+            route.fulfill(status=402, json={"type": "/problems/payment-method-required", **problem})
+        else:
+            paid = {"purchaseId": "1", "status": "paid", "pack": "usd-10", "createdAt": 1}
+            route.fulfill(json={**paid, "cost": 1000, "currency": "usd", "credits": 10_500})
+
+    def top_up(self, route: Route) -> None:
+        """Answer GET and PUT /api/payments/topUp."""
+        if route.request.method == "PUT":
+            self.consent = (route.request.post_data_json or {})["consent"]
+        state = {"pack": "usd-10", "cost": 1000, "currency": "usd", "spentThisMonth": 0, "pausedReason": ""}
+        on = {
+            "status": "on",
+            "threshold": 3000,
+            "monthlyLimit": 5000,
+            "consentedAt": 1,
+            "consent": self.consent,
+        }
+        off = {"status": "off", "threshold": 0, "monthlyLimit": 0, "consentedAt": None, "consent": ""}
+        route.fulfill(
+            json={**state, **(on if self.consent else off), "declineCode": "", "lastPurchaseAt": None}
+        )

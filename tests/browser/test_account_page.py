@@ -18,7 +18,7 @@ from credits.services import entries
 from earnings.models import AdNetwork
 from relay.models import RelayTransaction
 from tests.browser.accessibility import violations
-from tests.browser.account_page import PHONE, Holder, holding, section, toast, whole, window_of
+from tests.browser.account_page import PHONE, Holder, Shop, holding, section, toast, whole, window_of
 from tests.earnings.ad_networks import set_up
 from tests.factories import random_address
 from tests.fakes.profiles import transfer
@@ -262,3 +262,37 @@ def test_words_and_digits_are_of_one_language_and_the_reader_can_choose_it(
         expect(page.get_by_role("navigation", name="Mein Konto")).to_contain_text("Verlauf")
         expect(page.locator("html")).to_have_attribute("lang", "de")
         assert not re.search("transactions|check-in opens", page.locator("main").inner_text())
+
+
+def test_a_pack_is_bought_once_over_stripes_page_and_a_top_up_needs_a_tick(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder, size=PHONE) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        shop = Shop()
+        page.route("**/api/payments/packs", shop.packs)
+        page.route("**/api/payments/purchaseCredits", shop.purchase)
+        page.route("**/api/payments/topUp", shop.top_up)
+        page.goto(f"{holder.base_url}{ACCOUNT}#plan")
+
+        page.get_by_role("button", name="Buy for $10.00").click()
+        # Without a card at first: it is entered at Stripe, and the same purchase continues by itself.
+        expect(page.get_by_text("Thank you. 10,500 credits for $10.00 are on your account.")).to_be_visible()
+        assert len(shop.keys) == 2
+        assert len(set(shop.keys)) == 1
+
+        page.get_by_text("Another amount").click()
+        amount = page.get_by_label("Amount", exact=False).and_(page.locator("[name=amount]")).last
+        amount.fill("25,50")
+        expect(page.get_by_text("gives 25,500 credits")).to_be_visible()
+        page.locator("summary", has_text="Turn on").click()
+        page.get_by_label("When I have fewer credits than").fill("3000")
+        page.get_by_role("button", name="Turn on", exact=True).click()
+        expect(page.get_by_text("Tick the box to agree.")).to_be_visible()
+        assert shop.consent == ""
+        page.get_by_label("When I have less than 3,000 credits, buy a pack for $10.00").check()
+        assert violations(page) == []
+        page.get_by_role("button", name="Turn on", exact=True).click()
+        expect(page.get_by_text("On: you do not run out of credits.")).to_be_visible()
+        assert shop.consent.startswith("When I have less than 3,000 credits, buy a pack for $10.00")

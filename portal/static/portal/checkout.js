@@ -1,8 +1,8 @@
 // Payments that may lead over Stripe's pages, and continue by themselves when the user comes back.
 
-import { money, t, unixDate } from "./text.js";
+import { credits, money, t, unixDate } from "./text.js";
 
-const WANTED = "credit-relay.wanted-subscription";
+const WANTED = "credit-relay.wanted-payment";
 const LASTS_MS = 3_600_000;
 // Steps at which saving an amount buys a month at once.
 export const BUYS = ["refunded", "disputed", "not-paid"];
@@ -10,46 +10,59 @@ export const BUYS = ["refunded", "disputed", "not-paid"];
 export const openInvoice = (invoices) => invoices.find(({ status, pageUrl }) => status === "open" && pageUrl);
 
 /** Start, change or resume the monthly payment; leaves to Stripe where a card or a confirmation is missing. */
-export async function payMonthly(wanted, context, state) {
-  const { again, report } = context;
-  const done = await attempt(wanted, context, state, { maySendAway: true });
+export const payMonthly = (monthly, context, state) => pay({ monthly, isChange: isLive(state), until: state?.currentPeriodEnd }, context);
+
+/** Buy a pack or an amount, once for each press: every repeat of it carries the same key. */
+export const buy = (purchase, context) => pay({ purchase, key: crypto.randomUUID() }, context);
+
+const isLive = (state) => Boolean(state) && ["active", "trialing"].includes(state.status) && !BUYS.includes(state.nextStep);
+
+async function pay(wanted, context) {
+  const done = await attempt(wanted, context, { maySendAway: true });
   if (!done) return;
-  await again();
-  report(done);
+  await context.again();
+  context.report(done);
 }
 
-/** Continue what was wanted before the user left for Stripe's page of cards; returns what to tell, if anything. */
+/** Continue what was wanted before the user left for Stripe; returns what to tell, if anything. */
 export async function resumed(context) {
   const kept = JSON.parse(sessionStorage.getItem(WANTED) ?? "null");
   sessionStorage.removeItem(WANTED);
   if (!kept || Date.now() - kept.at > LASTS_MS) return null;
-  return attempt(kept.wanted, context, null, { maySendAway: false });
+  return attempt(kept.wanted, context, { maySendAway: false });
 }
 
-async function attempt(wanted, context, state, { maySendAway }) {
+async function attempt(wanted, context, { maySendAway }) {
   const { session } = context;
+  const leave = (go) => {
+    sessionStorage.setItem(WANTED, JSON.stringify({ wanted, at: Date.now() }));
+    return go();
+  };
   try {
-    await session.post("/api/payments/upsertSubscription", wanted);
+    return wanted.monthly ? await payByMonth(wanted, session) : await payOnce(wanted, session);
   } catch (error) {
     if (error.code === "payment-method-required") {
-      if (!maySendAway) return t("No card was saved at Stripe, so nothing was charged. Choose your plan again when you are ready.");
-      sessionStorage.setItem(WANTED, JSON.stringify({ wanted, at: Date.now() }));
-      return atStripe(context, "card");
+      return maySendAway ? leave(() => atStripe(context, "card")) : t("No card was saved at Stripe, so nothing was charged. Choose again when you are ready.");
     }
-    if (error.code === "authentication-required") return confirmAtBank(error, session);
-    throw error;
+    if (error.code !== "authentication-required") throw error;
+    const open = openInvoice((await session.get("/api/payments/invoices")).results);
+    if (!open) throw error;
+    if (!maySendAway && wanted.purchase) return t("The payment is not confirmed yet. Nothing was charged; open the invoice below to complete it.");
+    return wanted.purchase ? leave(() => location.assign(open.pageUrl)) : location.assign(open.pageUrl);
   }
-  const price = money(wanted.subscriptionCost, wanted.currency);
-  const isLive = state && ["active", "trialing"].includes(state.status) && !BUYS.includes(state.nextStep);
-  return isLive
-    ? t("Saved. From {date} you pay {price} a month; nothing was charged now.", { date: unixDate(state.currentPeriodEnd), price })
+}
+
+async function payByMonth({ monthly, isChange, until }, session) {
+  await session.post("/api/payments/upsertSubscription", monthly);
+  const price = money(monthly.subscriptionCost, monthly.currency);
+  return isChange
+    ? t("Saved. From {date} you pay {price} a month; nothing was charged now.", { date: unixDate(until), price })
     : t("Thank you. Your plan is {price} a month; the credits arrive when the payment is confirmed, usually within a minute.", { price });
 }
 
-async function confirmAtBank(error, session) {
-  const open = openInvoice((await session.get("/api/payments/invoices")).results);
-  if (!open) throw error;
-  location.assign(open.pageUrl);
+async function payOnce({ purchase, key }, session) {
+  const done = await session.post("/api/payments/purchaseCredits", purchase, { "Idempotency-Key": key });
+  return t("Thank you. {credits} for {price} are on your account.", { credits: credits(done.credits), price: money(done.cost, done.currency) });
 }
 
 /** Open a page of Stripe that leads back to this one. */

@@ -2,6 +2,7 @@
 
 import { actionButton, actions, confirmed, definitions, details, field, form, h, panel, quiet, table } from "./dom.js";
 import { BUYS, atStripe, openInvoice, payMonthly, resumed } from "./checkout.js";
+import { packPanels } from "./packs.js";
 import { credits, minorUnits, money, t, unixDate, written } from "./text.js";
 import { INVOICE_STATES, SUBSCRIPTION_STATES, nameOf } from "./words.js";
 
@@ -29,6 +30,7 @@ export async function plan(context) {
   draw(
     continued && h("p", { class: "notice", role: "status" }, continued),
     runs ? current(state, invoices, account, service, context) : beginning(state, service, context),
+    ...(await packPanels(context)),
     receipts(email, context),
     panel(t("Invoices"), invoiceTable(invoices)),
   );

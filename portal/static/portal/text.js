@@ -4,7 +4,16 @@
 const catalog = globalThis.django;
 const LANGUAGE = document.documentElement.lang;
 // The reader's own region, if it speaks the language of the page: words and digits are never of two languages.
-const LOCALE = navigator.languages.find((each) => each.split("-")[0] === LANGUAGE) ?? LANGUAGE;
+const LOCALE = navigator.languages.find((each) => each.split("-")[0] === LANGUAGE && isLocale(each)) ?? LANGUAGE;
+
+/** Whether Intl takes a tag; browsers without a locale of their own name some that it refuses, such as en-US@posix. */
+function isLocale(tag) {
+  try {
+    return Intl.NumberFormat.supportedLocalesOf(tag).length > 0;
+  } catch {
+    return false;
+  }
+}
 
 const filled = (text, values) => text.replaceAll(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole));
 

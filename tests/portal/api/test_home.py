@@ -1,0 +1,100 @@
+"""What a first screen shows beside the account: the price of calls, the check-in as a habit; and staff's notes."""
+
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+from rest_framework.test import APIClient
+
+from checkin.services import checkins
+from credits.models import EntrySource
+from credits.services import entries
+from relay.models import RelayTransaction
+from tests.factories import UserFactory
+from tests.fakes.profiles import Profile
+from tests.portal.history_rows import relayed
+from tests.staff import member
+from tests.users.auth_client import signed_in
+from users.models import Note, User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def access(profile: Profile) -> str:
+    return signed_in(profile).access
+
+
+@pytest.fixture
+def user(access: str, profile: Profile) -> User:
+    return User.objects.get(profile_address=profile.profile_address)
+
+
+def read(client: APIClient, access: str, name: str = "home") -> dict[str, Any]:
+    answer = client.get(f"/api/user/{name}", HTTP_AUTHORIZATION=f"Bearer {access}")
+    assert answer.status_code == 200, answer.content
+    assert answer["Cache-Control"] == "no-store"
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def test_before_any_call_there_is_no_price_and_no_spending(client: APIClient, access: str) -> None:
+    body = read(client, access)
+
+    assert (body["typicalCost"], body["spending"]) == (None, [])
+
+
+def test_the_typical_cost_is_the_median_of_all_users_and_spending_the_users_own(
+    client: APIClient, access: str, user: User
+) -> None:
+    relayed(user, 2)
+    relayed(UserFactory.create(), 3)
+    for cost, call in zip((10, 20, 70, 80, 90), RelayTransaction.objects.order_by("id"), strict=True):
+        RelayTransaction.objects.filter(pk=call.pk).update(real_cost=cost)
+
+    body = read(client, access)
+
+    assert body["typicalCost"] == 70
+    assert body["spending"] == [{"day": str(now().date()), "credits": 30}]
+
+
+@pytest.mark.parametrize(
+    ("days_ago", "streak"), [((), 0), ((0,), 1), ((1,), 1), ((2,), 0), ((0, 1, 2, 4), 3), ((1, 2), 2)]
+)
+def test_a_streak_ends_today_or_yesterday(
+    client: APIClient, access: str, user: User, days_ago: tuple[int, ...], streak: int
+) -> None:
+    for days in days_ago:
+        checkins.execute(user=user, now=now() - timedelta(days=days))
+
+    calendar = read(client, access)["checkIn"]
+
+    assert calendar["streak"] == streak
+    assert [day["checkIns"] for day in calendar["days"]] == [int(ago in days_ago) for ago in range(6, -1, -1)]
+    assert calendar["canCheckIn"] == (0 not in days_ago)
+    assert (calendar["nextCheckInAt"] is None) == calendar["canCheckIn"]
+
+
+def test_the_chances_are_those_of_the_next_draw(client: APIClient, access: str, user: User) -> None:
+    before = read(client, access)["checkIn"]["chances"]
+    assert {chance["type"] for chance in before} == {"EXPERIENCE"}
+    entries.grant(user=user, credits=1, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+
+    chances = read(client, access)["checkIn"]["chances"]
+
+    assert {"EXPERIENCE", "CREDITS"} < {chance["type"] for chance in chances}
+    assert sum(chance["probability"] for chance in chances) == pytest.approx(1)
+    assert all(0 < chance["least"] <= chance["most"] for chance in chances)
+
+
+def test_a_user_reads_the_notes_about_them_and_no_other(client: APIClient, access: str, user: User) -> None:
+    author, text = member("support"), secrets.token_hex(8)
+    Note.objects.create(person=user, author=author, text=text)
+    Note.objects.create(person=UserFactory.create(), author=author, text="about another")
+
+    notes = read(client, access, "staffNotes")["notes"]
+
+    assert [note["text"] for note in notes] == [text]
+    assert set(notes[0]) == {"text", "writtenAt"}

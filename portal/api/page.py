@@ -128,7 +128,7 @@ class HappeningSerializer(serializers.Serializer[Any]):
     balanceAfter = serializers.IntegerField(
         source="balance_after", allow_null=True, help_text="Null where the balance did not change."
     )
-    creditSource = serializers.ChoiceField(source="source", choices=EntrySource.choices)
+    entrySource = serializers.ChoiceField(source="source", choices=EntrySource.choices)
     network = serializers.CharField(help_text="The name of the ad network of an earning; otherwise empty.")
     amountMinor = serializers.IntegerField(
         source="amount_minor",

@@ -36,7 +36,7 @@ function happening(row, service) {
   return h(
     "li",
     { class: undone ? "undone" : "" },
-    icon(row.creditSource),
+    icon(row.entrySource),
     h("div", {},
       h("strong", {}, titleOf(row, service)),
       h("p", { class: "quiet" }, dateTime(row.at), row.kind === "call" && [" · ", h("span", { class: undone ? "bad" : "" }, nameOf(CALL_STATES, row.status)), " · ", explorerLink(service, "tx", row.transactionHash)], row.cashback > 0 && [" · ", t("{credits} cashback", { credits: credits(row.cashback) })]),
@@ -52,8 +52,8 @@ function titleOf(row, service) {
   return [actionsOf.join(", ") || t("Transaction"), row.hasMoreActions ? t("and more") : ""].join(" ");
 }
 
-function entryTitle({ creditSource, network, amountMinor, currency }) {
-  const what = nameOf(SOURCES, creditSource);
+function entryTitle({ entrySource, network, amountMinor, currency }) {
+  const what = nameOf(SOURCES, entrySource);
   if (network) return t("{what}: {network}", { what, network });
   return amountMinor === null ? what : t("{what}: {money} paid", { what, money: money(amountMinor, currency) });
 }

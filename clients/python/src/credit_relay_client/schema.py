@@ -395,6 +395,23 @@ class Earning(TypedDict):
     credits_after: int
 
 
+EntrySourceEnum: TypeAlias = Literal[
+    "SUBSCRIBED_PAYOUT",
+    "CREDIT_PURCHASE",
+    "PUSH_ADS",
+    "VIDEO_ADS",
+    "OFFERWALL",
+    "SURVEYS",
+    "CHECK_IN",
+    "CREDITS_BACK",
+    "RELAY_TRANSACTION",
+    "RELAY_REVERSAL",
+    "EARNING_REVERSAL",
+    "PAYOUT_CLAWBACK",
+    "STAFF_ADJUSTMENT",
+]
+
+
 class ExecuteRequest(TypedDict):
     """The body of execute."""
 
@@ -422,7 +439,7 @@ class Happening(TypedDict):
     at: str
     credits: int
     balanceAfter: int | None
-    creditSource: "CreditSourceEnum"
+    entrySource: "EntrySourceEnum"
     network: str
     amountMinor: int | None
     currency: str

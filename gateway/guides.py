@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from django.conf import settings
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import URLPattern, re_path
 from django.utils.safestring import SafeString, mark_safe
@@ -26,7 +25,7 @@ _FOLDER = settings.BASE_DIR / "docs"
 _NOT_IN_A_SLUG = re.compile(r"[^\w\- ]")
 # Without HTML of its own: what a guide contains is text.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
-_PICTURES = {".png", ".svg"}
+_PICTURES = {".png": "image/png", ".svg": "image/svg+xml"}
 _DAY = {"Cache-Control": "public, max-age=86400"}
 
 
@@ -95,13 +94,13 @@ def page(request: HttpRequest, name: str) -> HttpResponse:
 
 
 @only_methods("GET", "HEAD")
-def attachment(request: HttpRequest, name: str) -> HttpResponseBase:
+def attachment(request: HttpRequest, name: str) -> HttpResponse:
     """Return a picture or an example of a guide."""
     file = (_FOLDER / name).resolve()
     if not (file.is_file() and file.is_relative_to(_FOLDER)):
         raise Http404
-    kind = None if file.suffix in _PICTURES else "text/plain; charset=utf-8"
-    return FileResponse(file.open("rb"), content_type=kind, headers=_DAY)
+    kind = _PICTURES.get(file.suffix, "text/plain; charset=utf-8")
+    return HttpResponse(file.read_bytes(), content_type=kind, headers=_DAY)
 
 
 urlpatterns: list[URLPattern] = [

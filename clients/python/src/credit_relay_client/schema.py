@@ -409,6 +409,7 @@ EntrySourceEnum: TypeAlias = Literal[
     "EARNING_REVERSAL",
     "PAYOUT_CLAWBACK",
     "STAFF_ADJUSTMENT",
+    "CREDIT_EXPIRY",
 ]
 
 

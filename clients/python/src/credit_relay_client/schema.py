@@ -410,6 +410,7 @@ EntrySourceEnum: TypeAlias = Literal[
     "PAYOUT_CLAWBACK",
     "STAFF_ADJUSTMENT",
     "CREDIT_EXPIRY",
+    "DEBT_TRANSFER",
 ]
 
 

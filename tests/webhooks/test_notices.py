@@ -19,6 +19,7 @@ from credits.services import entries
 from credits.services.holds import close
 from tests.credits.holding import place_hold
 from tests.factories import UserFactory
+from tests.webhooks.conftest import App, sign_in
 from users.models import User
 from webhooks.models import Notice, NoticeAddress
 from webhooks.services import collection, messages, notices
@@ -149,6 +150,23 @@ def test_a_failure_is_shown_and_repeated_until_it_is_given_up(user: User, settin
     Notice.objects.filter(pk=notice.pk).update(status="waiting", finished_at=None)
     settings.EMAIL_BACKEND = backend
     assert len(_send(later=timedelta(days=9))) == 1
+
+
+def test_a_person_without_an_address_has_no_notices(app: App, user: User) -> None:
+    sign_in(user)
+    collection.collect(now=timezone.now())
+    _use_up(user)
+
+    assert app.endpoint.messages.filter(type="credits.depleted").count() == 1
+    assert not Notice.objects.exists()
+
+
+def test_a_question_about_a_changed_address_is_not_sent_and_not_shown_as_sent(user: User) -> None:
+    _ask(user)
+    _ask(user, "other@example.org")
+
+    assert [message.to for message in _send()] == [["other@example.org"]]
+    assert list(Notice.objects.order_by("pk").values_list("status", flat=True)) == ["given-up", "delivered"]
 
 
 def test_a_link_is_about_one_address(user: User) -> None:

@@ -55,11 +55,16 @@ def send_due(*, now: datetime) -> int:
     claimed = _claim(now)
     for notice in claimed:
         try:
-            _send(notice)
+            was_sent = _send(notice)
         except (OSError, SMTPException) as failure:
             _failed(notice, failure, now)
-        else:
+            continue
+        if was_sent:
             _finish(notice, MessageStatus.DELIVERED, now)
+        else:
+            _finish(
+                notice, MessageStatus.GIVEN_UP, now, error="The address is not confirmed, or has changed."
+            )
     return len(claimed)
 
 
@@ -73,16 +78,17 @@ def _claim(now: datetime) -> list[Notice]:
     return rows
 
 
-def _send(notice: Notice) -> None:
-    """Send it, unless its address has been removed, changed or not been confirmed."""
+def _send(notice: Notice) -> bool:
+    """Send it; return False where its address has been removed, changed or not been confirmed."""
     address = NoticeAddress.objects.filter(user=notice.user_id).first()
     is_question = notice.kind == Notice.Kind.CONFIRM
     if address is None or (address.confirmed_at is None) != is_question:
-        return
+        return False
     if is_question and notice.data.get("email") != address.email:
-        return
+        return False
     mail = _mail(notice, address)
     EmailMessage(mail.subject, mail.body, None, [address.email], headers=mail.headers).send()
+    return True
 
 
 def _mail(notice: Notice, address: NoticeAddress) -> _Mail:

@@ -93,7 +93,8 @@ def _open_payment(row: Subscription, *, now: datetime) -> tuple[SubscriptionStat
 
 def _next_charge(row: Subscription, *, now: datetime) -> tuple[int | None, datetime | None]:
     """Return what the next invoice will charge, with quantities, discounts, tax and further lines: Stripe's preview."""
-    if row.status in Subscription.ENDED or row.cancels_at_period_end or row.is_resting:
+    rests = row.is_resting and (row.rests_until is None or row.rests_until > row.current_period_end)
+    if row.status in Subscription.ENDED or row.cancels_at_period_end or rests:
         return None, None
     if row.status == Subscription.Status.INCOMPLETE:
         return row.amount_minor, row.synced_at  # Stripe previews nothing before the first payment.

@@ -132,6 +132,18 @@ class TestInvoices:
         assert _rules(double) == []
 
 
+def test_a_pause_that_ends_before_the_renewal_promises_what_it_charges(
+    double: DoubleAccount, subscriber: Payer, amount: int
+) -> None:
+    resumes_at = int(subscriber.subscription.current_period_end.timestamp()) - DAY
+    pause = {"behavior": "void", "resumes_at": resumes_at}
+    double.v1.subscriptions.update(_id(subscriber), {"pause_collection": pause})
+    process_all_events(double)
+    assert _next_cost(double, subscriber) == amount
+    _renew(double, subscriber)
+    assert [payout.amount_minor for payout in subscriber.payouts] == [amount, amount]
+
+
 class TestSeveralPayments:
     @pytest.fixture
     def part_paid(self, double: DoubleAccount, subscriber: Payer, amount: int) -> str:

@@ -15,6 +15,10 @@ from devstack.services.server import Server
 from devstack.services.stack import Services
 
 _PACKAGE = "libfaketime"
+# Under the library, Python's `time.sleep` up to a time of the monotonic clock fails; `select` takes a duration.
+_SLEEP = """import select, time
+time.sleep = lambda seconds: select.select([], [], [], max(0, seconds)) and None
+"""
 
 
 class TimeMachine:
@@ -25,6 +29,9 @@ class TimeMachine:
         self._services, self.offset = services, 0
         self._file = directory / "clock"
         self._library = _library()
+        self._modules = directory / "modules"
+        self._modules.mkdir()
+        (self._modules / "sitecustomize.py").write_text(_SLEEP)
         services.stripe.controls.signed_at("account")
         self._write()
 
@@ -36,6 +43,7 @@ class TimeMachine:
             "FAKETIME_TIMESTAMP_FILE": str(self._file),
             "FAKETIME_NO_CACHE": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+            "PYTHONPATH": str(self._modules),
         }
 
     @property

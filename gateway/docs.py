@@ -81,8 +81,9 @@ def ready_for_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     for part in list(_objects(result)):
         if part.get("oneOf", [])[1:] == [_EMPTY]:
             # Of a union of enumerations, the generator of Kotlin makes code that does not compile.
-            part["allOf"] = part.pop("oneOf")[:1]
-            schemas[part["allOf"][0]["$ref"].rpartition("/")[2]]["enum"].append("")
+            name = part.pop("oneOf")[0]["$ref"].rpartition("/")[2]
+            schemas[f"{name}OrEmpty"] = {**schemas[name], "enum": [*schemas[name]["enum"], ""]}
+            part["allOf"] = [{"$ref": f"#/components/schemas/{name}OrEmpty"}]
         if part.get("type") in ("integer", ["integer", "null"]):
             part.setdefault("format", "int64")
     schemas.pop("BlankEnum", None)

@@ -445,7 +445,7 @@ class Happening(TypedDict):
     network: str
     amountMinor: int | None
     currency: str
-    status: "StatusEnum"
+    status: "StatusEnumOrEmpty"
     failureCode: str
     transactionHash: str | None
     cashback: int
@@ -540,16 +540,7 @@ class KeySetResponse(TypedDict):
 
 
 LatestInvoiceEnum: TypeAlias = Literal[
-    "waiting",
-    "collected",
-    "balance",
-    "credit-note",
-    "off-stripe",
-    "carried",
-    "free",
-    "void",
-    "uncollectible",
-    "",
+    "waiting", "collected", "balance", "credit-note", "off-stripe", "carried", "free", "void", "uncollectible"
 ]
 
 
@@ -720,7 +711,6 @@ PausedReasonEnum: TypeAlias = Literal[
     "billing-refused",
     "no-credits",
     "pack-changed",
-    "",
 ]
 
 
@@ -903,7 +893,7 @@ class Spent(TypedDict):
 
 
 StatusEnum: TypeAlias = Literal[
-    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally", ""
+    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"
 ]
 
 
@@ -931,7 +921,7 @@ class SubscriptionReport(TypedDict):
     clientSecret: str
     declineCode: str
     nextStep: "NextStepEnum"
-    latestInvoice: "LatestInvoiceEnum"
+    latestInvoice: "LatestInvoiceEnumOrEmpty"
     isResting: bool
     endsAt: int | None
     otherSubscriptions: "list[OtherSubscription]"
@@ -977,7 +967,7 @@ class TopUp(TypedDict):
     spentThisMonth: int
     consent: str
     consentedAt: int | None
-    pausedReason: "PausedReasonEnum"
+    pausedReason: "PausedReasonEnumOrEmpty"
     declineCode: str
     lastPurchaseAt: int | None
 
@@ -1087,3 +1077,31 @@ class VerifyRequestRequest(TypedDict):
     nonce: str
     signature: str
     address: NotRequired[str | None]
+
+
+StatusEnumOrEmpty: TypeAlias = Literal[
+    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally", ""
+]
+
+LatestInvoiceEnumOrEmpty: TypeAlias = Literal[
+    "waiting",
+    "collected",
+    "balance",
+    "credit-note",
+    "off-stripe",
+    "carried",
+    "free",
+    "void",
+    "uncollectible",
+    "",
+]
+
+PausedReasonEnumOrEmpty: TypeAlias = Literal[
+    "card-declined",
+    "authentication-required",
+    "payment-method-required",
+    "billing-refused",
+    "no-credits",
+    "pack-changed",
+    "",
+]

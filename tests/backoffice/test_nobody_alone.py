@@ -29,7 +29,7 @@ from gateway.common.processes import withheld
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import AboveCeiling, AnotherRoleDecides, Kind, OwnRequest
 from gateway.staff.models import ApprovalRequest
-from payments.models import Payout, PayoutRate, Refund
+from payments.models import CreditPack, Payout, PayoutRate, Refund
 from relay.models import Attempt, Relayer
 from rewards.models import Badge, Modifier
 from tests.backoffice.test_approval_matrix import ABOVE, ASKERS, BELOW, KINDS, SCENES, limits
@@ -57,6 +57,7 @@ _TEXTS = {"month": "2026-01", "rates": "2026-01-31,usd,1.2345"}
 _PRICES = (
     Badge.objects,
     PayoutRate.objects,
+    CreditPack.objects,
     ExpiryRule.objects,
     UnbackedCeiling.objects,
     DropTable.objects.filter(published_at__isnull=False),

@@ -90,6 +90,7 @@ MATRIX = {
         },
     ),
     "webhooks.Message": Row(ALL, actions={"resend": "soS"}),
+    "webhooks.Notice": Row(ALL),
     "relay.RelayTransaction": Row(
         ALL, actions={"broadcast_again": "oS", "cancel_unsent": "oS"}, export="fS"
     ),

@@ -58,7 +58,7 @@ def test_before_any_payment_or_earning_only_experience_has_a_range(user: User, n
 
 @pytest.mark.parametrize("source", EntrySource.values)
 def test_what_proves_a_user(user: User, source: str) -> None:
-    proofs = {"SUBSCRIBED_PAYOUT", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"}
+    proofs = {"SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"}
     if source in {"RELAY_TRANSACTION", "STAFF_ADJUSTMENT"}:
         entries.adjust(user=user, credits=5, key=source, actor=None, reason="by hand")
     else:

@@ -4,6 +4,7 @@ import random
 import secrets
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -12,6 +13,7 @@ from math import floor
 
 from django.db import transaction
 
+from credits.errors import InsufficientCredits
 from credits.models import Allowance, CreditEntry
 from rewards.models import CREDIT_PARTS, Badge, BadgeTrack, Modifier, ModifierType, Progress
 from rewards.services import cashback, experience, modifiers
@@ -46,7 +48,8 @@ class Spending:
         for user in random.sample(self.users, max(1, len(self.users) // 20)):
             self._change_modifiers(user)
         callers = random.sample(self.users, random.randint(1, max(1, len(self.users) // 2)))
-        owners = {self._hold(user): user.pk for user in callers}
+        held = {user.pk: self._hold(user) for user in callers}
+        owners = {hold: user_id for user_id, hold in held.items() if hold is not None}
         self._settle(owners, now)
         if random.random() < 0.2:
             with transaction.atomic():
@@ -68,9 +71,12 @@ class Spending:
         )
         active.append(granted)
 
-    def _hold(self, user: User) -> int:
+    def _hold(self, user: User) -> int | None:
+        """Return the hold; None for a person who owes what was kept of them."""
         key = f"call:{next(self._numbers)}"
-        return place_hold(user=user, credits=500, key=key, debt_limit=_DEBT_LIMIT).hold.pk
+        with suppress(InsufficientCredits):
+            return place_hold(user=user, credits=500, key=key, debt_limit=_DEBT_LIMIT).hold.pk
+        return None
 
     def _settle(self, owners: dict[int, int], now: datetime) -> None:
         costs = {hold_id: random.randint(1, 400) for hold_id in owners}

@@ -1,12 +1,13 @@
 """A database of the version in which the roots were part of `credits` is taken over as it is."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pgtrigger
 import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
-from django.db import ProgrammingError, connection, transaction
+from django.db import ProgrammingError, transaction
 
 from backoffice import roles
 from credits.models import CreditEntry
@@ -16,7 +17,10 @@ from proofs.services.roots import close_roots
 from tests.credits.rows import query
 from tests.proofs.roots import audited, covered_ledger, erase_with_account, export_faults, grant
 
-pytestmark = [pytest.mark.usefixtures("owner_connection"), pytest.mark.django_db]
+pytestmark = [
+    pytest.mark.usefixtures("owner_connection", "migrated"),
+    pytest.mark.django_db(transaction=True),
+]
 
 _MODELS = ("accountsalt", "erasedentry", "ledgerroot", "roottree")
 _TABLES = ("credits_accountsalt", "credits_erasedentry", "credits_root", "credits_roottree")
@@ -40,10 +44,14 @@ def _triggers() -> set[str]:
 
 
 def _migrate(*target: str) -> None:
-    # Deferred checks of the rows written above would stand in the way of a lock.
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     call_command("migrate", *target, verbosity=0)
+
+
+@pytest.fixture
+def migrated(owner_connection: None) -> Iterator[None]:
+    """Migrate the database to the end after each test, also if it failed."""
+    yield
+    _migrate()
 
 
 def test_rows_proofs_and_permissions_stay_and_the_audit_finds_nothing() -> None:

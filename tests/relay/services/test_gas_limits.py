@@ -186,7 +186,7 @@ def test_a_follower_and_a_quoted_call_get_the_gas_of_their_inner_calls(
     payload, channel = execute_payload(catcher.address, data=catcher.work(60)), _channel()
     prepared = prepare(
         caller=Caller(user.pk, profile.profile_address),
-        draft=Draft(payload, channel=channel, controller=profile.controller.address),
+        draft=Draft(payload, channel=channel, controller=profile.controller.address, validity=0),
         now=timezone.now(),
     )
     assert prepared.quote is not None

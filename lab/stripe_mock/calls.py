@@ -73,8 +73,8 @@ class Calls:
         try:
             with self.lines.traced():
                 for part in (
-                    self._customers, self._subscriptions, self._lists, self._returns, self._products, self._reads,
-                    self._ends,
+                    self._customers, self._subscriptions, self._purchases, self._lists, self._returns, self._products,
+                    self._reads, self._ends,
                 ):  # fmt: skip
                     part()
         finally:
@@ -235,6 +235,27 @@ class Calls:
         state = self.subscribe(customer)
         self.v1.payment_methods.detach(self.v1.payment_methods.list({"customer": customer}).data[0].id)
         self._refused(lambda: self.adapter.pay_invoice(invoice_id=state.latest_invoice_id))
+
+    def _purchases(self) -> None:
+        """Buy once: paid, with lost answers, and voided as a draft, open, and while Stripe refuses that."""
+        customer, unpaid = self.customer(), self.customer(_DECLINES)
+        self._loses_the_answer("/v1/invoices")
+        self.adapter.pay_invoice(invoice_id=self._bought(customer))
+        self._loses_the_answer("/v1/invoiceitems")
+        draft = self._bought(customer)
+        for _ in range(2):
+            self.adapter.void_invoice(invoice_id=draft)
+        invoice = self._bought(unpaid)
+        self.adapter.pay_invoice(invoice_id=invoice)
+        self.adapter.open_payment(invoice_id=invoice)
+        self.controls.fail(400, method="POST", path=f"/v1/invoices/{invoice}/void")
+        self._refused(lambda: self.adapter.void_invoice(invoice_id=invoice))
+        self.adapter.void_invoice(invoice_id=invoice)
+
+    def _bought(self, customer: str) -> str:
+        return self.adapter.create_purchase(
+            customer_id=customer, amount_minor=_COST, currency="usd", key=secrets.token_hex(8)
+        )
 
     def _lists(self) -> None:
         """Read what has more lines, items and payments than Stripe embeds."""

@@ -92,7 +92,7 @@ class AutoTopUpAdmin(PaymentsAdmin):
 
     search_help_text = "A profile."
     list_display = (
-        "profile", "pack", "threshold", "amount_minor", "monthly_limit_minor", "consented_at", "withdrawn_at",
+        "consented_at", "profile", "pack", "threshold", "amount_minor", "monthly_limit_minor", "withdrawn_at",
         "paused_reason", "last_tried_at",
     )  # fmt: skip
     list_filter = ("paused_reason",)

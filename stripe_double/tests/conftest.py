@@ -12,17 +12,17 @@ from stripe_double.tests.process import DoubleProcess
 from stripe_double.tests.webhook_receiver import WebhookReceiver, receive_webhooks
 
 # The key of a test account at Stripe; with it the contract tests also run against Stripe.
-STRIPE_TEST_KEY = "STRIPE_TEST_SECRET_KEY"
+VERIFIED_KEY = "VERIFIED_STRIPE_KEY"
 # Another base URL instead of Stripe's, for that key.
-STRIPE_TEST_BASE = "STRIPE_TEST_API_BASE"
+VERIFIED_BASE = "VERIFIED_STRIPE_BASE"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Report whether the contract tests ran against Stripe."""
     reports = [report for reports in terminalreporter.stats.values() for report in reports]
     if any("stripe_double/tests/contract/" in getattr(report, "nodeid", "") for report in reports):
-        alone = f"the double alone; {STRIPE_TEST_KEY} is not set"
-        ran = "the double and Stripe itself" if STRIPE_TEST_KEY in os.environ else alone
+        alone = f"the double alone; {VERIFIED_KEY} is not set"
+        ran = "the double and Stripe itself" if VERIFIED_KEY in os.environ else alone
         terminalreporter.write_line(f"Stripe contract: ran on {ran}.")
 
 

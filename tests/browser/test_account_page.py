@@ -148,6 +148,9 @@ def test_the_first_screen_tells_what_credits_are_good_for_what_comes_and_what_wa
         holder.installs_extension(page)
         holder.signs_in(page)
         user = holder.user
+        seeds.commit_and_reveal(now=now())
+        # Before the first earning a check-in gives experience only.
+        checkins.execute(user=user, now=now() - timedelta(days=1))
         entries.grant(
             user=user,
             credits=1_000,
@@ -156,8 +159,6 @@ def test_the_first_screen_tells_what_credits_are_good_for_what_comes_and_what_wa
         )
         relayed(user, 10)
         RelayTransaction.objects.update(real_cost=90)
-        seeds.commit_and_reveal(now=now())
-        checkins.execute(user=user, now=now() - timedelta(days=1))
         network = set_up("cpx-research")
         AdNetwork.objects.update(hold_hours=20)
         network.send(network.reward(user, amount="11"))

@@ -1,7 +1,7 @@
 """
 `manage.py verify_stripe`: run the contract suite of the Stripe double against a Stripe account in test mode.
 
-The account is that of STRIPE_TEST_SECRET_KEY if it is set, else that of the settings. The suite is
+The account is that of VERIFIED_STRIPE_KEY if it is set, else that of the settings. The suite is
 `stripe_double/tests/contract`, so the command needs a checkout. It creates products, and customers, most of them on
 test clocks of their own; delete the clocks in Stripe's dashboard afterwards.
 """
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         key, base = _account()
         if not key:
             raise CommandError(
-                "Set STRIPE_TEST_SECRET_KEY to a secret key (sk_test_…) of any account's test mode."
+                "Set VERIFIED_STRIPE_KEY to a secret key (sk_test_…) of any account's test mode."
             )
         if not key.startswith(TEST_PREFIXES):
             raise CommandError("This needs a key of Stripe's test mode; a live one is refused.")
@@ -51,17 +51,17 @@ class Command(BaseCommand):
 
 
 def _account() -> tuple[str, str]:
-    key = os.environ.get("STRIPE_TEST_SECRET_KEY", "")
+    key = os.environ.get("VERIFIED_STRIPE_KEY", "")
     if key:
-        return key, os.environ.get("STRIPE_TEST_API_BASE", _STRIPE)
+        return key, os.environ.get("VERIFIED_STRIPE_BASE", _STRIPE)
     return settings.STRIPE_SECRET_KEY, settings.STRIPE_API_BASE
 
 
 def _run_suite(key: str, base: str, only: str, report: Path) -> None:
     environment = {
         **os.environ,
-        "STRIPE_TEST_SECRET_KEY": key,
-        "STRIPE_TEST_API_BASE": base,
+        "VERIFIED_STRIPE_KEY": key,
+        "VERIFIED_STRIPE_BASE": base,
         "STRIPE_CONTRACT_ACCOUNTS": "stripe",
         "DJANGO_SETTINGS_MODULE": "tests.settings",
     }

@@ -6,9 +6,9 @@ import pytest
 import stripe
 
 from stripe_double.tests.accounts import DoubleAccount, RealAccount, StripeAccount
-from stripe_double.tests.conftest import STRIPE_TEST_BASE, STRIPE_TEST_KEY
+from stripe_double.tests.conftest import VERIFIED_BASE, VERIFIED_KEY
 
-_BOTH = ["double", "stripe"] if STRIPE_TEST_KEY in os.environ else ["double"]
+_BOTH = ["double", "stripe"] if VERIFIED_KEY in os.environ else ["double"]
 # `verify_stripe` names one.
 _ACCOUNTS = os.environ.get("STRIPE_CONTRACT_ACCOUNTS", " ".join(_BOTH)).split()
 
@@ -17,7 +17,7 @@ _ACCOUNTS = os.environ.get("STRIPE_CONTRACT_ACCOUNTS", " ".join(_BOTH)).split()
 def account(request: pytest.FixtureRequest) -> StripeAccount:
     """Return each account of the contract tests."""
     if request.param == "stripe":
-        return RealAccount(os.environ[STRIPE_TEST_KEY], os.environ.get(STRIPE_TEST_BASE))
+        return RealAccount(os.environ[VERIFIED_KEY], os.environ.get(VERIFIED_BASE))
     return DoubleAccount(request.getfixturevalue("double"))
 
 

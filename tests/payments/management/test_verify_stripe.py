@@ -15,7 +15,7 @@ from tests.payments.stripe_accounts import DoubleAccount
 def test_a_part_of_the_contract_holds_for_the_double_reached_as_stripe_is(
     double: DoubleAccount, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("STRIPE_TEST_SECRET_KEY", raising=False)
+    monkeypatch.delenv("VERIFIED_STRIPE_KEY", raising=False)
     said = StringIO()
     call_command("verify_stripe", only="deleted_customer or test_clock", stdout=said)
     assert f"{double.server.url}: 3 held, 0 differ." in said.getvalue()
@@ -35,7 +35,7 @@ def test_what_differs_is_named_with_the_first_line_of_why(tmp_path: Path) -> Non
 def test_no_key_but_one_of_test_mode_is_used(
     settings: Any, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
-    monkeypatch.delenv("STRIPE_TEST_SECRET_KEY", raising=False)
+    monkeypatch.delenv("VERIFIED_STRIPE_KEY", raising=False)
     settings.STRIPE_SECRET_KEY = key
     with pytest.raises(CommandError, match="test mode"):
         call_command("verify_stripe")

@@ -14,7 +14,7 @@ from stripe_double.routing import Route
 from stripe_double.store import Resource
 
 _PATH = "/v1/invoiceitems"
-_NULL = ("customer_account", "parent", "proration_details", "test_clock")
+_NULL = ("customer_account", "parent", "test_clock")
 
 
 def create(account: Account, params: dict[str, Any]) -> Resource:
@@ -48,6 +48,7 @@ def create(account: Account, params: dict[str, Any]) -> Resource:
         "pricing": line["pricing"],
         "proration": False,
         "quantity": 1,
+        "quantity_decimal": "1",
         "tax_rates": [],
     }
     item["_tax_behavior"] = (price or {}).get("tax_behavior", "unspecified")

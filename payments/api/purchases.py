@@ -14,14 +14,14 @@ from gateway.web.idempotency import key_header, key_of
 from gateway.web.throttling import user_rate
 from payments.amounts import MINIMUM_CHARGE, display_amount
 from payments.api import schema
-from payments.api.serializers import (
-    DEFAULT_CURRENCY,
+from payments.api.purchase_serializers import (
     NewPurchaseSerializer,
     PacksSerializer,
     PurchaseSerializer,
     TopUpSerializer,
     TopUpTermsSerializer,
 )
+from payments.api.serializers import DEFAULT_CURRENCY
 from payments.models import AutoTopUp, Payout, Purchase
 from payments.queries import offered_packs, rates_in_force
 from payments.services import purchases, top_ups

@@ -1,0 +1,154 @@
+"""Subscriptions, written only from data just read from Stripe."""
+
+from datetime import datetime
+from typing import Self
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Case, Q, When
+
+from payments.models.payouts import Payout
+
+
+class Settlement(models.TextChoices):
+    """How an invoice was settled, or why it was not."""
+
+    WAITING = "waiting", "waits to be collected"
+    COLLECTED = "collected", "paid by card"
+    BALANCE = "balance", "paid from the customer's balance"
+    CREDIT_NOTE = "credit-note", "settled by a credit note"
+    OFF_STRIPE = "off-stripe", "paid outside of Stripe"
+    CARRIED = "carried", "below the minimum charge: added to the next invoice"
+    FREE = "free", "nothing was due"
+    VOID = "void", "voided"
+    UNCOLLECTIBLE = "uncollectible", "written off"
+
+    @classmethod
+    def without_money(cls) -> "set[Settlement]":
+        """Those that brought no money to Stripe, and will not."""
+        return {*cls} - {cls.WAITING, cls.COLLECTED}
+
+    @classmethod
+    def unpaid(cls) -> "set[Settlement]":
+        """Those of them after which a card can pay for a month; a balance pays every invoice until it is used up."""
+        return cls.without_money() - {cls.BALANCE}
+
+
+class SubscriptionQuerySet(models.QuerySet["Subscription"]):
+    def live(self) -> Self:
+        """Keep subscriptions that have not ended at Stripe."""
+        return self.exclude(status__in=Subscription.ENDED)
+
+    def kept_first(self) -> Self:
+        """Order live subscriptions by which one upsert would keep: active ones first, then the oldest."""
+        return self.order_by(Case(When(status=Subscription.Status.ACTIVE, then=0), default=1), "pk")
+
+    def current_or_last(self) -> "Subscription | None":
+        """Return a user's live subscription, else the one created last."""
+        return self.live().kept_first().first() or self.order_by("-pk").first()
+
+
+class Subscription(models.Model):
+    """
+    A subscription to our product. The service creates at most one live one per user; staff can add others.
+
+    Ended ones stay as history; one that lost our product at Stripe has ended for us.
+    """
+
+    class Status(models.TextChoices):
+        INCOMPLETE = "incomplete"
+        INCOMPLETE_EXPIRED = "incomplete_expired"
+        TRIALING = "trialing"
+        ACTIVE = "active"
+        PAST_DUE = "past_due"
+        CANCELED = "canceled"
+        UNPAID = "unpaid"
+        PAUSED = "paused"
+
+    ENDED = (Status.CANCELED, Status.INCOMPLETE_EXPIRED)
+    # A renewal was not collected; the subscription continues once its open invoice is paid.
+    OVERDUE = (Status.PAST_DUE, Status.UNPAID)
+    # An invoice waits for the owner's card.
+    COLLECTABLE = (Status.INCOMPLETE, *OVERDUE)
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="subscriptions")
+    customer = models.ForeignKey("payments.Customer", models.PROTECT, related_name="subscriptions")
+    stripe_subscription_id = models.CharField(max_length=255, unique=True)
+    stripe_item_id = models.CharField(max_length=255, db_index=True)
+    status = models.CharField(max_length=20, choices=Status)
+    amount_minor = models.BigIntegerField(help_text="Amount per month, in minor units.")
+    currency = models.CharField(max_length=3)
+    current_period_start = models.DateTimeField()
+    current_period_end = models.DateTimeField()
+    cancels_at_period_end = models.BooleanField(default=False)
+    cancels_at = models.DateTimeField(
+        null=True, help_text="When Stripe will end it, by a date that was set there."
+    )
+    is_resting = models.BooleanField(
+        default=False, db_default=False, help_text="Stripe makes invoices without collecting them."
+    )
+    rests_until = models.DateTimeField(
+        null=True, help_text="When Stripe collects again, where a date was set."
+    )
+    latest_invoice = models.CharField(
+        max_length=16,
+        choices=Settlement,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="How it was settled.",
+    )
+    next_minor = models.BigIntegerField(
+        null=True, help_text="What the next invoice will charge, as Stripe last previewed it."
+    )
+    next_previewed_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    synced_at = models.DateTimeField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    objects = SubscriptionQuerySet.as_manager()
+
+    class Meta:
+        permissions = [("cancel_subscription", "Can cancel a subscription")]
+        constraints = [
+            models.CheckConstraint(condition=Q(amount_minor__gte=0), name="subscription_amount_not_negative"),
+        ]
+        indexes = [models.Index(fields=["synced_at"], name="subscription_synced")]
+
+    def __str__(self) -> str:
+        return self.stripe_subscription_id
+
+    def renews(self) -> bool:
+        """Whether Stripe will try to collect another period."""
+        return self.status in {self.Status.ACTIVE, self.Status.PAST_DUE} and not self.cancels_at_period_end
+
+    def payouts_at(self, now: datetime) -> list[Payout]:
+        """Return the payouts of the period that runs then, the month's own before those of changes in between."""
+        running = self.payouts.filter(period_start__lte=now, period_end__gt=now)
+        return list(running.order_by("period_start", "pk"))
+
+    def outlook(self) -> str:
+        """Return the next event of the subscription in words, for staff."""
+        if self.status in self.ENDED:
+            return "has ended"
+        if self.status in self.COLLECTABLE:
+            return "waits for a payment by the owner"
+        return f"{self._next()}{self._unpaid_month()}"
+
+    def _next(self) -> str:
+        if self.is_resting:
+            until = f" until {self.rests_until:%Y-%m-%d}" if self.rests_until else ""
+            return f"rests{until}: Stripe does not collect its invoices"
+        if self.cancels_at_period_end:
+            return "ends with its period"
+        if self.cancels_at is not None:
+            return f"ends on {self.cancels_at:%Y-%m-%d}"
+        return {self.Status.PAUSED: "is paused", self.Status.TRIALING: "is on trial"}.get(
+            self.Status(self.status), "renews"
+        )
+
+    def _unpaid_month(self) -> str:
+        """Return how the latest invoice was settled without a payment, which pays out no credits."""
+        if self.status != self.Status.ACTIVE or self.latest_invoice not in Settlement.without_money():
+            return ""
+        return f"; no credits for the latest invoice: {self.get_latest_invoice_display()}"

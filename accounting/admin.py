@@ -14,7 +14,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import FileResponse, Http404, HttpRequest
 from django.http.response import HttpResponseBase
 from django.urls import path
-from django.utils import timezone
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from accounting import queries
@@ -29,6 +28,7 @@ from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, one_of
 from gateway.admin.exports import cell_of, csv_lines, xlsx_book
 from gateway.admin.mixins import staff_of
 from gateway.chain.config import get_chain
+from gateway.common import clock
 from gateway.staff import approvals, audit
 from payments.admin.rows import PayoutRateAdmin
 from payments.models import PayoutRate
@@ -62,7 +62,7 @@ class MonthForm(ReasonForm):
 
 
 def _last_month(rows: Any) -> dict[str, Any]:
-    today = timezone.now().date()
+    today = clock.now().date()
     last = date(today.year - (today.month == 1), (today.month - 2) % 12 + 1, 1)
     return {"month": f"{last:%Y-%m}", "reason": "Month close"}
 
@@ -70,7 +70,7 @@ def _last_month(rows: Any) -> dict[str, Any]:
 def _prepare(row: Month, decision: Decision) -> str:
     wanted = decision.answers.get("month")
     begins_on = date.fromisoformat(f"{wanted}-01") if wanted else row.begins_on
-    closing.request_sheets(begins_on=begins_on, now=timezone.now())
+    closing.request_sheets(begins_on=begins_on, now=clock.now())
     return f"A worker prepares {begins_on:%Y-%m}; its page shows the figures within a minute or two."
 
 
@@ -258,7 +258,7 @@ class PricedRateAdmin(PayoutRateAdmin):
     def form_context(self, request: HttpRequest, row: PayoutRate | None) -> dict[str, Any]:
         context = super().form_context(request, row)
         if row is None:
-            today = queries.averages(since=timezone.now() - _WEEK)
+            today = queries.averages(since=clock.now() - _WEEK)
             context |= {"today": today, "prices": _prices(today), "coin": get_chain().currency}
             context["gas_price"] = f"{today.gas_price_wei / 10**9:.3f} gwei" if today.gas_price_wei else ""
         return context
@@ -277,6 +277,6 @@ def _prices(today: queries.Today) -> list[dict[str, Any]]:
                 coin_price=getattr(newest.get(rates_now.currency), "price", None),
             ),
         }
-        for rates_now in rates_in_force(now=timezone.now())
+        for rates_now in rates_in_force(now=clock.now())
         if rates_now.rate
     ]

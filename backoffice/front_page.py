@@ -15,7 +15,6 @@ from django.conf import settings
 from django.core.cache import caches
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from redis.exceptions import RedisError
 
 from backoffice import figures, reconciliation
@@ -24,6 +23,7 @@ from credits import queries as credits_queries
 from earnings import queries as earnings_queries
 from gateway.admin.columns import word_of
 from gateway.chain.config import get_chain
+from gateway.common import clock
 from gateway.staff import approvals, pauses
 from payments import queries as payments_queries
 from relay import queries as relay_queries
@@ -44,7 +44,7 @@ _SERIES = ("succeeded", "unsuccessful", "waiting")
 def fill(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Add the figures to the front page of users with the permissions; the theme calls this."""
     may_look = request.user.has_perms(FIGURES_NEED)
-    shown = cached_figures(now=timezone.now()) if may_look else {}
+    shown = cached_figures(now=clock.now()) if may_look else {}
     return {**context, "has_search_box": True, **shown, **_needs_attention(request)}
 
 

@@ -9,12 +9,12 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from backoffice import second_factor
+from gateway.common import clock
 from users.models import User
 from users.services import invitations, second_factors
 from users.services.invitations import Outcome
@@ -72,7 +72,7 @@ def page(request: HttpRequest, token: str) -> HttpResponse:
 
 def _accepted(request: HttpRequest, person: User) -> HttpResponse:
     person.refresh_from_db()
-    if second_factors.must_enrol(person, now=timezone.now()):
+    if second_factors.must_enrol(person, now=clock.now()):
         second_factor.begin(request, person)
         return HttpResponseRedirect(reverse("admin:enrol"))
     messages.success(request, "Your password is set. Log in with it and your phone.")

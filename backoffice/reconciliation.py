@@ -10,11 +10,11 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 
 from backoffice.cards import Card, age_of
 from credits.models import ReconciliationRun
 from gateway.admin.mixins import staff_of
+from gateway.common import clock
 from gateway.common.errors import WorkersUnreachable
 from gateway.common.tasks import enqueue_now
 from gateway.staff import audit
@@ -180,7 +180,7 @@ def _card(comparison: ComparisonKind) -> Card:
     return Card(
         title=comparison.title,
         value=f"{findings:,} difference{'' if findings == 1 else 's'}" if run else "never compared",
-        detail=f"compared {age_of(run.started_at, timezone.now())} ago" if run else "",
+        detail=f"compared {age_of(run.started_at, clock.now())} ago" if run else "",
         link=reverse("admin:books"),
         is_alarming=run is None or bool(findings),
     )

@@ -17,7 +17,6 @@ from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_protect
@@ -25,6 +24,7 @@ from django_otp.middleware import is_verified
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from gateway.admin.mixins import staff_of
+from gateway.common import clock
 from users.models import RecoveryCodes, User
 from users.services import second_factors
 
@@ -62,7 +62,7 @@ def _enrolling(request: HttpRequest) -> User | None:
 @csrf_protect
 def enrol(request: HttpRequest) -> HttpResponse:
     """Show the QR code, and ask for a code from the phone; then log in and show the recovery codes, once."""
-    now, person = timezone.now(), _enrolling(request)
+    now, person = clock.now(), _enrolling(request)
     phone = second_factors.offered_phone(person, now=now) if person else None
     if person is None or phone is None:
         return HttpResponseRedirect(reverse("admin:login"))

@@ -9,7 +9,6 @@ from django.forms import Form
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 from django_otp import devices_for_user
 from django_otp.admin import OTPAdminAuthenticationForm, OTPAdminSite
@@ -19,6 +18,7 @@ from unfold.widgets import BASE_INPUT_CLASSES, SELECT_CLASSES
 
 from backoffice import invitation, reconciliation, search, second_factor
 from gateway.admin import navigation
+from gateway.common import clock
 from users.models import Phone, RecoveryCodes
 from users.services import second_factors
 
@@ -54,7 +54,7 @@ class StaffLoginForm(OTPAdminAuthenticationForm):  # type: ignore[misc]
 
     def clean_otp(self, user: Any) -> None:
         # A password alone is not enough: its owner must set up a phone first.
-        if user is not None and second_factors.must_enrol(user, now=timezone.now()):
+        if user is not None and second_factors.must_enrol(user, now=clock.now()):
             second_factor.begin(self.request, user)
             raise ValidationError("Set up a phone first.", code=_MUST_ENROL)
         super().clean_otp(user)

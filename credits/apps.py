@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
 from django.core.checks import CheckMessage, register
-from django.utils import timezone
 
+from gateway.common import clock
 from gateway.common.checks import weak_secrets
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class CreditsConfig(AppConfig):
 
         register(digest_keys_are_strong, "credits")
         deletion.register(
-            "credits", deletion.AppDeletion(erase=lambda user: debts.remember(user, timezone.now()))
+            "credits", deletion.AppDeletion(erase=lambda user: debts.remember(user, clock.now()))
         )
         user_created.connect(_open_account, dispatch_uid="credits.open_account")
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from django.utils import timezone
 from prometheus_client.core import Metric
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
+from gateway.common import clock
 from gateway.common.metrics import gauge, gauges, register
 from relay import queries
 from relay.models import RelayTransaction
@@ -33,7 +33,7 @@ def calls() -> Iterator[Metric]:
         "relay_calls_ended_in_last_hour",
         "Calls settled within the last hour, among those accepted within the last 25 hours.",
         "status",
-        queries.ended(since=timezone.now() - timedelta(hours=1)),
+        queries.ended(since=clock.now() - timedelta(hours=1)),
     )
     yield gauge(
         "relay_oldest_call_age_seconds",
@@ -120,7 +120,7 @@ def relayers() -> Iterator[Metric]:
 @register
 def treasury() -> Iterator[Metric]:
     """Yield the treasury's balance and payments, in two statements."""
-    paid_wei, age = queries.top_ups(since=timezone.now() - timedelta(days=1))
+    paid_wei, age = queries.top_ups(since=clock.now() - timedelta(days=1))
     yield gauges(
         "treasury_balance_wei",
         "Balance of the treasury in wei, when it was last read.",
@@ -142,7 +142,7 @@ def treasury() -> Iterator[Metric]:
 @register
 def reorganisations_of_chain() -> Iterator[Metric]:
     """Yield the effects of reorganisations, and the newest final block, in one statement."""
-    counts = reorganisations.counts(since=timezone.now() - timedelta(days=1))
+    counts = reorganisations.counts(since=clock.now() - timedelta(days=1))
     yield gauge(
         "relay_settlements_reversed_in_last_day",
         "Settlements reversed within 24 hours because their block disappeared.",
@@ -182,7 +182,7 @@ def unsigned_calls() -> Iterator[Metric]:
 @register
 def loss_budget() -> Iterator[Metric]:
     """Yield the losses of the last hour and the reservations, in one statement."""
-    usage = losses.usage(now=timezone.now())
+    usage = losses.usage(now=clock.now())
     yield gauge("relay_lost_wei", "Gas in wei that the service paid within the last hour.", usage.lost_wei)
     yield gauge(
         "relay_loss_reserved_wei",

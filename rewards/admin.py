@@ -11,7 +11,6 @@ from django.core.validators import MaxValueValidator
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.template.loader import render_to_string
-from django.utils import timezone
 from django.utils.html import strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from unfold.widgets import (
@@ -25,6 +24,7 @@ from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import StaffAdmin
+from gateway.common import clock
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import AboveCeiling, Done, Kind, RequestOutdated
 from gateway.staff.form_kinds import form_kind
@@ -328,7 +328,7 @@ END_MODIFIER = ReasonedAction(
     ),
     run=_end,
     changes=lambda row: {"expires_at": (str(row.expires_at), "now")},
-    applies_to=lambda row: row.expires_at > timezone.now(),
+    applies_to=lambda row: row.expires_at > clock.now(),
 )
 
 

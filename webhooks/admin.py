@@ -14,7 +14,6 @@ from django.contrib.postgres.forms import SimpleArrayField
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils import timezone
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSplitDateTimeWidget,
@@ -24,6 +23,7 @@ from unfold.widgets import (
 from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline, StaffAdmin
+from gateway.common import clock
 from gateway.common.errors import DomainError
 from webhooks.models import OFFERED, Delivery, Endpoint, EventType, Message, Notice
 from webhooks.services import endpoints
@@ -39,7 +39,7 @@ navigation.register(
 
 
 def _switch(row: Endpoint, *, is_enabled: bool) -> str:
-    now = timezone.now()
+    now = clock.now()
     if is_enabled:
         changed = endpoints.enable(row, now=now)
     else:
@@ -54,18 +54,18 @@ def _retire(row: Endpoint, decision: Decision) -> str:
 
 
 def _send_test(row: Endpoint, decision: Decision) -> str:
-    message = endpoints.send_test(row, now=timezone.now())
+    message = endpoints.send_test(row, now=clock.now())
     return f"{message.public_id} is sent within seconds; its page shows the response."
 
 
 def _resend(row: Message, decision: Decision) -> str:
-    if services.resend(row, now=timezone.now()):
+    if services.resend(row, now=clock.now()):
         return "It is sent again within seconds."
     return "It is already waiting for delivery."
 
 
 def _resend_given_up(row: Endpoint, decision: Decision) -> str:
-    count = services.resend_given_up(row, since=decision.answers["since"], now=timezone.now())
+    count = services.resend_given_up(row, since=decision.answers["since"], now=clock.now())
     return f"{count} messages are sent again."
 
 
@@ -127,7 +127,7 @@ RESEND_GIVEN_UP = ReasonedAction(
     effect=lambda row: "Every message that failed since the chosen time is sent again, in order.",
     run=_resend_given_up,
     form=SinceForm,
-    initial=lambda rows: {"since": timezone.now() - timedelta(days=7)},
+    initial=lambda rows: {"since": clock.now() - timedelta(days=7)},
     applies_to=lambda row: row.is_enabled,
 )
 RESEND = ReasonedAction(

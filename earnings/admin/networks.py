@@ -8,7 +8,6 @@ from django.contrib import admin
 from django.contrib.postgres.forms import SimpleArrayField
 from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
-from django.utils import timezone
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from earnings import queries
@@ -21,6 +20,7 @@ from earnings.services import networks, trial
 from gateway.admin import columns
 from gateway.admin.actions import ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
+from gateway.common import clock
 from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.staff.approval_kinds import AboveCeiling
 from gateway.staff.form_kinds import Values, form_kind
@@ -133,7 +133,7 @@ class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
         return ("slug", *self.readonly_fields) if obj else self.readonly_fields
 
     def form_context(self, request: HttpRequest, row: AdNetwork | None) -> dict[str, Any]:
-        figures = queries.totals_of(row, now=timezone.now()) if row else []
+        figures = queries.totals_of(row, now=clock.now()) if row else []
         return {**super().form_context(request, row), "figures": figures}
 
     def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
@@ -148,7 +148,7 @@ class AdNetworkAdmin(ApprovedForm, ReasonedActions, TrialPage):
     def preview_of(self, form: AdNetworkForm) -> queries.RateEffect | None:
         if not form.changes_rate:
             return None
-        return queries.rate_effect(network=form.instance, before=form.initial["rate"], now=timezone.now())
+        return queries.rate_effect(network=form.instance, before=form.initial["rate"], now=clock.now())
 
     @admin.display(description="rewards")
     def rewards(self, network: AdNetwork) -> str:

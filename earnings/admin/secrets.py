@@ -3,13 +3,13 @@
 from typing import Any
 
 from django import forms
-from django.utils import timezone
 from unfold.widgets import UnfoldAdminPasswordWidget
 
 from earnings.models import AdNetwork
 from earnings.services import networks
 from gateway.admin import columns
 from gateway.admin.actions import Decision, ReasonedAction, ReasonForm
+from gateway.common import clock
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import Done, Kind
 from gateway.staff.models import ApprovalRequest
@@ -48,7 +48,7 @@ def _retire(row: AdNetwork, decision: Decision) -> str:
 
 def _set_secret(approval: ApprovalRequest) -> Done:
     network = AdNetwork.objects.get(pk=approval.object_id)
-    networks.set_sealed_secret(slug=network.slug, sealed=approval.payload["sealed"], now=timezone.now())
+    networks.set_sealed_secret(slug=network.slug, sealed=approval.payload["sealed"], now=clock.now())
     return Done("The new secret is accepted; the previous one stays valid until it is retired.", network)
 
 

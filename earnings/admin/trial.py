@@ -7,7 +7,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
-from django.utils import timezone
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from earnings.models import AdNetwork
@@ -15,6 +14,7 @@ from earnings.networks import ADAPTERS
 from earnings.networks.base import Adapter
 from earnings.services import trial
 from gateway.admin.base import StaffAdmin
+from gateway.common import clock
 
 _MAX_ADDRESS_LENGTH = 16 * 1024
 
@@ -71,7 +71,7 @@ class TrialPage(StaffAdmin[AdNetwork]):
                 address=form.cleaned_data["address"].strip(),
                 signature=form.cleaned_data.get("signature", ""),
                 body=form.cleaned_data.get("body", ""),
-                now=timezone.now(),
+                now=clock.now(),
             )
         context = {
             **self.admin_site.each_context(request),

@@ -12,7 +12,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import cast
 
@@ -23,6 +23,7 @@ from earnings.networks.push_report import ReportLine, read_report
 from earnings.networks.visit_link import VisitLink, sign_visit
 from earnings.services import networks
 from earnings.services.postbacks import VerifiedEvent, payload_hash, record_all
+from gateway.common import clock
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import CREDITS, Done, Kind
 from gateway.staff.models import ApprovalRequest
@@ -230,7 +231,7 @@ def request_visit_link(
     """
     network = _of_visits(amount, lifetime)
     # Values that do not fit into a link are refused before the request.
-    _visit_link(network, user, campaign, amount, expires_at=datetime.now(UTC) + lifetime, jti=_jti(2**63))
+    _visit_link(network, user, campaign, amount, expires_at=clock.now() + lifetime, jti=_jti(2**63))
     worth = _credits(network, amount)
     approval = approvals.ask(
         kind=LINK,

@@ -19,11 +19,11 @@ from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import path
-from django.utils import timezone
 from xlsxwriter import Workbook
 from xlsxwriter.worksheet import Worksheet
 
 from gateway.admin.mixins import AdminMixin, staff_of
+from gateway.common import clock
 from gateway.staff import audit
 
 Cell = str | int | Decimal
@@ -186,7 +186,7 @@ class Exportable(AdminMixin):
         self._note(request, kind)
         # Rows of a CSV file are read after this request, from the same database as the list.
         cells = cells_of(rows.using(rows.db), self.export_columns)
-        name = f"{self.opts.verbose_name_plural} {timezone.now():%Y-%m-%d}.{kind}".replace(" ", "-")
+        name = f"{self.opts.verbose_name_plural} {clock.now():%Y-%m-%d}.{kind}".replace(" ", "-")
         if kind == "xlsx":
             return FileResponse(xlsx_file(cells), as_attachment=True, filename=name, content_type=_XLSX)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}

@@ -9,12 +9,12 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from gateway.admin.actions import Decision, ReasonedAction, ReasonForm, link_to
 from gateway.admin.mixins import AdminMixin, staff_of
+from gateway.common import clock
 from gateway.common.errors import DomainError
 from gateway.staff import approvals
 from gateway.staff.models import ApprovalRequest
@@ -75,7 +75,7 @@ class Refundable(AdminMixin):
             return self._page(request, payout, context)
 
     def _refund(self, request: HttpRequest, payout: Payout) -> HttpResponse:
-        now = timezone.now()
+        now = clock.now()
         if request.method != "POST":
             amount = AmountForm(request.GET)
             preview = refunds.preview_of(
@@ -151,7 +151,7 @@ def _page_of(approval: ApprovalRequest) -> str:
 
 
 def _send_again(row: Refund, decision: Decision) -> str:
-    refund = refunds.send(refund_id=str(row.pk), now=timezone.now())
+    refund = refunds.send(refund_id=str(row.pk), now=clock.now())
     return f"Stripe's answer: {refund.get_status_display()} ({refund.outcome})."
 
 

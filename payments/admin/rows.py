@@ -9,7 +9,6 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
-from django.utils import timezone
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from gateway.admin import columns
@@ -18,6 +17,7 @@ from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import OwnedRows, ReadOnlyAdmin, one_of
 from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import people_like
+from gateway.common import clock
 from gateway.staff.approval_kinds import AboveCeiling
 from gateway.staff.form_kinds import form_kind
 from payments.admin.refunds import SEND_AGAIN, Refundable
@@ -52,7 +52,7 @@ _TYPE = one_of("type", lambda: synchronisation.EVENT_TYPES)
 
 
 def _process_again(row: StripeEvent, decision: Decision) -> str:
-    count = events.process_again(events=StripeEvent.objects.filter(pk=row.pk), now=timezone.now())
+    count = events.process_again(events=StripeEvent.objects.filter(pk=row.pk), now=clock.now())
     return "It will be processed now." if count else "It has been processed in the meantime."
 
 
@@ -67,7 +67,7 @@ PROCESS_AGAIN = ReasonedAction(
 
 
 def _dismiss(row: StripeEvent, decision: Decision) -> str:
-    dismissed = events.dismiss(event_id=row.pk, now=timezone.now())
+    dismissed = events.dismiss(event_id=row.pk, now=clock.now())
     return "It will not be retried." if dismissed else "It has been processed in the meantime."
 
 
@@ -94,7 +94,7 @@ class CancelForm(ReasonForm):
 
 def _cancel(row: Subscription, decision: Decision) -> str:
     subscription = subscriptions.cancel(
-        user=row.user, immediately=decision.answers["immediately"], now=timezone.now()
+        user=row.user, immediately=decision.answers["immediately"], now=clock.now()
     )
     return (
         f"It is now {subscription.get_status_display()}."
@@ -153,7 +153,7 @@ class PayoutRateAdmin(ApprovedForm, ReadOnlyAdmin):
         return request.user.has_perm("payments.add_payoutrate")
 
     def form_context(self, request: HttpRequest, row: PayoutRate | None) -> dict[str, Any]:
-        rates = [] if row else rates_in_force(now=timezone.now())
+        rates = [] if row else rates_in_force(now=clock.now())
         return {**super().form_context(request, row), "rates": rates}
 
     def preview_of(self, form: ModelForm[PayoutRate]) -> Effect:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import F, QuerySet
-from django.utils import timezone
 
 from credits import queries as credits_queries
+from gateway.common import clock
 from gateway.common.errors import DomainError
 from gateway.common.sweeps import Sweep
 from gateway.common.tasks import enqueue_on_commit
@@ -134,7 +134,7 @@ def _store(approval: ApprovalRequest) -> Done:
         payout=payout,
         amount_minor=approval.payload["amount_minor"],
         approval=approval,
-        created_at=timezone.now(),
+        created_at=clock.now(),
     )
     enqueue_on_commit("payments.send_refund", refund_id=str(refund.pk))
     shown = display_amount(amount_minor=refund.amount_minor, currency=payout.currency)

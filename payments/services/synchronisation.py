@@ -19,8 +19,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
+from gateway.common import clock
 from gateway.common.sweeps import Sweep
 from payments.errors import BillingInProgress, PaymentMethodRequired, StaleSnapshot
 from payments.models import Customer, Payout, Purchase, StripeEvent, Subscription
@@ -390,7 +390,7 @@ def _fetch_customer(object_id: str) -> Snapshot:
     """Store at once that a customer is deleted, since a deletion is final."""
     customer = Customer.objects.current().filter(stripe_customer_id=object_id).first()
     if customer is not None:
-        note_if_deleted(customer=customer, now=timezone.now())
+        note_if_deleted(customer=customer, now=clock.now())
     return _empty(is_foreign=not _is_ours(object_id))
 
 

@@ -1,12 +1,13 @@
 """Stripe through its own SDK, with our timeouts, retries and idempotency keys."""
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import stripe
 
+from gateway.common import clock
 from payments.models import Subscription
 from payments.stripe import objects
 from payments.stripe.client import SubscriptionState
@@ -368,4 +369,4 @@ class StripeBillingClient(Cards):
 
 
 def _yesterday() -> int:
-    return int((datetime.now(UTC) - timedelta(days=1)).timestamp())
+    return int((clock.now() - timedelta(days=1)).timestamp())

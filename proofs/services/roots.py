@@ -13,10 +13,9 @@ import time
 from datetime import timedelta
 
 from django.db import connection, transaction
-from django.utils import timezone
 
 from credits.models import CreditEntry
-from gateway.common import db
+from gateway.common import clock, db
 from gateway.common.leases import try_lease
 from proofs import leaf_texts, merkle
 from proofs.keys import sign
@@ -127,12 +126,12 @@ def _close_next(cut: int) -> LedgerRoot | None:
     db.all_rows(_SALT_ACCOUNTS, {"after": after, "upto": upto})
     seed = secrets.token_bytes(leaf_texts.SECRET_BYTES)
     leaves = hashed(between(after=after, upto=upto), seed)
-    if not leaves.ids and last and last.closed_at > timezone.now() - IDLE_INTERVAL:
+    if not leaves.ids and last and last.closed_at > clock.now() - IDLE_INTERVAL:
         return None
     nodes = merkle.nodes_of(leaves.hashes)
     root = LedgerRoot(
         number=last.number + 1 if last else 1,
-        closed_at=timezone.now(),
+        closed_at=clock.now(),
         entry_count=len(leaves.ids),
         last_entry_id=max(after, upto),
         tree=nodes[-merkle.HASH_BYTES :].hex(),

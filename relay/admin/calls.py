@@ -4,7 +4,6 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
@@ -15,6 +14,7 @@ from gateway.admin.exports import Column, Exportable
 from gateway.admin.search import MOST, people_like
 from gateway.chain.config import get_chain
 from gateway.chain.errors import CallRefused
+from gateway.common import clock
 from relay.models import HASH_PART, PREDECESSOR_FAILED, Attempt, RelayTransaction, ReversedSettlement
 from relay.services.sending import cancellation
 from relay.services.sending.broadcasting import broadcast_again
@@ -42,7 +42,7 @@ REASONS = {
 
 
 def _broadcast_again(row: RelayTransaction, decision: Decision) -> str:
-    taken = broadcast_again(relay_transaction_id=row.pk, now=timezone.now())
+    taken = broadcast_again(relay_transaction_id=row.pk, now=clock.now())
     return "The node accepted it." if taken else "The node did not accept it; see its attempts."
 
 
@@ -58,7 +58,7 @@ BROADCAST_AGAIN = ReasonedAction(
 
 
 def _cancel_unsent(row: RelayTransaction, decision: Decision) -> str:
-    cancellation.cancel_unsent(relay_transaction_id=row.pk, now=timezone.now())
+    cancellation.cancel_unsent(relay_transaction_id=row.pk, now=clock.now())
     return "A self-transfer uses up its account nonce. Once it is confirmed, the hold is released."
 
 

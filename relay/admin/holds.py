@@ -1,16 +1,16 @@
 """Holds of the ledger, with the release of orphaned ones."""
 
 from django.contrib import admin
-from django.utils import timezone
 
 from credits.admin import CreditHoldAdmin
 from credits.models import CreditHold
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.common import clock
 from relay.services.sending import cancellation
 
 
 def _release(row: CreditHold, decision: Decision) -> str:
-    cancellation.release(hold_id=row.pk, actor=decision.actor, reason=decision.reason, now=timezone.now())
+    cancellation.release(hold_id=row.pk, actor=decision.actor, reason=decision.reason, now=clock.now())
     return f"{row.amount} credits are released."
 
 
@@ -22,7 +22,7 @@ RELEASE_ORPHANED_HOLD = ReasonedAction(
         f"{row.amount} credits become available to the user again. Nothing else can close this hold."
     ),
     run=_release,
-    applies_to=lambda row: cancellation.orphaned_holds(now=timezone.now()).filter(pk=row.pk).exists(),
+    applies_to=lambda row: cancellation.orphaned_holds(now=clock.now()).filter(pk=row.pk).exists(),
 )
 
 # Only the relay knows which of its holds are orphaned.

@@ -7,11 +7,11 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 
 from gateway.admin.base import OwnedRows
 from gateway.admin.search import people_like
 from gateway.chain.config import get_chain
+from gateway.common import clock
 from relay.models import Loss
 from relay.services.fleet import losses
 
@@ -30,7 +30,7 @@ class LossAdmin(OwnedRows):
     list_select_related = ("user",)
 
     def list_context(self, request: HttpRequest) -> dict[str, Any]:
-        now = timezone.now()
+        now = clock.now()
         budget = losses.usage(now=now)
         return {
             **super().list_context(request),

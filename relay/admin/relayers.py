@@ -1,11 +1,11 @@
 """Relayers and the transfers that fund them, with the actions that put one in or out of service."""
 
 from django.contrib import admin
-from django.utils import timezone
 
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.base import ReadOnlyAdmin
 from gateway.chain.config import get_chain
+from gateway.common import clock
 from gateway.staff import approvals
 from relay.models import Relayer, TopUp
 from relay.services.fleet import relayers
@@ -40,7 +40,7 @@ RESUME_RELAYER = ReasonedAction(
 
 
 def _retire(row: Relayer, decision: Decision) -> str:
-    if relayers.retire(relayer_id=row.pk, now=timezone.now()):
+    if relayers.retire(relayer_id=row.pk, now=clock.now()):
         return "It is retired. Its balance stays at its address."
     return "Nothing changed: it is not paused, or some of its calls are not settled."
 

@@ -13,13 +13,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef
 from standardwebhooks import Webhook
 
+from gateway.common import clock
 from gateway.common.crypto import SealedUnderAnotherKey
 from gateway.common.leases import try_lease
 from gateway.common.public_http import AddressRefused, NoAnswer, post
@@ -136,7 +137,7 @@ def secrets_of(endpoint: Endpoint) -> list[str]:
 
 def send(message: Message, secrets: Iterable[str]) -> Result:
     """Post the message once, signed with each of the secrets, and return the result."""
-    started_at, began = datetime.now(UTC), time.monotonic()
+    started_at, began = clock.now(), time.monotonic()
     status, response, error = _posted(message, list(secrets), started_at)
     return Result(started_at, round((time.monotonic() - began) * 1000), status, response, error)
 

@@ -4,11 +4,11 @@ from datetime import date
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 
 from checkin.errors import DayNotRevealed
 from checkin.services import seeds
 from checkin.services.verification import verify_day
+from gateway.common import clock
 
 
 class Command(BaseCommand):
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         try:
             verification = verify_day(day)
         except DayNotRevealed as error:
-            is_late = seeds.is_overdue(day, now=timezone.now())
+            is_late = seeds.is_overdue(day, now=clock.now())
             raise CommandError(error.detail, returncode=1 if is_late else 2) from error
         for difference in verification.differences:
             of = "the day" if difference.check_in_id is None else f"check-in {difference.check_in_id}"

@@ -3,10 +3,10 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from django.utils import timezone
 
 from credits.models import ReconciliationRun
 from credits.services import reconciliation
+from gateway.common import clock
 
 
 class ReconciliationCommand(BaseCommand):
@@ -37,4 +37,4 @@ class Command(ReconciliationCommand):
     help = "Recompute every balance, version chain and held sum from the rows; exit 1 on any difference."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.report(reconciliation.reconcile(now=timezone.now()))
+        self.report(reconciliation.reconcile(now=clock.now()))

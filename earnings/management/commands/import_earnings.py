@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
 
 from earnings.networks.base import PostbackRefused
 from earnings.networks.push_report import COLUMNS, OPTIONAL_COLUMNS
 from earnings.services.push import check_report, import_report
+from gateway.common import clock
 from gateway.common.errors import DomainError
 from gateway.staff import approvals
 from gateway.staff.models import ApprovalRequest
@@ -42,7 +42,7 @@ class Command(ApprovalCommand):
                     text=text,
                     actor=actor,
                     reason=options["reason"],
-                    now=timezone.now(),
+                    now=clock.now(),
                     progress=self._show_progress,
                 )
             )

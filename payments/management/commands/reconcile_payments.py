@@ -3,9 +3,9 @@
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.utils import timezone
 
 from credits.management.commands.reconcile_credits import ReconciliationCommand
+from gateway.common import clock
 from payments.errors import BillingUnavailable
 from payments.services import reconciliation
 
@@ -29,7 +29,7 @@ class Command(ReconciliationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             run = reconciliation.reconcile(
-                now=timezone.now(),
+                now=clock.now(),
                 days=options["days"],
                 minutes=options["minutes"],
                 repair=options["repair"],

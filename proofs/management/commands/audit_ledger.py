@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from django.utils import timezone
-
 from credits.management.commands.reconcile_credits import ReconciliationCommand
+from gateway.common import clock
 from proofs.services import audit
 
 
@@ -12,4 +11,4 @@ class Command(ReconciliationCommand):
     help = "Compute every signed root from the entries again; exit 1 on any difference."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        self.report(audit.audit(now=timezone.now()))
+        self.report(audit.audit(now=clock.now()))

@@ -3,9 +3,9 @@
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.utils import timezone
 
 from credits.management.commands.reconcile_credits import ReconciliationCommand
+from gateway.common import clock
 from relay.services.settling import reconciliation
 
 
@@ -29,6 +29,6 @@ class Command(ReconciliationCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         self.report(
             reconciliation.reconcile(
-                now=timezone.now(), days=options["days"], receipt_days=options["receipt_days"]
+                now=clock.now(), days=options["days"], receipt_days=options["receipt_days"]
             )
         )

@@ -3,10 +3,10 @@
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
 
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.signing import NoSigner
+from gateway.common import clock
 from relay.models import Relayer
 from relay.services.fleet import relayers
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            added = relayers.sync(now=timezone.now(), trusts_single_node=options["believe_node"])
+            added = relayers.sync(now=clock.now(), trusts_single_node=options["believe_node"])
         except NodeUnavailable as error:
             raise CommandError(error.detail) from error
         except NoSigner as error:

@@ -8,9 +8,11 @@ import pytest
 from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
 from django.db import ProgrammingError, transaction
+from pytest_django import Settings
 
 from backoffice import roles
 from credits.models import CreditEntry
+from devstack.services.postgres import APPLICATION_ROLE
 from proofs.models import LedgerRoot
 from proofs.services.proving import prove
 from proofs.services.roots import close_roots
@@ -48,9 +50,10 @@ def _migrate(*target: str) -> None:
 
 
 @pytest.fixture
-def migrated(owner_connection: None) -> Iterator[None]:
-    """Migrate the database to the end after each test, also if it failed."""
+def migrated(owner_connection: None, settings: Settings) -> Iterator[None]:
+    """Migrate the database to the end after each test, also if it failed, with the privileges of the processes."""
     yield
+    settings.DATABASE_APPLICATION_ROLE = APPLICATION_ROLE
     _migrate()
 
 

@@ -22,8 +22,8 @@ class Money:
     """
     The money of one invoice, in minor units.
 
-    `ours` is the part of `collected` that its lines of the product got, in proportion to their amounts. `is_period`:
-    the invoice is one of a subscription, has a line for a period of the product, and is paid.
+    `ours` is the part of `collected` that its lines of the product got, in proportion to their amounts. `is_due`:
+    the invoice is paid, and is one of no subscription, or has a line for a period of the product.
     """
 
     invoice: str
@@ -34,11 +34,11 @@ class Money:
     collected: int
     ours: int
     returned: int
-    is_period: bool
+    is_due: bool
 
     def credits(self, rate: int) -> int:
         """Return what the owner must have of it, at `rate` credits for 1.00: the whole less the returned share."""
-        if not self.is_period or not self.ours:
+        if not self.is_due or not self.ours:
             return 0
         whole = self.ours * rate // 100
         return whole - whole * min(self.returned, self.collected) // self.collected
@@ -94,7 +94,7 @@ def _money(invoice: _Row, lines: list[tuple[bool, _Row]], *, collected: int, ret
         collected=collected,
         ours=part,
         returned=returned,
-        is_period=invoice["status"] == "paid" and bool(details) and has_period,
+        is_due=invoice["status"] == "paid" and (has_period or not details),
     )
 
 

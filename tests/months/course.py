@@ -205,7 +205,7 @@ class Course:
                 if payout
                 else (0, 0, 0)
             )
-            is_due = money is not None and money.is_period and money.ours > 0
+            is_due = money is not None and money.is_due and money.ours > 0
             wanted = (money.ours, money.net, money.credits(self.rate)) if money and is_due else (0, 0, 0)
             collected = money.ours if money else 0
             if have != wanted or (collected and not payout):

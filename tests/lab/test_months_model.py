@@ -82,7 +82,7 @@ def test_the_money_of_all_payments_counts_and_a_failed_charge_does_not(store: St
     money = store.read(line(amount + 300))
 
     assert money is not None
-    assert (money.collected, money.ours, money.returned, money.is_period) == (
+    assert (money.collected, money.ours, money.returned, money.is_due) == (
         amount + 300,
         amount + 300,
         0,
@@ -116,18 +116,26 @@ def test_refunds_and_withdrawn_disputes_take_the_same_share_of_the_credits(store
     assert money.credits(77) == whole - whole * 350 // amount
 
 
-@pytest.mark.parametrize(
-    "changes", [{"status": "open"}, {"status": "void"}, {"subscription": ""}], ids=["open", "void", "alone"]
-)
-def test_an_invoice_that_is_not_paid_or_of_no_subscription_is_due_no_credits(
-    store: Store, amount: int, changes: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("status", ["open", "void"])
+def test_an_invoice_that_is_not_paid_is_due_no_credits(store: Store, amount: int, status: str) -> None:
     store.pay(amount)
 
-    money = store.read(line(amount), **changes)
+    money = store.read(line(amount), status=status)
 
     assert money is not None
     assert (money.ours, money.credits(1_000)) == (amount, 0)
+
+
+@pytest.mark.parametrize(("subscription", "credits"), [("", 10), ("sub_1", 0)], ids=["alone", "of a month"])
+def test_an_invoice_without_a_period_is_due_credits_outside_a_subscription_only(
+    store: Store, amount: int, subscription: str, credits: int
+) -> None:
+    store.pay(amount)
+
+    money = store.read(line(amount, period=0), subscription=subscription)
+
+    assert money is not None
+    assert (money.ours, money.credits(1_000)) == (amount, amount * credits)
 
 
 def test_another_products_invoice_is_left_out(store: Store, amount: int) -> None:

@@ -831,6 +831,28 @@ var Relay = class {
   checkIn(profile, key = crypto.randomUUID()) {
     return this.request(profile, "post", "/api/user/executeCheckIn", { headers: { "idempotency-key": key } });
   }
+  /** The packs of credits, and the currencies in which any amount is sold. */
+  packs(profile) {
+    return this.request(profile, "get", "/api/payments/packs");
+  }
+  /**
+   * Buys a pack, or an amount in minor units, with the card captured last.
+   *
+   * Pass the same `key` to continue a purchase after a `RelayProblem`, such as `card-declined` or
+   * `authentication-required`: the card is charged once.
+   */
+  purchaseCredits(profile, what, key = crypto.randomUUID()) {
+    const headers = { "idempotency-key": key };
+    return this.request(profile, "post", "/api/payments/purchaseCredits", { body: what, headers });
+  }
+  /** Automatic top-up. */
+  topUp(profile) {
+    return this.request(profile, "get", "/api/payments/topUp");
+  }
+  /** Turns automatic top-up on with the user's consent, or off. */
+  setTopUp(profile, terms) {
+    return this.request(profile, "put", "/api/payments/topUp", { body: terms });
+  }
   /** Makes any request of the API as a profile; body, query and response have their documented types. */
   async request(profile, method, path, parts = {}) {
     return await this.session(profile).request(method, path, parts);

@@ -188,7 +188,7 @@ def test_one_that_was_ended_meanwhile_is_left_and_said_so(
     given = granted(user)
     modifiers.end(modifier_id=given.pk)
     # As of one that ends between the look at the row and its lock, or by a clock that is behind.
-    monkeypatch.setattr("rewards.admin.timezone.now", lambda: given.created_at)
+    monkeypatch.setattr("rewards.admin.clock.now", lambda: given.created_at)
     before = everything()
     answer = confirm(browser_of(member("support")), "rewards_modifier", "end", given)
     assert "The modifier is not active. It has already ended." in messages_of(answer)

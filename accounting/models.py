@@ -53,7 +53,7 @@ class Month(models.Model):
     """
     A calendar month (UTC): its sheets, and what the next month opens with.
 
-    `closing` has the closing figures by name, in minor units and credits; `problems` says what keeps it from being
+    `closing` has the closing figures by name, in minor units and credits; `problems` lists what keeps it from being
     closed. `digest` is the SHA-256 of all sheets, which an approval names.
     """
 
@@ -126,7 +126,7 @@ class MonthSheet(models.Model):
     """
     A part of a table of a month: at most `PART_ROWS` rows.
 
-    `columns` has a title and a kind for each column, which says how a value is shown: money is stored in minor units,
+    `columns` has a title and a kind for each column, which sets how a value is shown: money is stored in minor units,
     gas in wei, a person as the user's id, so that nothing here names a person who is erased.
     """
 

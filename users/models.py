@@ -280,7 +280,7 @@ class Phone(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
     """
     A member of staff's authenticator app: six digits for each 30 seconds (RFC 6238).
 
-    The seed is sealed, so that a copy of the database logs nobody in.
+    The seed is sealed, so that a copy of the database is not enough to log in.
     """
 
     _PURPOSE, _SEED_BYTES, _STEP, _DIGITS, _TOLERANCE = "staff-phones", 20, 30, 6, 1

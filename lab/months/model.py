@@ -1,5 +1,5 @@
 """
-The reference: what the Stripe double's store says was collected for a product, and what of it was returned.
+The reference: what the Stripe double's store has as collected for a product, and what of it was returned.
 
 It reads the store's file alone and uses nothing of the gateway. An invoice's money is that of its payments' charges;
 returned is what refunds that did not fail, and disputes that are not reinstated, took of it.

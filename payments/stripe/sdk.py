@@ -237,7 +237,7 @@ class StripeBillingClient(Cards):
             "customer": customer_id,
             "currency": currency,
             "collection_method": "charge_automatically",
-            # Stripe does not collect it by itself, so an unpaid one charges nobody later.
+            # Stripe does not collect it by itself, so an unpaid one is not charged later.
             "auto_advance": False,
             # Lines that staff have added for the next month stay there.
             "pending_invoice_items_behavior": "exclude",

@@ -174,7 +174,7 @@ SITE = {
     "second_factor": Place(EVERYBODY),
     # Only staff without a second factor set up a phone, after the password; others are sent to log in.
     "enrol": Place((), refuses=302, is_login_step=True),
-    # Whoever has the link of an open invitation; nobody has this one.
+    # The link of an open invitation is enough; this one has none.
     "invitation": Place((), refuses=404, args=("unknown",), is_login_step=True),
     "password_change": Place(EVERYBODY),
     "password_change_done": Place(EVERYBODY),

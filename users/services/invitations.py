@@ -1,8 +1,8 @@
 """
 Invitations: how a member of staff gets a password that no other person has seen.
 
-Approval creates one: for a new account, or to replace a lost password. Whoever approved it is shown a code, and whoever
-manages staff makes a link; the person needs both. So neither of the two can take the account over.
+Approval creates one: for a new account, or to replace a lost password. The approver is shown a code, and the colleague
+who manages staff makes a link; the person needs both. So neither of the two can take the account over.
 """
 
 import hashlib

@@ -28,6 +28,7 @@ from gateway.admin import middleware
 from gateway.celery import app as celery_app
 from gateway.chain import client as chain_client
 from gateway.chain.config import get_chain
+from gateway.common import metrics
 from tests import staff
 from tests.database import OWNER, connect_as, keep_first_rows, pooled
 
@@ -139,6 +140,13 @@ def owner_connection(django_db_setup: None) -> Iterator[None]:
     connect_as(OWNER)
     yield
     connect_as(APPLICATION_ROLE)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_reporter_of_another_module() -> Iterator[None]:
+    """End the thread that reports the counts of a process, if a module has started it: it takes what tests read."""
+    yield
+    metrics.reporter().stop()
 
 
 @pytest.fixture(autouse=True)

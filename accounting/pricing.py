@@ -1,8 +1,8 @@
 """
-What 1.00 of a currency buys, and what is left of it, if gas or the coin become dearer.
+What 1.00 of a currency buys, and what is left of it, if the price of gas or of the coin rises.
 
-A credit is a fixed amount of coin. So dearer gas makes calls cost more credits and leaves the margin as it is, and only
-a dearer coin takes from the margin.
+A credit is a fixed amount of coin. So a higher gas price makes calls cost more credits and leaves the margin as it is;
+only a higher price of the coin takes from the margin.
 """
 
 from decimal import Decimal
@@ -13,7 +13,7 @@ _WEI = Decimal(10) ** 18
 
 
 class Outlook(NamedTuple):
-    """At `times` today's price: the calls that 1.00 buys by dearer gas, and its margin by a dearer coin."""
+    """At `times` today's price: the calls that 1.00 buys at that gas price, and its margin at that coin price."""
 
     times: int
     calls: Decimal | None

@@ -1,5 +1,5 @@
 -- How far an account may be below 0: the debt limit of its badge, and never more than the credits that it has kept of
--- collected money and released earnings. Whoever relies on it has locked the account in an earlier statement.
+-- collected money and released earnings. The caller has locked the account in an earlier statement.
 CREATE OR REPLACE FUNCTION credits_debt_limit(of_account bigint, badge_limit bigint) RETURNS bigint
 LANGUAGE sql STABLE AS $$
     SELECT CASE WHEN badge_limit > 0 THEN least(badge_limit, greatest(0, coalesce((
@@ -136,7 +136,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- Raises an open hold to so many credits in total, and returns whether it now covers them. Where it is closed, or its
+-- Raises an open hold to the wanted credits in total, and returns whether it now covers them. Where it is closed, or its
 -- account or the service's day do not afford the difference, nothing changes.
 CREATE OR REPLACE FUNCTION credits_raise_hold(raised bigint, wanted bigint, badge_limit bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$

@@ -68,7 +68,7 @@ _SWITCHES = ("is_enabled", "current_secret", "previous_secret", "secret_changed_
 
 
 def worth() -> dict[tuple[Any, ...], Any]:
-    """Return what is worth something, each under a name: balances, prices, bonuses, trust, secrets, rights of staff."""
+    """Return balances, prices, bonuses, trust, secrets and rights of staff, each under a name."""
     return {
         **{("balance", row.pk): row.balance for row in CreditAccount.objects.all()},
         **dict(_prices()),
@@ -93,7 +93,7 @@ def _rights() -> Iterator[tuple[tuple[Any, ...], int]]:
     for person in User.objects.filter(is_staff=True):
         groups = tuple(sorted(person.groups.values_list("name", flat=True)))
         permissions = tuple(sorted(person.user_permissions.values_list("codename", flat=True)))
-        # A person who was locked out has lost the password, which gives nobody anything.
+        # A person who was locked out has lost the password, which is no gain.
         password = person.password if person.has_usable_password() else ""
         for right in ("is_superuser", groups, permissions, password):
             if right and (right != "is_superuser" or person.is_superuser):

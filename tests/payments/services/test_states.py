@@ -5,7 +5,6 @@ The tables in docs/subscriptions.md are made here: `WRITE_SUBSCRIPTIONS=1 pytest
 """
 
 import json
-import os
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -28,6 +27,7 @@ from tests.factories import UserFactory
 from tests.payments.payers import Payer
 from tests.payments.rows import final_rows
 from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, VISA, DoubleAccount
+from tests.payments.tables import assert_page_has, table
 from tests.payments.webhook_events import process_events
 from tests.staff import browser_of, member
 
@@ -163,11 +163,6 @@ def _come_back(double: DoubleAccount, case: Case, answer: str) -> str:
     raise AssertionError(f"{case.state}, {case.card}: no way back by {steps}: {answer}")
 
 
-def _table(rows: list[dict[str, str]]) -> str:
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *(list(row.values()) for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
 @pytest.mark.usefixtures("short_sidebar")
 def test_the_tables_of_states_are_true_and_every_owner_gets_back_to_active(
     double: DoubleAccount, rates: dict[str, int]
@@ -220,15 +215,5 @@ def test_the_tables_of_states_are_true_and_every_owner_gets_back_to_active(
                 if (row["state"], row["the newest card"]) == (f"`{case.state}`", case.card)
             )
             row["to be active"] = way
-    _compare({"states": _table(list(by_state.values())), "cards": _table(by_card)})
-
-
-def _compare(tables: dict[str, str]) -> None:
-    text = PAGE.read_text()
-    for name, table in tables.items():
-        begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
-        written = text.split(begin)[1].split(end)[0]
-        text = text.replace(f"{begin}{written}{end}", f"{begin}{table}{end}")
-    if os.environ.get("WRITE_SUBSCRIPTIONS"):
-        PAGE.write_text(text)
-    assert PAGE.read_text() == text
+    tables = {"states": table(list(by_state.values())), "cards": table(by_card)}
+    assert_page_has(PAGE, tables, variable="WRITE_SUBSCRIPTIONS")

@@ -27,8 +27,8 @@ _WORK = 2
 _TOKEN = "signer"
 # The service's variables that the signer also reads.
 _SHARED = {
-    *("CHAIN_TRUST", "RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS", "RELAY_MAX_GAS_UNTRUSTED"),
-    *("RELAY_TOP_UP_TO_WEI", "RELAY_TOP_UP_DAILY_WEI"),
+    *("CHAIN_TRUST", "RELAY_FEE_CAP_WEI", "RELAY_MAX_GAS"),
+    *("RELAY_TOP_UP_BELOW_WEI", "RELAY_TOP_UP_DAILY_WEI"),
 }
 _MODULE, _UTILITY = "usr/lib/softhsm/libsofthsm2.so", "usr/bin/softhsm2-util"
 

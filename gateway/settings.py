@@ -314,7 +314,7 @@ RELAY_READ_RATE = "1200/minute"
 DASHBOARD_RATE = "600/minute"
 BILLING_RATE = CHECKIN_RATE = "60/minute"
 # Setup intents and Stripe's card pages, with which stolen cards can be tested: per user, and per network address.
-CARD_CAPTURE_RATE = env.rate("CARD_CAPTURE_RATE", "10/day")
+CARD_CAPTURE_RATE = "10/day"
 CARD_CAPTURE_NETWORK_RATE = env.rate("CARD_CAPTURE_NETWORK_RATE", "50/day")
 # The LSP-15 paths have no token: limited by network address, by signer, and for unknown signers by profile and network.
 LSP15_RATE = env.rate("LSP15_RATE", "120/minute")
@@ -322,7 +322,7 @@ LSP15_SIGNER_RATE, LSP15_NEW_SIGNER_RATE = "120/minute", "30/minute"
 # By network address.
 AUTH_NONCE_RATE = AUTH_VERIFY_RATE = env.rate("AUTH_RATE", "30/minute")
 AUTH_REFRESH_RATE = LEDGER_ROOTS_RATE = "60/minute"
-POSTBACK_RATE = env.rate("POSTBACK_RATE", "6000/minute")
+POSTBACK_RATE = "6000/minute"
 # Anyone can repeat the public signature of a call that failed on chain. After this many failures, a token is needed.
 LSP15_FAILURES_PER_CALL = 2
 # How long a request waits for a call's status to change.
@@ -408,9 +408,10 @@ if RELAY_SIGNER == "local":
 # The account that funds relayers: its key, or only its address, whose balance is then watched.
 RELAY_TREASURY_KEY = env.secret("RELAY_TREASURY_KEY", default="")
 RELAY_TREASURY_ADDRESS = env.optional("RELAY_TREASURY_ADDRESS")
-# A relayer that holds less than BELOW is topped up to TO. DAILY limits the sum for all relayers in 24 hours.
+# A relayer that holds less than BELOW is topped up to TO. DAILY limits the sum for all relayers in 24 hours. The signer
+# computes TO likewise.
 RELAY_TOP_UP_BELOW_WEI = env.integer("RELAY_TOP_UP_BELOW_WEI", default=5 * 10**16)
-RELAY_TOP_UP_TO_WEI = env.integer("RELAY_TOP_UP_TO_WEI", default=2 * 10**17, minimum=1)
+RELAY_TOP_UP_TO_WEI = 4 * RELAY_TOP_UP_BELOW_WEI
 RELAY_TOP_UP_DAILY_WEI = env.integer("RELAY_TOP_UP_DAILY_WEI", default=5 * 10**18)
 # The number of account nonces per relayer that are taken and not mined. Nodes guarantee 16.
 RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
@@ -418,28 +419,29 @@ RELAY_MAX_IN_FLIGHT = env.integer("RELAY_MAX_IN_FLIGHT", default=16, minimum=1)
 RELAY_MAX_FOLLOWERS = 8
 # Per profile: its share of the account nonces that others leave free, and calls that ended without effect. Calls in
 # flight count as such until they succeed.
-RELAY_USER_SHARE_PERCENT = env.integer("RELAY_USER_SHARE_PERCENT", default=50, minimum=1, maximum=100)
+RELAY_USER_SHARE_PERCENT = 50
 RELAY_CANCELLED_CALLS_PER_HOUR = env.integer("RELAY_CANCELLED_CALLS_PER_HOUR", default=20, minimum=1)
 RELAY_CANCELLED_CALLS_PER_DAY = 2 * RELAY_CANCELLED_CALLS_PER_HOUR
-# Units of gas per call: of profiles with trusted code, and of all others.
+# Units of gas per call: of profiles with trusted code, and of all others. The signer has the same limits.
 RELAY_MAX_GAS = env.integer("RELAY_MAX_GAS", default=3_000_000, minimum=21_000)
-RELAY_MAX_GAS_UNTRUSTED = env.integer("RELAY_MAX_GAS_UNTRUSTED", default=500_000, minimum=21_000)
+RELAY_MAX_GAS_UNTRUSTED = 500_000
 # Nodes refuse transactions above 128 KiB.
 RELAY_MAX_PAYLOAD_BYTES = env.integer(
     "RELAY_MAX_PAYLOAD_BYTES", default=32_768, minimum=1_024, maximum=120_000
 )
-RELAY_FEE_FLOOR_WEI = env.integer("RELAY_FEE_FLOOR_WEI", default=10**9)
+# The lowest and the highest max fee that is signed.
+RELAY_FEE_FLOOR_WEI = 10**9
 RELAY_FEE_CAP_WEI = env.integer("RELAY_FEE_CAP_WEI", default=20 * 10**9, minimum=1)
-# LUKSO's validators expect up to 1 gwei.
+# LUKSO's validators expect up to 1 gwei. Calls offer up to twice as much while blocks are full.
 RELAY_TIP_WEI = env.integer("RELAY_TIP_WEI", default=10**9)
-RELAY_TIP_CAP_WEI = env.integer("RELAY_TIP_CAP_WEI", default=2 * 10**9, minimum=1)
+RELAY_TIP_CAP_WEI = 2 * RELAY_TIP_WEI
 # The maximum gas, in wei, that the service may lose in an hour: for all users together, and per user.
 RELAY_LOSS_PER_HOUR_WEI = env.integer("RELAY_LOSS_PER_HOUR_WEI", default=5 * 10**16)
-RELAY_USER_LOSS_PER_HOUR_WEI = env.integer("RELAY_USER_LOSS_PER_HOUR_WEI", default=10**15)
+RELAY_USER_LOSS_PER_HOUR_WEI = RELAY_LOSS_PER_HOUR_WEI // 50
 # How long a quote of `prepare` is valid. A longer time increases the possible loss per quote.
 RELAY_QUOTE_SECONDS = 60
 # How long an accepted call waits for the chain to become cheap enough.
-RELAY_DEADLINE_SECONDS = env.integer("RELAY_DEADLINE_SECONDS", default=3600, minimum=60)
+RELAY_DEADLINE_SECONDS = 3600
 # A call that expires sooner is refused, because the service would pay for its account nonce.
 RELAY_MIN_VALIDITY_SECONDS = 3 * CHAIN_BLOCK_SECONDS
 # When a transaction that is not mined is sent again, and when it is replaced by one with a higher fee.
@@ -465,7 +467,8 @@ STRIPE_PRODUCT_ID = "credit-relay-subscription"
 # Tax is included in the amount and pays out no credits.
 STRIPE_AUTOMATIC_TAX = env.flag("STRIPE_AUTOMATIC_TAX", default=False)
 BILLING_CURRENCIES = env.listing("BILLING_CURRENCIES", default=("usd", "eur", "gbp", "chf"))
-BILLING_MAX_AMOUNT_MINOR = env.integer("BILLING_MAX_AMOUNT_MINOR", default=1_000_000, minimum=100)
+# The highest monthly amount, and the highest amount of a purchase.
+BILLING_MAX_AMOUNT_MINOR = 1_000_000
 
 # ------------ Check-ins and ad networks ----------------------------------------------------------------------
 
@@ -557,7 +560,7 @@ AXES_LOCKOUT_CALLABLE = "gateway.admin.error_pages.locked_out"
 AXES_CLIENT_IP_CALLABLE = "gateway.common.http.lockout_address"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 # How long a login lasts: from its start, and from the last request.
-SESSION_COOKIE_AGE = env.integer("STAFF_SESSION_HOURS", default=8, minimum=1) * 3600
+SESSION_COOKIE_AGE = 8 * 3600
 STAFF_IDLE_SECONDS = env.integer("STAFF_IDLE_MINUTES", default=30, minimum=1) * 60
 # How long after approval a person without a second factor may set one up.
 STAFF_ENROLMENT_HOURS = 72
@@ -580,7 +583,7 @@ APPROVAL_LIMITS = {
     "credits": {
         "actor": _CLERK_CREDITS,
         "person": _CLERK_CREDITS,
-        "day": env.integer("APPROVAL_CREDITS_PER_DAY", default=50_000),
+        "day": 5 * _CLERK_CREDITS,
         "ceiling": _CEILING_CREDITS,
         "ceiling_day": 5 * _CEILING_CREDITS,
     },
@@ -588,7 +591,7 @@ APPROVAL_LIMITS = {
     "refunds": {
         "actor": _CLERK_REFUND,
         "person": _CLERK_REFUND,
-        "day": env.integer("APPROVAL_REFUND_PER_DAY", default=25_000),
+        "day": 5 * _CLERK_REFUND,
         "ceiling": _CEILING_REFUND,
         "ceiling_day": 5 * _CEILING_REFUND,
     },
@@ -615,7 +618,7 @@ CEILING_PAYOUT_RATE = CEILING_NETWORK_RATE = env.integer("CEILING_RATE", default
 CEILING_NETWORK_CAP = _CEILING_CREDITS
 # Credits that all ad networks give in a UTC day, and the percentage of them that one network gives; more is held.
 EARNINGS_DAILY_CEILING = env.integer("EARNINGS_DAILY_CEILING", default=5_000_000, minimum=1)
-EARNINGS_NETWORK_SHARE = env.integer("EARNINGS_NETWORK_SHARE", default=50, minimum=1, maximum=100)
+EARNINGS_NETWORK_SHARE = 50
 CEILING_BADGE_DEBT = 1_000_000
 
 env.finish()

@@ -37,7 +37,7 @@ def relayer_keys(**_: Any) -> list[CheckMessage]:
 
 @register("relay")
 def treasury(**_: Any) -> list[CheckMessage]:
-    """Refuse a treasury that is a relayer or does not match its address, and contradictory top-up limits."""
+    """Refuse a treasury that is a relayer or does not match its address."""
     try:
         key = get_treasury()
     except ImproperlyConfigured:
@@ -51,8 +51,6 @@ def treasury(**_: Any) -> list[CheckMessage]:
         return [Error("RELAY_TREASURY_ADDRESS is not the address of RELAY_TREASURY_KEY.", id="relay.E004")]
     if key and settings.RELAY_SIGNER == "local" and key.address in get_signer().addresses():
         return [Error("RELAY_TREASURY_KEY is the key of a relayer.", id="relay.E004")]
-    if 2 * settings.RELAY_TOP_UP_BELOW_WEI > settings.RELAY_TOP_UP_TO_WEI:
-        return [Error("RELAY_TOP_UP_TO_WEI must be at least twice RELAY_TOP_UP_BELOW_WEI.", id="relay.E004")]
     return []
 
 
@@ -62,14 +60,11 @@ def money_settings(**_: Any) -> list[CheckMessage]:
     policy = get_chain().fees
     errors: list[CheckMessage] = []
     if policy.floor_wei > policy.cap_wei:
-        errors.append(Error("RELAY_FEE_FLOOR_WEI is above RELAY_FEE_CAP_WEI.", id="relay.E003"))
-    if not policy.tip_wei <= policy.tip_cap_wei <= policy.cap_wei:
         errors.append(
-            Error(
-                "RELAY_TIP_WEI, RELAY_TIP_CAP_WEI and RELAY_FEE_CAP_WEI must be in ascending order.",
-                id="relay.E005",
-            )
+            Error(f"RELAY_FEE_CAP_WEI is below the lowest max fee, {policy.floor_wei} wei.", id="relay.E003")
         )
+    if policy.tip_cap_wei > policy.cap_wei:
+        errors.append(Error("RELAY_FEE_CAP_WEI must be at least twice RELAY_TIP_WEI.", id="relay.E005"))
     return errors
 
 

@@ -15,6 +15,8 @@ from signer.targets import NodeTargets
 # The implementations that LUKSO has published; the service starts with the same.
 KEY_MANAGERS = "0x2Fe3AeD98684E7351aD2D408A43cE09a738BF8a4,0xa75684d7D048704a2DB851D05Ba0c3cbe226264C"
 PROFILES = "0x3024D38EA2434BA6635003Dc1BDC0daB5882ED4F,0x52c90985AF970D4E0DC26Cb5D052505278aF32A9"
+# Units of gas of a call of code that is not trusted, as in `gateway.settings`.
+_MAX_GAS_UNTRUSTED = 500_000
 
 
 class Misconfigured(Exception):
@@ -40,7 +42,8 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
         JournalInUse: another signer runs on this journal.
     """
     read = _Reader(environment)
-    # CHAIN_ and RELAY_ are the service's variables: a limit that an operator changes is the same on both sides.
+    # CHAIN_ and RELAY_ are the service's variables: a limit that an operator changes is the same on both sides. The service
+    # also tops up to four times RELAY_TOP_UP_BELOW_WEI.
     chain_id = read.number("CHAIN_ID")
     is_open = read.text("CHAIN_TRUST", "strict") == "open"
     policy = Policy(
@@ -50,8 +53,8 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
             max_gas=read.number("RELAY_MAX_GAS", 3_000_000),
         ),
         gas_per_hour=read.number("SIGNER_GAS_PER_HOUR", 10**9),
-        max_gas_untrusted=read.number("RELAY_MAX_GAS_UNTRUSTED", 500_000) if is_open else 0,
-        transfer_wei=read.number("RELAY_TOP_UP_TO_WEI", 2 * 10**17),
+        max_gas_untrusted=_MAX_GAS_UNTRUSTED if is_open else 0,
+        transfer_wei=4 * read.number("RELAY_TOP_UP_BELOW_WEI", 5 * 10**16),
         transfers_per_day_wei=read.number("RELAY_TOP_UP_DAILY_WEI", 5 * 10**18),
     )
     node_url, journal, listen = (

@@ -51,8 +51,8 @@ _SETTINGS = {
     "DATABASE_REPLICA_URL": f"postgresql://{APPLICATION_ROLE}@127.0.0.1:{settings.POOL_PORT}/{settings.READING_DATABASE}",
     "AUTH_ACCESS_SECONDS": "86400",
     "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
-    "RELAY_LOSS_PER_HOUR_WEI": str(10**20),
-    "RELAY_USER_LOSS_PER_HOUR_WEI": str(10**20),
+    # One user may lose a fiftieth.
+    "RELAY_LOSS_PER_HOUR_WEI": str(50 * 10**20),
     # One process per component and few threads, because all share one machine.
     "WEB_THREADS": "8",
 }

@@ -115,12 +115,11 @@ def test_clients_of_others_are_a_level_quieter_and_keep_their_debug_lines(level:
     "name",
     [
         "LOG_LEVEL",
-        "RELAY_USER_SHARE_PERCENT",
+        "TRACING_PERCENT",
         "AUTH_EXTERNAL_JWKS_URL",
         "AUTH_RATE",
         "RELAY_EXECUTE_RATE",
         "LSP15_RATE",
-        "POSTBACK_RATE",
     ],
 )
 def test_a_malformed_variable_stops_the_process_at_start_and_is_named(name: str) -> None:
@@ -128,10 +127,10 @@ def test_a_malformed_variable_stops_the_process_at_start_and_is_named(name: str)
         settings_with(**{name: "101 bananas"})
 
 
-def test_a_share_above_all_is_refused_and_not_taken_for_all() -> None:
-    assert settings_with(RELAY_USER_SHARE_PERCENT="100").RELAY_USER_SHARE_PERCENT == 100
-    with pytest.raises(SystemExit, match="RELAY_USER_SHARE_PERCENT must be at most 100"):
-        settings_with(RELAY_USER_SHARE_PERCENT="101")
+def test_a_percentage_above_100_is_refused_and_not_taken_for_100() -> None:
+    assert settings_with(TRACING_PERCENT="100").TRACING_PERCENT == 100
+    with pytest.raises(SystemExit, match="TRACING_PERCENT must be at most 100"):
+        settings_with(TRACING_PERCENT="101")
 
 
 def schedule_with(*, stripe_key: str = "sk_test_x", **environment: str) -> dict[str, dict[str, Any]]:

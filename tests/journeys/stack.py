@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 _CROWD = 160
 # What one person may adjust alone; here a clerk empties accounts.
-_LIMITS = ("APPROVAL_CREDITS_PER_CLERK", "APPROVAL_CREDITS_PER_DAY")
+_LIMIT = "APPROVAL_CREDITS_PER_CLERK"
 _START_SECONDS = 600
 # What requests wait for that a test keeps waiting until it kills their process.
 _STUCK_SECONDS = 150
@@ -213,7 +213,7 @@ def running_stack(directory: Path) -> Iterator[Stack]:
     logs = directory / "log"
     with start_services(directory, block_time=BLOCK_SECONDS, durable=False) as services:
         settings = {
-            **dict.fromkeys(_LIMITS, str(10**7)),
+            _LIMIT: str(10**7),
             "DATABASE_STATEMENT_TIMEOUT_SECONDS": str(_STUCK_SECONDS),
             **overriding(
                 DATABASE_LOCK_SECONDS=_STUCK_SECONDS,

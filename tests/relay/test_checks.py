@@ -125,10 +125,8 @@ def test_fee_bounds_that_contradict_each_other_are_an_error(settings: Settings) 
     assert messages() == []
 
 
-def test_tips_that_contradict_each_other_or_the_fee_cap_are_an_error(settings: Settings) -> None:
-    settings.RELAY_TIP_WEI = settings.RELAY_TIP_CAP_WEI + 1
-    assert [identifier for identifier, _ in messages()] == ["relay.E005"]
-    settings.RELAY_TIP_WEI = settings.RELAY_TIP_CAP_WEI
+def test_tips_above_the_fee_cap_are_an_error(settings: Settings) -> None:
+    settings.RELAY_TIP_CAP_WEI = settings.RELAY_FEE_CAP_WEI
     assert messages() == []
     settings.RELAY_TIP_CAP_WEI = settings.RELAY_FEE_CAP_WEI + 1
     assert [identifier for identifier, _ in messages()] == ["relay.E005"]

@@ -42,8 +42,8 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
         JournalInUse: another signer runs on this journal.
     """
     read = _Reader(environment)
-    # CHAIN_ and RELAY_ are the service's variables: a limit that an operator changes is the same on both sides. The service
-    # also tops up to four times RELAY_TOP_UP_BELOW_WEI.
+    # CHAIN_ and RELAY_ are the service's variables: a limit that an operator changes is the same on both sides. The
+    # service also tops up to four times RELAY_TOP_UP_BELOW_WEI.
     chain_id = read.number("CHAIN_ID")
     is_open = read.text("CHAIN_TRUST", "strict") == "open"
     policy = Policy(

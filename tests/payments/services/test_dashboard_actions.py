@@ -58,11 +58,11 @@ class Action:
         self.subscription = row.stripe_subscription_id
         self.row["`paidCost`"] = _money(report.paid_minor)
         self.row["`nextCost`"] = _money(report.next_minor)
-        state, credits = f"{row.status}, `{report.next_step}`{others}", self.payer.quota().total
+        state, total = f"{row.status}, `{report.next_step}`{others}", self.payer.quota().total
         if state != "active, `nothing`":
             self.otherwise.append(state)
-        if credits != 10 * (report.paid_minor or 0):
-            self.otherwise.append(f"{credits} credits")
+        if total != 10 * (report.paid_minor or 0):
+            self.otherwise.append(f"{total} credits")
         if row.outlook() != "renews":
             self.otherwise.append(f"staff read: {row.outlook()}")
 

@@ -1,8 +1,8 @@
 """
 A batch of JSON-RPC calls and its response, which is read while its bytes arrive.
 
-Everything in a response is untrusted. There are limits of size for each answer and for the whole, and
-of depth, and each answer belongs to one call by its id.
+Everything in a response is untrusted. There are limits of size for each answer and for the whole; Python's recursion
+limit bounds the depth; and each answer belongs to one call by its id.
 """
 
 import codecs
@@ -24,7 +24,6 @@ from gateway.chain.rpc import (
 # Of a whole response; one answer may be larger where its call says so.
 _MOST_BYTES = 8 * 1024 * 1024
 _SMALL_BYTES = 65_536
-_MOST_DEPTH = 32
 # Texts of nodes are searched and logged only this far.
 _MESSAGE_CHARACTERS = 1_000
 _BETWEEN = re.compile(r"[\s,]*")
@@ -93,8 +92,6 @@ class BatchResponse:
         try:
             text = self._rest + self._decoder.decode(b"".join(self._pieces), is_complete)
             self._pieces, self._waiting = [], 0
-            if _is_deep(text):
-                raise MalformedAnswer("nested too deeply")
             at = self._begin(text, is_complete=is_complete)
             self._rest = text[self._answers_from(text, at) :]
         except UnicodeDecodeError as error:
@@ -126,8 +123,8 @@ class BatchResponse:
             except json.JSONDecodeError:
                 self._check_incomplete(text, at)
                 break
-            except ValueError as error:
-                raise MalformedAnswer("not JSON") from error
+            except (ValueError, RecursionError) as error:
+                raise _unreadable(error) from error
             self._add(answer, end - at)
             at = end
         return at
@@ -148,8 +145,8 @@ class BatchResponse:
             return
         try:
             answer = _DECODER.decode(text)
-        except ValueError as error:
-            raise MalformedAnswer("not JSON") from error
+        except (ValueError, RecursionError) as error:
+            raise _unreadable(error) from error
         self._refuse(_message_of(answer) or "response is not a batch")
 
     def _add(self, answer: Any, size: int) -> None:
@@ -201,38 +198,15 @@ def _read(call: Call, answer: Any) -> Any:
         return MalformedAnswer(f"unreadable ({type(error).__name__})", method=call.method)
 
 
+def _unreadable(error: Exception) -> MalformedAnswer:
+    return MalformedAnswer("nested too deeply" if isinstance(error, RecursionError) else "not JSON")
+
+
 def _message_of(answer: Any) -> str:
     """Return the message of an error response; empty if there is none."""
     fields = answer.get("error") if isinstance(answer, dict) else None
     message = fields.get("message") if isinstance(fields, dict) else fields
     return message[:_MESSAGE_CHARACTERS] if isinstance(message, str) else ""
-
-
-def _is_deep(text: str) -> bool:
-    """
-    Return whether lists and objects are nested more deeply than any answer is.
-
-    The JSON parser recurses, and at a high recursion limit it ends the process instead of raising an error.
-    """
-    if text.count("[") + text.count("{") <= _MOST_DEPTH:
-        return False
-    # Without escapes, every other part between quotes is a string.
-    outside = "".join(text.replace("\\\\", "").replace('\\"', "").split('"')[::2])
-    brackets = outside.translate(_SAME_BRACKETS)
-    for _ in range(_MOST_DEPTH):
-        brackets, before = brackets.replace("[]", ""), len(brackets)
-        if len(brackets) == before:
-            break
-    # What is left are brackets that are still open, or pairs within pairs.
-    return len(brackets) > _MOST_DEPTH
-
-
-class _Brackets(dict[int, str]):
-    def __missing__(self, _: int) -> str:
-        return ""
-
-
-_SAME_BRACKETS = _Brackets({ord("["): "[", ord("{"): "[", ord("]"): "]", ord("}"): "]"})
 
 
 def _skip(text: str, at: int) -> int:

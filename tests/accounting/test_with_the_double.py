@@ -23,13 +23,21 @@ pytestmark = pytest.mark.django_db
 class DoubleWorld(World):
     """The same at the double."""
 
+    def __init__(self, stripe: Any, people: int) -> None:
+        super().__init__(stripe, people)
+        self.disputed: list[str] = []
+
     def deliver(self) -> None:
         with self.dated():
             process_all_events(self.stripe)
 
     def dispute(self, payer: Payer) -> None:
-        payout = self.chance.choice([None, *Payout.objects.filter(user=payer.user)])
-        if payout and not payout.returned_minor:
+        # The double takes one dispute of a charge, as card networks do.
+        payouts = Payout.objects.filter(user=payer.user, refunded_minor=0, disputed_minor=0).exclude(
+            stripe_payment_intent_id__in=self.disputed
+        )
+        if payout := self.chance.choice([None, *payouts]):
+            self.disputed.append(payout.stripe_payment_intent_id)
             dispute = self.stripe.dispute(payout.stripe_payment_intent_id)
             if self.chance.random() < 0.5:
                 self.stripe.reinstate(dispute)

@@ -23,6 +23,7 @@ from gateway.chain.nodes import Node
 from gateway.chain.signing import get_signer
 from gateway.common.errors import DomainError
 from relay.models import Relayer, RelayTransaction
+from relay.services.accepting import limits, submission
 from relay.services.fleet import relayers as relay_relayers
 from rewards.models import Badge
 from signer.client import SignerClient
@@ -55,6 +56,14 @@ def _no_node_request_in_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Node, "batch", checked)
     monkeypatch.setattr(SignerClient, "request", checked_signer)
+
+
+@pytest.fixture(autouse=True)
+def refused_calls(monkeypatch: pytest.MonkeyPatch) -> limits.RefusedCalls:
+    """The refused calls that this process counts; all tests share a profile, so each begins at none."""
+    counted = limits.RefusedCalls()
+    monkeypatch.setattr(submission, "refused_calls", counted)
+    return counted
 
 
 @pytest.fixture(autouse=bool(os.environ.get("TEST_SIGNER_ELSEWHERE")))

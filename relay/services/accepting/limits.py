@@ -3,13 +3,17 @@ Limits on one profile's use of the relayers, so that no profile can starve the o
 
 Calls that end without effect cost the service account nonces, and gas where they are cancelled, so their rows are
 counted. Account nonces in flight are scarce, so a profile gets a share of them, measured in open holds, which
-`relay_take_slots` counts under the account's lock.
+`relay_take_slots` counts under the account's lock. A call that the chain refuses has no row, and its simulation is
+paid by nobody, so each process counts those in memory.
 """
 
+import threading
+import time
 from datetime import datetime, timedelta
 
 from django.conf import settings
 
+from gateway.common.errors import TooManyRequests
 from relay.errors import CallFailedBefore, TooManyCancelledCalls
 from relay.queries import CallRows
 
@@ -48,3 +52,42 @@ def check_failures(*, rows: CallRows) -> None:
             "This call has failed on chain. Sign in to retry it, or sign a new call.",
             maximum=settings.LSP15_FAILURES_PER_CALL,
         )
+
+
+class RefusedCalls:
+    """
+    How many calls of each profile were refused after the node had executed them, less one a second.
+
+    For one process, and safe to share between its threads.
+    """
+
+    def __init__(self, *, most: int = 30, most_profiles: int = 10_000) -> None:
+        self._most, self._most_profiles = most, most_profiles
+        self._lock = threading.Lock()
+        # The number, and the time on the monotonic clock at which it was counted.
+        self._counts: dict[str, tuple[float, float]] = {}
+
+    def add(self, profile: str) -> None:
+        """Count a refused call."""
+        with self._lock:
+            if len(self._counts) >= self._most_profiles:
+                self._counts = {one: count for one, count in self._counts.items() if self._left(one)}
+            if len(self._counts) < self._most_profiles:
+                self._counts[profile] = (self._left(profile) + 1, time.monotonic())
+
+    def check(self, profile: str) -> None:
+        """
+        Refuse a profile with too many refused calls, before the node is asked.
+
+        Raises:
+            TooManyRequests: the profile may send a call again in a second.
+        """
+        if self._left(profile) >= self._most:
+            raise TooManyRequests(
+                f"The chain refused {self._most} calls of the profile in a short time. Send one call a second.",
+                retry_after=1,
+            )
+
+    def _left(self, profile: str) -> float:
+        number, counted_at = self._counts.get(profile, (0.0, 0.0))
+        return max(0.0, number - (time.monotonic() - counted_at)) if number else 0.0

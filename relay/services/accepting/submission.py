@@ -6,12 +6,14 @@ one node round trip reads the chain and executes exactly the transactions that w
 accepted in one transaction (`relay.services.accepting.acceptance`). A call that needs another node read returns to its
 own thread, so that the others need not wait, and joins the next batch. So does a call through a key manager that the
 rows do not know as the profile's: its contracts are read first, and only the profile's own key manager is executed.
-The calls of a profile whose contracts answered too much are read alone for some minutes.
+The calls of a profile whose contracts answered too much are read alone for some minutes. A profile with many refused
+calls may send one a second.
 """
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
@@ -52,6 +54,7 @@ _ALONE_SECONDS = 300.0
 _MOST_ALONE = 10_000
 _alone_until: dict[str, float] = {}
 _alone_lock = threading.Lock()
+refused_calls = limits.RefusedCalls()
 # The outcome of a request: `refused` because of the caller, `unavailable` because of a dependency.
 Outcome = Literal["accepted", "refused", "unavailable", "failed"]
 
@@ -208,6 +211,7 @@ def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
             if (transaction_hash := _check_rows(request, rows)) is not None:
                 outcomes[place] = transaction_hash
                 continue
+            refused_calls.check(request.caller.profile_address)
             query = _query_of(request, rows, signer)
             if not (rows.is_pair_known or request.is_pair_verified):
                 outcomes[place] = UnknownPair(request, rows, query)
@@ -269,6 +273,7 @@ def _read_alone(unfinished: _Unfinished) -> CallRequest | ApprovedCall:
     if isinstance(unfinished, UnreadCall):
         (state,) = get_chain_client().read_relay_states([unfinished.query])
         unfinished = ReadCall(unfinished.request, unfinished.rows, unfinished.query, state)
+        _trace_reads(unfinished)
     return _ask_again(unfinished) if isinstance(unfinished, ReadCall) else unfinished
 
 
@@ -276,23 +281,28 @@ def _verify_pair(pair: UnknownPair) -> CallRequest:
     """Return the request once the chain says that its key manager is the profile's; the key manager is only read."""
     query = replace(pair.query, calldata=b"")
     (state,) = get_chain_client().read_relay_states([query])
-    preflight.check_ownership(
-        query=query,
-        state=state,
-        trusted_codes=pair.rows.trusted_codes,
-        payload=pair.request.call.payload,
-    )
+    with _refusals_counted(query.profile):
+        preflight.check_ownership(
+            query=query,
+            state=state,
+            trusted_codes=pair.rows.trusted_codes,
+            payload=pair.request.call.payload,
+        )
     return replace(pair.request, is_pair_verified=True)
 
 
 def _approve_or_refuse(call: ReadCall) -> ReadCall | ApprovedCall | Exception:
     """Return the approved call or its error; the unchanged `call` where the node must be read again."""
-    if (trace := call.request.trace) is not None:
-        trace.passed("rows and chain")
+    _trace_reads(call)
     try:
         return _approved(call, may_ask=False) or call
     except DomainError as refusal:
         return refusal
+
+
+def _trace_reads(call: ReadCall) -> None:
+    if (trace := call.request.trace) is not None:
+        trace.passed("rows and chain")
 
 
 def _ask_again(call: ReadCall) -> ApprovedCall:
@@ -304,7 +314,7 @@ def _ask_again(call: ReadCall) -> ApprovedCall:
 
 def _approved(call: ReadCall, *, may_ask: bool) -> ApprovedCall | None:
     quote = call.rows.quote
-    try:
+    with _refusals_counted(call.query.profile):
         approval = preflight.approve(
             call=call.request.call,
             query=call.query,
@@ -312,13 +322,23 @@ def _approved(call: ReadCall, *, may_ask: bool) -> ApprovedCall | None:
             trusted_codes=call.rows.trusted_codes,
             may_ask=may_ask,
         )
-    except AnswerTooLarge:
-        _read_alone_from_now_on(call.query.profile)
-        raise
     if approval is not None and quote is not None:
         # A limit at which an inner call fails must not be signed.
         approval = quotes.within(quote, approval, must_fit=call.state.trial.agrees is False)
     return None if approval is None else ApprovedCall(call.request, call.rows, call.query, approval)
+
+
+@contextmanager
+def _refusals_counted(profile: str) -> Iterator[None]:
+    """Count the profile's call if it is refused because of what the chain answered."""
+    try:
+        yield
+    except DomainError as refusal:
+        if not refusal.is_outage:
+            refused_calls.add(profile)
+        if isinstance(refusal, AnswerTooLarge):
+            _read_alone_from_now_on(profile)
+        raise
 
 
 def _read_alone_from_now_on(profile: str) -> None:

@@ -7,6 +7,7 @@ Each vector costs the service nothing: the user's hold covers the gas, whatever 
 import secrets
 from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 
 import pytest
 from django.utils import timezone
@@ -328,8 +329,15 @@ def test_a_failed_call_earns_neither_cashback_nor_experience(
 
 
 def test_a_contract_that_answers_too_much_is_its_callers_refusal_and_no_fault_of_the_node(
-    services: Services, user: User, new_call: NewCall, node: FaultyClient, refused: Refused
+    services: Services,
+    create_profile: Callable[..., Profile],
+    open_account: Callable[..., User],
+    node: FaultyClient,
+    refused: Refused,
 ) -> None:
+    # A process reads this profile alone for minutes, so it is not that of other tests.
+    profile = create_profile()
+    user, new_call = open_account(profile), partial(sign_call, services=services, profile=profile)
     execute(user=user, call=new_call(channel=any_channel()), now=timezone.now())
     call = new_call(channel=any_channel(), payload=execute_payload(deploy_large_reverter(services)))
     for _ in range(4):

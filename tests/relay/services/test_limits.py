@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from django.db import connection
@@ -13,14 +14,17 @@ from pytest_django import Settings
 
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
+from gateway.chain.errors import AnswerTooLarge
 from gateway.chain.lsp25 import RelayCall
+from gateway.common.errors import TooManyRequests
 from relay import queries
 from relay.errors import RelayShareUsed, TooManyCancelledCalls
 from relay.models import Relayer, RelayTransaction
 from relay.queries import CallKey, Identity
-from relay.services.accepting import limits
+from relay.services.accepting import limits, submission
 from relay.services.sending import replacement
 from tests.fakes.profiles import random_address
+from tests.relay.attacks import deploy_large_reverter
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Refused
@@ -452,3 +456,51 @@ def test_requests_at_once_take_no_more_than_the_share(
     refusals = [answer for answer in answers if not isinstance(answer, str)]
     assert [type(refusal) for refusal in refusals] == [RelayShareUsed] * (12 - len(relayers))
     assert RelayTransaction.objects.count() == len(relayers)
+
+
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time of the counts of refused calls, which a test sets."""
+    now = [random.uniform(1, 1e6)]
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    return now
+
+
+def test_a_profile_with_many_refused_calls_waits_before_the_node_is_asked(
+    services: Services,
+    user: User,
+    new_call: NewCall,
+    accept: Accept,
+    node: FaultyClient,
+    refused: Refused,
+    seconds: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    most = random.randint(2, 4)
+    monkeypatch.setattr(submission, "refused_calls", limits.RefusedCalls(most=most))
+    accept(channel=any_channel())
+    reverting = new_call(channel=any_channel(), payload=execute_payload(deploy_large_reverter(services)))
+    for _ in range(most):
+        with refused(AnswerTooLarge):
+            execute(user=user, call=reverting, now=timezone.now())
+    asked = node.requests
+    with refused(TooManyRequests) as refusal:
+        execute(user=user, call=new_call(channel=any_channel()), now=timezone.now())
+    assert (refusal.value.retry_after, node.requests) == (1, asked)
+    seconds[0] += 1
+    accept(channel=any_channel())
+
+
+def test_refused_calls_are_counted_for_a_bounded_number_of_profiles(seconds: list[float]) -> None:
+    counted = limits.RefusedCalls(most=1, most_profiles=1)
+    first, second = random_address(), random_address()
+    counted.add(first)
+    counted.add(second)
+    counted.check(second)
+    with pytest.raises(TooManyRequests):
+        counted.check(first)
+    seconds[0] += 1
+    counted.add(second)
+    counted.check(first)
+    with pytest.raises(TooManyRequests):
+        counted.check(second)

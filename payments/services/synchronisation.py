@@ -212,14 +212,26 @@ def note_if_deleted(*, customer: Customer, now: datetime) -> bool:
 
 
 def refresh_subscriptions(*, now: datetime) -> int:
-    """Fetch and store every live subscription; return how many were fetched."""
+    """
+    Store every live subscription of our customers, as Stripe lists them; return how many were stored.
+
+    Also those that only Stripe has, and those that are live only here.
+    """
     sweep = Sweep("subscription")
-    subscription_ids = list(Subscription.objects.live().values_list("stripe_subscription_id", flat=True))
-    for subscription_id in subscription_ids:
+    listed, requested_at = set(), db_now()
+    for state in get_billing_client().live_subscriptions():
+        customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
+        if customer is None:
+            continue
+        listed.add(state.subscription_id)
+        with sweep.item(state.subscription_id):
+            store_latest(customer=customer, state=state, requested_at=requested_at, now=now)
+    live = Subscription.objects.live().values_list("stripe_subscription_id", flat=True)
+    for subscription_id in sorted(set(live) - listed):
         with sweep.item(subscription_id):
             sync_subscription(subscription_id=subscription_id, now=now)
     sweep.finish()
-    return len(subscription_ids)
+    return sweep.succeeded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

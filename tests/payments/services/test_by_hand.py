@@ -10,7 +10,7 @@ import pytest
 
 from devstack.services.server import free_port
 from payments.errors import BillingRefused, BillingUnavailable
-from payments.models import Payout, Refund, StripeEvent
+from payments.models import Payout, Refund, StripeEvent, Subscription
 from payments.queries import payment_counts
 from payments.services import reconciliation, refunds, standing, synchronisation
 from payments.services.reconciliation import repairs
@@ -509,7 +509,19 @@ def test_staff_are_told_of_a_warning_of_fraud_when_it_arrives_and_once(
     assert payment_counts().fraud_warnings == 0
 
 
-def test_the_hourly_refresh_finds_all_that_no_webhook_told(
+def test_the_nightly_refresh_finds_a_subscription_that_only_stripe_has(
+    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+) -> None:
+    known = subscriber.subscription.stripe_subscription_id
+    hats = clerk.subscribe(subscriber, 700, product=f"hats-{secrets.token_hex(4)}")
+    clerk.change(hats, {"price_data": clerk.price(amount)}, proration_behavior="none")
+    assert synchronisation.refresh_subscriptions(now=double.now()) == 2
+    rows = Subscription.objects.values_list("stripe_subscription_id", "amount_minor")
+    assert dict(rows)[hats] == amount
+    assert dict(rows).keys() == {known, hats}
+
+
+def test_the_nightly_refresh_finds_all_that_no_webhook_told(
     double: DoubleAccount, subscriber: Payer, clerk: Clerk
 ) -> None:
     clerk.change(

@@ -8,7 +8,7 @@ returned is what refunds that did not fail, and disputes that are not reinstated
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +23,8 @@ class Money:
     The money of one invoice, in minor units.
 
     `ours` is the part of `collected` that its lines of the product got, in proportion to their amounts. `is_due`:
-    the invoice is paid, and is one of no subscription, or has a line for a period of the product.
+    the invoice is paid, and is one of no subscription, or has a line for a period of the product. `price` is the total
+    of one that a buyer ordered, and 0 of others.
     """
 
     invoice: str
@@ -35,12 +36,19 @@ class Money:
     ours: int
     returned: int
     is_due: bool
+    price: int
 
-    def credits(self, rate: int) -> int:
-        """Return what the owner must have of it, at `rate` credits for 1.00: the whole less the returned share."""
+    def credits(self, rate: int, bonuses: Mapping[int, int]) -> int:
+        """
+        Return what the owner must have of it, at `rate` credits for 1.00: the whole less the returned share.
+
+        `bonuses` has the bonus of each pack by its price; a part of the price gives that part of the bonus.
+        """
         if not self.is_due or not self.ours:
             return 0
         whole = self.ours * rate // 100
+        if bonus := bonuses.get(self.price):
+            whole += bonus * min(self.collected, self.price) // self.price
         return whole - whole * min(self.returned, self.collected) // self.collected
 
     @property
@@ -95,6 +103,7 @@ def _money(invoice: _Row, lines: list[tuple[bool, _Row]], *, collected: int, ret
         ours=part,
         returned=returned,
         is_due=invoice["status"] == "paid" and (has_period or not details),
+        price=invoice["total"] if "operation" in invoice["metadata"] else 0,
     )
 
 

@@ -24,7 +24,9 @@ def run(options: Options) -> int:
     """Run the months and print their figures; return the process's exit status."""
     options.results.parent.mkdir(parents=True, exist_ok=True)
     echo(f"{options.people} people, {options.months} months, seed {options.seed}")
-    with short_lived_stack({"LOG_LEVEL": "CRITICAL"}, owns_tables=True) as (folder, environment):
+    # Without it, a tenth of the time is spent on looking for a proxy's settings with each request to the double.
+    settings = {"LOG_LEVEL": "CRITICAL", "NO_PROXY": "127.0.0.1"}
+    with short_lived_stack(settings, owns_tables=True) as (folder, environment):
         numbers = [str(options.people), str(options.months), str(options.seed)]
         command = [
             sys.executable,

@@ -15,6 +15,9 @@ from devstack.world.abi import calldata
 
 _CARD = "pm_card_visa"
 _CALL_SECONDS = 60
+_CONSENT = "Buy this pack whenever my credits run low."
+# More than anybody has, so that top-up buys up to the month's limit.
+_THRESHOLD, _LIMIT = 10**12, 1_500
 _FINAL = {"Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"}
 
 
@@ -38,7 +41,7 @@ class Person:
         return [
             self.subscribe, self.subscribe, self.cancel, self.capture, self.call, self.call, self.call, self.refund,
             self.refund_part, self.dispute, self.win, self.decline, self.accept, self.raise_quantity, self.add_line,
-            self.pause, self.resume,
+            self.pause, self.resume, self.buy, self.buy, self.buy, self.top_up, self.top_up, self.stop_top_up,
         ]  # fmt: skip
 
     def subscribe(self) -> None:
@@ -56,6 +59,25 @@ class Person:
 
     def capture(self) -> None:
         self._account.capture_card(self.wallet.setup_intent(), _CARD)
+
+    def buy(self) -> None:
+        amount = random.randint(500, 5_000)  # noqa: S311
+        self.wallet.relay.purchase_credits(self.wallet.profile_address, {"amount": amount, "currency": "usd"})
+
+    def top_up(self) -> None:
+        self.wallet.relay.set_top_up(
+            self.wallet.profile_address,
+            {
+                "enabled": True,
+                "threshold": _THRESHOLD,
+                "pack": "usd-5",
+                "monthlyLimit": _LIMIT,
+                "consent": _CONSENT,
+            },
+        )
+
+    def stop_top_up(self) -> None:
+        self.wallet.relay.set_top_up(self.wallet.profile_address, {"enabled": False})
 
     def call(self) -> None:
         """Relay a call and wait for its end."""

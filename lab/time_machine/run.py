@@ -5,7 +5,7 @@ import random
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,8 @@ import stripe
 from credit_relay_client import RelayProblem
 from devstack.console import echo, step
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
-from devstack.processes import Web
-from devstack.services.server import free_port
+from devstack.processes import Beat, Web
+from devstack.services.server import Server, free_port
 from devstack.services.stack import Services, start_services
 from devstack.stack_file import described
 from devstack.wallet import Wallet
@@ -41,7 +41,8 @@ SELECT customer.stripe_customer_id, coalesce(sum(entry.amount), 0)
 FROM payments_customer AS customer
 JOIN credits_account AS account ON account.user_id = customer.user_id
 LEFT JOIN credits_entry AS entry
-    ON entry.account_id = account.id AND entry.source IN ('SUBSCRIBED_PAYOUT', 'PAYOUT_CLAWBACK')
+    ON entry.account_id = account.id
+    AND entry.source IN ('SUBSCRIBED_PAYOUT', 'CREDIT_PURCHASE', 'PAYOUT_CLAWBACK')
 GROUP BY 1
 """
 
@@ -70,17 +71,24 @@ def run(options: Options) -> int:
         prepared = rehearsal.prepared
         rehearsal.prepared = replace(prepared, settings=prepared.settings | machine.environment)
         web = Web(prepared.directory / "log", rehearsal.prepared.environment, port=prepared.port)
-        with rehearsal.running([web, *rehearsal.workers()]):
-            return Course(options, services, rehearsal, machine).play()
+        processes = [web, *rehearsal.workers()]
+        with rehearsal.running(processes):
+            return Course(options, services, rehearsal, machine, processes).play()
 
 
 class Course:
     """The people, and what was counted."""
 
     def __init__(
-        self, options: Options, services: Services, rehearsal: Rehearsal, machine: TimeMachine
+        self,
+        options: Options,
+        services: Services,
+        rehearsal: Rehearsal,
+        machine: TimeMachine,
+        processes: Sequence[Server],
     ) -> None:
         self.options, self.services, self.rehearsal, self.machine = options, services, rehearsal, machine
+        self.processes, self.sent = processes, 0
         url = rehearsal.prepared.settings["PUBLIC_URL"]
         profiles = described(rehearsal.prepared.profiles)[: options.people]
         self.people = [Person(Wallet.of(profile, url, services.rpc), services.stripe) for profile in profiles]
@@ -99,6 +107,7 @@ class Course:
                 self.machine.move(_STEP_DAYS * _DAY)
                 self._settle()
             self._compare_clocks()
+            self._compare_processes()
             self._compare()
             echo(f"  month {month + 1}: {time.monotonic() - began:.0f} s, {len(self.wrong)} wrong")
         figures = {
@@ -106,6 +115,7 @@ class Course:
             "people": len(self.people),
             "days": (self.machine.now - began_at) // _DAY,
             "seconds": round(time.monotonic() - began),
+            "tasks sent by beat": self.sent,
             "acts": dict(self.counts),
             "wrong": self.wrong,
             **self._money(),
@@ -148,17 +158,31 @@ class Course:
             if abs(at - self.machine.now) > _TOLERATED_SECONDS
         ]
 
+    def _compare_processes(self) -> None:
+        """Find processes that have ended, and a beat that has sent no task since the last month."""
+        self.wrong += [f"{process.name} has ended" for process in self.processes if process.has_ended]
+        logs = [process.log_path for process in self.processes if isinstance(process, Beat)]
+        sent = sum(path.read_text(errors="replace").count("Sending due task") for path in logs)
+        if sent <= self.sent:
+            self.wrong.append("beat sends no task")
+        self.sent = sent
+
     def _compare(self) -> None:
         """Run the product's own comparisons, and compare each person's credits with the reference."""
         for name in _BOOKS:
             status, output = self.rehearsal.manage(name)
             if status:
                 self.wrong.append(f"{name}: {output[-400:]}")
+        if self._differences():
+            self._settle()  # Automatic top-up may have bought in between.
+            self.wrong += self._differences()
+
+    def _differences(self) -> list[str]:
         due: Counter[str] = Counter()
         for money in self._books().values():
-            due[money.customer] += money.credits(CREDITS_PER_MAJOR_UNIT)
+            due[money.customer] += money.credits(CREDITS_PER_MAJOR_UNIT, {})
         have = dict(self._query(_CREDITS))
-        self.wrong += [
+        return [
             f"{customer}: {have.get(customer)} credits, {wanted} are due"
             for customer, wanted in due.items()
             if have.get(customer) != wanted

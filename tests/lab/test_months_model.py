@@ -40,7 +40,13 @@ class Store:
                 "charge", f"ch_{number}", payment_intent=f"pi_{number}", amount=amount, status="succeeded"
             )
 
-    def read(self, *lines: dict[str, Any], status: str = "paid", subscription: str = "sub_1") -> Money | None:
+    def read(
+        self,
+        *lines: dict[str, Any],
+        status: str = "paid",
+        subscription: str = "sub_1",
+        metadata: dict[str, str] | None = None,
+    ) -> Money | None:
         """Add the invoice with these lines, and return its money."""
         details = {"subscription_details": {"subscription": subscription}} if subscription else None
         self.add(
@@ -51,6 +57,8 @@ class Store:
             status=status,
             status_transitions={"paid_at": 1},
             lines={"data": list(lines)},
+            total=sum(line["amount"] for line in lines),
+            metadata=metadata or {},
         )
         return read_money(self.folder, product=OURS).get("in_1")
 
@@ -88,7 +96,7 @@ def test_the_money_of_all_payments_counts_and_a_failed_charge_does_not(store: St
         0,
         True,
     )
-    assert money.credits(1_000) == (amount + 300) * 10
+    assert money.credits(1_000, {}) == (amount + 300) * 10
 
 
 def test_money_is_divided_among_lines_less_their_discounts(store: Store, amount: int) -> None:
@@ -113,7 +121,7 @@ def test_refunds_and_withdrawn_disputes_take_the_same_share_of_the_credits(store
     whole = amount * 77 // 100
     assert money is not None
     assert (money.returned, money.net) == (350, amount - 350)
-    assert money.credits(77) == whole - whole * 350 // amount
+    assert money.credits(77, {}) == whole - whole * 350 // amount
 
 
 @pytest.mark.parametrize("status", ["open", "void"])
@@ -123,7 +131,7 @@ def test_an_invoice_that_is_not_paid_is_due_no_credits(store: Store, amount: int
     money = store.read(line(amount), status=status)
 
     assert money is not None
-    assert (money.ours, money.credits(1_000)) == (amount, 0)
+    assert (money.ours, money.credits(1_000, {})) == (amount, 0)
 
 
 @pytest.mark.parametrize(("subscription", "credits"), [("", 10), ("sub_1", 0)], ids=["alone", "of a month"])
@@ -135,7 +143,20 @@ def test_an_invoice_without_a_period_is_due_credits_outside_a_subscription_only(
     money = store.read(line(amount, period=0), subscription=subscription)
 
     assert money is not None
-    assert (money.ours, money.credits(1_000)) == (amount, amount * credits)
+    assert (money.ours, money.credits(1_000, {})) == (amount, amount * credits)
+
+
+@pytest.mark.parametrize("metadata", [{"operation": "any"}, {}], ids=["ordered", "made by staff"])
+def test_a_pack_gives_the_paid_part_of_its_bonus_where_a_buyer_ordered_it(
+    store: Store, amount: int, metadata: dict[str, str]
+) -> None:
+    store.pay(amount - 300)  # The rest was paid from a balance.
+
+    money = store.read(line(amount), subscription="", metadata=metadata)
+
+    bonus = 500 * (amount - 300) // amount if metadata else 0
+    assert money is not None
+    assert money.credits(1_000, {amount: 500, amount - 300: 9}) == (amount - 300) * 10 + bonus
 
 
 def test_another_products_invoice_is_left_out(store: Store, amount: int) -> None:

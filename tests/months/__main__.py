@@ -1,5 +1,6 @@
 """The months in a process of their own, with an empty database: `STORE FIGURES PEOPLE MONTHS SEED`."""
 
+import gc
 import json
 import os
 import random
@@ -17,6 +18,8 @@ from stripe_double.client import ControlClient
 
 # Runs at low priority, in the background.
 _NICENESS = 10
+# The SDK makes many objects that live shortly.
+_COLLECTED_AFTER = 50_000
 _RATE = 1_000
 _ACTING = float(os.environ.get("ACTING", "0.25"))
 
@@ -49,6 +52,8 @@ def main(store: Path, figures: Path, people: int, months: int, seed: int) -> Non
         valid_from=datetime(2020, 1, 1, tzinfo=UTC),
         defaults={"credits_per_major_unit": _RATE},
     )
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
     random.seed(seed)
     double = DoubleAccount(_Double(settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY))
     course = play(double, store, people=people, months=months, rate=_RATE, acting=_ACTING)

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from payments.models import FurtherPayment
+from payments.models import FurtherPayment, Payout
 from tests.payments import dashboard_actions
 from tests.payments.dashboard_actions import HATS, Scene
 
@@ -33,8 +33,9 @@ class AnyScene(Scene):
 
     @cached_property
     def payment(self) -> str:
-        """A payment of one of the last payouts."""
-        payout = random.choice(self.payer.payouts[-4:])
+        """A payment of one of the last payouts, of a month or of a purchase."""
+        rows = Payout.objects.filter(user=self.payer.user).order_by("-pk")
+        payout = random.choice(list(rows[:4]))
         further = FurtherPayment.objects.filter(payout=payout)
         return random.choice(
             [payout.stripe_payment_intent_id, *(row.stripe_payment_intent_id for row in further)]

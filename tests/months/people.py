@@ -1,22 +1,32 @@
 """What a person does with the product's own requests."""
 
 import random
+import secrets
 from contextlib import suppress
 
+from credits.services import entries
 from gateway.common.errors import DomainError
-from payments.errors import NoSubscription
-from payments.services import standing
+from payments.errors import AuthenticationRequired, CardDeclined, NoSubscription, PaymentMethodRequired
+from payments.models import CreditPack
+from payments.services import standing, top_ups
 from payments.services.standing import NextStep
+from payments.services.top_ups import Terms
 from payments.stripe import get_billing_client
 from tests.factories import UserFactory
+from tests.payments.buying import buy
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, VISA, DoubleAccount
 
 _MOST_STEPS = 8
+_CONSENT = "Buy this pack whenever my credits run low, up to the limit of each month."
 
 
 def any_amount() -> int:
     return random.randint(500, 20_000)
+
+
+def any_pack() -> CreditPack:
+    return random.choice(list(CreditPack.objects.filter(is_offered=True).order_by("pk")))
 
 
 class Person:
@@ -61,6 +71,44 @@ class Person:
     def read(self) -> None:
         standing.report(user=self.payer.user, now=self.double.now())
 
+    def buy(self) -> None:
+        """Buy a pack or an amount that is no pack's price; a card that cannot pay is answered now, later or never."""
+        what = random.choice((any_pack(), any_pack(), random.randrange(500, 5_000, 10)))
+        key = secrets.token_hex(8)
+        try:
+            buy(self.payer, what, key)
+        except (CardDeclined, PaymentMethodRequired):
+            if random.random() < 0.5:
+                raise
+            self.capture(VISA)
+            buy(self.payer, what, key)
+        except AuthenticationRequired as error:
+            answer = random.choice(("none", "failed", "confirmed", "confirmed and repeated"))
+            if answer == "none":
+                raise
+            intent = error.members["clientSecret"].split("_secret_")[0]
+            self.double.controls.authenticate(intent, succeeds=answer != "failed")
+            if answer == "confirmed and repeated":
+                buy(self.payer, what, key)
+
+    def top_up(self) -> None:
+        """Turn automatic top-up on, or resume it with other terms."""
+        pack = any_pack()
+        limit = pack.amount_minor * random.randint(1, 4)
+        terms = Terms(random.randint(1, 300_000), pack.code, limit, _CONSENT)
+        top_ups.consent(user=self.payer.user, terms=terms, now=self.double.now())
+
+    def stop_top_up(self) -> None:
+        top_ups.withdraw(user=self.payer.user, now=self.double.now())
+
+    def spend(self) -> None:
+        """Spend a part of the credits, or all of them."""
+        spent = self.payer.balance * random.choice((2, 9, 10)) // 10
+        if spent > 0:
+            entries.adjust(
+                user=self.payer.user, credits=-spent, key=secrets.token_hex(8), actor=None, reason="spent"
+            )
+
     def heal(self) -> int:
         """Follow the report until it names no next step; return the number of steps."""
         taken: list[str] = []
@@ -90,4 +138,7 @@ class Person:
             raise error
 
 
-OWN = ("upsert", "upsert", "upsert", "resume", "cancel", "good_card", "bad_card", "read", "heal", "heal")
+OWN = (
+    "upsert", "upsert", "upsert", "resume", "cancel", "good_card", "bad_card", "read", "heal", "heal",
+    "buy", "buy", "buy", "buy", "top_up", "top_up", "stop_top_up", "spend", "spend",
+)  # fmt: skip

@@ -201,6 +201,9 @@ def _parser() -> argparse.ArgumentParser:
     months.add_argument("--people", type=int, default=300, help="how many (default: 300)")
     months.add_argument("--months", type=int, default=24, help="how many (default: 24)")
     months.add_argument("--seed", type=int, help="seed of the run to repeat (default: random)")
+    months.add_argument(
+        "--minutes", type=int, default=24 * 60, help="begin no month after this time (default: a day)"
+    )
     months.add_argument("--results", type=Path, default=_RESULTS / "months.json", help="the file to write")
     months.set_defaults(action=_months, guarded=True)
     machine = commands.add_parser(
@@ -389,7 +392,7 @@ def _months(options: argparse.Namespace) -> int:
     from lab.months.run import Options, run
 
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
-    return run(Options(options.people, options.months, seed, options.results.resolve()))
+    return run(Options(options.people, options.months, seed, options.minutes, options.results.resolve()))
 
 
 def _time_machine(options: argparse.Namespace) -> int:

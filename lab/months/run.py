@@ -12,11 +12,12 @@ from devstack.preparation import short_lived_stack
 
 @dataclass(frozen=True)
 class Options:
-    """How many people and months, the seed of the random acts, and the file for the figures."""
+    """How many people and months, the seed of the random acts, the time for them, and the file for the figures."""
 
     people: int
     months: int
     seed: int
+    minutes: int
     results: Path
 
 
@@ -27,7 +28,7 @@ def run(options: Options) -> int:
     # Without it, a tenth of the time is spent on looking for a proxy's settings with each request to the double.
     settings = {"LOG_LEVEL": "CRITICAL", "NO_PROXY": "127.0.0.1"}
     with short_lived_stack(settings, owns_tables=True) as (folder, environment):
-        numbers = [str(options.people), str(options.months), str(options.seed)]
+        numbers = [str(options.people), str(options.months), str(options.seed), str(options.minutes)]
         command = [
             sys.executable,
             "-m",

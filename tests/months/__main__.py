@@ -1,4 +1,4 @@
-"""The months in a process of their own, with an empty database: `STORE FIGURES PEOPLE MONTHS SEED`."""
+"""The months in a process of their own, with an empty database: `STORE FIGURES PEOPLE MONTHS SEED MINUTES`."""
 
 import gc
 import json
@@ -16,8 +16,6 @@ from django.core.management import call_command
 
 from stripe_double.client import ControlClient
 
-# Runs at low priority, in the background.
-_NICENESS = 10
 # The SDK makes many objects that live shortly.
 _COLLECTED_AFTER = 50_000
 _RATE = 1_000
@@ -36,9 +34,8 @@ class _Double:
         return ControlClient(self.url, self.secret_key)
 
 
-def main(store: Path, figures: Path, people: int, months: int, seed: int) -> None:
+def main(store: Path, figures: Path, people: int, months: int, seed: int, minutes: int) -> None:
     """Run the months and write their figures; the first difference without a name is raised."""
-    os.nice(_NICENESS)
     django.setup()
     call_command("migrate", interactive=False, verbosity=0)
     # A request that fails is repeated at once.
@@ -56,7 +53,9 @@ def main(store: Path, figures: Path, people: int, months: int, seed: int) -> Non
     gc.set_threshold(_COLLECTED_AFTER)
     random.seed(seed)
     double = DoubleAccount(_Double(settings.STRIPE_API_BASE, settings.STRIPE_SECRET_KEY))
-    course = play(double, store, people=people, months=months, rate=_RATE, acting=_ACTING)
+    course = play(
+        double, store, people=people, months=months, rate=_RATE, acting=_ACTING, seconds=60 * minutes
+    )
     figures.write_text(json.dumps({"seed": seed, **course}, indent=1) + "\n")
 
 

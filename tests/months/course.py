@@ -1,6 +1,7 @@
 """The course of the months: random acts, time, webhooks that may be lost, the product's own tasks, the comparison."""
 
 import json
+import math
 import random
 import time
 from collections import Counter
@@ -213,14 +214,23 @@ class Course:
 
 
 def play(
-    double: DoubleAccount, store: Path, *, people: int, months: int, rate: int, acting: float
+    double: DoubleAccount,
+    store: Path,
+    *,
+    people: int,
+    months: int,
+    rate: int,
+    acting: float,
+    seconds: float = math.inf,
 ) -> dict[str, Any]:
-    """Run the course and return its figures."""
+    """Run the course and return its figures; no month begins after this many seconds."""
     began = time.monotonic()
     course = Course(double, store, people=people, rate=rate)
     course.begin()
-    for month in range(months):
+    played = 0
+    while played < months and time.monotonic() - began < seconds:
         course.month(acting)
-        seconds = time.monotonic() - began
-        print(f"month {month + 1} of {months}: {Payout.objects.count()} payouts, {seconds:.0f} s", flush=True)  # noqa: T201
-    return {"people": people, "months": months, **course.end(), "seconds": round(time.monotonic() - began)}
+        played += 1
+        passed = time.monotonic() - began
+        print(f"month {played} of {months}: {Payout.objects.count()} payouts, {passed:.0f} s", flush=True)  # noqa: T201
+    return {"people": people, "months": played, **course.end(), "seconds": round(time.monotonic() - began)}

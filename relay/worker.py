@@ -25,9 +25,10 @@ from django.db import InterfaceError, OperationalError, connection
 
 from gateway.chain.client import node_checks
 from gateway.chain.config import get_chain
-from gateway.common import clock, metrics, tasks, tracing
+from gateway.common import clock, metrics, tasks
 from gateway.common.errors import DomainError
 from gateway.common.leases import LeaseLost
+from gateway.web import tracing
 from relay.services.accepting import unsigned
 from relay.services.sending import broadcasting, funding
 from relay.services.sending.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, LoopLease, Stall, stalls

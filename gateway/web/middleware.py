@@ -23,9 +23,10 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import SimpleLazyObject
 
-from gateway.common import errors, tracing
+from gateway.common import errors
 from gateway.common.http import POLICY_OF_DATA
 from gateway.common.problems import json_problem
+from gateway.web import tracing
 
 Handler = Callable[[HttpRequest], HttpResponse]
 PageHandler = Callable[[HttpRequest], HttpResponseBase]

@@ -15,7 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import get_resolver
 
 from gateway.chain.client import get_chain_client, node_checks
-from gateway.common import clock, metrics, sql_functions, tracing
+from gateway.common import clock, metrics, sql_functions
+from gateway.web import tracing
 
 OK = b'{"status": "ok"}'
 DATABASE, _WRITES, _NODES = "database", "database-writes", "nodes"

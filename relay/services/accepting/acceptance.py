@@ -26,8 +26,9 @@ from gateway.chain.errors import SignerUnavailable
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import Signer, get_signer
 from gateway.chain.types import RelayQuery
-from gateway.common import db, tracing
+from gateway.common import db
 from gateway.common.errors import DomainError
+from gateway.web import tracing
 from relay.errors import (
     ChannelBusy,
     QuoteUsed,

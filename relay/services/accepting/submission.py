@@ -30,9 +30,10 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signatures import recover_signers
 from gateway.chain.signing import Signer, get_signer
 from gateway.chain.types import RelayQuery, RelayState
-from gateway.common import metrics, tracing
+from gateway.common import metrics
 from gateway.common.errors import DomainError
 from gateway.common.logging import request_id
+from gateway.web import tracing
 from relay import queries
 from relay.errors import RelayPaused
 from relay.queries import CallKey, CallRows, Identity

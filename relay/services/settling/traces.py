@@ -1,13 +1,13 @@
 """
-The trace of a relay call (`gateway.common.tracing`), exported when it is settled from the times in its rows.
+The trace of a relay call (`gateway.web.tracing`), exported when it is settled from the times in its rows.
 
 The web process has already exported a span of the request. The call's digest joins the two.
 """
 
 from collections.abc import Iterator, Sequence
 
-from gateway.common import tracing
-from gateway.common.tracing import Span, between
+from gateway.web import tracing
+from gateway.web.tracing import Span, between
 from relay.models import Attempt, RelayTransaction
 
 

@@ -13,8 +13,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
-from gateway.common import tracing
 from gateway.common.errors import DomainError
+from gateway.web import tracing
 from gateway.web.middleware import requests_traced
 from relay.models import RelayTransaction
 from tests.gateway.test_wiring import settings_with

@@ -20,7 +20,7 @@ from django.core.exceptions import ImproperlyConfigured
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor
 
-    from gateway.common.call_tracer import CallTracer
+    from gateway.web.call_tracer import CallTracer
 
 _tracer: "CallTracer | None" = None
 _request: ContextVar["Request | None"] = ContextVar("traced_request", default=None)
@@ -52,7 +52,7 @@ def use(processor: "SpanProcessor | None") -> None:
     if processor is None:
         _tracer = None
         return
-    from gateway.common.call_tracer import CallTracer
+    from gateway.web.call_tracer import CallTracer
 
     _tracer = CallTracer(processor, percent=settings.TRACING_PERCENT)
 

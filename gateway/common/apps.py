@@ -15,4 +15,4 @@ class GatewayCommonConfig(AppConfig):
         """Register checks and histograms, and start error reporting."""
         import_module("gateway.common.checks")
         import_module("gateway.common.metrics").time_statements()
-        import_module("gateway.common.sentry").start()
+        import_module("gateway.common.logging").start_sentry()

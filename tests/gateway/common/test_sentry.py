@@ -10,7 +10,7 @@ from django.conf import settings
 from sentry_sdk.envelope import Envelope
 from sentry_sdk.transport import Transport
 
-from gateway.common import sentry
+from gateway.common.logging import sentry_options, start_sentry
 
 TOKEN = f"eyJ{secrets.token_hex(9)}.{secrets.token_hex(20)}.{secrets.token_urlsafe(20)}"
 SIGNATURE, ADDRESS, HASH = (f"0x{secrets.token_hex(length)}" for length in (65, 20, 32))
@@ -39,7 +39,7 @@ class MemoryTransport(Transport):
 def client(monkeypatch: pytest.MonkeyPatch) -> sentry_sdk.Client:
     """Sentry's library as the service sets it up."""
     monkeypatch.setattr(settings, "SENTRY_DSN", "https://public@sentry.example/1")
-    options = {**sentry.options(), "integrations": [], "default_integrations": False}
+    options = {**sentry_options(), "integrations": [], "default_integrations": False}
     client = sentry_sdk.Client(transport=MemoryTransport, **options)
     client.transport.sent = []  # type: ignore[union-attr]
     return client
@@ -95,10 +95,10 @@ def with_request(event: Any, hint: Any) -> Any:
 def test_nothing_is_set_up_without_a_dsn(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[Any] = []
     monkeypatch.setattr(sentry_sdk, "init", lambda **options: calls.append(options))
-    sentry.start()
+    start_sentry()
     assert calls == []
     monkeypatch.setattr(settings, "SENTRY_DSN", "https://public@sentry.example/1")
-    sentry.start()
+    start_sentry()
     (options,) = calls
     assert (options["send_default_pii"], options["include_local_variables"]) == (False, False)
     assert (options["max_breadcrumbs"], options["max_request_body_size"]) == (0, "never")

@@ -20,7 +20,7 @@ from gateway.common import env, processes, redis_urls
 from gateway.common.logging import configure_structlog, logging_settings
 from gateway.openapi import OPENAPI
 from gateway.schedule import periodic_tasks
-from gateway.web.brand import GROUNDS_DARK, GROUNDS_LIGHT, tinted_grounds
+from gateway.web.brand import GROUNDS_DARK, GROUNDS_LIGHT, readable_colour
 
 # Allows annotations such as ModelAdmin[Relayer] at run time.
 django_stubs_ext.monkeypatch()
@@ -273,9 +273,9 @@ CORS_EXPOSE_HEADERS = ["Retry-After", "X-Request-ID"]
 BRAND_NAME = env.optional("BRAND_NAME", "Credit relay")
 # An SVG or PNG of at most some kilobytes; empty for the product's own.
 BRAND_LOGO_FILE = env.optional("BRAND_LOGO_FILE")
-BRAND_COLOR = env.colour("BRAND_COLOR", "#0f6f68", grounds=partial(tinted_grounds, grounds=GROUNDS_LIGHT))
-BRAND_COLOR_DARK = env.colour(
-    "BRAND_COLOR_DARK", "#5fd3c6", grounds=partial(tinted_grounds, grounds=GROUNDS_DARK)
+BRAND_COLOR = env.parsed("BRAND_COLOR", "#0f6f68", parse=partial(readable_colour, grounds=GROUNDS_LIGHT))
+BRAND_COLOR_DARK = env.parsed(
+    "BRAND_COLOR_DARK", "#5fd3c6", parse=partial(readable_colour, grounds=GROUNDS_DARK)
 )
 # An e-mail address, or the URL of a page.
 BRAND_SUPPORT = env.optional("BRAND_SUPPORT")

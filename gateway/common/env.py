@@ -10,7 +10,7 @@ import difflib
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,6 @@ from limits import parse_many
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
-from gateway.common.contrast import READABLE, is_colour, unreadable
 from gateway.common.processes import withheld
 
 # Shorter secrets could be found by brute force.
@@ -268,16 +267,12 @@ def database(name: str, *, default: str | None = None) -> dict[str, str]:
 
 
 @_collecting("")
-def colour(name: str, default: str, *, grounds: Callable[[str], Sequence[str]]) -> str:
-    """Return a colour such as `#0f6f68` in which text can be read on each of `grounds(colour)` (WCAG 2.2, AA)."""
-    text = optional(name, default).lower()
-    if not is_colour(text):
-        raise ImproperlyConfigured(f"{name} must be a colour such as #0f6f68.")
-    if unreadable(text, grounds(text)):
-        raise ImproperlyConfigured(
-            f"{name} is too close to the page's background: text needs a contrast of {READABLE} to 1 (WCAG 2.2, AA)."
-        )
-    return text
+def parsed(name: str, default: str, *, parse: Callable[[str], str]) -> str:
+    """Return the text as `parse` reads it; its ValueError is what an error message tells of the variable."""
+    try:
+        return parse(optional(name, default))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} {error}") from None
 
 
 @_collecting("")

@@ -4,6 +4,7 @@ The operator's name, logo, colours and links on the pages for people, and the la
 Every folder of `portal/locale` is a language that readers can choose; English needs none.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Self
@@ -15,16 +16,59 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language_info, get_supported_language_variant
 from django.utils.translation.trans_real import parse_accept_lang_header
 
-from gateway.common.contrast import mixed
-
+# The lowest contrast of a readable text, by WCAG 2.2: level AA, for text of normal size.
+READABLE = 4.5
+_HEX = re.compile(r"#[0-9a-f]{6}")
 # The grounds of portal.css on which the colour is a text or lies under one: of cards, and behind them.
 GROUNDS_LIGHT, GROUNDS_DARK = ("#ffffff", "#fafbfb"), ("#1a2423", "#101716")
 _TINT_PERCENT = 9
 
 
+def readable_colour(text: str, *, grounds: tuple[str, ...]) -> str:
+    """
+    Return a colour such as `#0f6f68` in lower case.
+
+    Raises:
+        ValueError: it is not a colour, or a text in it cannot be read on one of the grounds.
+    """
+    colour = text.lower()
+    if not _HEX.fullmatch(colour):
+        raise ValueError("must be a colour such as #0f6f68.")
+    if any(contrast(colour, ground) < READABLE for ground in tinted_grounds(colour, grounds)):
+        raise ValueError(
+            f"is too close to the page's background: text needs a contrast of {READABLE} to 1 (WCAG 2.2, AA)."
+        )
+    return colour
+
+
 def tinted_grounds(colour: str, grounds: tuple[str, ...]) -> tuple[str, ...]:
     """Return the grounds, and the tinted one of notices."""
-    return (*grounds, mixed(colour, grounds[0], percent=_TINT_PERCENT))
+    return (*grounds, _tinted(colour, grounds[0]))
+
+
+def _tinted(colour: str, ground: str) -> str:
+    pairs = zip(_channels(colour), _channels(ground), strict=True)
+    return "#" + "".join(
+        f"{round((own * _TINT_PERCENT + below * (100 - _TINT_PERCENT)) / 100):02x}" for own, below in pairs
+    )
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of two colours, from 1 to 21."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _channels(colour: str) -> tuple[int, ...]:
+    return tuple(bytes.fromhex(colour[1:]))
+
+
+def _luminance(colour: str) -> float:
+    parts = (channel / 255 for channel in _channels(colour))
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +111,7 @@ def _style() -> SafeString:
 
 
 def _colours(colour: str, on: str, ground: str) -> str:
-    tint = mixed(colour, ground, percent=_TINT_PERCENT)
-    return f"--accent:{colour};--on-accent:{on};--bar:{colour};--soft:{tint}"
+    return f"--accent:{colour};--on-accent:{on};--bar:{colour};--soft:{_tinted(colour, ground)}"
 
 
 def context(request: HttpRequest, **own: Any) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
 from gateway.common import env
-from gateway.common.contrast import READABLE, contrast
-from gateway.web.brand import GROUNDS_DARK, GROUNDS_LIGHT, tinted_grounds
+from gateway.web.brand import GROUNDS_DARK, GROUNDS_LIGHT, READABLE, contrast, readable_colour, tinted_grounds
 
 pytestmark = pytest.mark.django_db
 
@@ -52,7 +51,7 @@ def test_a_colour_that_cannot_be_read_stops_the_start(
     monkeypatch.setenv("BRAND_COLOR", colour)
 
     with pytest.raises(ImproperlyConfigured, match="BRAND_COLOR"):
-        env.colour("BRAND_COLOR", "#0f6f68", grounds=partial(tinted_grounds, grounds=grounds))
+        env.parsed("BRAND_COLOR", "#0f6f68", parse=partial(readable_colour, grounds=grounds))
 
 
 def test_the_default_colours_can_be_read_and_so_can_what_stands_on_them() -> None:

@@ -6,7 +6,7 @@ from celery import shared_task
 
 from credits.services.reconciliation import require_no_findings
 from gateway.common import clock
-from gateway.common.sweeps import NothingSucceeded
+from gateway.common.tasks import NothingSucceeded
 from payments.errors import BillingRefused, BillingUnavailable
 from payments.services import events, operations, purchases, reconciliation, refunds, synchronisation, top_ups
 from payments.services.reconciliation import repairs

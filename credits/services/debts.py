@@ -19,7 +19,7 @@ from django.db.models import Q
 from credits.models import PROOFS, CreditAccount, Debtor, EntrySource
 from credits.services import statements
 from gateway.common import db
-from gateway.common.sweeps import Sweep
+from gateway.common.tasks import Sweep
 from users.models import User
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,7 @@ from earnings.services.books import entry_key, open_book, store
 from earnings.services.decisions import decide
 from earnings.states import Event, allows, apply
 from gateway.common.leases import try_lease
-from gateway.common.sweeps import isolated
+from gateway.common.tasks import isolated
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import CREDITS, Done, Kind
 from gateway.staff.models import ApprovalRequest

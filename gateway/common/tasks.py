@@ -1,5 +1,5 @@
 """
-Messages to the workers, and the heartbeats of periodic tasks.
+Messages to the workers, the heartbeats of periodic tasks, and sweeps over many items.
 
 The work is in rows of PostgreSQL; a message only starts it earlier. If a message is lost, because the broker is
 unavailable or the process dies after the commit, a periodic task finds the work. So a message that cannot be sent is
@@ -7,6 +7,8 @@ logged and never fails the caller.
 
 Heartbeats are the times at which each periodic task last ended. They are kept in Redis for
 monitoring; nothing depends on them, and each task's next run writes them again.
+
+A sweep is a periodic task's run over many items, in which the error of one item does not end the run.
 """
 
 import logging
@@ -17,14 +19,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from billiard.exceptions import SoftTimeLimitExceeded
 from celery import current_app, states
 from django.conf import settings
-from django.db import transaction
-from kombu.exceptions import OperationalError
+from django.db import InterfaceError, OperationalError, connection, transaction
+from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
 from gateway.common import redis_urls
-from gateway.common.errors import WorkersUnreachable
+from gateway.common.errors import DomainError, WorkersUnreachable
+from gateway.common.leases import LeaseLost
 
 logger = logging.getLogger(__name__)
 
@@ -43,14 +47,14 @@ def enqueue_now(task_name: str, **ids: Any) -> None:
     """
     try:
         current_app.send_task(task_name, kwargs=ids, retry=False)
-    except OperationalError as error:
+    except BrokerError as error:
         raise WorkersUnreachable("No worker received the task. Retry in a minute.", retry_after=60) from error
 
 
 def _send(task_name: str, ids: dict[str, Any]) -> None:
     try:
         current_app.send_task(task_name, kwargs=ids, retry=False)
-    except OperationalError:
+    except BrokerError:
         logger.warning("broker unavailable, task left to the sweep: %s", task_name)
 
 
@@ -121,3 +125,91 @@ def _times_of(what: str, recorded: dict[str, str]) -> dict[str, float]:
         for task in sorted(scheduled_tasks())
         if (key := f"{what} {task}") in recorded
     }
+
+
+# Celery's soft time limit. Services must not catch it.
+OutOfTime = SoftTimeLimitExceeded
+
+
+class Item:
+    """A context for one item of a run, which logs and suppresses most errors."""
+
+    def __init__(self, what: str, expected: tuple[type[Exception], ...]) -> None:
+        self._what, self._expected = what, expected
+        self.succeeded = False
+        # Ended with an unexpected error.
+        self.failed = False
+
+    def __enter__(self) -> "Item":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        if error is None:
+            self.succeeded = True
+        elif not isinstance(error, Exception) or _ends_the_run(error):
+            return False
+        elif isinstance(error, self._expected):
+            logger.warning("%s is retried in the next run: %s", self._what, type(error).__name__)
+        else:
+            self.failed = True
+            logger.error("%s failed; the run continues", self._what, exc_info=error)
+        return True
+
+
+def isolated(what: str, *, expected: tuple[type[Exception], ...] = ()) -> Item:
+    """
+    Log and suppress the error of one item, so that the run continues; the next run retries the item.
+
+    Errors of the `expected` types are logged as warnings, others with their traceback.
+
+    Raises:
+        DomainError: with `is_outage`: a node or Stripe is unavailable for the other items too.
+        OutOfTime: the task must stop.
+        LeaseLost: another process has taken over the work.
+        OperationalError, InterfaceError: the database is unavailable.
+    """
+    return Item(what, expected)
+
+
+def _ends_the_run(error: Exception) -> bool:
+    """
+    Return whether the other items would fail too.
+
+    Django raises the same class for a lost connection as for a lock timeout, a deadlock and a statement timeout, which
+    concern one item only.
+    """
+    if isinstance(error, OperationalError | InterfaceError):
+        return not connection.is_usable()
+    return isinstance(error, OutOfTime | LeaseLost) or (isinstance(error, DomainError) and error.is_outage)
+
+
+class NothingSucceeded(Exception):
+    """Every item of a sweep failed, so the cause is not in the items. Makes the task fail."""
+
+
+class Sweep:
+    """A run over many items, each of them `isolated`. A `DomainError` counts neither as success nor as failure."""
+
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        self._items: list[Item] = []
+
+    def item(self, identifier: object) -> Item:
+        item = isolated(f"{self.noun} {identifier}", expected=(DomainError,))
+        self._items.append(item)
+        return item
+
+    @property
+    def succeeded(self) -> int:
+        return sum(item.succeeded for item in self._items)
+
+    def finish(self) -> None:
+        """
+        End the sweep.
+
+        Raises:
+            NothingSucceeded: at least one item failed with an unexpected error, and none succeeded.
+        """
+        failed = sum(item.failed for item in self._items)
+        if failed and not self.succeeded:
+            raise NothingSucceeded(f"{failed} of {failed}: {self.noun}")

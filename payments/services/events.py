@@ -14,8 +14,7 @@ from django.db.models import F, QuerySet
 
 from gateway.common.errors import DomainError
 from gateway.common.leases import try_lease
-from gateway.common.sweeps import OutOfTime, Sweep
-from gateway.common.tasks import enqueue_on_commit
+from gateway.common.tasks import OutOfTime, Sweep, enqueue_on_commit
 from payments.errors import BillingUnavailable
 from payments.models import StripeEvent
 from payments.services import synchronisation

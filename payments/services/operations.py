@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 
 from gateway.common.errors import DomainError
-from gateway.common.sweeps import Sweep
+from gateway.common.tasks import Sweep
 from payments.errors import BillingInProgress, BillingUnavailable
 from payments.models import BillingOperation, Customer
 from payments.services import synchronisation

@@ -17,7 +17,7 @@ from functools import partial
 
 from django.db import IntegrityError, transaction
 
-from gateway.common.sweeps import Sweep
+from gateway.common.tasks import Sweep
 from payments.amounts import payout_credits
 from payments.errors import (
     AuthenticationRequired,

@@ -17,8 +17,7 @@ from django.db.models import F, QuerySet
 from credits import queries as credits_queries
 from gateway.common import clock
 from gateway.common.errors import DomainError
-from gateway.common.sweeps import Sweep
-from gateway.common.tasks import enqueue_on_commit
+from gateway.common.tasks import Sweep, enqueue_on_commit
 from gateway.staff import approval_kinds, approvals
 from gateway.staff.approval_kinds import REFUNDS, Done, Kind, RequestOutdated
 from gateway.staff.models import ApprovalRequest

@@ -21,7 +21,7 @@ from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
 from gateway.common import clock
-from gateway.common.sweeps import Sweep
+from gateway.common.tasks import Sweep
 from payments.errors import BillingInProgress, PaymentMethodRequired, StaleSnapshot
 from payments.models import Customer, Payout, Purchase, StripeEvent, Subscription
 from payments.services import clawbacks, payouts

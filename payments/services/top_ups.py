@@ -15,7 +15,7 @@ from django.db.models import F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from gateway.common.errors import DomainError, InvalidRequest
-from gateway.common.sweeps import Sweep
+from gateway.common.tasks import Sweep
 from payments.errors import (
     AuthenticationRequired,
     BillingRefused,

@@ -19,8 +19,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from gateway.common.errors import DomainError
-from gateway.common.sweeps import Sweep
-from gateway.common.tasks import enqueue_on_commit
+from gateway.common.tasks import Sweep, enqueue_on_commit
 from users.errors import FreshSignInRequired
 from users.models import AccountDeletion, Note, ProfileCard, SignInChallenge, SignInSession, User
 from users.services import sessions

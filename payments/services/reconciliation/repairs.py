@@ -6,7 +6,7 @@ from functools import partial
 
 from django.db import transaction
 
-from gateway.common.sweeps import Sweep
+from gateway.common.tasks import Sweep
 from payments.models import Clawback, Payout
 from payments.services import clawbacks, payouts, synchronisation
 from payments.services.reconciliation.findings import Finding, Rule

@@ -19,7 +19,7 @@ from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import SendKind, SendOutcome
 from gateway.common import db, metrics
-from gateway.common.sweeps import isolated
+from gateway.common.tasks import isolated
 from relay.models import ACTIVE_SQL, IN_PROGRESS_SQL, PREDECESSOR_FAILED, Attempt, RelayTransaction
 from relay.services.sending import cancellation, replacement
 from relay.services.sending.replacement import current_fees

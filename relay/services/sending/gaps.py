@@ -22,7 +22,7 @@ from gateway.chain.remote_signing import signed_outside
 from gateway.chain.signing import get_signer
 from gateway.chain.types import Head, SendKind, SendOutcome
 from gateway.common import db
-from gateway.common.sweeps import isolated
+from gateway.common.tasks import isolated
 from relay.models import IN_PROGRESS_SQL, GapFiller, Loss
 from relay.services.fleet import losses
 from relay.services.sending.replacement import bump_fees, current_fees

@@ -20,7 +20,7 @@ from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees
 from gateway.chain.types import BlockId, ChainView
 from gateway.common import db
-from gateway.common.sweeps import isolated
+from gateway.common.tasks import isolated
 from relay.models import IN_PROGRESS_SQL, Attempt, FinalBlock, RelayTransaction, ReversedSettlement
 from relay.services.fleet import losses, relayers
 from relay.services.sending import cancellation

@@ -23,7 +23,7 @@ from gateway.chain.contracts import decode_execute_relay_call, refusal_from_reve
 from gateway.chain.errors import AnswerTooLarge, CallReverted, NodeUnavailable
 from gateway.chain.types import ExternalExecution, Receipt
 from gateway.common import db, metrics
-from gateway.common.sweeps import isolated
+from gateway.common.tasks import isolated
 from gateway.web import tracing
 from relay.errors import KeyManagerNotOwner
 from relay.models import IN_PROGRESS_SQL, Attempt, RelayTransaction

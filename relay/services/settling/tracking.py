@@ -18,7 +18,7 @@ from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import valid_until_of
 from gateway.chain.types import ChainView, Head
 from gateway.common import db, metrics
-from gateway.common.sweeps import isolated
+from gateway.common.tasks import isolated
 from relay.models import IN_PROGRESS_SQL, Attempt, Relayer, RelayTransaction
 from relay.services.fleet import losses, relayers
 from relay.services.sending import cancellation, gaps, replacement

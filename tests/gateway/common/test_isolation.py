@@ -6,7 +6,7 @@ import pytest
 from django.db import OperationalError, connection
 
 from gateway.chain.errors import NodeUnavailable
-from gateway.common.sweeps import OutOfTime, isolated
+from gateway.common.tasks import OutOfTime, isolated
 from payments.errors import BillingUnavailable, RateMissing
 from tests.credits.rows import query
 

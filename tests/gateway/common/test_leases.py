@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from gateway.common import leases
 from gateway.common.leases import Lease, LeaseLost, try_lease
 from gateway.common.models import Lease as LeaseRow
-from gateway.common.sweeps import isolated
+from gateway.common.tasks import isolated
 from relay.models import WorkerLoop
 from tests.credits.rows import query
 from tests.journeys.waiting import until

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.common.errors import PermissionDenied
-from gateway.common.sweeps import NothingSucceeded, Sweep
+from gateway.common.tasks import NothingSucceeded, Sweep
 
 
 def _run(sweep: Sweep, *errors: Exception | None) -> None:

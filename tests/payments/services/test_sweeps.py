@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError, connection
 
-from gateway.common.sweeps import NothingSucceeded
+from gateway.common.tasks import NothingSucceeded
 from payments import tasks
 from payments.models import BillingOperation, Customer, Payout, StripeEvent, Subscription
 from payments.services import events, operations, reconciliation, synchronisation

@@ -12,8 +12,8 @@ from django.db.models.functions import TruncHour
 from credits.models import CreditEntry, EntrySource
 from gateway.common import db
 from payments.models import Payout
-from relay import queries as relay_queries
 from relay.models import Attempt, Relayer, RelayTransaction
+from relay.queries.figures import unretired_relayers
 
 # The sources of earnings, without corrections and reversals.
 EARNINGS = (
@@ -142,7 +142,7 @@ def relayers(*, now: datetime) -> list[RelayerFigures]:
     """Return the figures of every relayer that is not retired, in two statements."""
     spent = _mined(since=now - WEEK).values("relayer").annotate(wei=Sum(_GAS_WEI)).order_by()
     by_relayer = {row["relayer"]: int(row["wei"] or 0) for row in spent}
-    return [_figures_of(relayer, by_relayer.get(relayer.pk, 0)) for relayer in relay_queries.relayers()]
+    return [_figures_of(relayer, by_relayer.get(relayer.pk, 0)) for relayer in unretired_relayers()]
 
 
 def _figures_of(relayer: Relayer, spent_wei: int) -> RelayerFigures:

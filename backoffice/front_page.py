@@ -26,8 +26,8 @@ from gateway.chain.config import get_chain
 from gateway.common import clock
 from gateway.staff import approvals, pauses
 from payments import queries as payments_queries
-from relay import queries as relay_queries
 from relay.models import RelayTransaction
+from relay.queries.figures import relay_counts
 from relay.services.fleet import losses as relay_losses
 
 logger = logging.getLogger(__name__)
@@ -201,7 +201,7 @@ def _waiting_cards(
     earnings: earnings_queries.PostbackCounts,
     payments: payments_queries.PaymentCounts,
 ) -> list[Card]:
-    unsent_age = relay_queries.relay_counts().unsent_age
+    unsent_age = relay_counts().unsent_age
     return [
         _waiting(
             "Requests waiting for a second person",

@@ -16,8 +16,7 @@ from checkin.queries import Calendar, CheckInStatus, DropLimit, calendar_of, dro
 from credits import queries as credits_queries
 from credits.models import CreditAccount, CreditEntry
 from payments.queries import changed_amount_from, monthly_amount_of, subscription_status_of
-from relay import queries as relay_queries
-from relay.queries import ListedTransaction, Spending
+from relay.queries.reports import ListedTransaction, Spending, spending_of, transactions_of
 from relay.services.accepting.quota import Quota, quota_of
 from rewards import queries as rewards_queries
 from rewards.queries import CurrentRewards
@@ -60,7 +59,7 @@ def dashboard_of(*, user: User, now: datetime) -> Dashboard:
         subscription_amount=monthly_amount_of(user) if rewards.is_subscriber else Decimal(0),
         check_in=status_of(user=user, rewards=rewards, now=now),
         earnings=[Earning(*row) for row in newest.values_list(*Earning._fields)[:_NEWEST]],
-        transactions=list(relay_queries.transactions_of(user).order_by("-id")[:_NEWEST]),
+        transactions=list(transactions_of(user).order_by("-id")[:_NEWEST]),
     )
 
 
@@ -107,7 +106,7 @@ def home_of(*, user: User, now: datetime) -> Home:
     """Return what calls cost and the calendar of check-ins at `now`."""
     rewards = rewards_queries.current_rewards(user=user, now=now)
     return Home(
-        spending=relay_queries.spending_of(user=user, now=now),
+        spending=spending_of(user=user, now=now),
         calendar=calendar_of(user=user, rewards=rewards, now=now),
     )
 

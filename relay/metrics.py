@@ -9,8 +9,8 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.common import clock
 from gateway.common.metrics import gauge, gauges, register
-from relay import queries
 from relay.models import RelayTransaction
+from relay.queries.figures import ended, relay_counts, top_ups, treasuries, unretired_relayers
 from relay.services.accepting import unsigned
 from relay.services.fleet import losses
 from relay.services.sending import loops
@@ -22,7 +22,7 @@ _Status = RelayTransaction.Status
 @register
 def calls() -> Iterator[Metric]:
     """Yield the state of calls, in two statements."""
-    counts = queries.relay_counts()
+    counts = relay_counts()
     yield gauges(
         "relay_calls_in_progress",
         "Calls that are accepted and not settled.",
@@ -33,7 +33,7 @@ def calls() -> Iterator[Metric]:
         "relay_calls_ended_in_last_hour",
         "Calls settled within the last hour, among those accepted within the last 25 hours.",
         "status",
-        queries.ended(since=clock.now() - timedelta(hours=1)),
+        ended(since=clock.now() - timedelta(hours=1)),
     )
     yield gauge(
         "relay_oldest_call_age_seconds",
@@ -78,7 +78,7 @@ def nodes() -> Iterator[Metric]:
 @register
 def relayers() -> Iterator[Metric]:
     """Yield each relayer's balance and account nonces in flight, in one statement."""
-    rows = queries.relayers()
+    rows = unretired_relayers()
     yield gauges(
         "relayer_balance_wei",
         "Balance of the account in wei, when the tracker last read it.",
@@ -120,12 +120,12 @@ def relayers() -> Iterator[Metric]:
 @register
 def treasury() -> Iterator[Metric]:
     """Yield the treasury's balance and payments, in two statements."""
-    paid_wei, age = queries.top_ups(since=clock.now() - timedelta(days=1))
+    paid_wei, age = top_ups(since=clock.now() - timedelta(days=1))
     yield gauges(
         "treasury_balance_wei",
         "Balance of the treasury in wei, when it was last read.",
         "treasury",
-        {row.address: row.balance_wei for row in queries.treasuries()},
+        {row.address: row.balance_wei for row in treasuries()},
     )
     yield gauge(
         "treasury_paid_in_last_day_wei",

@@ -44,7 +44,7 @@ AREAS = {
         "credits/queries.py",
         "credits/functions.sql",
     ),
-    "relay": ("relay/services/*/*.py", "relay/queries.py", "relay/pricing.py", "relay/api/[lv]*.py"),
+    "relay": ("relay/services/*/*.py", "relay/queries/*.py", "relay/pricing.py", "relay/api/[lv]*.py"),
     "relay in the database": ("relay/functions.sql",),
     "sign-in": (
         "users/services/*.py",

@@ -17,7 +17,7 @@ from gateway.web.serializers import AddressField, HashField
 from payments.models import Subscription
 from portal.dashboard import AccountSummary, Dashboard
 from relay.models import RelayTransaction
-from relay.queries import credits_of
+from relay.queries.reports import credits_of
 from rewards.models import Badge, Modifier, ModifierType
 from users.models import AccountDeletion
 

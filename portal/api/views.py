@@ -36,7 +36,7 @@ from portal.api.serializers import (
 )
 from portal.dashboard import Dashboard, account_summary_of, dashboard_of, earnings_of, relayer_url
 from relay.models import RelayTransaction
-from relay.queries import ListedTransaction, transactions_of
+from relay.queries.reports import ListedTransaction, transactions_of
 from users.api.authentication import ProfileRequest
 from users.models import User
 from users.services import deletion, profile_cards

@@ -2,9 +2,9 @@
 
 from gateway.admin import columns, navigation
 from gateway.admin.admin import offer_pause
-from relay import queries
 from relay.admin import calls, holds, losses, relayers
 from relay.models import Attempt, RelayTransaction, TopUp
+from relay.queries.calls import RELAY
 
 __all__ = ["calls", "holds", "losses", "relayers"]
 
@@ -26,7 +26,7 @@ columns.colour("waiting", _Call.PENDING, _Call.SUBMITTED, _Attempt.SIGNED, _Atte
 columns.describe({_Call.EXECUTED_EXTERNALLY: "Executed by others", **calls.REASONS})
 
 offer_pause(
-    queries.RELAY,
+    RELAY,
     title="the whole relay",
     effect="New calls are refused with 503. Accepted calls are broadcast and settled.",
 )

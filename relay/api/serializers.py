@@ -20,9 +20,8 @@ from gateway.web.serializers import (
     Uint256Field,
     json_bytes,
 )
-from relay import queries
 from relay.models import RelayTransaction
-from relay.queries import TransactionReport
+from relay.queries.reports import TransactionReport, changed_reports
 from relay.services.accepting.preparation import VALID_SECONDS, Draft, PreparedCall
 
 
@@ -370,5 +369,5 @@ def status_answer(report: TransactionReport) -> dict[str, Any]:
 
 def changed_answers(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], bytes]:
     """Return the rendered responses for the shown relay transactions whose status has changed."""
-    reports = queries.changed_reports(shown)
+    reports = changed_reports(shown)
     return {one: json_bytes(status_answer(report)) for one, report in reports.items()}

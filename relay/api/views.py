@@ -18,7 +18,6 @@ from gateway.web.routers import ApiRouter
 from gateway.web.serializers import json_answer
 from gateway.web.throttling import RateLimit
 from gateway.web.waiting import Wait
-from relay import queries
 from relay.api import schema
 from relay.api.lsp15 import Lsp15ViewSet
 from relay.api.serializers import (
@@ -37,6 +36,7 @@ from relay.api.serializers import (
     relay_call,
     status_answer,
 )
+from relay.queries.reports import transaction_report
 from relay.services.accepting import preparation, quota, submission
 from relay.services.accepting.acceptance import Caller
 from relay.services.accepting.preflight import check_own
@@ -184,7 +184,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
     def transaction_status(self, request: Request) -> Response:
         """Return status and cost; the hash of any attempt identifies the transaction."""
         caller, body = _caller(request), TransactionHashSerializer.read(request.data)
-        report = queries.transaction_report(
+        report = transaction_report(
             user_id=caller.user_id,
             session_id=caller.session_id,
             transaction_hash=body["transactionHash"],
@@ -212,7 +212,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
         """Return status and cost; with `wait`, once the status has changed."""
         caller, sent = _caller(request), request.query_params.dict()
         query = TransactionQuerySerializer.read({**sent, "transactionHash": transaction_hash})
-        report = queries.transaction_report(
+        report = transaction_report(
             user_id=caller.user_id,
             session_id=caller.session_id,
             transaction_hash=query["transactionHash"],

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from gateway.chain.lsp25 import RelayCall
-from relay import queries
+from relay.queries.reports import TransactionReport, transaction_report
 from relay.services.accepting import submission
 from relay.services.accepting.acceptance import Caller
 from relay.services.accepting.batching import Batcher
@@ -22,9 +22,9 @@ def execute(
     return submission.execute(caller=caller, call=call, now=now, quote_id=quote_id)
 
 
-def report_of(*, user: User, transaction_hash: str) -> queries.TransactionReport:
+def report_of(*, user: User, transaction_hash: str) -> TransactionReport:
     """Ask for the status of a transaction, as one of the user's."""
-    return queries.transaction_report(
+    return transaction_report(
         user_id=user.pk, session_id=None, transaction_hash=transaction_hash, now=timezone.now()
     )
 

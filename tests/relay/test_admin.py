@@ -22,7 +22,7 @@ from gateway.staff.audit import sentence_of
 from gateway.staff.models import Pause
 from gateway.staff.pauses import is_paused
 from relay.models import Loss, Relayer, RelayTransaction
-from relay.queries import RELAY
+from relay.queries.calls import RELAY
 from relay.services.fleet import losses
 from relay.services.sending import replacement
 from tests.relay.chain import GWEI, Chain, FaultyClient

@@ -15,10 +15,10 @@ from gateway.chain.fees import Fees
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import SendKind
 from gateway.staff.pauses import switch
-from relay import queries
 from relay.errors import TransactionNotFound
 from relay.models import Attempt, RelayTransaction
-from relay.queries import CallKey, Identity
+from relay.queries.calls import RELAY, CallKey, Identity, active_transaction, rows_of_calls
+from relay.queries.reports import TransactionReport, transactions_of
 from relay.services.accepting import lsp15
 from relay.services.accepting.submission import identify
 from relay.services.sending import replacement
@@ -42,7 +42,7 @@ Accept = Callable[..., RelayTransaction]
 
 def test_a_list_of_calls_leaves_what_was_signed_and_sent_in_the_database(user: User, accept: Accept) -> None:
     row = accept()
-    (listed,) = queries.transactions_of(user)
+    (listed,) = transactions_of(user)
     assert listed.transaction_hash == row.transaction_hash
     assert not {"payload", "signature", "digest"} & set(dir(listed))
 
@@ -53,7 +53,7 @@ def test_in_progress_the_figures_are_the_expected_ones(user: User, accept: Accep
     broadcast_all()
     report = report_of(user=user, transaction_hash=row.transaction_hash)
     # The balance and not the available credits: the other call is not paid for yet.
-    assert report == queries.TransactionReport(
+    assert report == TransactionReport(
         row.pk, "Submitted", str(user.profile_address), row.expected_cost, 10_000, 10_000 - row.expected_cost
     )
     assert row.expected_cost > 0
@@ -98,7 +98,7 @@ def test_what_was_cancelled_costs_nothing(
     report = report_of(user=user, transaction_hash=row.transaction_hash)
     balances = (0, 10_000, 10_000)
     failure = (report.failure_code, report.failure_detail)
-    assert report == queries.TransactionReport(row.pk, "Cancelled", row.profile_address, *balances, *failure)
+    assert report == TransactionReport(row.pk, "Cancelled", row.profile_address, *balances, *failure)
     assert failure == (
         "refused-by-node",
         "The network did not take the transaction. Nothing was charged; send the call again.",
@@ -139,7 +139,7 @@ class _History(NamedTuple):
 
 def _history(*, user: User, identity: Identity) -> _History:
     """Return the rows of this call's earlier tries."""
-    (rows,) = queries.rows_of_calls([CallKey(identity, random_address(), user.pk, None, timezone.now())])
+    (rows,) = rows_of_calls([CallKey(identity, random_address(), user.pk, None, timezone.now())])
     assert rows.session_state == "active"
     return _History(rows.transaction_hash, rows.generation, rows.failures, rows.is_paused)
 
@@ -181,7 +181,7 @@ def test_the_newest_decision_of_staff_tells_whether_calls_are_accepted(
     identity = identify(call=new_call())[1]
     assert not _history(user=user, identity=identity).is_paused
     for is_paused in (True, False, True):
-        switch(queries.RELAY, is_paused=is_paused, actor=user, reason="a test")
+        switch(RELAY, is_paused=is_paused, actor=user, reason="a test")
         assert _history(user=user, identity=identity).is_paused is is_paused
 
 
@@ -195,11 +195,11 @@ def test_a_call_is_active_for_its_owner_while_in_progress_or_executed(
     for status in RelayTransaction.Status.values:
         settled = None if status in {"Pending", "Submitted"} else timezone.now()
         RelayTransaction.objects.update(status=status, settled_at=settled)
-        is_active[status] = queries.active_transaction(user_id=user.pk, identity=identity) == row
+        is_active[status] = active_transaction(user_id=user.pk, identity=identity) == row
         history = _history(user=user, identity=identity)
         assert history.transaction_hash == (row.transaction_hash if is_active[status] else None)
         other_user = UserFactory.create()
-        assert queries.active_transaction(user_id=other_user.pk, identity=identity) is None
+        assert active_transaction(user_id=other_user.pk, identity=identity) is None
         assert _history(user=other_user, identity=identity).transaction_hash is None
     assert [status for status, yes in is_active.items() if yes] == [
         "Pending", "Submitted", "Success", "ExecutedExternally",
@@ -215,7 +215,7 @@ def test_calls_of_another_chain_are_not_found(
     for model in (RelayTransaction, Attempt):
         model._default_manager.update(chain_id=row.chain_id + 1)
     assert _history(user=user, identity=identity) == (None, 0, 0, False)
-    assert queries.active_transaction(user_id=user.pk, identity=identity) is None
+    assert active_transaction(user_id=user.pk, identity=identity) is None
     RelayTransaction.objects.update(status="Failed", settled_at=timezone.now())
     assert _history(user=user, identity=identity).failures == 0
     with pytest.raises(TransactionNotFound):

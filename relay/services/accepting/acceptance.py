@@ -40,7 +40,7 @@ from relay.errors import (
 )
 from relay.models import Loss
 from relay.pricing import cost_in_credits
-from relay.queries import CallRows, Identity
+from relay.queries.calls import CallRows, Identity
 from relay.services.accepting import contention, unsigned
 from relay.services.accepting.contention import BATCH_MILLISECONDS, Line, Lines, Ticket, locked
 from relay.services.accepting.preflight import Approval

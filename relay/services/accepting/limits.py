@@ -15,7 +15,7 @@ from django.conf import settings
 
 from gateway.common.errors import TooManyRequests
 from relay.errors import CallFailedBefore, TooManyCancelledCalls
-from relay.queries import CallRows
+from relay.queries.calls import CallRows
 
 
 def check_cancelled_calls(*, rows: CallRows, now: datetime) -> None:

@@ -13,10 +13,9 @@ from datetime import datetime
 
 from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall
-from relay import queries
 from relay.errors import KeyManagerNotFound, KeyManagerNotOwner, ProfileNotRegistered
 from relay.models import RelayTransaction
-from relay.queries import CallKey
+from relay.queries.calls import CallKey, registered_owner, rows_of_calls
 from relay.services.accepting import limits, preflight, quota, submission
 from relay.services.accepting.acceptance import Caller
 from users.models import User
@@ -42,7 +41,7 @@ def execute(*, user: User, call: RelayCall, key_manager: str | None, now: dateti
         moved = _addressed(user, call) if claimed is None else replace(call, key_manager=claimed)
         return _execute(user, moved, now)
     call, identity = submission.identify(call=replace(call, key_manager=key_manager))
-    (rows,) = queries.rows_of_calls([CallKey(identity, key_manager, user.pk, None, now)])
+    (rows,) = rows_of_calls([CallKey(identity, key_manager, user.pk, None, now)])
     if rows.transaction_hash is not None:
         return rows.transaction_hash
     # Before the request is counted, so that repeats of a failed call use up no rate.
@@ -96,7 +95,7 @@ def owner_of_profile(*, address: str, signers: Callable[[], Sequence[str]]) -> U
         UnusableSignature: see `recover_signers`; only for an address that never signed in.
     """
     try:
-        return queries.registered_owner(address)
+        return registered_owner(address)
     except ProfileNotRegistered:
         if address not in signers():
             raise

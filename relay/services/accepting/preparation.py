@@ -19,11 +19,10 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import get_signer
 from gateway.chain.types import RelayQuery, RelayState
 from gateway.common.errors import DomainError, InvalidRequest
-from relay import queries
 from relay.errors import KeyManagerNotFound, RelayPaused, SignerNotController
 from relay.models import Quote
 from relay.pricing import cost_in_credits
-from relay.queries import CallKey, Identity
+from relay.queries.calls import CallKey, Identity, controller_of_session, next_relay_nonce, rows_of_calls
 from relay.services.accepting import acceptance, gas_limits, limits, preflight, quotes
 from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest
 from relay.services.accepting.gas_limits import Gas
@@ -99,7 +98,7 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
         KeyManagerNotFound: the profile has no key manager.
         NodeUnavailable: no node answered.
     """
-    controller = queries.controller_of_session(user_id=caller.user_id, session_id=caller.session_id, now=now)
+    controller = controller_of_session(user_id=caller.user_id, session_id=caller.session_id, now=now)
     controller = draft.controller or controller
     if controller is None:
         fault = {"pointer": "/controller", "code": "required", "detail": "The token names no controller."}
@@ -108,7 +107,7 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
     (state,) = get_chain_client().read_relay_states([query])
     if state.relay_nonce is None:
         raise KeyManagerNotFound(f"{query.key_manager} does not answer getNonce of LSP-25.")
-    nonce = queries.next_relay_nonce(
+    nonce = next_relay_nonce(
         key_manager=query.key_manager, controller=controller, chain_nonce=state.relay_nonce
     )
     validity = draft.validity
@@ -146,7 +145,7 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
     """Return the call's cost and every reason for which it would be refused; a quote if there is no such reason."""
     caller = request.caller
     key = CallKey(request.identity, query.key_manager, caller.user_id, caller.session_id, request.now)
-    (rows,) = queries.rows_of_calls([key])
+    (rows,) = rows_of_calls([key])
     refusals = _Refusals()
     if rows.is_paused:
         refusals.append(RelayPaused())

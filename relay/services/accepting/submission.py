@@ -34,9 +34,8 @@ from gateway.common import metrics
 from gateway.common.errors import DomainError
 from gateway.common.logging import request_id
 from gateway.web import tracing
-from relay import queries
 from relay.errors import RelayPaused
-from relay.queries import CallKey, CallRows, Identity
+from relay.queries.calls import CallKey, CallRows, Identity, active_transaction, rows_of_calls
 from relay.services.accepting import gas_limits, limits, preflight, quotes
 from relay.services.accepting.acceptance import (
     ApprovedCall,
@@ -98,7 +97,7 @@ def _execute(caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | No
             item = _read_alone(outcome)
     except DomainError:
         # A concurrent equal request may have been accepted, with this one's nonce or credits.
-        accepted = queries.active_transaction(user_id=caller.user_id, identity=identity)
+        accepted = active_transaction(user_id=caller.user_id, identity=identity)
         if accepted is None:
             raise
         return accepted.transaction_hash
@@ -207,7 +206,7 @@ def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
     ]
     outcomes: dict[int, _Stage] = {}
     queried: dict[int, tuple[CallRequest, CallRows, RelayQuery]] = {}
-    for place, (request, rows) in enumerate(zip(requests, queries.rows_of_calls(keys), strict=True)):
+    for place, (request, rows) in enumerate(zip(requests, rows_of_calls(keys), strict=True)):
         try:
             if (transaction_hash := _check_rows(request, rows)) is not None:
                 outcomes[place] = transaction_hash

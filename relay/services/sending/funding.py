@@ -20,8 +20,8 @@ from gateway.chain.signing import get_signer
 from gateway.chain.treasury import TRANSFER_GAS, get_treasury
 from gateway.chain.types import AccountState, ChainView, Head, Receipt
 from gateway.common.fields import checksum
-from relay import queries
 from relay.models import Relayer, TopUp, Treasury
+from relay.queries.figures import top_ups
 from relay.services.sending.replacement import bump_fees, current_fees
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def _begin(address: str, account: AccountState, head: Head, *, now: datetime) ->
         return None
     fees = current_fees(head=head)
     left = account.balance_wei - TRANSFER_GAS * fees.max_fee_per_gas_wei
-    left_today = settings.RELAY_TOP_UP_DAILY_WEI - queries.top_ups(since=now - _DAY)[0]
+    left_today = settings.RELAY_TOP_UP_DAILY_WEI - top_ups(since=now - _DAY)[0]
     amount = min(settings.RELAY_TOP_UP_TO_WEI - int(relayer.balance_wei), left, left_today)
     if amount < settings.RELAY_TOP_UP_BELOW_WEI:
         _log_once(

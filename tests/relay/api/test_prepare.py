@@ -12,7 +12,7 @@ from credits.services import entries
 from devstack.world.profiles import Profile
 from gateway.staff.pauses import switch
 from relay.models import RelayTransaction
-from relay.queries import RELAY
+from relay.queries.calls import RELAY
 from tests.factories import random_address
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_bodies import with_member

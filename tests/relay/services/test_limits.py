@@ -17,10 +17,9 @@ from devstack.world.profiles import Profile
 from gateway.chain.errors import AnswerTooLarge
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import TooManyRequests
-from relay import queries
 from relay.errors import RelayShareUsed, TooManyCancelledCalls
 from relay.models import Relayer, RelayTransaction
-from relay.queries import CallKey, Identity
+from relay.queries.calls import CallKey, Identity, rows_of_calls
 from relay.services.accepting import limits, submission
 from relay.services.sending import replacement
 from tests.fakes.profiles import random_address
@@ -155,7 +154,7 @@ def test_a_window_is_over_at_its_last_moment(
         key = CallKey(
             Identity("0x" + secrets.token_hex(32), random_address()), random_address(), user.pk, None, now
         )
-        limits.check_cancelled_calls(rows=queries.rows_of_calls([key])[0], now=now)
+        limits.check_cancelled_calls(rows=rows_of_calls([key])[0], now=now)
 
     with pytest.raises(TooManyCancelledCalls) as refusal:
         check(over - timedelta(microseconds=1))

@@ -9,7 +9,7 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.staff.pauses import switch
 from relay.errors import RelayPaused
 from relay.models import RelayTransaction
-from relay.queries import RELAY
+from relay.queries.calls import RELAY
 from tests.factories import UserFactory
 from tests.relay.callers import execute
 from tests.relay.conftest import Refused

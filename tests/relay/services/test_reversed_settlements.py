@@ -19,8 +19,8 @@ from devstack.world.test_contracts import Flaky
 from gateway.chain.client import get_chain_client
 from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall
-from relay import queries
 from relay.models import FinalBlock, Relayer, RelayTransaction, ReversedSettlement
+from relay.queries.reports import credits_of, transactions_of
 from relay.services.fleet import losses, relayers
 from relay.services.sending import broadcasting, cancellation, replacement
 from relay.services.settling import reconciliation, reorganisations
@@ -75,8 +75,8 @@ def test_a_success_whose_block_is_gone_is_undone_and_sent_again(
     row.refresh_from_db()
     assert (row.status, row.settled_at, row.real_cost, row.terminal_status) == ("Submitted", None, 0, "")
     assert balance_of(user) == (CREDITS, held, CREDITS - held)
-    listed = queries.transactions_of(user).get(id=row.pk)
-    assert queries.credits_of(listed) == (row.expected_cost, CREDITS, CREDITS - row.expected_cost)
+    listed = transactions_of(user).get(id=row.pk)
+    assert credits_of(listed) == (row.expected_cost, CREDITS, CREDITS - row.expected_cost)
     attempt, relayer = row.attempts.get(), Relayer.objects.get(pk=row.relayer_id)
     assert (attempt.status, attempt.block_number, relayer.in_flight) == ("sent", None, 1)
     undone = ReversedSettlement.objects.get()

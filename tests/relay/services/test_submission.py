@@ -16,8 +16,8 @@ from credits.services.reconciliation import find_differences
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
-from relay import queries
 from relay.models import Attempt, RelayTransaction
+from relay.queries.reports import TransactionReport
 from rewards.models import Badge, BadgeTrack
 from tests.relay.callers import execute, report_of
 from tests.relay.chain import GWEI, Chain
@@ -46,7 +46,7 @@ def test_a_call_is_executed_by_the_key_manager_and_charged_what_the_chain_says(
     after = credit_queries.balance_of(user)
     assert (after.balance, after.held) == (before.balance - cost, 0)
     report = report_of(user=user, transaction_hash=transaction_hash)
-    assert report == queries.TransactionReport(
+    assert report == TransactionReport(
         report.id, "Success", profile.profile_address, cost, before.balance, before.balance - cost
     )
 

@@ -1,0 +1,240 @@
+"""What the rows hold about a relay call before the node is asked: user, session, earlier calls, limits and quote."""
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.conf import settings
+
+from credits.queries import PERIOD_COLUMNS, PaidPeriod, period_from
+from gateway.chain.config import get_chain
+from gateway.common import db
+from gateway.staff.pauses import is_paused_sql
+from relay.errors import ProfileNotRegistered
+from relay.models import ACTIVE_SQL, CALLERS_DOING, RelayTransaction, sql_values
+from rewards.queries import badge_debt
+from users.models import User
+from users.queries import SESSION_STATE, TRUSTED_CODES, require_active_state, session_state
+
+# The name under which staff pause the whole relay.
+RELAY = "relay"
+_UNSUCCESSFUL = sql_values(*RelayTransaction.UNSUCCESSFUL)
+
+
+def registered_owner(profile_address: str) -> User:
+    """
+    Return the active user of a profile, given in EIP-55 text.
+
+    Raises:
+        ProfileNotRegistered: the profile has never signed in here, or support has closed its account.
+    """
+    user = User.objects.filter(profile_address=profile_address, is_active=True).first()
+    if user is None:
+        raise ProfileNotRegistered(f"{profile_address} has never signed in here.", profile=profile_address)
+    return user
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The identity of a relay call: its LSP-25 digest and the controller that signed it."""
+
+    digest: str
+    controller: str
+
+
+class QuotedTerms(NamedTuple):
+    """The terms of one of the caller's quotes."""
+
+    digest: str
+    credits: int
+    gas_limit: int
+    max_fee_per_gas_wei: int
+    expires_at: datetime
+    is_used: bool
+
+
+class CallRows(NamedTuple):
+    """Everything that the rows hold about a relay call, read before the node."""
+
+    # The state of the caller's session; see `users.queries.session_state`.
+    session_state: str | None
+    # The hash of the user's call of this identity that is in progress or executed, if any.
+    transaction_hash: str | None
+    # The next generation of this identity; 0 for the first call.
+    generation: int
+    # How many generations of this identity have failed on chain, which makes its signature public.
+    failures: int
+    # Whether staff have paused the whole relay.
+    is_paused: bool
+    # Where the user's calls without effect reach the hourly or daily limit: when the oldest of them ended.
+    hourly_limit_since: datetime | None
+    daily_limit_since: datetime | None
+    # Credits that the user's badges allow to owe; `credits_debt_limit` lowers it where a hold needs debt.
+    badge_debt: int
+    # The trusted codes, as `users.queries.TRUSTED_CODES` names them.
+    trusted_codes: frozenset[str]
+    # Whether the call's key manager is that of the user's newest relay call, which was verified to be the profile's.
+    is_pair_known: bool
+    # The quote submitted with the call, if the user has a quote with this id.
+    quote: QuotedTerms | None
+
+
+class CallKey(NamedTuple):
+    """A relay call's identity and key manager, with the user and session that submit it."""
+
+    identity: Identity
+    key_manager: str
+    user_id: int
+    session_id: UUID | None
+    now: datetime
+    quote_id: UUID | None = None
+
+
+def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
+    """Return the rows of each call, read in one statement."""
+    calls = [
+        {
+            "place": place,
+            "user_id": key.user_id,
+            "session_id": key.session_id and str(key.session_id),
+            "digest": key.identity.digest,
+            "controller": key.identity.controller,
+            "key_manager": key.key_manager,
+            "quote": key.quote_id and str(key.quote_id),
+            "now": key.now.isoformat(),
+        }
+        for place, key in enumerate(keys)
+    ]
+    params = {
+        "calls": json.dumps(calls),
+        "chain": get_chain().id,
+        "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
+        "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
+    }
+    return [_call_rows(row) for row in db.all_rows(_CALL_ROWS, params)]
+
+
+def _call_rows(row: tuple[Any, ...]) -> CallRows:
+    *columns, codes, is_pair_known, digest, quoted, gas_limit, max_fee, expires_at, is_used = row
+    quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used)
+    return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote])
+
+
+# Calls that were cancelled by staff, or because of an unfunded relayer or a lost account nonce, do not count: the
+# caller did not cause them.
+_CALL_ROWS = f"""
+SELECT {session_state(user="call.user_id", session="call.session_id", now="call.now")},
+       earlier.transaction_hash, earlier.generation, earlier.failures, {is_paused_sql(RELAY)},
+       (SELECT settled_at FROM relay_relaytransaction AS ended
+        WHERE ended.user_id = call.user_id AND ended.settled_at > call.now - interval '1 hour'
+          AND ended.status IN {_UNSUCCESSFUL}
+          AND {CALLERS_DOING}
+        ORDER BY settled_at DESC OFFSET %(per_hour)s - 1 LIMIT 1),
+       (SELECT settled_at FROM relay_relaytransaction AS ended
+        WHERE ended.user_id = call.user_id AND ended.settled_at > call.now - interval '1 day'
+          AND ended.status IN {_UNSUCCESSFUL}
+          AND {CALLERS_DOING}
+        ORDER BY settled_at DESC OFFSET %(per_day)s - 1 LIMIT 1),
+       ({badge_debt(user="call.user_id", now="call.now")}), trusted.codes,
+       (SELECT key_manager_address FROM relay_relaytransaction AS newest
+        WHERE newest.user_id = call.user_id AND newest.chain_id = %(chain)s
+        ORDER BY newest.id DESC LIMIT 1) = call.key_manager,
+       quote.digest, quote.credits, quote.gas_limit, quote.max_fee_per_gas_wei, quote.expires_at,
+       quote.used_at IS NOT NULL
+FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
+    place integer, user_id bigint, session_id uuid, digest text, controller text, key_manager text, quote uuid,
+    now timestamptz
+)
+CROSS JOIN ({TRUSTED_CODES}) AS trusted (codes)
+LEFT JOIN LATERAL (
+    SELECT max(transaction_hash) FILTER (WHERE user_id = call.user_id AND status IN {ACTIVE_SQL}) AS transaction_hash,
+           coalesce(max(generation) + 1, 0) AS generation,
+           count(*) FILTER (WHERE status = '{RelayTransaction.Status.FAILED}') AS failures
+    FROM relay_relaytransaction
+    WHERE chain_id = %(chain)s AND digest = call.digest AND controller_address = call.controller
+) AS earlier ON true
+LEFT JOIN relay_quote AS quote
+       ON quote.id = call.quote AND quote.user_id = call.user_id AND quote.chain_id = %(chain)s
+ORDER BY call.place
+"""  # noqa: S608 - constants of our own
+
+
+def active_transaction(*, user_id: int, identity: Identity) -> RelayTransaction | None:
+    """Return the user's relay transaction of this identity that is in progress or executed, if any."""
+    return (
+        RelayTransaction.objects.active()
+        .filter(
+            chain_id=get_chain().id,
+            user_id=user_id,
+            digest=identity.digest,
+            controller_address=identity.controller,
+        )
+        .first()
+    )
+
+
+def controller_of_session(*, user_id: int, session_id: UUID | None, now: datetime) -> str | None:
+    """
+    Return the controller that signed in; None for a token of an external issuer.
+
+    Raises:
+        SessionEnded, AccountInactive: the session or the account has ended.
+    """
+    params = {"user": user_id, "session": session_id, "now": now}
+    state, controller = db.only_row(_CONTROLLER_OF_SESSION, params)
+    require_active_state(state)
+    return None if controller is None else str(controller)
+
+
+_CONTROLLER_OF_SESSION = f"""
+SELECT {SESSION_STATE},
+       (SELECT controller_address FROM users_signinsession WHERE id = CAST(%(session)s AS uuid))
+"""  # noqa: S608 - constants of our own
+
+
+def next_relay_nonce(*, key_manager: str, controller: str, chain_nonce: int) -> int:
+    """Return the relay nonce after the calls in progress; `chain_nonce` is the nonce that the chain expects next."""
+    taken = set(
+        RelayTransaction.objects.active()
+        .of_channel(
+            chain_id=get_chain().id,
+            key_manager=key_manager,
+            controller=controller,
+            channel=chain_nonce >> 128,
+        )
+        .filter(relay_nonce__gte=chain_nonce, terminal_status="")
+        .values_list("relay_nonce", flat=True)
+    )
+    return next(nonce for nonce in itertools.count(chain_nonce) if nonce not in taken)
+
+
+class QuotaRows(NamedTuple):
+    """Available credits and the paid period; 0 and None without rows."""
+
+    available: int
+    period: PaidPeriod | None
+
+
+def rows_of_quota(*, user_id: int, session_id: UUID | None, now: datetime) -> QuotaRows:
+    """
+    Return a user's available credits and paid period, read in one statement.
+
+    Raises:
+        SessionEnded, AccountInactive: the session or the account has ended.
+    """
+    params = {"user": user_id, "session": session_id, "now": now}
+    state, available, *period = db.only_row(_QUOTA_ROWS, params)
+    require_active_state(state)
+    return QuotaRows(available, period_from(period))
+
+
+_QUOTA_ROWS = f"""
+SELECT {SESSION_STATE}, coalesce(account.balance - account.held, 0), {PERIOD_COLUMNS}
+FROM (SELECT) AS always
+LEFT JOIN credits_account AS account ON account.user_id = %(user)s
+LEFT JOIN credits_allowance AS allowance ON allowance.user_id = %(user)s
+"""  # noqa: S608 - constants of our own

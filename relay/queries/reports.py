@@ -1,0 +1,216 @@
+"""What the owner of a relay transaction sees of it: status, credits, and what calls cost."""
+
+from collections.abc import Set
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple, Protocol, cast
+from uuid import UUID
+
+from django.db.models import F, QuerySet
+
+from gateway.chain.config import get_chain
+from gateway.common import db
+from relay.errors import TransactionNotFound
+from relay.models import RelayTransaction
+from users.models import User
+from users.queries import SESSION_STATE, require_active_state
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionReport:
+    """The status record of a relay transaction. Costs and balances in credits."""
+
+    id: int
+    status: str
+    sender_address: str
+    credits_used: int
+    credits_before: int
+    credits_after: int
+    # Why it ended without success, and a sentence for its owner; empty in progress and after a success.
+    failure_code: str = ""
+    failure_detail: str = ""
+
+    @property
+    def is_in_progress(self) -> bool:
+        """Whether the outcome is not confirmed yet."""
+        return self.status in RelayTransaction.IN_PROGRESS
+
+
+def transaction_report(
+    *, user_id: int, session_id: UUID | None, transaction_hash: str, now: datetime
+) -> TransactionReport:
+    """
+    Report on the user's relay transaction that has an attempt with this hash, in one statement.
+
+    Until it is settled, the credits are the expected cost and the balance at
+    acceptance; afterwards they come from the ledger entry.
+
+    Raises:
+        SessionEnded, AccountInactive: the session or the account has ended.
+        TransactionNotFound: the user has no transaction with this hash.
+    """
+    params = {
+        "user": user_id,
+        "session": session_id,
+        "now": now,
+        "chain": get_chain().id,
+        "hash": transaction_hash.lower(),
+    }
+    state, *columns = db.only_row(_REPORT, params)
+    require_active_state(state)
+    if columns[0] is None:
+        raise TransactionNotFound("The signed-in profile has no relay transaction with this hash.")
+    return _report_of(*columns)
+
+
+def _report_of(
+    row_id: int,
+    status: str,
+    sender: str,
+    code: str,
+    detail: str,
+    expected_cost: int,
+    before: int,
+    *entry: Any,
+) -> TransactionReport:
+    posted = None if entry[0] is None else tuple(entry)
+    used, before, after = _credits_of(status, expected_cost, before, posted)
+    # A call that is being cancelled has its reason already, and may still succeed.
+    failure = ("", "") if status in RelayTransaction.IN_PROGRESS else (code, _FAILURES.get(code, detail))
+    return TransactionReport(row_id, status, sender, used, before, after, *failure)
+
+
+# Where the stored detail is for staff: it has the words of a node or of our accounts.
+_FAILURES = {
+    "refused-by-node": "The network did not take the transaction. Nothing was charged; send the call again.",
+    "account-nonce-lost": "A fault of the service stopped the transaction. Nothing was charged; send the call again.",
+}
+
+
+def changed_reports(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], TransactionReport]:
+    """Return reports on those of the shown relay transactions whose status has changed since."""
+    # Arrays are passed as text: adapting a list takes the driver longer than the statement takes PostgreSQL.
+    ids, statuses = ("{" + ",".join(map(str, column)) + "}" for column in zip(*shown, strict=True))
+    rows = db.all_rows(_CHANGED, {"ids": ids, "statuses": statuses})
+    return {(row[1], row[0]): _report_of(*row[1:]) for row in rows}
+
+
+_REPORT_COLUMNS = """
+call.id, call.status, call.profile_address, call.failure_code, call.failure_detail,
+call.expected_cost, call.credits_before,
+entry.amount, entry.balance_before, entry.balance_after
+"""
+
+_REPORT = f"""
+SELECT {SESSION_STATE}, {_REPORT_COLUMNS}
+FROM (SELECT) AS always
+LEFT JOIN (relay_attempt AS attempt JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id)
+       ON attempt.chain_id = %(chain)s AND attempt.transaction_hash = %(hash)s AND call.user_id = %(user)s
+LEFT JOIN credits_hold AS hold ON hold.id = call.hold_id
+LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
+"""  # noqa: S608 - constants of our own
+
+
+_CHANGED = f"""
+SELECT shown.status, {_REPORT_COLUMNS}
+FROM unnest(%(ids)s::bigint[], %(statuses)s::text[]) AS shown (id, status)
+JOIN relay_relaytransaction AS call ON call.id = shown.id AND call.status <> shown.status
+LEFT JOIN credits_hold AS hold ON hold.id = call.hold_id
+LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
+"""  # noqa: S608 - constants of our own
+
+
+class ListedTransaction(Protocol):
+    """A row of `transactions_of`."""
+
+    id: int
+    profile_address: str
+    transaction_hash: str
+    status: str
+    expected_cost: int
+    real_cost: int
+    credits_before: int
+    created_at: datetime
+    settled_at: datetime | None
+    failure_code: str
+    # Of the ledger entry, None before there is one.
+    amount: int | None
+    balance_before: int | None
+    balance_after: int | None
+
+
+def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]:
+    """
+    Return the user's relay transactions, each with the columns of its ledger entry that `credits_of` reads.
+
+    Rows without the long columns: model instances would be three objects for each transaction.
+    """
+    shown = (
+        "id",
+        "profile_address",
+        "transaction_hash",
+        "status",
+        "created_at",
+        "settled_at",
+        "failure_code",
+    )
+    costs = ("expected_cost", "real_cost", "credits_before")
+    entry = {name: F(f"hold__entry__{name}") for name in ("amount", "balance_before", "balance_after")}
+    transactions = RelayTransaction.objects.filter(user_id=user.pk).annotate(**entry)
+    return cast(
+        "QuerySet[RelayTransaction, ListedTransaction]",
+        transactions.values_list(*shown, *costs, *entry, named=True),
+    )
+
+
+def credits_of(row: ListedTransaction) -> tuple[int, int, int]:
+    """Return the credits that a transaction uses, and the balance before and after it."""
+    posted = None
+    if row.amount is not None and row.balance_before is not None and row.balance_after is not None:
+        posted = row.amount, row.balance_before, row.balance_after
+    return _credits_of(row.status, row.expected_cost, row.credits_before, posted)
+
+
+def _credits_of(
+    status: str, expected_cost: int, credits_before: int, entry: tuple[int, int, int] | None
+) -> tuple[int, int, int]:
+    """Return credits used, balance before and after; `entry` is the posted ledger entry, if any."""
+    if entry is not None:
+        amount, before, after = entry
+        return -amount, before, after
+    used = expected_cost if status in RelayTransaction.IN_PROGRESS else 0
+    return used, credits_before, credits_before - used
+
+
+class Spending(NamedTuple):
+    """What calls cost: typically, and this user's of each UTC day with any."""
+
+    # The median of the newest settled calls of all users, in credits; None before there are any.
+    typical_cost: int | None
+    days: list[tuple[date, int]]
+
+
+# Enough calls for a median, and for a month of one user; more would make a page slow.
+_TYPICAL_CALLS, _CALLS_OF_USER, SPENDING_DAYS = 200, 5_000, 30
+
+
+def spending_of(*, user: User, now: datetime) -> Spending:
+    """Return the typical cost of a call, and what the user's newest calls of a month cost; two statements."""
+    typical = db.only_row(_TYPICAL_COST, {"calls": _TYPICAL_CALLS})[0]
+    since = now - timedelta(days=SPENDING_DAYS - 1)
+    params = {"user": user.pk, "since": since.astimezone(UTC).date(), "calls": _CALLS_OF_USER}
+    return Spending(None if typical is None else round(typical), db.all_rows(_SPENT_BY_DAY, params))
+
+
+_TYPICAL_COST = f"""
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY real_cost)::float
+FROM (SELECT real_cost, status FROM relay_relaytransaction ORDER BY id DESC LIMIT %(calls)s) AS newest
+WHERE status = '{RelayTransaction.Status.SUCCESS}' AND real_cost > 0
+"""  # noqa: S608 - constants of our own
+_SPENT_BY_DAY = """
+SELECT (settled_at AT TIME ZONE 'UTC')::date AS day, sum(real_cost)::bigint
+FROM (SELECT settled_at, real_cost FROM relay_relaytransaction
+      WHERE user_id = %(user)s ORDER BY id DESC LIMIT %(calls)s) AS newest
+WHERE real_cost > 0 AND (settled_at AT TIME ZONE 'UTC')::date >= %(since)s
+GROUP BY day ORDER BY day
+"""

@@ -10,7 +10,7 @@ from devstack.world.deployer import ETHER
 from devstack.world.keys import address_of, sign_digest
 from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall, relay_digest
-from relay.services.accepting import acceptance, submission
+from relay.services.accepting import calls, submission
 from relay.services.sending import broadcasting
 from relay.services.settling import tracking
 from users.models import User
@@ -54,7 +54,7 @@ def relay_calls(callers: Mapping[User, Caller], *, overspender: int, channel: in
     for place, (user, caller) in enumerate(callers.items()):
         for number in (channel, channel + 1):
             payload = _transfer(number) if place == overspender else _data(number)
-            owner = acceptance.Caller(user.pk, str(user.profile_address))
+            owner = calls.Caller(user.pk, str(user.profile_address))
             submission.execute(caller=owner, call=caller.signed(payload, number << 128), now=now)
     broadcasting.broadcast(now=now)
     rpc = Rpc(get_chain().node_urls[0])

@@ -37,7 +37,7 @@ from lab.bench.calls import signed_call
 
 if TYPE_CHECKING:
     from gateway.chain.lsp25 import RelayCall
-    from relay.services.accepting.acceptance import CallRequest
+    from relay.services.accepting.calls import CallRequest
     from users.models import User
 
 BATCHES = (1, 4, 8)
@@ -115,6 +115,7 @@ def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
     """Accept these calls in one batch; return the milliseconds of each part, each followed by its lower bound."""
     from gateway.chain.signing import get_signer
     from relay.services.accepting import acceptance, submission
+    from relay.services.accepting.calls import ApprovedCall
 
     users = [_user(profile) for profile, _ in bodies]
     calls = [_relay_call(body) for _, body in bodies]
@@ -125,7 +126,7 @@ def _parts_of(bodies: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, float]:
     with _timed(took, "rows, a trip to the node, preflight"):
         read = submission._read(requests, get_signer())
     _least_of_reading(took)
-    approved = [one for one in read if isinstance(one, acceptance.ApprovedCall)]
+    approved = [one for one in read if isinstance(one, ApprovedCall)]
     with _timed(took, "accept: slots, signatures, rows"):
         outcomes = acceptance.accept_together(approved, get_signer())
     refused = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
@@ -165,7 +166,7 @@ def _relay_call(body: dict[str, Any]) -> "RelayCall":
 def _request(user: "User", call: "RelayCall") -> "CallRequest":
     from django.utils import timezone
 
-    from relay.services.accepting.acceptance import Caller, CallRequest
+    from relay.services.accepting.calls import Caller, CallRequest
     from relay.services.accepting.submission import identify
 
     caller = Caller(user.pk, str(user.profile_address))

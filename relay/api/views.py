@@ -38,7 +38,7 @@ from relay.api.serializers import (
 )
 from relay.queries.reports import transaction_report
 from relay.services.accepting import preparation, quota, submission
-from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.calls import Caller
 from relay.services.accepting.preflight import check_own
 from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
 from users.tokens import TokenHolder

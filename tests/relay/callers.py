@@ -9,8 +9,8 @@ from django.utils import timezone
 from gateway.chain.lsp25 import RelayCall
 from relay.queries.reports import TransactionReport, transaction_report
 from relay.services.accepting import submission
-from relay.services.accepting.acceptance import Caller
 from relay.services.accepting.batching import Batcher
+from relay.services.accepting.calls import Caller
 from users.models import User
 
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from devstack.world.profiles import Profile
 from relay.models import Quote, RelayTransaction
 from relay.services.accepting import preparation, submission
-from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.calls import Caller
 from relay.services.accepting.preparation import Draft, PreparedCall
 from tests.relay.signing import set_data_payload, sign_digest
 from users.models import User

@@ -7,152 +7,37 @@ or not at all, so a returned hash will be broadcast. With a remote signer, each 
 its own, and the calls wait for their signatures in between (`relay.services.accepting.unsigned`).
 """
 
-import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, OperationalError, transaction
 
-from credits.errors import InsufficientCredits, KeyConflict
-from credits.queries import DebtTerms, debt_terms
 from credits.services.entries import open_account
 from gateway.chain.config import get_chain
 from gateway.chain.errors import SignerUnavailable
-from gateway.chain.lsp25 import RelayCall
 from gateway.chain.signing import Signer, get_signer
-from gateway.chain.types import RelayQuery
 from gateway.common import db
 from gateway.common.errors import DomainError
-from gateway.web import tracing
-from relay.errors import (
-    ChannelBusy,
-    QuoteUsed,
-    RelayersBusy,
-    RelayNonceGap,
-    RelayNonceTaken,
-    RelayPaused,
-    RelayShareUsed,
-)
-from relay.models import Loss
+from relay.errors import RelayNonceTaken
 from relay.pricing import cost_in_credits
-from relay.queries.calls import CallRows, Identity
 from relay.services.accepting import contention, unsigned
+from relay.services.accepting.calls import ApprovedCall
 from relay.services.accepting.contention import BATCH_MILLISECONDS, Line, Lines, Ticket, locked
-from relay.services.accepting.preflight import Approval
+from relay.services.accepting.slots import (
+    Slot,
+    WaitsForSignature,
+    debt_terms_of,
+    hash_or_refusal,
+    policy_of,
+    take_slots,
+)
 from relay.services.accepting.unsigned import Unsigned, as_hex, insert_calls
-from relay.services.fleet import losses
-from relay.services.fleet.relayers import seconds_until_next_block
-from signer.transactions import SELF_TRANSFER_GAS, SignedTransaction, UnsignedTransaction
+from signer.transactions import SignedTransaction, UnsignedTransaction
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The owner of a profile who makes a request, with a session that is not verified yet, or without a session."""
-
-    user_id: int
-    profile_address: str
-    session_id: UUID | None = None
-    # Without a token, the call's signature is the only authorisation.
-    is_signed_in: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class CallRequest:
-    """A relay call as submitted."""
-
-    caller: Caller
-    call: RelayCall
-    identity: Identity
-    now: datetime
-    # The id of the submitted quote, which may be another user's.
-    quote_id: UUID | None = None
-    # The id of the HTTP request, for the log and for support.
-    request_id: str = ""
-    # Set where tracing is on.
-    trace: tracing.Request | None = None
-    # Whether the chain has just said that profile and key manager belong together.
-    is_pair_verified: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ApprovedCall:
-    """A request that the chain would execute now."""
-
-    request: CallRequest
-    rows: CallRows
-    query: RelayQuery
-    approval: Approval
-
-    @property
-    def hold_key(self) -> str:
-        """The key of this generation of the call, so that equal requests are charged once."""
-        identity = self.request.identity
-        return f"relay:{identity.digest}:{identity.controller}:{self.rows.generation}"
-
-    @property
-    def channel(self) -> tuple[str, str, int]:
-        """The call's nonce channel at the key manager."""
-        return self.query.key_manager, self.query.controller, self.query.channel
-
-    @property
-    def gas_limit(self) -> int:
-        return self.approval.gas.limit
-
-    @property
-    def worst_cost_wei(self) -> int:
-        return self.gas_limit * self.approval.fees.max_fee_per_gas_wei
-
-    @property
-    def hold_credits(self) -> int:
-        """The hold: the call's highest cost for its user, bounded by the quote."""
-        worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=settings.CREDIT_WEI)
-        return worst if self.quoted_cost is None else min(worst, self.quoted_cost)
-
-    @property
-    def quoted_cost(self) -> int | None:
-        """The credits of the submitted quote, if any."""
-        return None if self.rows.quote is None else self.rows.quote.credits
-
-    @property
-    def badge_debt(self) -> int:
-        """The debt limit of the user's badges. It is 0 for untrusted code, which controls its own gas use."""
-        return self.rows.badge_debt if self.approval.is_trusted else 0
-
-    @property
-    def risk_wei(self) -> int:
-        """The service's highest loss if untrusted code invalidates the call before its broadcast."""
-        return 0 if self.approval.is_trusted else SELF_TRANSFER_GAS * get_chain().fees.cap_wei
-
-
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """The result of `relay_take_slots` for one call; `relay/functions.sql` describes the outcomes."""
-
-    place: int
-    outcome: str
-    hold_id: int | None
-    balance: int | None
-    user_id: int | None
-    number: int | None
-    relayer_id: int | None
-    relayer: str | None
-    account_nonce: int | None
-    transaction_hash: str | None
-
-
-class _WaitsForSignature(Exception):
-    """An equal call was accepted before, and has no hash yet."""
-
-    def __init__(self, hold_id: int) -> None:
-        super().__init__("the call waits for its signature")
-        self.hold_id = hold_id
 
 
 class _AccountMissing(Exception):
@@ -254,7 +139,7 @@ def _accept(
     batch: Sequence[ApprovedCall], signer: Signer, *, lock_timeout: str | None = None
 ) -> list[str | Exception]:
     try:
-        policy = _policy(batch, signer) | {
+        policy = policy_of(batch, signer) | {
             "lock_timeout": lock_timeout,
             "relayer_lock_timeout": f"{contention.RELAYER_MILLISECONDS}ms",
         }
@@ -291,13 +176,13 @@ _NONCE_TAKEN = {"relaytransaction_active_nonce", "unsignedcall_relay_nonce"}
 
 def refusal_of(approved: ApprovedCall) -> DomainError | None:
     """Return the error with which the call would be refused now, or None; all writes are rolled back."""
-    policy = _policy([approved], get_signer())
+    policy = policy_of([approved], get_signer())
     with transaction.atomic(durable=True):
         (slot,) = take_slots([approved], policy)
         transaction.set_rollback(True)
     if slot.outcome in {"taken", "repeated"}:
         return None
-    refusal = _hash_or_refusal(approved, slot, _debt_terms([approved], [slot]))
+    refusal = hash_or_refusal(approved, slot, debt_terms_of([approved], [slot]))
     if not isinstance(refusal, DomainError):
         raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
     return refusal
@@ -305,12 +190,12 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
 
 def _take(
     batch: Sequence[ApprovedCall], policy: dict[str, Any]
-) -> tuple[dict[int, _Slot], dict[int, str | Exception]]:
+) -> tuple[dict[int, Slot], dict[int, str | Exception]]:
     """Take a slot for each call; return the slots taken, and the outcomes of the other calls, by place."""
-    taken: dict[int, _Slot] = {}
+    taken: dict[int, Slot] = {}
     outcomes: dict[int, str | Exception] = {}
     slots = take_slots(batch, policy)
-    terms = _debt_terms(batch, slots)
+    terms = debt_terms_of(batch, slots)
     for slot in slots:
         approved = batch[slot.place]
         if slot.outcome == "taken":
@@ -318,19 +203,12 @@ def _take(
         elif slot.outcome == "no-account":
             raise _AccountMissing
         else:
-            outcomes[slot.place] = _hash_or_refusal(approved, slot, terms)
+            outcomes[slot.place] = hash_or_refusal(approved, slot, terms)
     return taken, outcomes
 
 
-def _debt_terms(batch: Sequence[ApprovedCall], slots: Sequence[_Slot]) -> dict[int, DebtTerms]:
-    """Return the debt terms of the users whose credits are insufficient, by place."""
-    places = [slot.place for slot in slots if slot.outcome == "insufficient"]
-    users = [(batch[place].request.caller.user_id, batch[place].badge_debt) for place in places]
-    return dict(zip(places, debt_terms(users), strict=True)) if places else {}
-
-
 def _sign_and_store(
-    batch: Sequence[ApprovedCall], taken: dict[int, _Slot], signer: Signer
+    batch: Sequence[ApprovedCall], taken: dict[int, Slot], signer: Signer
 ) -> dict[int, str | Exception]:
     """Sign with a local key and store, in the transaction that took the slots."""
     rows = {}
@@ -347,62 +225,9 @@ def _finish(calls: dict[int, Unsigned], outcomes: dict[int, str | Exception]) ->
     """Sign remotely and store the calls, including those that an equal request took before."""
     finished = dict(zip(calls, unsigned.complete(list(calls.values())), strict=True)) if calls else {}
     for place, outcome in outcomes.items():
-        if isinstance(outcome, _WaitsForSignature):
+        if isinstance(outcome, WaitsForSignature):
             finished[place] = unsigned.finish_repeated(outcome.hold_id)
     return finished
-
-
-_TAKE_SLOTS = "SELECT * FROM relay_take_slots(%(calls)s::jsonb, %(policy)s::jsonb)"
-
-
-def take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[_Slot]:
-    calls = [
-        {
-            "place": place,
-            "user_id": approved.request.caller.user_id,
-            "key": approved.hold_key,
-            "credits": approved.hold_credits,
-            "debt_limit": approved.badge_debt,
-            "key_manager": approved.request.call.key_manager,
-            "controller": approved.request.identity.controller,
-            "channel": approved.query.channel,
-            "relay_nonce": approved.request.call.relay_nonce,
-            "chain_nonce": approved.approval.chain_nonce,
-            "worst_cost_wei": approved.worst_cost_wei,
-            "risk_wei": approved.risk_wei,
-            "quote": approved.request.quote_id and str(approved.request.quote_id),
-            "now": approved.request.now.isoformat(),
-        }
-        for place, approved in enumerate(batch)
-    ]
-    params = {"calls": json.dumps(calls), "policy": json.dumps(policy)}
-    return [_Slot(*row) for row in db.all_rows(_TAKE_SLOTS, params)]
-
-
-def _policy(batch: Sequence[ApprovedCall], signer: Signer) -> dict[str, Any]:
-    """
-    Return the limits for taking slots.
-
-    This may call a remote signer, so it runs before the transaction.
-
-    Raises:
-        SignerUnavailable: the remote signer does not answer.
-    """
-    if signer.is_remote:
-        signer.require_answers()
-    has_risk = any(approved.risk_wei for approved in batch)
-    limits = losses.limits_for(Loss.Kind.UNTRUSTED) if has_risk else losses.NO_LOSS
-    return {
-        "chain": get_chain().id,
-        "addresses": signer.addresses(),
-        "in_flight": settings.RELAY_MAX_IN_FLIGHT,
-        "followers": settings.RELAY_MAX_FOLLOWERS,
-        "share_percent": settings.RELAY_USER_SHARE_PERCENT,
-        "per_hour": settings.RELAY_CANCELLED_CALLS_PER_HOUR,
-        "per_day": settings.RELAY_CANCELLED_CALLS_PER_DAY,
-        "user_loss_wei": limits.of_user,
-        "service_loss_wei": limits.of_service,
-    }
 
 
 def _sign(signer: Signer, approved: ApprovedCall, *, relayer: str, account_nonce: int) -> SignedTransaction:
@@ -420,7 +245,7 @@ def _sign(signer: Signer, approved: ApprovedCall, *, relayer: str, account_nonce
     )
 
 
-def _row_of(approved: ApprovedCall, slot: _Slot) -> dict[str, Any]:
+def _row_of(approved: ApprovedCall, slot: Slot) -> dict[str, Any]:
     """Return the columns of the call and of its attempt, without the signed bytes."""
     request, approval = approved.request, approved.approval
     return {
@@ -453,59 +278,3 @@ def _row_of(approved: ApprovedCall, slot: _Slot) -> dict[str, Any]:
         "request_id": request.request_id,
         "created_at": request.now.isoformat(),
     }
-
-
-def _hash_or_refusal(approved: ApprovedCall, slot: _Slot, terms: Mapping[int, DebtTerms]) -> str | Exception:
-    call = approved.request.call
-    number = int(slot.number or 0)
-    match slot.outcome:
-        case "repeated":
-            return _hash_of_repeat(approved, slot)
-        case "insufficient":
-            limit, lendable = terms[slot.place]
-            return InsufficientCredits(
-                required=approved.hold_credits, available=number, debt_limit=limit, lendable=lendable
-            )
-        case "nonce-taken":
-            return RelayNonceTaken(nonce=call.relay_nonce)
-        case "nonce-gap":
-            return RelayNonceGap(
-                f"No pending call uses nonce {number} of channel {call.channel}.",
-                expectedNonce=str(number),
-            )
-        case "channel-full":
-            return ChannelBusy(
-                f"{settings.RELAY_MAX_FOLLOWERS} calls of channel {call.channel} are already waiting.",
-                retry_after=get_chain().block_seconds,
-                maximumFollowers=settings.RELAY_MAX_FOLLOWERS,
-            )
-        case "share-used":
-            return RelayShareUsed(
-                f"{number} calls of the profile are in flight.",
-                retry_after=seconds_until_next_block(),
-                maximum=number,
-            )
-        case "channel-busy":
-            return RelayersBusy(
-                "The relayer of this channel is full. Retry the call.",
-                retry_after=seconds_until_next_block(),
-            )
-        case "relayers-busy":
-            return RelayersBusy(
-                "Every relayer is full. Retry the call.", retry_after=seconds_until_next_block()
-            )
-        case "quote-used":
-            return QuoteUsed("A call was already accepted with this quote. Prepare the call again.")
-        case "loss-limit":
-            return RelayPaused("Calls of untrusted code are not accepted at the moment. Retry later.")
-    return RuntimeError(f"relay_take_slots answered {slot.outcome}")
-
-
-def _hash_of_repeat(approved: ApprovedCall, slot: _Slot) -> str | Exception:
-    if slot.user_id != approved.request.caller.user_id:
-        return KeyConflict(key=approved.hold_key)
-    if slot.transaction_hash is None:
-        if get_signer().is_remote:
-            return _WaitsForSignature(int(slot.hold_id or 0))
-        return RuntimeError("a relay hold has no relay transaction")
-    return slot.transaction_hash

@@ -17,7 +17,7 @@ from relay.errors import KeyManagerNotFound, KeyManagerNotOwner, ProfileNotRegis
 from relay.models import RelayTransaction
 from relay.queries.calls import CallKey, registered_owner, rows_of_calls
 from relay.services.accepting import limits, preflight, quota, submission
-from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.calls import Caller
 from users.models import User
 
 # Counts a request of this signer, or of a signer new to the profile (None); raises when the rate limit is reached.

@@ -24,7 +24,7 @@ from relay.models import Quote
 from relay.pricing import cost_in_credits
 from relay.queries.calls import CallKey, Identity, controller_of_session, next_relay_nonce, rows_of_calls
 from relay.services.accepting import acceptance, gas_limits, limits, preflight, quotes
-from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest
+from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest
 from relay.services.accepting.gas_limits import Gas
 from relay.services.accepting.preflight import Approval
 from relay.services.accepting.quotes import Offer

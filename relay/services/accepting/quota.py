@@ -17,7 +17,7 @@ from gateway.chain.lsp6 import Permission
 from gateway.chain.signatures import quota_digests, recover_signers
 from relay.errors import QuotaSignatureInvalid, TimestampOutOfWindow
 from relay.queries.calls import rows_of_quota
-from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.calls import Caller
 from relay.services.accepting.preflight import check_own
 from users.errors import SignPermissionMissing
 

@@ -37,16 +37,9 @@ from gateway.web import tracing
 from relay.errors import RelayPaused
 from relay.queries.calls import CallKey, CallRows, Identity, active_transaction, rows_of_calls
 from relay.services.accepting import gas_limits, limits, preflight, quotes
-from relay.services.accepting.acceptance import (
-    ApprovedCall,
-    Caller,
-    CallRequest,
-    LinedUpCall,
-    accept_alone,
-    accept_together,
-    require_unlocked,
-)
+from relay.services.accepting.acceptance import LinedUpCall, accept_alone, accept_together, require_unlocked
 from relay.services.accepting.batching import Batcher, Seal, WaitLimits
+from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest
 from users.queries import require_active_state
 
 # A node must answer the rest of a batch again without an oversized answer, so its author waits alone for this time.

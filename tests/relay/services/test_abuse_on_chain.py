@@ -28,7 +28,7 @@ from gateway.chain.lsp25 import RelayCall
 from relay.errors import GasLimitExceeded, TooManyCancelledCalls
 from relay.models import RelayTransaction
 from relay.services.accepting import submission
-from relay.services.accepting.acceptance import Caller, CallRequest
+from relay.services.accepting.calls import Caller, CallRequest
 from relay.services.sending import broadcasting
 from rewards.models import Badge, ExperienceEntry
 from tests.relay.attacks import (

@@ -23,7 +23,9 @@ from gateway.chain.signing import LocalSigner, get_signer
 from relay.errors import RelayersBusy, RelayNonceGap, RelayNonceTaken, SignerNotController
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.accepting import acceptance, submission
-from relay.services.accepting.acceptance import ApprovedCall, Caller, CallRequest, LinedUpCall
+from relay.services.accepting.acceptance import LinedUpCall
+from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest
+from relay.services.accepting.slots import Slot, take_slots
 from relay.services.accepting.submission import ReadCall, UnreadCall
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.factories import UserFactory
@@ -208,9 +210,8 @@ def test_a_call_that_another_account_has_accepted_meanwhile_is_refused(
     first, second = (_calls(services, callers[:1])[0] for _ in range(2))
     _together(callers[:1], [first])
     RelayTransaction.objects.update(status="Cancelled", settled_at=timezone.now())
-    take_slots = acceptance.take_slots
 
-    def meanwhile(batch: Sequence[acceptance.ApprovedCall], policy: dict[str, Any]) -> list[acceptance._Slot]:
+    def meanwhile(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[Slot]:
         slots = take_slots(batch, policy)
         RelayTransaction.objects.update(status="Submitted", settled_at=None)
         return slots

@@ -20,7 +20,7 @@ from gateway.chain.types import RelayQuery, RelayState, Trial
 from relay.models import Relayer, RelayTransaction
 from relay.pricing import gas_limit_for
 from relay.services.accepting import gas_limits
-from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.calls import Caller
 from relay.services.accepting.gas_limits import Gas
 from relay.services.accepting.preparation import Draft, prepare
 from tests.relay.attacks import Catcher, deploy_catcher, deploy_gas_reader

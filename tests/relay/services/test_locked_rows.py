@@ -17,7 +17,8 @@ from gateway.common.errors import ServiceUnavailable
 from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.accepting import acceptance, contention, submission
-from relay.services.accepting.acceptance import Caller, CallRequest, LinedUpCall, accept_alone
+from relay.services.accepting.acceptance import LinedUpCall, accept_alone
+from relay.services.accepting.calls import Caller, CallRequest
 from relay.services.accepting.contention import Lines
 from relay.services.accepting.submission import ReadCall
 from relay.services.sending import gaps

@@ -24,7 +24,7 @@ from gateway.common.errors import DomainError
 from relay.errors import GasLimitExceeded, ValidityTooShort
 from relay.models import Attempt, RelayTransaction
 from relay.services.accepting import gas_limits
-from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.calls import Caller
 from relay.services.accepting.preflight import check_validity
 from relay.services.accepting.preparation import Draft, prepare
 from tests.relay.callers import execute

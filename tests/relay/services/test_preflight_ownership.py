@@ -18,7 +18,7 @@ from gateway.chain.signing import get_signer
 from relay.errors import ForeignKeyManager, GasLimitExceeded, KeyManagerNotFound, KeyManagerNotOwner
 from relay.models import RelayTransaction
 from relay.services.accepting import preparation
-from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.calls import Caller
 from relay.services.accepting.preparation import Draft
 from signer.contracts import code_hash
 from tests.factories import random_address

@@ -14,7 +14,7 @@ from devstack.world.profiles import ControllerPlan, Profile
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from relay.errors import NotYourProfile, QuotaSignatureInvalid, TimestampOutOfWindow
 from relay.models import RelayTransaction
-from relay.services.accepting.acceptance import Caller
+from relay.services.accepting.calls import Caller
 from relay.services.accepting.quota import Quota, check_timestamp, quota_of, read_quota
 from tests.credits.allowances import set_allowance
 from tests.factories import UserFactory, random_address

@@ -1,0 +1,95 @@
+"""A relay call on its way through a web process: as submitted, and with what chain and rows hold about it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+
+from gateway.chain.config import get_chain
+from gateway.chain.lsp25 import RelayCall
+from gateway.chain.types import RelayQuery
+from gateway.web import tracing
+from relay.pricing import cost_in_credits
+from relay.queries.calls import CallRows, Identity
+from relay.services.accepting.preflight import Approval
+from signer.transactions import SELF_TRANSFER_GAS
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The owner of a profile who makes a request, with a session that is not verified yet, or without a session."""
+
+    user_id: int
+    profile_address: str
+    session_id: UUID | None = None
+    # Without a token, the call's signature is the only authorisation.
+    is_signed_in: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """A relay call as submitted."""
+
+    caller: Caller
+    call: RelayCall
+    identity: Identity
+    now: datetime
+    # The id of the submitted quote, which may be another user's.
+    quote_id: UUID | None = None
+    # The id of the HTTP request, for the log and for support.
+    request_id: str = ""
+    # Set where tracing is on.
+    trace: tracing.Request | None = None
+    # Whether the chain has just said that profile and key manager belong together.
+    is_pair_verified: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovedCall:
+    """A request that the chain would execute now."""
+
+    request: CallRequest
+    rows: CallRows
+    query: RelayQuery
+    approval: Approval
+
+    @property
+    def hold_key(self) -> str:
+        """The key of this generation of the call, so that equal requests are charged once."""
+        identity = self.request.identity
+        return f"relay:{identity.digest}:{identity.controller}:{self.rows.generation}"
+
+    @property
+    def channel(self) -> tuple[str, str, int]:
+        """The call's nonce channel at the key manager."""
+        return self.query.key_manager, self.query.controller, self.query.channel
+
+    @property
+    def gas_limit(self) -> int:
+        return self.approval.gas.limit
+
+    @property
+    def worst_cost_wei(self) -> int:
+        return self.gas_limit * self.approval.fees.max_fee_per_gas_wei
+
+    @property
+    def hold_credits(self) -> int:
+        """The hold: the call's highest cost for its user, bounded by the quote."""
+        worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=settings.CREDIT_WEI)
+        return worst if self.quoted_cost is None else min(worst, self.quoted_cost)
+
+    @property
+    def quoted_cost(self) -> int | None:
+        """The credits of the submitted quote, if any."""
+        return None if self.rows.quote is None else self.rows.quote.credits
+
+    @property
+    def badge_debt(self) -> int:
+        """The debt limit of the user's badges. It is 0 for untrusted code, which controls its own gas use."""
+        return self.rows.badge_debt if self.approval.is_trusted else 0
+
+    @property
+    def risk_wei(self) -> int:
+        """The service's highest loss if untrusted code invalidates the call before its broadcast."""
+        return 0 if self.approval.is_trusted else SELF_TRANSFER_GAS * get_chain().fees.cap_wei

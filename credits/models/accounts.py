@@ -1,5 +1,5 @@
 """
-The ledger: accounts, the entries that explain their balances, holds, allowances and reconciliation runs.
+Accounts, the entries that explain their balances, and the runs that recompute the balances from the rows.
 
 An account is a running total of its entries and open holds, and the only ledger row that is locked.
 Its entries are append-only and form a chain without gaps: version n + 1 starts at the balance where version n
@@ -87,13 +87,13 @@ OF_OTHER_LISTS = ["RELAY_TRANSACTION", "CREDITS_BACK", "CHECK_IN"]
 
 # Placing and raising holds, debt limits.
 FUNCTIONS = sql_functions.register(
-    Path(__file__).parent,
+    Path(__file__).parents[1],
     {"kept_sources": "({})".format(", ".join(f"'{name}'" for name in [*PROOFS, *DISPROOFS]))},
 )
 
 
 # A key that can be searched whole or by prefix, both through the index of its constraint.
-_KEY: dict[str, Any] = {"max_length": 255, "db_collation": "C"}
+KEY_OPTIONS: dict[str, Any] = {"max_length": 255, "db_collation": "C"}
 
 
 class CreditEntry(models.Model):
@@ -103,7 +103,7 @@ class CreditEntry(models.Model):
     account = models.ForeignKey(CreditAccount, models.PROTECT, related_name="entries", db_index=False)
     amount = models.BigIntegerField(help_text="Credits; negative for a charge.")
     source = models.CharField(max_length=32, choices=EntrySource)
-    key = models.CharField(**_KEY, help_text="Idempotency key, which names the cause.")
+    key = models.CharField(**KEY_OPTIONS, help_text="Idempotency key, which names the cause.")
     balance_before = models.BigIntegerField()
     balance_after = models.BigIntegerField()
     account_version = models.BigIntegerField()
@@ -173,199 +173,6 @@ class CreditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"entry {self.pk}: {self.amount:+,} credits"
-
-
-class ExpiryRule(models.Model):
-    """From `valid_from` on, given credits expire `days` days after they were added; without days they never do."""
-
-    days = models.PositiveIntegerField(
-        null=True, blank=True, help_text="At least 30. Empty: given credits do not expire."
-    )
-    valid_from = models.DateTimeField(unique=True)
-    created_at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        permissions = [
-            ("decide_expiryrule", "Can decide other people's requests about the expiry of credits")
-        ]
-        constraints = [
-            models.CheckConstraint(condition=Q(days=None) | Q(days__gte=30), name="credits_expiryrule_days")
-        ]
-
-    def __str__(self) -> str:
-        after = "never" if self.days is None else f"after {self.days} days"
-        return f"given credits expire {after}, from {self.valid_from:%Y-%m-%d}"
-
-
-class ExpiringLot(models.Model):
-    """
-    The date on which the credits that are left of a given lot expire, and when that was announced.
-
-    The lot is that of the `entry` (`credits.lots`). A lot without such a row does not expire.
-    """
-
-    entry = models.OneToOneField(CreditEntry, models.PROTECT, related_name="expiry")
-    credits = models.BigIntegerField(help_text="Credits that were left when it was announced.")
-    expires_at = models.DateTimeField(db_index=True)
-    announced_at = models.DateTimeField(db_default=Now())
-
-    def __str__(self) -> str:
-        return f"{self.credits:,} credits expire on {self.expires_at:%Y-%m-%d}"
-
-
-class HoldStatus(models.TextChoices):
-    HELD = "HELD"
-    CAPTURED = "CAPTURED"
-    RELEASED = "RELEASED"
-
-
-class CreditHold(models.Model):
-    """Credits reserved until an entry captures them or they are released."""
-
-    # Only open holds are looked up by account; a partial index below serves that.
-    account = models.ForeignKey(CreditAccount, on_delete=models.PROTECT, related_name="holds", db_index=False)
-    key = models.CharField(**_KEY, help_text="Idempotency key, which names the cause.")
-    amount = models.BigIntegerField(help_text="Credits set aside.")
-    status = models.CharField(max_length=16, choices=HoldStatus, default=HoldStatus.HELD)
-    captured_amount = models.BigIntegerField(null=True, help_text="Credits charged; may exceed the amount.")
-    entry = models.OneToOneField(CreditEntry, null=True, on_delete=models.PROTECT, related_name="hold")
-    created_at = models.DateTimeField(db_default=Now())
-    closed_at = models.DateTimeField(null=True)
-    reopenings = models.PositiveSmallIntegerField(
-        db_default=0, help_text="How often the closed hold was reopened."
-    )
-    debt = models.BigIntegerField(
-        db_default=0, help_text="How much of the amount was new debt when it was set aside."
-    )
-    debt_day = models.DateField(null=True, help_text="The UTC day that the new debt counts for.")
-
-    class Meta:
-        db_table = "credits_hold"
-        constraints = [
-            models.UniqueConstraint(fields=["key"], name="credits_hold_key"),
-            models.CheckConstraint(condition=Q(amount__gt=0), name="credits_hold_amount_positive"),
-            models.CheckConstraint(
-                condition=Q(status=HoldStatus.HELD, captured_amount=None, entry=None, closed_at=None)
-                | Q(
-                    status=HoldStatus.CAPTURED,
-                    # Both conditions: a CHECK accepts unknown, and null > 0 is unknown.
-                    captured_amount__isnull=False,
-                    captured_amount__gt=0,
-                    entry__isnull=False,
-                    closed_at__isnull=False,
-                )
-                | Q(status=HoldStatus.RELEASED, captured_amount=None, entry=None, closed_at__isnull=False),
-                name="credits_hold_status_fits_columns",
-            ),
-        ]
-        indexes = [
-            models.Index(fields=["account"], condition=Q(status=HoldStatus.HELD), name="credits_hold_open"),
-            models.Index(fields=["debt_day"], condition=Q(debt__gt=0), name="credits_hold_debt_of_day"),
-        ]
-
-    def __str__(self) -> str:
-        return f"hold {self.pk}: {self.amount} {self.status}"
-
-
-class Allowance(models.Model):
-    """The paid period of a user, as last reported; an ended one is kept for support."""
-
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="allowance")
-    credits = models.BigIntegerField(help_text="Credits paid out for the period.")
-    starts_at = models.DateTimeField()
-    ends_at = models.DateTimeField(help_text="End of the paid period.")
-    resets_at = models.DateTimeField(help_text="End of the provider's current period.")
-    renews = models.BooleanField(help_text="The subscription is active or past due, and not cancelling.")
-
-    class Meta:
-        db_table = "credits_allowance"
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(credits__gte=0), name="credits_allowance_credits_not_negative"
-            ),
-            models.CheckConstraint(
-                condition=Q(starts_at__lte=F("ends_at"), ends_at__lte=F("resets_at")),
-                name="credits_allowance_times_in_order",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"allowance {self.pk}: {self.credits} until {self.ends_at:%Y-%m-%d}"
-
-
-class UnbackedCeiling(models.Model):
-    """
-    The ceiling on unbacked credits: what the service gives in a UTC day without money or an earning behind it.
-
-    That is new debt and the credits of check-ins, of all users together. The newest row is in force; none is changed.
-    """
-
-    credits = models.BigIntegerField(
-        help_text="New debt and check-in credits of all users in a UTC day, at most."
-    )
-    created_at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        db_table = "credits_unbackedceiling"
-        permissions = [("decide_unbackedceiling", "Can decide other people's requests for this ceiling")]
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(credits__gte=0, credits__lte=SAFE_INTEGER_MAX),
-                name="credits_unbackedceiling_in_range",
-                violation_error_message="The ceiling is at least 0.",
-            ),
-        ]
-        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
-
-    def __str__(self) -> str:
-        return "new ceiling" if self.credits is None else f"{self.credits:,} unbacked credits a day"
-
-
-class UnbackedDay(models.Model):
-    """The unbacked credits of a UTC day: new debt, and the credits of check-ins."""
-
-    day = models.DateField(primary_key=True)
-    debt = models.BigIntegerField(default=0)
-    check_ins = models.BigIntegerField(default=0)
-
-    class Meta:
-        db_table = "credits_unbackedday"
-        constraints = [
-            models.CheckConstraint(
-                condition=Q(debt__gte=0, check_ins__gte=0), name="credits_unbackedday_not_negative"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.day}"
-
-
-class Debtor(models.Model):
-    """
-    A deleted account that owes credits or may come to owe some, recognisable by a keyed digest of its profile.
-
-    `successor` is the next account of the same profile, which takes over what is owed. `credits.services.debts` writes
-    and deletes the rows.
-    """
-
-    account = models.OneToOneField(CreditAccount, models.PROTECT, primary_key=True, related_name="debtor")
-    key_id = models.CharField(max_length=16, help_text="Names the key in DEBT_DIGEST_KEYS.")
-    digest = models.CharField(max_length=64, help_text="HMAC-SHA256 of the profile's address.")
-    successor = models.ForeignKey(
-        CreditAccount,
-        models.PROTECT,
-        null=True,
-        related_name="predecessors",
-        help_text="Takes over the debt.",
-    )
-    erased_at = models.DateTimeField(db_default=Now())
-
-    class Meta:
-        db_table = "credits_debtor"
-        indexes = [models.Index(fields=["digest"], name="credits_debtor_digest")]
-
-    def __str__(self) -> str:
-        return f"debtor {self.pk}"
 
 
 LARGEST_ADJUSTMENT = SAFE_INTEGER_MAX

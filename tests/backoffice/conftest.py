@@ -1,12 +1,12 @@
 """A browser of staff, and rows to look at."""
 
-import secrets
 from datetime import datetime
 
 import pytest
 from django.test import Client
 
 from relay.models import Attempt, RelayTransaction
+from tests.factories import make
 from tests.gateway.metrics.conftest import scrape, token
 from tests.staff import log_in_staff
 
@@ -22,19 +22,13 @@ def staff(client: Client, db: None) -> Client:
 
 def mined(call: RelayTransaction, *, at: datetime, gas: int, price_wei: int) -> Attempt:
     """Give a relay transaction an attempt whose block was first seen at that moment."""
-    return Attempt.objects.create(
+    return make(
+        Attempt,
         relay_transaction=call,
-        relayer=call.relayer,
-        account_nonce=call.pk,
-        status=Attempt.Status.MINED,
+        is_mined=True,
         transaction_hash=call.transaction_hash,
-        raw=b"",
         gas_limit=gas,
         max_fee_per_gas_wei=price_wei,
-        max_priority_fee_per_gas_wei=1,
-        block_number=secrets.randbelow(10**6),
-        block_hash="0x" + secrets.token_hex(32),
-        succeeded=True,
         gas_used=gas,
         effective_gas_price_wei=price_wei,
         created_at=call.created_at,

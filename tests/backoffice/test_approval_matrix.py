@@ -39,8 +39,7 @@ from rewards.models import Badge, Modifier, ModifierType
 from rewards.services import modifiers
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.earnings.ad_networks import new_reward, set_up
-from tests.factories import RelayerFactory, UserFactory, random_address
-from tests.gateway.admin.sample_rows import make
+from tests.factories import RelayerFactory, UserFactory, make, random_address
 from tests.staff import approve, browser_of, confirm, confirmed, member, messages_of
 from users.models import Invitation, Phone, TrustedImplementation, User
 from users.services import staff

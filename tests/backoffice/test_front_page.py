@@ -26,8 +26,7 @@ from relay.models import Attempt, Relayer, RelayTransaction
 from tests.backoffice.conftest import mined
 from tests.database import tamper
 from tests.earnings.ad_networks import set_up
-from tests.factories import UserFactory
-from tests.gateway.admin.sample_rows import make
+from tests.factories import UserFactory, make
 from tests.gateway.metrics.conftest import Scrape
 from tests.portal.history_rows import earned, relayed
 from tests.staff import browser_of, member
@@ -216,15 +215,7 @@ def test_earnings_are_summed_by_source_and_corrections_are_none() -> None:
 
 def test_failed_events_alarm_and_lead_to_their_rows(staff: Client) -> None:
     received = timezone.now() - timedelta(hours=2)
-    event = StripeEvent.objects.create(
-        stripe_event_id=f"evt_{secrets.token_hex(8)}",
-        type="invoice.paid",
-        object_id="in_1",
-        raw_body=b"{}",
-        status=StripeEvent.Status.FAILED,
-        received_at=received,
-        next_attempt_at=received,
-    )
+    event = make(StripeEvent, status=StripeEvent.Status.FAILED, received_at=received)
     shown = card("Failed Stripe events")
     assert (shown.value, shown.is_alarming) == ("1", True)
     assert [row.pk for row in staff.get(shown.link).context["cl"].result_list] == [event.pk]
@@ -254,9 +245,7 @@ def test_what_waits_is_as_old_as_metrics_say(scrape: Scrape) -> None:
     signed_at = timezone.now() - timedelta(hours=hours[0])
     Attempt.objects.filter(pk=attempt.pk).update(status=Attempt.Status.SIGNED, created_at=signed_at)
     begun_at = timezone.now() - timedelta(hours=hours[1])
-    BillingOperation.objects.create(
-        user=call.user, kind="create-customer", parameters={}, status="pending", created_at=begun_at
-    )
+    make(BillingOperation, user=call.user, created_at=begun_at)
     gauges = scrape()
     for title, name, age in (
         ("Calls waiting for broadcast", "relay_oldest_unsent_age_seconds", hours[0]),

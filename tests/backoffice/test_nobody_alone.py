@@ -34,8 +34,7 @@ from relay.models import Attempt, Relayer
 from rewards.models import Badge, Modifier
 from tests.backoffice.test_approval_matrix import ABOVE, ASKERS, BELOW, KINDS, SCENES, limits
 from tests.earnings.ad_networks import SLUGS, set_up
-from tests.factories import UserFactory
-from tests.gateway.admin.sample_rows import make
+from tests.factories import UserFactory, make
 from tests.staff import member
 from users.models import AccountDeletion, Invitation, Phone, TrustedImplementation, User
 
@@ -310,7 +309,7 @@ def test_the_admin_has_none_of_the_secrets_that_sign_tokens_draws_or_roots() -> 
 )
 def test_the_application_takes_no_step_of_swapping_two_people_under_forged_erasures(statement: str) -> None:
     """The owner of the tables can; `tests/proofs/services/test_erasure.py` shows that the next audit finds it."""
-    AccountDeletion.objects.create(user=UserFactory.create(), requested_at=timezone.now())
+    make(AccountDeletion)
     with (
         pytest.raises(ProgrammingError, match=r"permission denied|only the owner"),
         connection.cursor() as cursor,

@@ -28,8 +28,7 @@ from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
 from tests.database import as_owner
 from tests.earnings.ad_networks import set_up
-from tests.factories import UserFactory
-from tests.gateway.admin.sample_rows import make
+from tests.factories import UserFactory, make
 from tests.portal.history_rows import earned, relayed
 from tests.staff import member
 from users.models import AccountDeletion, ProfileCard, SignInSession, User
@@ -91,18 +90,7 @@ def _fail(user: User) -> None:
 
 
 def _leave_unpaid(user: User) -> None:
-    Subscription.objects.create(
-        user=user,
-        customer=Customer.objects.create(user=user, stripe_customer_id="cus_1"),
-        stripe_subscription_id="sub_1",
-        stripe_item_id="si_1",
-        status=Subscription.Status.PAST_DUE,
-        amount_minor=500,
-        currency="usd",
-        current_period_start=timezone.now(),
-        current_period_end=timezone.now() + timedelta(days=30),
-        synced_at=timezone.now(),
-    )
+    make(Subscription, user=user, status=Subscription.Status.PAST_DUE)
 
 
 def _hold(user: User) -> None:

@@ -19,8 +19,7 @@ from pytest_django import DjangoDbBlocker
 
 from gateway.admin.actions import ReasonedActions
 from tests.database import rows_of_a_module
-from tests.factories import UserFactory
-from tests.gateway.admin.sample_rows import make
+from tests.factories import UserFactory, make
 from tests.staff import address_of, browser_of, everything, member
 
 pytestmark = pytest.mark.django_db

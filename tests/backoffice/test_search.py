@@ -4,7 +4,6 @@ import json
 import random
 import secrets
 import uuid
-from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -19,8 +18,7 @@ from payments.models import BillingOperation, Clawback, Customer, Payout, Stripe
 from relay.models import Attempt, RelayTransaction
 from tests.backoffice.conftest import mined
 from tests.database import as_owner
-from tests.factories import UserFactory
-from tests.gateway.admin.sample_rows import make
+from tests.factories import UserFactory, make
 from tests.portal.history_rows import relayed
 from tests.staff import log_in_staff
 from users.models import ProfileCard, User
@@ -62,14 +60,7 @@ def postback(**changes: object) -> Postback:
 
 def event_about(object_id: str) -> StripeEvent:
     """Store an event about an object of Stripe's."""
-    return StripeEvent.objects.create(
-        stripe_event_id=f"evt_{secrets.token_hex(8)}",
-        type="invoice.paid",
-        object_id=object_id,
-        raw_body=b"",
-        received_at=timezone.now(),
-        next_attempt_at=timezone.now(),
-    )
+    return make(StripeEvent, object_id=object_id)
 
 
 @pytest.mark.usefixtures("short_sidebar")
@@ -129,17 +120,8 @@ def test_a_call_is_found_by_the_hash_of_any_attempt(staff: Client) -> None:
     row = call()
     first = mined(row, at=timezone.now(), gas=1, price_wei=1)
     other = "0x" + secrets.token_hex(32)
-    Attempt.objects.create(
-        relay_transaction=row,
-        relayer=row.relayer,
-        account_nonce=first.account_nonce,
-        sequence=1,
-        transaction_hash=other,
-        raw=b"",
-        gas_limit=1,
-        max_fee_per_gas_wei=1,
-        max_priority_fee_per_gas_wei=1,
-        created_at=timezone.now(),
+    make(
+        Attempt, relay_transaction=row, account_nonce=first.account_nonce, sequence=1, transaction_hash=other
     )
     call()
     shortened = f"{other[:8]}…{other[-6:]}"
@@ -153,20 +135,9 @@ def test_a_call_is_found_by_the_hash_of_any_attempt(staff: Client) -> None:
 
 def test_stripes_ids_lead_to_what_they_name(staff: Client) -> None:
     user, salt = UserFactory.create(), secrets.token_hex(8)
-    customer = Customer.objects.create(user=user, stripe_customer_id=f"cus_{salt}")
-    now = timezone.now()
-    subscription = Subscription.objects.create(
-        user=user,
-        customer=customer,
-        stripe_subscription_id=f"sub_{salt}",
-        stripe_item_id=f"si_{salt}",
-        status=Subscription.Status.ACTIVE,
-        amount_minor=500,
-        currency="usd",
-        current_period_start=now,
-        current_period_end=now + timedelta(days=30),
-        synced_at=now,
-    )
+    customer = make(Customer, user=user, stripe_customer_id=f"cus_{salt}")
+    ids = {"stripe_subscription_id": f"sub_{salt}", "stripe_item_id": f"si_{salt}"}
+    subscription = make(Subscription, user=user, customer=customer, **ids)
     event = event_about(f"in_{salt}")
     assert searched(staff, f"cus_{salt}") == [page_of(customer), page_of(subscription)]
     assert searched(staff, f"sub_{salt}") == [page_of(subscription)]

@@ -28,7 +28,7 @@ from rewards.models import Badge
 from rewards.services import levels
 from tests.browser.accessibility import violations
 from tests.browser.admin_client import AdminClient, Person, employ
-from tests.gateway.admin.sample_rows import make
+from tests.factories import make
 from users.models import Phone, User
 
 _IS_FULL = os.environ.get("ACCESSIBILITY") == "full"

@@ -9,30 +9,31 @@ from django.db.models import Max
 from django.utils import timezone
 
 from checkin.draw import Item
-from checkin.models import DropItem, DropTable
-from rewards.models import Badge, BadgeTrack
+from checkin.models import CheckIn, DailySeed, DropItem, DropTable
+from credits.models import CreditAccount, CreditEntry
+from rewards.models import Badge, BadgeTrack, ExperienceEntry, Modifier, Progress
 from tests.checkin.items import item
 from tests.credits.allowances import set_allowance
-from tests.credits.rows import query
+from tests.database import rows_of
 from tests.rewards.rows import set_experience
 from users.models import User
 
 _TABLES = (
-    "checkin_checkin",
-    "checkin_dailyseed",
-    "checkin_droptable",
-    "checkin_dropitem",
-    "credits_account",
-    "credits_entry",
-    "rewards_experience",
-    "rewards_modifier",
-    "rewards_progress",
+    CheckIn,
+    DailySeed,
+    DropTable,
+    DropItem,
+    CreditAccount,
+    CreditEntry,
+    ExperienceEntry,
+    Modifier,
+    Progress,
 )
 
 
-def everything() -> dict[str, list[tuple[Any, ...]]]:
+def everything() -> dict[str, list[Any]]:
     """Return every row, to compare before and after a refusal."""
-    return {table: query(f"SELECT * FROM {table} ORDER BY id") for table in _TABLES}  # noqa: S608
+    return rows_of(*_TABLES)
 
 
 def lowest(track: BadgeTrack) -> Badge:

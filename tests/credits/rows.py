@@ -4,7 +4,8 @@ from typing import Any
 
 from django.db import connection
 
-_TABLES = ("credits_account", "credits_entry", "credits_hold", "credits_allowance")
+from credits.models import Allowance, CreditAccount, CreditEntry, CreditHold
+from tests.database import rows_of
 
 
 def query(sql: str, *params: Any) -> list[tuple[Any, ...]]:
@@ -14,6 +15,6 @@ def query(sql: str, *params: Any) -> list[tuple[Any, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
-def everything() -> dict[str, list[tuple[Any, ...]]]:
+def everything() -> dict[str, list[Any]]:
     """Return every row of the ledger, to compare before and after a refusal."""
-    return {table: query(f"SELECT * FROM {table} ORDER BY id") for table in _TABLES}  # noqa: S608
+    return rows_of(CreditAccount, CreditEntry, CreditHold, Allowance)

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from celery import states
 from django.conf import settings
-from django.contrib.contenttypes.models import ContentType
 from django.utils import timezone
 
 from credits.models import EntrySource, ReconciliationRun, UnbackedCeiling, UnbackedDay
@@ -42,8 +41,7 @@ from relay.models import (
 from tests.credits.holding import place_hold
 from tests.database import as_owner, tamper
 from tests.earnings.ad_networks import new_reward, set_up
-from tests.factories import UserFactory, random_address
-from tests.gateway.admin.sample_rows import make
+from tests.factories import UserFactory, make
 from tests.gateway.metrics.test_figures import ago, attempt, calls, run_of, stripe_event
 from users.models import AccountDeletion
 from webhooks.models import Endpoint, Message
@@ -83,14 +81,14 @@ def make_healthy(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(settings, "STRIPE_SECRET_KEY", "sk_test_something")
     nodes_are(patch, NODES)
     for _ in range(2):
-        Relayer.objects.create(
-            address=random_address(),
+        make(
+            Relayer,
             next_account_nonce=101,
             mined_account_nonce=100,
             balance_wei=10**18,
             synced_at=timezone.now(),
         )
-    Treasury.objects.create(address=random_address(), balance_wei=10**20, synced_at=timezone.now())
+    make(Treasury, balance_wei=10**20)
     for name in ("broadcasting", "tracking"):
         WorkerLoop.objects.create(
             name=name, ended_at=timezone.now(), succeeded_at=timezone.now(), moved_at=ago(500)
@@ -98,16 +96,7 @@ def make_healthy(patch: pytest.MonkeyPatch) -> None:
     for kind in ("ledger", "roots", "chain", "stripe"):
         run_of(kind, age=3600, findings=0)
     all_tasks_ended()
-    LedgerRoot.objects.create(
-        number=1,
-        closed_at=ago(60),
-        last_entry_id=0,
-        entry_count=0,
-        tree="",
-        previous="",
-        key_id="",
-        signature="",
-    )
+    make(LedgerRoot, closed_at=ago(60))
     answered(60, 0.05, "accepted")
     set_up("bitlabs")
     call(Status.SUCCESS, count=25)
@@ -208,25 +197,17 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 @fault("GatewayTopUpStuck")
 def _(patch: pytest.MonkeyPatch) -> None:
-    TopUp.objects.create(
+    make(
+        TopUp,
         relayer=Relayer.objects.earliest("pk"),
         treasury_address=Treasury.objects.get().address,
-        account_nonce=0,
-        amount_wei=1,
-        max_fee_per_gas_wei=1,
-        max_priority_fee_per_gas_wei=1,
-        transaction_hash="0x" + secrets.token_hex(32),
-        raw=b"",
-        status="sent",
         created_at=ago(1000),
     )
 
 
 def _lost(percent: int) -> None:
     limit = settings.RELAY_LOSS_PER_HOUR_WEI
-    Loss.objects.create(
-        key="x", kind="gap", reserved_wei=limit * percent // 100, lost_wei=None, reserved_at=ago(60)
-    )
+    make(Loss, kind="gap", reserved_wei=limit * percent // 100, reserved_at=ago(60))
 
 
 @fault("GatewayLossLimitNear")
@@ -246,43 +227,21 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 @fault("GatewaySettlementsReversed")
 def _(patch: pytest.MonkeyPatch) -> None:
-    ReversedSettlement.objects.create(
-        relay_transaction=call(Status.SUCCESS),
-        number=0,
-        status=Status.SUCCESS,
-        real_cost=1,
-        transaction_hash="0x1",
-        block_number=1,
-        block_hash="0x1",
-        settled_at=ago(9),
-        reversed_at=ago(5),
-    )
+    make(ReversedSettlement, relay_transaction=call(Status.SUCCESS), settled_at=ago(9), reversed_at=ago(5))
 
 
 @fault("GatewayGapFilled")
 def _(patch: pytest.MonkeyPatch) -> None:
-    GapFiller.objects.create(
-        relayer=Relayer.objects.earliest("pk"),
-        account_nonce=1,
-        transaction_hash="0x1",
-        raw=b"",
-        max_fee_per_gas_wei=1,
-        max_priority_fee_per_gas_wei=1,
-        created_at=ago(5),
-    )
+    make(GapFiller, relayer=Relayer.objects.earliest("pk"), account_nonce=1, created_at=ago(5))
 
 
 @fault("GatewayCallsUnsigned")
 def _(patch: pytest.MonkeyPatch) -> None:
-    UnsignedCall.objects.create(
+    make(
+        UnsignedCall,
         relayer=Relayer.objects.earliest("pk"),
         account_nonce=1,
         hold_id=_hold(age=60),
-        key_manager_address=random_address(),
-        controller_address=random_address(),
-        relay_nonce=1,
-        worst_cost_wei=1,
-        call={},
         taken_at=ago(60),
     )
 
@@ -415,20 +374,7 @@ def _hold(*, age: float) -> int:
 
 @fault("GatewayApprovalWaits")
 def _(patch: pytest.MonkeyPatch) -> None:
-    ApprovalRequest.objects.create(
-        kind="credits",
-        content_type=ContentType.objects.get_for_model(Relayer),
-        subject="somebody",
-        payload={},
-        changes={},
-        reason="a test",
-        key="x",
-        requested_by=UserFactory.create(is_staff=True),
-        requested_roles=[],
-        needs_second_person=True,
-        created_at=ago(90_000),
-        expires_at=ago(-90_000),
-    )
+    make(ApprovalRequest, needs_second_person=True, created_at=ago(90_000), expires_at=ago(-90_000))
 
 
 @fault("GatewayStripeEventsFailed")
@@ -448,28 +394,17 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 @fault("GatewayBillingOperationUnfinished")
 def _(patch: pytest.MonkeyPatch) -> None:
-    BillingOperation.objects.create(
-        user=UserFactory.create(),
-        kind="create-customer",
-        parameters={},
-        status="pending",
-        created_at=ago(1000),
-    )
+    make(BillingOperation, created_at=ago(1000))
 
 
 @fault("GatewayAccountDeletionLate")
 def _(patch: pytest.MonkeyPatch) -> None:
-    AccountDeletion.objects.create(user=UserFactory.create(), requested_at=ago(1000))
+    make(AccountDeletion, requested_at=ago(1000))
 
 
 @fault("GatewayAccountErasureLate")
 def _(patch: pytest.MonkeyPatch) -> None:
-    AccountDeletion.objects.create(
-        user=UserFactory.create(),
-        status="billing-ended",
-        requested_at=ago(98_000),
-        billing_ended_at=ago(9000),
-    )
+    make(AccountDeletion, status="billing-ended", requested_at=ago(98_000), billing_ended_at=ago(9000))
 
 
 @fault("GatewayEarningsLate")
@@ -519,20 +454,11 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 
 def _endpoint(**values: object) -> Endpoint:
-    return Endpoint.objects.create(
-        name="wallet",
-        url="https://x.example",
-        origins=["https://x.example"],
-        event_types=[],
-        current_secret="x",
-        **values,
-    )
+    return make(Endpoint, **values)
 
 
 def _message(**values: object) -> None:
-    Message.objects.create(
-        endpoint=_endpoint(), type="webhook.test", key="x", ordering_key="x", body="{}", **values
-    )
+    make(Message, endpoint=_endpoint(), type="webhook.test", **values)
 
 
 @fault("GatewayWebhooksLate")

@@ -15,13 +15,14 @@ from devstack.ad_networks.signing import Reward, sign
 from earnings.models import AdNetwork
 from earnings.networks.base import RawRequest
 from earnings.services import networks
-from payments.models import Customer, PayoutRate, Subscription
+from payments.models import PayoutRate, Subscription
 from payments.services import payouts
 from payments.stripe.client import InvoiceState
 from rewards.models import Badge
 from tests.earnings.ad_networks import issue_path_token, set_secret
 from tests.economy.model import BACK, NETWORKS, ModelAccount, ModelBadge, ModelNetwork, bonus_on
 from tests.economy.rows import query
+from tests.factories import make
 from tests.staff import member
 from users.models import User
 from users.services.profiles import user_of_profile
@@ -121,19 +122,7 @@ class Subject:
         self.account_id = entries.open_account(user_id=self.user.pk).pk
         self.model = ModelAccount(setup.badges)
         self.invoices: list[InvoiceState] = []
-        customer = Customer.objects.create(user=self.user, stripe_customer_id=f"cus_{secrets.token_hex(8)}")
-        self.subscription = Subscription.objects.create(
-            user=self.user,
-            customer=customer,
-            stripe_subscription_id=f"sub_{secrets.token_hex(8)}",
-            stripe_item_id=f"si_{secrets.token_hex(8)}",
-            status=Subscription.Status.ACTIVE,
-            amount_minor=500,
-            currency=CURRENCY,
-            current_period_start=now,
-            current_period_end=now,
-            synced_at=now,
-        )
+        self.subscription = make(Subscription, user=self.user, currency=CURRENCY, current_period_end=now)
 
     def new_invoice(self, collected: int, now: datetime) -> InvoiceState:
         """Return the paid invoice of a month that begins now."""

@@ -1,7 +1,6 @@
 """Finance adds payout rates; what was in force stays as it was."""
 
 import random
-import secrets
 import uuid
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,8 +15,8 @@ from django.utils import timezone
 
 from gateway.staff.models import ApprovalRequest
 from payments.amounts import payout_credits
-from payments.models import Customer, PayoutRate, Subscription
-from tests.factories import UserFactory
+from payments.models import PayoutRate, Subscription
+from tests.factories import UserFactory, make
 from tests.staff import approve, confirmed, log_in_staff, messages_of
 
 pytestmark = pytest.mark.django_db
@@ -50,18 +49,7 @@ def _add(client: Client, valid_from: datetime, currency: str = "usd", rate: int 
 
 def _subscribe(currency: str, amount_minor: int, status: str = "active") -> None:
     user = UserFactory.create()
-    Subscription.objects.create(
-        user=user,
-        customer=Customer.objects.create(user=user, stripe_customer_id=f"cus_{secrets.token_hex(8)}"),
-        stripe_subscription_id=f"sub_{secrets.token_hex(8)}",
-        stripe_item_id=f"si_{secrets.token_hex(8)}",
-        status=status,
-        amount_minor=amount_minor,
-        currency=currency,
-        current_period_start=timezone.now(),
-        current_period_end=timezone.now() + timedelta(days=30),
-        synced_at=timezone.now(),
-    )
+    make(Subscription, user=user, status=status, amount_minor=amount_minor, currency=currency)
 
 
 @pytest.fixture

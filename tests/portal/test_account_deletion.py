@@ -22,7 +22,7 @@ from proofs.services.roots import close_roots
 from relay.models import Attempt, FinalBlock, Loss, RelayTransaction
 from tests.credits.holding import place_hold
 from tests.credits.rows import query
-from tests.factories import UserFactory
+from tests.factories import UserFactory, make
 from tests.fakes.billing import FakeBilling
 from tests.fakes.profiles import Profile
 from tests.payments.payers import Payer
@@ -97,19 +97,13 @@ def add_history(user: User, stripe: FakeBilling, head: int, controller: str) -> 
     Loss.objects.create(
         key=key, user=user, kind=Loss.Kind.REPLACEMENT, reserved_wei=1, lost_wei=1, reserved_at=now(), settled_at=now()
     )  # fmt: skip
-    Attempt.objects.create(
-        relay_transaction=call, relayer=call.relayer, account_nonce=0, status=Attempt.Status.MINED,
-        transaction_hash=call.transaction_hash, raw=bytes.fromhex(str(user.profile_address)[2:]), gas_limit=21_000,
-        max_fee_per_gas_wei=1, max_priority_fee_per_gas_wei=1, block_number=head, block_hash="0x" + "ab" * 32,
-        succeeded=True, gas_used=21_000, effective_gas_price_wei=1, created_at=now(),
+    make(
+        Attempt, is_mined=True, relay_transaction=call, transaction_hash=call.transaction_hash,
+        raw=bytes.fromhex(str(user.profile_address)[2:]), block_number=head, block_hash="0x" + "ab" * 32,
     )  # fmt: skip
-    return StripeEvent.objects.create(
-        stripe_event_id=f"evt_{secrets.token_hex(8)}",
-        type="invoice.paid",
-        object_id="in_1",
+    return make(
+        StripeEvent,
         raw_body=f'{{"customer": "{payer.customer.stripe_customer_id}", "email": "me@x.example"}}'.encode(),
-        received_at=now(),
-        next_attempt_at=now(),
     )
 
 
@@ -193,11 +187,13 @@ def test_what_is_under_way_ends_first(profile: Profile, stripe: FakeBilling) -> 
     RelayTransaction.objects.filter(user=user).update(status="Success", settled_at=now())
     close_roots()
     call = RelayTransaction.objects.get(user=user)
-    Attempt.objects.create(
-        relay_transaction=call, relayer=call.relayer, account_nonce=0, status=Attempt.Status.MINED,
-        transaction_hash=call.transaction_hash, raw=b"", gas_limit=1, max_fee_per_gas_wei=1,
-        max_priority_fee_per_gas_wei=1, block_number=head, succeeded=True, gas_used=1, created_at=now(),
-    )  # fmt: skip
+    make(
+        Attempt,
+        is_mined=True,
+        relay_transaction=call,
+        transaction_hash=call.transaction_hash,
+        block_number=head,
+    )
     assert "not final" in run_due(row).waits_for
     FinalBlock.objects.create(number=head, block_hash="0x" + "ab" * 32)
     # A request that was under way when the account was closed may still make a customer.
@@ -234,9 +230,7 @@ def test_stripe_away_keeps_nobody_else_waiting(profile: Profile, stripe: FakeBil
         assert run_due(row).status == _Status.REQUESTED
     assert row.waits_for.startswith("Stripe does not answer.")
     assert AccountDeletion.objects.get(user=other).status == _Status.ERASED
-    BillingOperation.objects.create(
-        user=row.user, kind=BillingOperation.Kind.CREATE_CUSTOMER, parameters={}, created_at=now()
-    )
+    make(BillingOperation, user=row.user)
     assert run_due(row).waits_for == "A change at Stripe is in progress."
     BillingOperation.objects.filter(status="pending").update(status="done")
     assert run_due(row).status == _Status.ERASED

@@ -15,7 +15,7 @@ from earnings.models import AdNetwork, Postback
 from payments.models import AutoTopUp, CreditPack, Customer, Purchase, Subscription
 from relay.models import RelayTransaction, ReversedSettlement
 from tests.docs.pages import DOCS
-from tests.factories import UserFactory
+from tests.factories import UserFactory, make
 from tests.webhooks.conftest import App, sign_in
 from users.models import User
 from webhooks import payloads
@@ -43,19 +43,7 @@ def grant(user: User, credits: int) -> CreditEntry:
 
 
 def subscribe(user: User) -> Subscription:
-    now = timezone.now()
-    return Subscription.objects.create(
-        user=user,
-        customer=Customer.objects.create(user=user, stripe_customer_id=f"cus_{secrets.token_hex(8)}"),
-        stripe_subscription_id=f"sub_{secrets.token_hex(8)}",
-        stripe_item_id=f"si_{secrets.token_hex(8)}",
-        status=Subscription.Status.ACTIVE,
-        amount_minor=2550,
-        currency="usd",
-        current_period_start=now,
-        current_period_end=now + timedelta(days=30),
-        synced_at=now,
-    )
+    return make(Subscription, user=user, amount_minor=2550)
 
 
 def test_credits_are_told_once_and_in_order(app: App, user: User) -> None:

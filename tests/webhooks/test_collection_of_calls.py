@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from credits.models import CreditEntry
 from relay.models import RelayTransaction, ReversedSettlement
+from tests.factories import make
 from tests.relay import conftest as relay
 from tests.relay.chain import Chain
 from tests.webhooks.conftest import App, sign_in
@@ -176,14 +177,12 @@ def test_an_app_hears_of_nobody_who_is_not_signed_in_there(
 def undo(call: RelayTransaction) -> None:
     """Leave what a reorganisation leaves that took the call's block away."""
     assert call.settled_at is not None
-    ReversedSettlement.objects.create(
+    make(
+        ReversedSettlement,
         relay_transaction=call,
-        number=0,
         status=call.status,
         real_cost=call.real_cost,
         transaction_hash=call.transaction_hash,
-        block_number=1,
-        block_hash="0x" + "0" * 64,
         settled_at=call.settled_at,
         reversed_at=timezone.now(),
     )

@@ -15,7 +15,7 @@ from gateway.admin import columns
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
 from rewards.models import Badge, Modifier
-from tests.gateway.admin.sample_rows import make
+from tests.factories import make
 from tests.staff import log_in_staff
 from users.models import User
 

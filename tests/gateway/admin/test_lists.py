@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from relay.models import RelayTransaction
-from tests.gateway.admin.sample_rows import make
+from tests.factories import make
 from tests.staff import log_in_staff
 
 pytestmark = pytest.mark.django_db

@@ -15,8 +15,7 @@ from django.urls import reverse
 
 from gateway.admin import base, navigation
 from gateway.admin.base import BoundedPaginator
-from tests.factories import UserFactory
-from tests.gateway.admin.sample_rows import make
+from tests.factories import UserFactory, make
 from tests.staff import log_in_staff
 from users.models import User
 

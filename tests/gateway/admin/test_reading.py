@@ -18,8 +18,7 @@ from gateway.admin.base import ReadOnlyAdmin
 from payments.models import Payout
 from relay.models import Attempt, RelayTransaction
 from tests.database import as_owner
-from tests.factories import UserFactory
-from tests.gateway.admin.sample_rows import make
+from tests.factories import UserFactory, make
 from tests.portal.history_rows import earned, relayed
 from tests.staff import log_in_staff
 
@@ -141,15 +140,11 @@ def test_why_a_call_failed_and_what_the_node_said_come_before_what_was_asked(cli
     RelayTransaction.objects.update(
         status="Failed", failure_code="call-reverted", failure_detail=words["failure_detail"]
     )
-    Attempt.objects.create(
+    make(
+        Attempt,
         relay_transaction=row,
-        relayer=row.relayer,
         account_nonce=7,
         transaction_hash=row.transaction_hash,
-        raw=b"",
-        gas_limit=1,
-        max_fee_per_gas_wei=1,
-        max_priority_fee_per_gas_wei=1,
         node_message=words["node_message"],
         created_at=_MOMENT,
     )

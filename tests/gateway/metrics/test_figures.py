@@ -28,7 +28,7 @@ from relay.models import (
 )
 from tests.credits.holding import place_hold
 from tests.earnings.ad_networks import set_up
-from tests.factories import RelayerFactory, UserFactory, random_address
+from tests.factories import RelayerFactory, UserFactory, make, random_address
 from tests.fakes.chain import FakeChain
 from tests.gateway.metrics.conftest import Scrape
 from tests.portal.history_rows import relayed
@@ -60,16 +60,12 @@ def attempt(call: RelayTransaction, *, age: float, sequence: int = 0, **values: 
     """Sign bytes for a call, `age` seconds ago."""
     receipt = {"block_number": 1, "block_hash": "0x1", "succeeded": True, "gas_used": 1}
     mined = receipt if values.get("status") == Attempt.Status.MINED else {}
-    Attempt.objects.create(
+    make(
+        Attempt,
         relay_transaction=call,
-        relayer=call.relayer,
         account_nonce=call.pk,
         sequence=sequence,
-        transaction_hash="0x" + secrets.token_hex(32),
-        raw=b"",
         gas_limit=21_000,
-        max_fee_per_gas_wei=1,
-        max_priority_fee_per_gas_wei=1,
         created_at=ago(age),
         **{**mined, **values},
     )
@@ -204,27 +200,15 @@ def test_what_reorganisations_undid_and_the_final_block_show(scrape: Scrape) -> 
 
     (call,) = calls(1, status=Status.SUCCESS)
     for number, age in enumerate((100_000, 80_000, 5)):
-        ReversedSettlement.objects.create(
+        make(
+            ReversedSettlement,
             relay_transaction=call,
             number=number,
-            status=Status.SUCCESS,
-            real_cost=1,
-            transaction_hash="0x" + secrets.token_hex(32),
-            block_number=1,
-            block_hash="0x" + secrets.token_hex(32),
             settled_at=ago(age),
             reversed_at=ago(age),
         )
     for nonce, age in enumerate((100_000, 5)):
-        GapFiller.objects.create(
-            relayer=call.relayer,
-            account_nonce=nonce,
-            transaction_hash="0x" + secrets.token_hex(32),
-            raw=b"",
-            max_fee_per_gas_wei=1,
-            max_priority_fee_per_gas_wei=1,
-            created_at=ago(age),
-        )
+        make(GapFiller, relayer=call.relayer, account_nonce=nonce, created_at=ago(age))
     block = FinalBlock.objects.create(
         number=random.randint(1, 10**9), block_hash="0x" + secrets.token_hex(32)
     )
@@ -304,14 +288,10 @@ def test_refused_earnings_of_a_day_are_counted(scrape: Scrape) -> None:
 
 
 def stripe_event(status: str, *, age: float) -> None:
-    StripeEvent.objects.create(
-        stripe_event_id=f"evt_{secrets.token_hex(8)}",
-        type="invoice.paid",
-        object_id="in_1",
-        raw_body=b"{}",
+    make(
+        StripeEvent,
         status=status,
         received_at=ago(age),
-        next_attempt_at=ago(age),
         processed_at=ago(1) if status == StripeEvent.Status.PROCESSED else None,
     )
 
@@ -331,13 +311,7 @@ def test_events_that_are_not_applied_are_counted_and_the_oldest_tells_its_age(sc
 
 def test_a_change_at_stripe_that_is_not_finished_shows(scrape: Scrape) -> None:
     for status, age in (("pending", 600), ("pending", 1200), ("done", 9000), ("refused", 9000)):
-        BillingOperation.objects.create(
-            user=UserFactory.create(),
-            kind="create-customer",
-            parameters={},
-            status=status,
-            created_at=ago(age),
-        )
+        make(BillingOperation, status=status, created_at=ago(age))
     gauges = scrape()
     assert gauges["billing_operations_pending",] == 2
     assert gauges["billing_operations_oldest_age_seconds",] == about(1200)
@@ -382,16 +356,13 @@ def test_the_treasury_tells_what_it_holds_and_pays_and_since_when_a_transfer_wai
     relayer = RelayerFactory.create()
     assert scrape()["treasury_top_up_age_seconds",] == 0
     for nonce, sequence, status, minutes in ((0, 0, "mined", 10), (1, 0, "replaced", 20), (1, 1, "sent", 5)):
-        TopUp.objects.create(
+        make(
+            TopUp,
             relayer=relayer,
             treasury_address=treasury,
             account_nonce=nonce,
             sequence=sequence,
             amount_wei=paid,
-            max_fee_per_gas_wei=1,
-            max_priority_fee_per_gas_wei=1,
-            transaction_hash="0x" + secrets.token_hex(32),
-            raw=b"",
             status=status,
             created_at=now - timedelta(minutes=minutes),
         )

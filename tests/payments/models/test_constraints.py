@@ -20,7 +20,7 @@ from payments.models import (
     Subscription,
 )
 from payments.services import reconciliation
-from tests.factories import UserFactory
+from tests.factories import UserFactory, make
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
 from tests.payments.rows import all_rows
@@ -55,9 +55,8 @@ def _again(model: type[Any], **changes: Any) -> None:
 
 
 def _pending(payer: Payer) -> None:
-    now = payer.account.now()
     for kind in ("create-customer", "cancel-subscription"):
-        BillingOperation.objects.create(user=payer.user, kind=kind, parameters={}, created_at=now)
+        make(BillingOperation, user=payer.user, kind=kind)
 
 
 def _entry_of_another(payer: Payer) -> None:

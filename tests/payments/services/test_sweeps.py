@@ -13,7 +13,7 @@ from payments import tasks
 from payments.models import BillingOperation, Customer, Payout, StripeEvent, Subscription
 from payments.services import events, operations, reconciliation, synchronisation
 from payments.services.reconciliation import repairs
-from tests.factories import UserFactory
+from tests.factories import UserFactory, make
 from tests.fakes.billing import FakeBilling
 from tests.payments.faults import fault_injection, killed_before, once
 from tests.payments.payers import Payer
@@ -174,5 +174,4 @@ def _capture(payer: Payer, fake: FakeBilling) -> bytes:
 
 
 def _store(event_id: str, fake: FakeBilling) -> None:
-    now = fake.now()
-    StripeEvent.objects.create(stripe_event_id=event_id, raw_body=b"", received_at=now, next_attempt_at=now)
+    make(StripeEvent, stripe_event_id=event_id, raw_body=b"", received_at=fake.now())

@@ -18,11 +18,12 @@ from rest_framework.test import APIClient
 from credits.models import EntrySource
 from credits.services import entries
 from gateway.common.fields import SAFE_INTEGER_MAX
-from payments.models import Customer, Subscription
+from payments.models import Subscription
 from rewards.models import Badge, BadgeTrack, Modifier, ModifierType
 from rewards.services import experience, modifiers
 from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
+from tests.factories import make
 from tests.fakes.profiles import Profile
 from tests.portal.api import shapes
 from tests.portal.history_rows import earned, relayed
@@ -85,19 +86,7 @@ def subscribe(user: User, *, days: int = 30) -> None:
 
 
 def create_subscription(user: User, *, amount_minor: int) -> None:
-    customer = Customer.objects.create(user=user, stripe_customer_id=f"cus_{secrets.token_hex(8)}")
-    Subscription.objects.create(
-        user=user,
-        customer=customer,
-        stripe_subscription_id=f"sub_{secrets.token_hex(8)}",
-        stripe_item_id=f"si_{secrets.token_hex(8)}",
-        status=Subscription.Status.ACTIVE,
-        amount_minor=amount_minor,
-        currency="usd",
-        current_period_start=now(),
-        current_period_end=now() + timedelta(days=30),
-        synced_at=now(),
-    )
+    make(Subscription, user=user, amount_minor=amount_minor)
 
 
 def test_a_new_user_has_nothing_and_the_lowest_badges(user: User, dashboard: Read) -> None:

@@ -16,6 +16,7 @@ from gateway.chain.treasury import TRANSFER_GAS, forget_treasury
 from relay.models import Relayer, TopUp, Treasury
 from relay.services.fleet import relayers as relay_relayers
 from relay.services.sending import funding
+from tests.factories import make
 from tests.relay.chain import GWEI, Chain
 from tests.relay.conftest import LYX
 from tests.relay.workers import later
@@ -190,17 +191,13 @@ def test_nothing_is_sent_beyond_what_the_treasury_may_pay_and_that_is_logged_onc
 
 
 def _paid(relayer: Relayer, address: str, amount_wei: int) -> None:
-    TopUp.objects.create(
+    make(
+        TopUp,
         relayer=relayer,
         treasury_address=address,
         account_nonce=10**6,
         amount_wei=amount_wei,
-        max_fee_per_gas_wei=GWEI,
-        max_priority_fee_per_gas_wei=GWEI,
-        transaction_hash="0x" + secrets.token_hex(32),
-        raw=b"",
         status=TopUp.Status.MINED,
-        created_at=timezone.now(),
         ended_at=timezone.now() - timedelta(days=1),
     )
 
@@ -256,12 +253,7 @@ def test_paused_relayers_are_funded_and_quarantined_or_retired_ones_are_not(
 def test_every_receiver_is_a_relayer_that_this_process_signs_for(
     chain: Chain, treasury: str, relayers: list[Relayer]
 ) -> None:
-    other_relayer = Relayer.objects.create(
-        address=Account.create().address,
-        next_account_nonce=0,
-        mined_account_nonce=0,
-        synced_at=timezone.now(),
-    )
+    other_relayer = make(Relayer, address=Account.create().address, synced_at=timezone.now())
     for relayer in relayers:
         chain.fund(LYX, relayer.address)
     relay_relayers.sync(now=timezone.now())

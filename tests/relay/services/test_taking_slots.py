@@ -13,6 +13,7 @@ from pytest_django import Settings
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from relay.models import Relayer, RelayTransaction
+from tests.factories import make
 from tests.relay.callers import execute
 from tests.relay.signing import sign_call
 from tests.relay.slots import ask
@@ -51,13 +52,7 @@ def test_a_relayer_of_another_chain_with_the_same_key_takes_no_call_of_this_one(
     row = accept()
     Relayer.objects.update(next_account_nonce=F("mined_account_nonce") + 1)
     for relayer in relayers:
-        Relayer.objects.create(
-            chain_id=1,
-            address=relayer.address,
-            next_account_nonce=0,
-            mined_account_nonce=0,
-            balance_wei=10**20,
-        )
+        make(Relayer, chain_id=1, address=relayer.address, balance_wei=10**20)
     assert ask(row)["relayer_id"] in {relayer.pk for relayer in relayers}
 
 

@@ -144,6 +144,25 @@ class Setting:
         view = self.client.read_chain(transaction_hashes=[], accounts=[self.relayer], confirmations=1)
         return view.accounts[self.relayer].latest_nonce
 
+    def relay_nonce(self, profile: Profile) -> int:
+        """Return the next relay nonce of the profile's first controller, in channel 0."""
+        relay_nonce = self.client.read_relay_nonce(
+            key_manager=profile.key_manager_address, controller=profile.controller.address, channel=0
+        )
+        assert relay_nonce is not None
+        return relay_nonce
+
+    def kinds(self, *raw: bytes) -> list[SendKind]:
+        """Send transactions; return what the node made of each."""
+        return [outcome.kind for outcome in self.client.send_raw_transactions(raw)]
+
+    def receipts(self, *hashes: str) -> Any:
+        """Return the receipts by hash, as the client reads them."""
+        return self.client.read_chain(transaction_hashes=hashes, accounts=[], confirmations=1).receipts
+
+    def receipt(self, transaction_hash: str) -> Any:
+        return self.receipts(transaction_hash)[transaction_hash]
+
     def execute(self, call: RelayCall, **fields: Any) -> SignedTransaction:
         """Send the call and mine it."""
         signed = self.signed(call, **fields)

@@ -39,6 +39,10 @@ from tests.users.trusted import trust_code
 from users.models import User
 
 LYX = 10**18
+# What an account has at the beginning.
+CREDITS = 10_000
+Accept = Callable[..., RelayTransaction]
+Settle = Callable[[], int]
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +124,7 @@ def open_account(relayers: list[Relayer], trusted: None) -> Callable[..., User]:
     # Some tests spend so much that a badge is earned on the way, and add up the rest.
     Badge.objects.update(credits_back_percent=0)
 
-    def make(profile: Profile, credits: int = 10_000) -> User:
+    def make(profile: Profile, credits: int = CREDITS) -> User:
         owner = UserFactory.create(profile_address=profile.profile_address)
         entries.grant(user=owner, credits=credits, source=EntrySource.VIDEO_ADS, key=secrets.token_hex(8))
         return owner
@@ -156,7 +160,7 @@ def new_call(services: Services, profile: Profile) -> Callable[..., RelayCall]:
 
 
 @pytest.fixture
-def accept(user: User, new_call: Callable[..., RelayCall]) -> Callable[..., RelayTransaction]:
+def accept(user: User, new_call: Callable[..., RelayCall]) -> Accept:
     """Return a function that has a call accepted, given or signed with changes, and returns its row."""
 
     def run(call: RelayCall | None = None, **changes: object) -> RelayTransaction:
@@ -167,7 +171,7 @@ def accept(user: User, new_call: Callable[..., RelayCall]) -> Callable[..., Rela
 
 
 @pytest.fixture
-def settle(chain: Chain) -> Callable[[], int]:
+def settle(chain: Chain) -> Settle:
     """Return a function that broadcasts, mines the confirmations and tracks; it returns how many were settled."""
 
     def run() -> int:

@@ -26,13 +26,13 @@ from relay.queries.calls import RELAY
 from relay.services.fleet import losses
 from relay.services.sending import replacement
 from tests.relay.chain import GWEI, Chain, FaultyClient
+from tests.relay.conftest import Accept
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later
 from tests.staff import address_of, browser_of, confirm, everything, log_in_staff, member, messages_of, prove
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture

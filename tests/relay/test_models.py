@@ -13,10 +13,10 @@ from django.db.models import Model, ProtectedError
 from credits.models import CreditHold
 from gateway.common.fields import UINT256_MAX
 from relay.models import Attempt, Relayer, RelayTransaction
+from tests.relay.conftest import Accept
 from tests.relay.signing import window
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 def assert_refused(constraint: str, write: Callable[[], object]) -> None:

@@ -25,6 +25,7 @@ from relay.services.sending import replacement
 from tests.factories import UserFactory, random_address
 from tests.relay.callers import report_of
 from tests.relay.chain import GWEI, Chain, FaultyClient
+from tests.relay.conftest import Accept
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all
 from users.models import User
@@ -35,9 +36,6 @@ pytestmark = pytest.mark.django_db
 def charged() -> list[CreditEntry]:
     """Return what relaying has cost."""
     return list(CreditEntry.objects.filter(source="RELAY_TRANSACTION"))
-
-
-Accept = Callable[..., RelayTransaction]
 
 
 def test_a_list_of_calls_leaves_what_was_signed_and_sent_in_the_database(user: User, accept: Accept) -> None:

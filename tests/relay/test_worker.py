@@ -3,7 +3,7 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,11 +30,11 @@ from tests.credits.rows import query
 from tests.fakes.chain import FakeChain
 from tests.journeys.waiting import until
 from tests.relay.chain import Chain, FaultyClient
+from tests.relay.conftest import Accept
 from tests.relay.workers import broadcast_all, later, track
 from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
-Accept = Callable[..., RelayTransaction]
 
 
 class Scripted(Loop):

@@ -20,6 +20,7 @@ from relay.models import RelayTransaction, WorkerLoop
 from relay.worker import Broadcasting
 from tests.journeys.waiting import until
 from tests.relay.chain import Chain
+from tests.relay.conftest import Accept
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Of calls that are due; a worker that makes no progress for this time exits.
@@ -62,7 +63,7 @@ def relay_worker(
 
 
 @pytest.fixture
-def settles(accept: Callable[..., RelayTransaction], chain: Chain) -> Callable[[], None]:
+def settles(accept: Accept, chain: Chain) -> Callable[[], None]:
     """Return a check: a call that is accepted now is sent and settled soon."""
 
     def check() -> None:
@@ -83,7 +84,7 @@ def test_redis_may_be_absent_stand_still_or_be_killed(
     relay_worker: RelayWorker,
     redis: Redis,
     settles: Callable[[], None],
-    accept: Callable[..., RelayTransaction],
+    accept: Accept,
     tmp_path: Path,
 ) -> None:
     until("the loops run", lambda: WorkerLoop.objects.count() == 2)
@@ -120,7 +121,7 @@ def test_redis_may_be_absent_stand_still_or_be_killed(
 
 @pytest.mark.parametrize("stall_seconds", [_STALL_SECONDS])
 def test_a_worker_that_can_move_nothing_although_it_should_ends_by_itself(
-    relay_worker: RelayWorker, accept: Callable[..., RelayTransaction], relayers: object, tmp_path: Path
+    relay_worker: RelayWorker, accept: Accept, relayers: object, tmp_path: Path
 ) -> None:
     until("the loops run", lambda: WorkerLoop.objects.count() == 2)
     os.kill(relay_worker.pid, signal.SIGSTOP)

@@ -5,10 +5,12 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.utils import timezone
 
+from credits.services import reconciliation as ledger
 from gateway.chain.fees import Fees, bump
 from relay.models import Attempt, Relayer
 from relay.services.sending import broadcasting
-from relay.services.settling import tracking
+from relay.services.settling import reconciliation, tracking
+from tests.relay.chain import Chain
 
 
 def later(seconds: float) -> datetime:
@@ -36,3 +38,20 @@ def bumped_fees(attempt: Attempt) -> Fees:
     raised = bump(fees, cap_wei=settings.RELAY_FEE_CAP_WEI)
     assert raised is not None
     return raised
+
+
+def resend() -> int:
+    """Send unmined transactions again. Those that a reorganisation removed are sent at once."""
+    return broadcasting.resend(now=timezone.now())
+
+
+def assert_books_agree() -> None:
+    """The books agree with each other, and the ledger with itself."""
+    assert ledger.find_differences() == []
+    assert reconciliation.find_differences(since=timezone.now() - timedelta(days=1)) == []
+
+
+def mine_and_settle(chain: Chain) -> int:
+    """Confirm what is mined; return how many relay transactions were settled."""
+    chain.mine(settings.CONFIRMATIONS)
+    return track()

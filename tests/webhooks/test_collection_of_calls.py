@@ -1,7 +1,6 @@
 """From a relay call on a real chain to the messages about it: once each, in order, and to whom it concerns."""
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +12,7 @@ from relay.models import RelayTransaction, ReversedSettlement
 from tests.factories import make
 from tests.relay import conftest as relay
 from tests.relay.chain import Chain
+from tests.relay.conftest import Accept, Settle
 from tests.webhooks.conftest import App, sign_in
 from users.models import User
 from webhooks.models import Endpoint, EventType, Message, Subject
@@ -31,7 +31,6 @@ accept, chain, create_profile, new_call, open_account, profile, relayers, settle
     relay.user,
 )
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +49,7 @@ def message_events() -> list[tuple[str, Any]]:
 
 
 def test_a_call_is_told_from_its_acceptance_to_its_end(
-    app: App, user: User, accept: Accept, settle: Callable[[], int]
+    app: App, user: User, accept: Accept, settle: Settle
 ) -> None:
     sign_in(user)
     collect()
@@ -84,7 +83,7 @@ def test_a_call_is_told_from_its_acceptance_to_its_end(
 
 
 def test_a_settlement_that_is_undone_is_told_in_between(
-    app: App, user: User, accept: Accept, settle: Callable[[], int], chain: Chain
+    app: App, user: User, accept: Accept, settle: Settle, chain: Chain
 ) -> None:
     sign_in(user)
     collect()
@@ -107,7 +106,7 @@ def test_a_settlement_that_is_undone_is_told_in_between(
 
 
 def test_of_what_an_app_missed_while_disabled_it_hears_how_its_calls_ended(
-    app: App, user: User, accept: Accept, settle: Callable[[], int]
+    app: App, user: User, accept: Accept, settle: Settle
 ) -> None:
     sign_in(user)
     collect()
@@ -123,7 +122,7 @@ def test_of_what_an_app_missed_while_disabled_it_hears_how_its_calls_ended(
 
 
 def test_what_happened_while_nobody_collected_is_told_in_order(
-    app: App, user: User, accept: Accept, settle: Callable[[], int], chain: Chain
+    app: App, user: User, accept: Accept, settle: Settle, chain: Chain
 ) -> None:
     sign_in(user)
     collect()

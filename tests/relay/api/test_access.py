@@ -17,6 +17,7 @@ from tests.relay.api.test_execute import EXECUTE, assert_problem
 from tests.relay.api.test_prepare import PREPARE
 from tests.relay.api.test_quota import quota_body
 from tests.relay.chain import FaultyClient
+from tests.relay.conftest import Accept
 from users.models import SignInSession, User
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +86,7 @@ def test_who_waits_for_a_transaction_is_checked_as_who_asks_for_its_status(
 def test_quota_and_status_are_one_statement_each_with_their_session(
     wallet: Wallet,
     profile: Profile,
-    accept: Callable[..., RelayTransaction],
+    accept: Accept,
     node: FaultyClient,
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:

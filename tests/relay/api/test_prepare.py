@@ -18,13 +18,13 @@ from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_bodies import with_member
 from tests.relay.api.test_execute import EXECUTE, assert_problem
 from tests.relay.chain import node_away
+from tests.relay.conftest import Accept
 from tests.relay.rows import everything
 from tests.relay.signing import execute_payload, set_data_payload, sign_digest, window
 from users.models import User
 
 pytestmark = pytest.mark.django_db
 PREPARE = "/api/relay/prepare"
-Accept = Callable[..., RelayTransaction]
 
 
 def signed(prepared: dict[str, Any], private_key: str) -> dict[str, Any]:

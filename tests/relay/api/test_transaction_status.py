@@ -2,7 +2,6 @@
 
 import json
 import secrets
-from collections.abc import Callable
 
 import pytest
 from django.conf import settings
@@ -17,6 +16,7 @@ from tests.factories import UserFactory
 from tests.relay.api.conftest import Wallet
 from tests.relay.api.test_execute import assert_problem
 from tests.relay.chain import Chain
+from tests.relay.conftest import Accept, Settle
 from tests.relay.workers import broadcast_all, track
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ STATUS, TRANSACTIONS = "/api/relay/transactionStatus", "/api/relay/transactions"
 
 @pytest.mark.parametrize("path", [STATUS, STATUS + "/"])
 def test_a_call_is_followed_from_pending_to_success(
-    wallet: Wallet, accept: Callable[..., RelayTransaction], chain: Chain, path: str
+    wallet: Wallet, accept: Accept, chain: Chain, path: str
 ) -> None:
     row = accept()
     sender = row.profile_address
@@ -63,7 +63,7 @@ def test_a_call_is_followed_from_pending_to_success(
 
 
 def test_a_call_that_failed_has_a_code_and_a_sentence_once_it_is_final(
-    wallet: Wallet, accept: Callable[..., RelayTransaction], chain: Chain
+    wallet: Wallet, accept: Accept, chain: Chain
 ) -> None:
     reason = secrets.token_hex(8)
     row = accept()
@@ -84,7 +84,7 @@ def test_a_call_that_failed_has_a_code_and_a_sentence_once_it_is_final(
 
 @pytest.mark.parametrize("code", ["refused-by-node", "account-nonce-lost"])
 def test_the_words_of_a_node_are_not_shown_to_the_owner_of_a_call(
-    wallet: Wallet, accept: Callable[..., RelayTransaction], code: str
+    wallet: Wallet, accept: Accept, code: str
 ) -> None:
     row = accept()
     RelayTransaction.objects.update(
@@ -102,7 +102,7 @@ def test_the_words_of_a_node_are_not_shown_to_the_owner_of_a_call(
 
 
 def test_a_call_whose_block_disappears_is_submitted_again(
-    wallet: Wallet, accept: Callable[..., RelayTransaction], settle: Callable[[], int], chain: Chain
+    wallet: Wallet, accept: Accept, settle: Settle, chain: Chain
 ) -> None:
     row = accept()
     settle()
@@ -120,15 +120,15 @@ def test_a_call_whose_block_disappears_is_submitted_again(
     }
 
 
-def test_a_hash_in_upper_case_is_the_same(wallet: Wallet, accept: Callable[..., RelayTransaction]) -> None:
+def test_a_hash_in_upper_case_is_the_same(wallet: Wallet, accept: Accept) -> None:
     transaction_hash = accept().transaction_hash
     assert wallet.post(STATUS, {"transactionHash": "0x" + transaction_hash[2:].upper()}).status == 200
 
 
 def test_a_get_answers_the_same_and_what_a_change_answers_later_is_the_same_again(
     wallet: Wallet,
-    accept: Callable[..., RelayTransaction],
-    settle: Callable[[], int],
+    accept: Accept,
+    settle: Settle,
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
     row, other = accept(), accept(channel=5)
@@ -160,7 +160,7 @@ def test_a_get_answers_the_same_and_what_a_change_answers_later_is_the_same_agai
 )
 def test_only_what_is_in_progress_is_waited_for(
     wallet: Wallet,
-    accept: Callable[..., RelayTransaction],
+    accept: Accept,
     query: str,
     status: str,
     seconds: int | None,
@@ -178,16 +178,12 @@ def test_only_what_is_in_progress_is_waited_for(
 
 
 @pytest.mark.parametrize("wait", ["soon", "-1", "1.5"])
-def test_what_is_no_time_to_wait_is_refused(
-    wallet: Wallet, accept: Callable[..., RelayTransaction], wait: str
-) -> None:
+def test_what_is_no_time_to_wait_is_refused(wallet: Wallet, accept: Accept, wait: str) -> None:
     answer = wallet.send("get", f"{TRANSACTIONS}/{accept().transaction_hash}?wait={wait}")
     assert assert_problem(answer, 400, "invalid-request")["errors"][0]["pointer"] == "/wait"
 
 
-def test_transactions_of_others_are_not_found(
-    wallet: Wallet, accept: Callable[..., RelayTransaction]
-) -> None:
+def test_transactions_of_others_are_not_found(wallet: Wallet, accept: Accept) -> None:
     row = accept()
     as_owner("UPDATE relay_relaytransaction SET user_id = %s", UserFactory.create().pk)
     for transaction_hash in (row.transaction_hash, "0x" + secrets.token_hex(32)):

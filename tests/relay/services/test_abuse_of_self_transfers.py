@@ -27,13 +27,12 @@ from relay.services.sending import broadcasting, cancellation
 from tests.relay.attacks import LossMeter
 from tests.relay.callers import execute
 from tests.relay.chain import GWEI, Chain, FaultyClient
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused
 from tests.relay.signing import set_data_payload, sign_call, window
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 _SELF_TRANSFER_GAS = 21_000
 
 

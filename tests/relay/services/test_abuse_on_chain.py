@@ -41,15 +41,13 @@ from tests.relay.attacks import (
 )
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused, Settle
 from tests.relay.signing import execute_payload, next_nonce, set_data_payload, sign_call, window
 from tests.relay.workers import broadcast_all, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 NewCall = Callable[..., RelayCall]
-Settle = Callable[[], int]
 
 
 @pytest.fixture

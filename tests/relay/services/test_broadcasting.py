@@ -16,10 +16,10 @@ from relay.services.sending import broadcasting
 from relay.services.sending.broadcasting import sweep
 from signer.transactions import PolicyViolation
 from tests.relay.chain import Chain, FaultyClient, node_away
+from tests.relay.conftest import Accept
 from tests.relay.workers import broadcast_all, later, track
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 def test_accepting_sends_nothing_and_broadcasting_sends_the_stored_bytes(

@@ -20,15 +20,13 @@ from relay.errors import AlreadyBroadcast
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.sending import broadcasting, cancellation
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
-from tests.relay.conftest import LYX
+from tests.relay.conftest import LYX, Accept, Settle
 from tests.relay.rows import everything
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
-Settle = Callable[[], int]
 
 
 def until(seconds: int) -> int:

@@ -14,12 +14,11 @@ from relay.services.fleet import relayers
 from relay.services.sending import broadcasting
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused
 from tests.relay.workers import later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 OTHER_CHAIN = 31_337
 
 

@@ -18,13 +18,12 @@ from relay.errors import ChannelBusy, RelayersBusy, RelayNonceGap, RelayNonceTak
 from relay.models import Attempt, Relayer, RelayTransaction
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused
 from tests.relay.signing import set_data_payload, sign_call
 from tests.relay.workers import broadcast_all, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Each stage of a call is counted once, whatever is repeated."""
 
-from collections.abc import Callable
-
 import pytest
 from django.conf import settings
 
@@ -9,12 +7,11 @@ from gateway.chain.errors import NodeUnavailable
 from gateway.common import metrics
 from gateway.common.errors import DomainError
 from gateway.common.metrics import Histogram
-from relay.models import RelayTransaction
 from tests.relay.chain import Chain, node_away
+from tests.relay.conftest import Accept
 from tests.relay.workers import broadcast_all, track
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 def counted(histogram: Histogram) -> dict[str, float]:

@@ -20,6 +20,7 @@ from tests.credits.rows import query
 from tests.database import tamper
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, node_away
+from tests.relay.conftest import Accept, Settle
 from tests.relay.signing import sign_call
 from tests.relay.workers import broadcast_all, track
 from users.models import User
@@ -58,7 +59,7 @@ def fail_over(*, losing: RelayTransaction) -> Relayer:
 
 
 def test_what_the_pool_knows_is_not_used_again(
-    accept: Callable[..., RelayTransaction],
+    accept: Accept,
     another_call: Callable[[], RelayTransaction],
     chain: Chain,
     caplog: pytest.LogCaptureFixture,
@@ -90,7 +91,7 @@ def test_what_the_pool_knows_is_not_used_again(
 
 
 def test_a_fail_over_that_lost_nothing_costs_one_question(
-    accept: Callable[..., RelayTransaction], another_call: Callable[[], RelayTransaction]
+    accept: Accept, another_call: Callable[[], RelayTransaction]
 ) -> None:
     accept()
     broadcast_all()
@@ -114,9 +115,9 @@ def test_a_node_cannot_claim_more_than_may_be_in_flight(
 
 
 def test_what_a_restore_has_lost_is_listed_with_whose_call_it_is(
-    accept: Callable[..., RelayTransaction],
+    accept: Accept,
     another_call: Callable[[], RelayTransaction],
-    settle: Callable[[], int],
+    settle: Settle,
     user: User,
 ) -> None:
     another_call()

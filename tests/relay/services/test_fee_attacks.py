@@ -7,11 +7,10 @@ from collections.abc import Callable
 import pytest
 from django.conf import settings
 
-from relay.models import RelayTransaction
 from tests.relay.chain import GWEI, Chain
+from tests.relay.conftest import Accept
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 _BLOCKS = 10
 
 

@@ -18,13 +18,12 @@ from relay.errors import RelayNonceGap
 from relay.models import Relayer, RelayTransaction
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused
 from tests.relay.signing import execute_payload, window
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture

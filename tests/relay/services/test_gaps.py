@@ -11,15 +11,15 @@ from eth_account import Account
 
 from gateway.chain.client import get_chain_client
 from gateway.chain.types import SendKind
-from relay.models import GapFiller, Relayer, RelayTransaction
+from relay.models import GapFiller, Relayer
 from relay.services.fleet import losses
 from relay.services.sending import gaps
 from relay.services.sending.gaps import GapWatch
 from tests.relay.chain import GWEI, Chain, FaultyClient
+from tests.relay.conftest import Accept
 from tests.relay.workers import broadcast_all, later, track
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 SOON, LATER = 1, 11
 
 

@@ -17,7 +17,7 @@ from gateway.chain.contracts import CONTRACT_ERRORS
 from gateway.chain.errors import RelayNonceRefused
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery, RelayState, Trial
-from relay.models import Relayer, RelayTransaction
+from relay.models import Relayer
 from relay.pricing import gas_limit_for
 from relay.services.accepting import gas_limits
 from relay.services.accepting.calls import Caller
@@ -26,12 +26,12 @@ from relay.services.accepting.preparation import Draft, prepare
 from tests.relay.attacks import Catcher, deploy_catcher, deploy_gas_reader
 from tests.relay.callers import execute
 from tests.relay.chain import FaultyClient
+from tests.relay.conftest import Accept
 from tests.relay.signing import execute_payload, set_data_payload, sign_call
 from users.models import User
 
 pytestmark = pytest.mark.django_db
 NewCall = Callable[..., RelayCall]
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture(autouse=True)

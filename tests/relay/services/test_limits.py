@@ -26,14 +26,13 @@ from tests.fakes.profiles import random_address
 from tests.relay.attacks import deploy_large_reverter
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused
 from tests.relay.signing import execute_payload, sign_call, window
 from tests.relay.workers import broadcast_all, bumped_fees, later, track
 from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 NewCall = Callable[..., RelayCall]
 WITHOUT_EFFECT = [
     ("Failed", "reverted"),

@@ -24,14 +24,13 @@ from rewards.models import Badge
 from tests.factories import UserFactory
 from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused
 from tests.relay.signing import sign_call, window
 from tests.relay.workers import broadcast_all, later, track
 from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 REPLACEMENT, CANCELLATION = Loss.Kind.REPLACEMENT, Loss.Kind.CANCELLATION
 
 

@@ -24,10 +24,10 @@ from relay.pricing import cost_in_credits
 from relay.services.sending import broadcasting
 from relay.services.settling.reconciliation import find_differences
 from tests.relay.chain import Chain
+from tests.relay.conftest import Accept
 from tests.relay.workers import later, track
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 # Of a node that answers, however busy the machine is.
 _PATIENCE_SECONDS = 60.0
 

@@ -20,12 +20,12 @@ from relay.models import RelayTransaction
 from relay.services.sending import cancellation
 from tests.credits.holding import place_hold
 from tests.factories import UserFactory
+from tests.relay.conftest import Accept
 from tests.relay.rows import everything
 from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture

@@ -12,11 +12,10 @@ from relay.models import RelayTransaction
 from relay.queries.calls import RELAY
 from tests.factories import UserFactory
 from tests.relay.callers import execute
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from relay.services.sending import broadcasting
 from rewards.models import Badge
 from tests.relay.callers import execute, report_of
 from tests.relay.chain import Chain
+from tests.relay.conftest import Accept
 from tests.relay.workers import broadcast_all, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 # The rows; BEGIN, the slots, the rows, COMMIT.
 OF_EXECUTE = 5

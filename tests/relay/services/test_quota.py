@@ -13,12 +13,12 @@ from devstack.world.permissions import Permission
 from devstack.world.profiles import ControllerPlan, Profile
 from gateway.chain.errors import NodeUnavailable, UnusableSignature
 from relay.errors import NotYourProfile, QuotaSignatureInvalid, TimestampOutOfWindow
-from relay.models import RelayTransaction
 from relay.services.accepting.calls import Caller
 from relay.services.accepting.quota import Quota, check_timestamp, quota_of, read_quota
 from tests.credits.allowances import set_allowance
 from tests.factories import UserFactory, random_address
 from tests.relay.chain import FaultyClient, node_away
+from tests.relay.conftest import Accept, Settle
 from tests.relay.signing import QUOTA_DIALECTS, sign_digest
 from tests.relay.workers import later
 from users.errors import SignPermissionMissing
@@ -154,9 +154,7 @@ def test_without_a_node_no_signature_is_accepted(read: Read) -> None:
         read()
 
 
-def test_held_credits_are_not_available(
-    read: Read, accept: Callable[..., RelayTransaction], settle: Callable[[], int]
-) -> None:
+def test_held_credits_are_not_available(read: Read, accept: Accept, settle: Settle) -> None:
     row = accept()
     assert read().available == 10_000 - row.hold.amount
     settle()

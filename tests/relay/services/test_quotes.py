@@ -34,7 +34,7 @@ from relay.services.settling import reconciliation
 from tests.database import as_owner
 from tests.factories import UserFactory
 from tests.relay.chain import GWEI, Chain, FaultyClient
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Refused, Settle
 from tests.relay.quoting import execute_prepared, prepare
 from tests.relay.services.test_query_counts import OF_EXECUTE, OF_UNKNOWN_PAIR
 from tests.relay.signing import execute_payload
@@ -42,7 +42,6 @@ from tests.relay.workers import broadcast_all, later, track
 from users.models import TrustedImplementation, User
 
 pytestmark = pytest.mark.django_db
-Settle = Callable[[], int]
 QUOTES = int(os.environ.get("QUOTES", "20"))
 
 

@@ -2,7 +2,6 @@
 
 import random
 import secrets
-from collections.abc import Callable
 from datetime import timedelta
 from io import StringIO
 
@@ -27,13 +26,12 @@ from tests.credits.holding import place_hold
 from tests.credits.rows import query
 from tests.factories import UserFactory
 from tests.relay.chain import Chain, node_away
+from tests.relay.conftest import Accept, Settle
 from tests.relay.workers import track
 from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
-Settle = Callable[[], int]
 
 COST = "the cost is the gas of the attempt that was mined, at its price"
 CAPTURED = "captured is the cost, and never more than was held"

@@ -21,7 +21,7 @@ from relay.services.sending import replacement
 from tests.factories import RelayerFactory, random_address
 from tests.relay.callers import execute
 from tests.relay.chain import Chain
-from tests.relay.conftest import LYX, Refused
+from tests.relay.conftest import LYX, Accept, Refused
 from tests.relay.signing import set_data_payload, sign_call
 from tests.relay.slots import take_slot
 from tests.relay.workers import broadcast_all, bumped_fees, track
@@ -29,7 +29,6 @@ from tests.threads import at_once, waits_for_this_transaction
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 def any_channel() -> int:

@@ -16,12 +16,12 @@ from relay.models import RelayTransaction
 from relay.services.sending import broadcasting
 from tests.relay.callers import execute
 from tests.relay.chain import Chain
+from tests.relay.conftest import Accept
 from tests.relay.signing import execute_payload
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 def test_a_mined_attempt_goes_back_and_is_mined_again(user: User, accept: Accept, chain: Chain) -> None:

@@ -21,13 +21,12 @@ from relay.services.sending import broadcasting, replacement
 from relay.services.sending.replacement import current_fees
 from tests.relay.callers import execute, report_of
 from tests.relay.chain import GWEI, Chain, FaultyClient
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused
 from tests.relay.signing import window
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from relay.services.settling.settlement import Confirmed
 from rewards.models import Badge, BadgeTrack
 from tests.relay.callers import execute, report_of
 from tests.relay.chain import Chain, FaultyClient
+from tests.relay.conftest import Accept
 from tests.relay.signing import execute_payload, set_data_payload
 from tests.relay.workers import broadcast_all, track
 from tests.rewards.rows import experience_of
@@ -38,7 +39,6 @@ from tests.threads import at_once
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from signer.client import SignerAway, SignerClient
 from signer.keys import Keyring, MemoryKey
 from tests.relay.callers import execute, execute_elsewhere
 from tests.relay.chain import Chain
+from tests.relay.conftest import Accept
 from tests.relay.remote_signers import RemoteSigners
 from tests.relay.workers import broadcast_all, bumped_fees, later
 from tests.signer.parts import wait_until
@@ -38,7 +39,6 @@ from users.models import User
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("signers")]
 NewCall = Callable[..., RelayCall]
-Accept = Callable[..., RelayTransaction]
 
 
 @contextmanager

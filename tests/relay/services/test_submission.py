@@ -21,7 +21,7 @@ from relay.queries.reports import TransactionReport
 from rewards.models import Badge, BadgeTrack
 from tests.relay.callers import execute, report_of
 from tests.relay.chain import GWEI, Chain
-from tests.relay.conftest import Refused
+from tests.relay.conftest import Accept, Refused
 from tests.relay.workers import broadcast_all
 from users.models import User
 
@@ -72,7 +72,6 @@ def test_the_most_that_the_call_may_cost_is_held(user: User, new_call: Callable[
 
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 def set_debt_limit(credits: int) -> None:

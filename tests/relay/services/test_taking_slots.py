@@ -15,13 +15,13 @@ from devstack.world.profiles import Profile
 from relay.models import Relayer, RelayTransaction
 from tests.factories import make
 from tests.relay.callers import execute
+from tests.relay.conftest import Accept
 from tests.relay.signing import sign_call
 from tests.relay.slots import ask
 from tests.threads import waits_for_this_transaction
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 def somebody_else() -> str:

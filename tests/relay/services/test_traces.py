@@ -1,7 +1,7 @@
 """The spans of one relay call, from its request to its settlement, make one trace."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
@@ -21,11 +21,10 @@ from tests.gateway.test_wiring import settings_with
 from tests.relay.attacks import deploy_large_reverter
 from tests.relay.callers import execute
 from tests.relay.chain import Chain
+from tests.relay.conftest import Accept
 from tests.relay.signing import execute_payload, sign_call
 from tests.relay.workers import broadcast_all, track
 from users.models import User
-
-Accept = Callable[..., RelayTransaction]
 
 
 @pytest.fixture

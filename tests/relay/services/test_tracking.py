@@ -23,14 +23,13 @@ from relay.services.fleet import relayers as relay_relayers
 from relay.services.sending import replacement
 from signer.transactions import PolicyViolation
 from tests.relay.chain import GWEI, Chain, FaultyClient, node_away
-from tests.relay.conftest import LYX
+from tests.relay.conftest import LYX, Accept
 from tests.relay.rows import everything
 from tests.relay.services.test_relayer_sync import keys
 from tests.relay.workers import broadcast_all, later, track
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-Accept = Callable[..., RelayTransaction]
 
 
 def test_the_first_block_of_an_attempt_is_stored(accept: Accept, chain: Chain) -> None:

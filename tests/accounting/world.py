@@ -22,7 +22,7 @@ from payments.models import Payout, StripeEvent
 from relay.models import Attempt, RelayTransaction
 from tests.credits.holding import place_hold
 from tests.database import tamper
-from tests.factories import RelayerFactory, UserFactory
+from tests.factories import RelayerFactory, UserFactory, make
 from tests.payments.payers import Payer
 from tests.payments.webhook_events import process_events
 from tests.staff import member
@@ -42,7 +42,7 @@ class World:
         for payer in self.payers:
             entries.open_account(user_id=payer.user.pk)
         self.relayer = RelayerFactory.create()
-        self.sent, self.nonce = 0, 0
+        self.sent = 0
         self.finance, self.operations = member("finance"), member("operations")
         self.charged: dict[int, int] = {}
 
@@ -106,18 +106,13 @@ class World:
         if account.available + limit < cost:
             return
         hold = place_hold(user=payer.user, credits=cost, key=secrets.token_hex(8), debt_limit=500).hold
-        address, digest = str(payer.user.profile_address), "0x" + secrets.token_hex(32)
-        self.nonce += 1
-        call = RelayTransaction.objects.create(
-            user=payer.user, profile_address=address, key_manager_address=address, controller_address=address,
-            digest=digest, channel=0, relay_nonce=self.nonce, payload=b"", signature=b"", relayer=self.relayer,
-            hold=hold, transaction_hash=digest, gas_limit=100_000, expected_cost=cost, credits_before=0,
-            status="Success", created_at=self.now, settled_at=self.now, real_cost=cost,
+        digest = "0x" + secrets.token_hex(32)
+        call = make(
+            RelayTransaction, user=payer.user, digest=digest, relayer=self.relayer, hold=hold, transaction_hash=digest,
+            expected_cost=cost, real_cost=cost, status="Success", created_at=self.now, settled_at=self.now,
         )  # fmt: skip
-        Attempt.objects.create(
-            relay_transaction=call, relayer=self.relayer, account_nonce=self.nonce, status=Attempt.Status.MINED,
-            transaction_hash=digest, raw=b"", gas_limit=100_000, max_fee_per_gas_wei=9 * _GWEI,
-            max_priority_fee_per_gas_wei=1, block_number=self.nonce, block_hash=digest, succeeded=True,
+        make(
+            Attempt, is_mined=True, relay_transaction=call, transaction_hash=digest, max_fee_per_gas_wei=9 * _GWEI,
             gas_used=self.chance.randint(21_000, 100_000),
             effective_gas_price_wei=self.chance.randint(1, 9 * _GWEI), created_at=self.now, mined_at=self.now,
         )  # fmt: skip

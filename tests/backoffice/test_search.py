@@ -11,7 +11,7 @@ from django.db.models import Model
 from django.test import Client
 from django.utils import timezone
 
-from earnings.models import AdNetwork, Postback, PostbackKind, PostbackState
+from earnings.models import Postback, PostbackKind, PostbackState
 from gateway.admin.search import address_like
 from gateway.staff import audit
 from payments.models import BillingOperation, Clawback, Customer, Payout, StripeEvent, Subscription
@@ -44,18 +44,7 @@ def call() -> RelayTransaction:
 
 
 def postback(**changes: object) -> Postback:
-    network, _ = AdNetwork.objects.get_or_create(slug="any", defaults={"is_weak": False})
-    name = secrets.token_hex(12)
-    values = {
-        "kind": PostbackKind.INFO,
-        "state": PostbackState.INFO,
-        "external_id": name,
-        "original_id": name,
-    }
-    return Postback.objects.create(
-        **{"network": network, "amount": 1, "rate": 1, "raw": b"", "payload_hash": "", **values, **changes},
-        received_at=timezone.now(),
-    )
+    return make(Postback, **{"kind": PostbackKind.INFO, "state": PostbackState.INFO, "user": None, **changes})
 
 
 def event_about(object_id: str) -> StripeEvent:

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from credits.models import Allowance
-from tests.factories import UserFactory
+from tests.factories import make
 
 _NOW = timezone.now()
 _DAY = timedelta(days=1)
@@ -27,12 +27,5 @@ def test_an_allowance_that_makes_no_sense_is_refused(
 ) -> None:
     start, end, reset = (_NOW + day * _DAY for day in days)
     with pytest.raises(IntegrityError, match=constraint), transaction.atomic():
-        Allowance.objects.create(
-            user=UserFactory.create(),
-            credits=credits_paid,
-            starts_at=start,
-            ends_at=end,
-            resets_at=reset,
-            renews=True,
-        )
+        make(Allowance, credits=credits_paid, starts_at=start, ends_at=end, resets_at=reset)
     assert Allowance.objects.count() == 0

@@ -5,16 +5,16 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
-from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from checkin.models import DropTable
 from credits.models import EntrySource
 from credits.services import entries
 from gateway.chain.config import get_chain
-from payments.models import Payout, PayoutRate, Subscription
+from payments.models import Payout, Subscription
 from rewards.models import Badge, BadgeTrack, Progress
 from tests.credits.holding import place_hold
+from tests.factories import make
 from tests.fakes.profiles import Profile
 from tests.portal.api.test_dashboard import create_subscription, subscribe
 from tests.users.auth_client import signed_in
@@ -84,19 +84,15 @@ def test_the_account_says_from_when_a_changed_amount_is_charged(
     create_subscription(user, amount_minor=2_550)
     subscribe(user)
     subscription = Subscription.objects.get()
-    Payout.objects.create(
+    make(
+        Payout,
         user=user,
         subscription=subscription,
-        stripe_invoice_id="in_1",
         amount_minor=amount_minor,
         tax_minor=tax_minor,
         currency="usd",
         period_start=subscription.current_period_start - timedelta(minutes=1),
         period_end=subscription.current_period_end,
-        rate=PayoutRate.objects.filter(currency="usd").latest("valid_from"),
-        credits=5,
-        entry=entries.grant(user=user, credits=5, source=EntrySource.SUBSCRIBED_PAYOUT, key="in_1"),
-        created_at=now(),
     )
 
     answer = client.get("/api/user/account", HTTP_AUTHORIZATION=f"Bearer {access}").json()

@@ -29,7 +29,7 @@ from gateway.common.fields import AddressField, HashField, Uint256Field, checksu
 from gateway.staff.models import ApprovalRequest, StaffAction
 from payments.models import Clawback, Customer, Payout, StripeEvent, Subscription
 from relay.models import Attempt, Relayer, RelayTransaction, ReversedSettlement
-from rewards.models import Badge
+from rewards.models import Badge, Modifier
 from users.models import TrustedImplementation, User
 from webhooks.models import Endpoint
 
@@ -45,14 +45,10 @@ def random_address() -> str:
 
 def make(model: type[_Row], **values: Any) -> _Row:
     """Store a row of any table, with these values, and return it."""
-    return _factory_of(model).create(**values)
-
-
-def _factory_of(model: type[_Row]) -> type[DjangoModelFactory[_Row]]:
-    if model is User:
-        return UserFactory
-    declared = {factory._meta.model: factory for factory in RowFactory.__subclasses__()}
-    return declared.get(model) or make_factory(model, FACTORY_CLASS=RowFactory)
+    declared: dict[Any, Any] = {factory._meta.model: factory for factory in RowFactory.__subclasses__()}
+    factory = {User: UserFactory, **declared}.get(model) or make_factory(model, FACTORY_CLASS=RowFactory)
+    row: _Row = factory.create(**values)
+    return row
 
 
 class UserFactory(DjangoModelFactory[User]):
@@ -120,6 +116,7 @@ def _stripe_id(prefix: str) -> Any:
     return LazyFunction(lambda: f"{prefix}_{secrets.token_hex(8)}")
 
 
+_tomorrow = LazyFunction(lambda: timezone.now() + timedelta(days=1))
 _user_type = LazyFunction(lambda: ContentType.objects.get_for_model(User))
 
 
@@ -140,6 +137,13 @@ class BadgeFactory(RowFactory[Badge]):
     @classmethod
     def _create(cls, model_class: type[Badge], *args: Any, **kwargs: Any) -> Badge:
         return random.choice(Badge.objects.all())
+
+
+class ModifierFactory(RowFactory[Modifier]):
+    class Meta:
+        model = Modifier
+
+    expires_at = _tomorrow
 
 
 class RelayerFactory(RowFactory[Relayer]):
@@ -276,7 +280,7 @@ class ApprovalRequestFactory(RowFactory[ApprovalRequest]):
 
     kind, changes, requested_roles = "adjust_credits", {"credits": ["", "+5"]}, ["support"]
     content_type, object_id = _user_type, "1"
-    expires_at = LazyFunction(lambda: timezone.now() + timedelta(days=1))
+    expires_at = _tomorrow
 
 
 class StaffActionFactory(RowFactory[StaffAction]):

@@ -1,7 +1,7 @@
 """The spans of one relay call, from its request to its settlement, make one trace."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from django.conf import settings

@@ -37,7 +37,13 @@ _LONG_HEX = re.compile("[0-9a-fA-F]{20}")
 hypothesis_settings.register_profile(
     "unhurried",
     deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+        HealthCheck.data_too_large,
+        # Tests roll back between examples themselves, or make new rows for each.
+        HealthCheck.function_scoped_fixture,
+    ],
 )
 hypothesis_settings.load_profile("unhurried")
 # Tests choose other values in each run, the same ones in all processes of a run, and those of an earlier run with its

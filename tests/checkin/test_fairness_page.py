@@ -18,12 +18,12 @@ from pytest_django import DjangoDbBlocker
 from checkin.services import seeds
 from checkin.services.checkins import execute
 from devstack.files import PROJECT
-from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.shapes import FAIRNESS
 from tests.checkin.conftest import earner
 from tests.checkin.rows import allow_attempts, subscribe
 from tests.database import rows_of_a_module
 from tests.docs.pages import DOCS
+from tests.relay.api.conftest import wallet_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db

@@ -15,6 +15,7 @@ from pytest_django import DjangoDbBlocker
 
 from devstack.services.stack import Services
 from gateway.common.errors import DomainError
+from payments.errors import CardDeclined
 from payments.models import PayoutRate
 from payments.stripe import set_billing_client
 from tests.database import rows_of_a_module
@@ -22,7 +23,7 @@ from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.payers import Payer
 from tests.payments.rows import all_rows
-from tests.payments.stripe_accounts import DoubleAccount
+from tests.payments.stripe_accounts import DECLINES, DoubleAccount
 from tests.transactions import assert_none_is_open
 from users.models import User
 
@@ -160,3 +161,20 @@ def refused(double: DoubleAccount) -> Refused:
         assert all_rows() == before
 
     return expect
+
+
+@pytest.fixture
+def subscriber(fake: FakeBilling, user: User, amount: int) -> Payer:
+    """A user with a new subscription; no event of it is processed yet."""
+    payer = Payer(fake, user).with_card()
+    payer.upsert(amount)
+    return payer
+
+
+@pytest.fixture
+def declined(double: DoubleAccount, user: User, amount: int) -> Payer:
+    """A user whose first invoice is open."""
+    payer = Payer(double, user).with_card(DECLINES)
+    with pytest.raises(CardDeclined):
+        payer.upsert(amount)
+    return payer

@@ -1,7 +1,6 @@
 """A user deletes the account: pending work ends, nothing names them any more, and proofs stay valid."""
 
 import secrets
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +15,6 @@ from credits.services import entries, holds
 from earnings.models import NetworkUser
 from gateway.common.errors import DomainError
 from payments.models import BillingOperation, Customer, StripeEvent, Subscription
-from payments.stripe import set_billing_client
 from proofs.services.proving import prove
 from proofs.services.roots import close_roots
 from relay.models import Attempt, FinalBlock, Loss, RelayTransaction
@@ -37,16 +35,6 @@ from users.services import deletion
 pytestmark = [pytest.mark.usefixtures("owner_connection"), pytest.mark.django_db]
 _Status = AccountDeletion.Status
 PATH = "/api/user/account"
-
-
-@pytest.fixture
-def stripe(settings: Any) -> Iterator[FakeBilling]:
-    settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(8)}"
-    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(8)}"]
-    fake = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
-    set_billing_client(fake)
-    yield fake
-    set_billing_client(None)
 
 
 def delete(client: APIClient, access: str) -> Any:

@@ -1,7 +1,7 @@
 """What a deleted account owes returns with its profile, once; proofs and sums stay right."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -14,7 +14,6 @@ from credits.queries import balance_of
 from credits.services import debts, entries
 from credits.services.reconciliation import find_differences
 from payments.services.reconciliation import repairs
-from payments.stripe import set_billing_client
 from proofs.services.roots import close_roots
 from tests.credits.holding import capture, place_hold
 from tests.credits.rows import query
@@ -32,16 +31,6 @@ from users.services.profiles import user_of_profile
 
 # Only the owner of the tables may erase.
 pytestmark = [pytest.mark.usefixtures("owner_connection"), pytest.mark.django_db]
-
-
-@pytest.fixture
-def stripe(settings: Any) -> Iterator[FakeBilling]:
-    settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(8)}"
-    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(8)}"]
-    fake = FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
-    set_billing_client(fake)
-    yield fake
-    set_billing_client(None)
 
 
 def user_of(profile: Profile) -> User:

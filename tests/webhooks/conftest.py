@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from tests.factories import random_address
+from tests.factories import UserFactory, random_address
 from tests.webhooks.receiver import Receiver, running
 from users.models import SignInSession, User
 from webhooks.models import OFFERED, Endpoint, Message
-from webhooks.services import delivery, endpoints
+from webhooks.services import collection, delivery, endpoints
 
 ORIGIN = "https://wallet.example"
 
@@ -70,3 +70,12 @@ def sign_in(user: User, origin: str = ORIGIN, **values: Any) -> SignInSession:
     return SignInSession.objects.create(
         user=user, controller_address=random_address(), origin=origin, **{**defaults, **values}
     )
+
+
+@pytest.fixture
+def user(app: App) -> User:
+    """A signed-in user whose credits and earnings were read before."""
+    person = UserFactory.create()
+    sign_in(person)
+    collection.collect(now=timezone.now())
+    return person

@@ -25,15 +25,6 @@ from webhooks.services import collection, endpoints
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def user(app: App) -> User:
-    """A signed-in user whose credits were read before."""
-    person = UserFactory.create()
-    sign_in(person)
-    collection.collect(now=timezone.now())
-    return person
-
-
 def message_bodies() -> list[dict[str, Any]]:
     return [json.loads(body) for body in Message.objects.order_by("pk").values_list("body", flat=True)]
 

@@ -16,21 +16,12 @@ from earnings.services import earnings
 from tests.credits.holding import place_hold
 from tests.earnings.ad_networks import Network, set_up
 from tests.factories import UserFactory
-from tests.webhooks.conftest import App, sign_in
+from tests.webhooks.conftest import App
 from users.models import User
 from webhooks.models import CreditLevel, Message
 from webhooks.services import collection
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def user(app: App) -> User:
-    """A signed-in user whose credits and earnings were read before."""
-    person = UserFactory.create()
-    sign_in(person)
-    collection.collect(now=timezone.now())
-    return person
 
 
 def _told(*kinds: str) -> list[tuple[str, dict[str, Any]]]:

@@ -9,11 +9,10 @@ from jsonschema import validate
 
 from credits.services import entries
 from rewards.models import BadgeTrack
-from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.shapes import DROP_TABLE, DROP_TABLE_FIELDS, DROPS
 from tests.checkin.items import item
 from tests.checkin.rows import everything, lowest, put_in_force, subscribe, wear_the_top_badges
-from tests.relay.api.conftest import Wallet
+from tests.relay.api.conftest import Wallet, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
 

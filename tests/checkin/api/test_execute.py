@@ -13,12 +13,11 @@ from jsonschema import validate
 from checkin.models import CheckIn, DropTable
 from checkin.queries import CHECK_INS
 from gateway.staff.pauses import switch
-from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.shapes import CHECK_IN_RESULT, EXECUTE
 from tests.checkin.items import TYPES
 from tests.checkin.rows import allow_attempts, everything, only, subscribe, wear_the_top_badges
 from tests.factories import UserFactory
-from tests.relay.api.conftest import Answer, Wallet
+from tests.relay.api.conftest import Answer, Wallet, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from tests.rewards.rows import experience_of
 from users.models import User

@@ -10,10 +10,9 @@ from jsonschema import validate
 from checkin.models import DailySeed
 from checkin.services import seeds
 from checkin.services.checkins import execute
-from tests.checkin.api.conftest import wallet_of
 from tests.checkin.api.shapes import DROP, FAIRNESS
 from tests.checkin.rows import allow_attempts, subscribe
-from tests.relay.api.conftest import Wallet
+from tests.relay.api.conftest import Wallet, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
 

@@ -4,7 +4,7 @@ import random
 from functools import partial
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from credits.models import CreditEntry
@@ -24,11 +24,10 @@ from tests.threads import at_once
 REVERSING = ["levelplay", "tapjoy", "adgem", "ayet-studios", "bitlabs", "theoremreach"]
 # Which earnings (0 to 2) are reported, and whether as reversals, any number of times in any order.
 _SEQUENCES = st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=12)
-_QUIET = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
 
 
 @pytest.mark.django_db
-@settings(max_examples=15, deadline=None, suppress_health_check=_QUIET)
+@settings(max_examples=15)
 @given(sequence=_SEQUENCES, slug=st.sampled_from(REVERSING), hold_hours=st.sampled_from([0, 0, 24]))
 def test_any_sequence_ends_with_what_was_credited_and_never_reversed(
     sequence: list[tuple[int, bool]], slug: str, hold_hours: int

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 from django.utils import timezone
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from credits.models import CreditEntry
@@ -23,7 +23,6 @@ from tests.rewards.rows import experience_of
 from users.models import User
 
 pytestmark = pytest.mark.django_db
-_QUIET = [*settings().suppress_health_check, HealthCheck.function_scoped_fixture]
 
 
 def _report(network: Network, user: User, survey: str, amount: str, *, is_reversal: bool = False) -> Reward:
@@ -80,7 +79,7 @@ def test_partial_reversals_in_any_order_leave_the_same(
     assert find_differences() == []
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=_QUIET)
+@settings(max_examples=12)
 @given(
     parts=st.lists(st.integers(1, 120), max_size=2),
     is_released_between=st.booleans(),

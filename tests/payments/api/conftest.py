@@ -5,35 +5,20 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import pytest
-from django.utils import timezone
 
-from tests.factories import random_address
 from tests.payments.api.spec import CANCEL, UPSERT
 from tests.payments.rows import all_rows
 from tests.payments.stripe_accounts import DoubleAccount
-from tests.relay.api.conftest import Answer, Wallet, network_address
+from tests.relay.api.conftest import Answer, Wallet, anonymous, wallet_of
 from users.models import User
-from users.services import sessions
 
-
-def signed_in(user: User) -> Wallet:
-    """Return the wallet of a user, with an access token of a session of its own."""
-    pair = sessions.start(
-        profile_address=str(user.profile_address), controller=random_address(), now=timezone.now()
-    )
-    return Wallet(pair.access, network_address())
+__all__ = ["anonymous"]
 
 
 @pytest.fixture
 def wallet(user: User) -> Wallet:
     """The wallet of the user."""
-    return signed_in(user)
-
-
-@pytest.fixture
-def anonymous() -> Wallet:
-    """A caller without a token."""
-    return Wallet(None, network_address())
+    return wallet_of(user)
 
 
 def upsert(wallet: Wallet, cost: Any, **changes: Any) -> Answer:

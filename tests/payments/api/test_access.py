@@ -8,10 +8,9 @@ from rest_framework.test import APIClient
 
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
-from tests.payments.api.conftest import signed_in
 from tests.payments.api.spec import CANCEL, CUSTOMER, PATHS, UPSERT
 from tests.payments.rows import all_rows
-from tests.relay.api.conftest import Answer, Wallet, network_address
+from tests.relay.api.conftest import Answer, Wallet, network_address, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
 
@@ -41,7 +40,7 @@ def test_a_token_of_another_issuer_is_refused(
     fake: FakeBilling, wallet: Wallet, path: str, method: str
 ) -> None:
     header, claims, signature = str(wallet.token).split(".")
-    _, others, _ = str(signed_in(UserFactory.create()).token).split(".")
+    _, others, _ = str(wallet_of(UserFactory.create()).token).split(".")
     before = all_rows()
     for forged in (f"{header}.{others}.{signature}", f"{header}.{claims}.{secrets.token_hex(43)}"):
         answer = _ask(Wallet(forged, wallet.address), path, method)
@@ -120,5 +119,5 @@ def test_the_rate_limit_counts_each_user_separately(
     assert [answer.status for answer in answers[:3]] == [200, 200, 402]
     assert_problem(answers[3], 429, "too-many-requests")
     assert 3_000 < int(answers[3].headers["Retry-After"]) <= 3_601
-    assert signed_in(UserFactory.create()).send("post", CUSTOMER).status == 200
+    assert wallet_of(UserFactory.create()).send("post", CUSTOMER).status == 200
     assert Wallet(wallet.token, network_address()).send("post", CUSTOMER).status == 429

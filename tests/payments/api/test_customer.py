@@ -7,12 +7,12 @@ from pytest_django import Settings
 from payments.models import BillingOperation, Customer
 from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
-from tests.payments.api.conftest import NothingHappens, signed_in
+from tests.payments.api.conftest import NothingHappens
 from tests.payments.api.spec import CUSTOMER, SETUP_INTENT, as_specified
 from tests.payments.api.test_self_service import BACK, CARD_PAGE
 from tests.payments.rows import all_rows
 from tests.payments.stripe_accounts import DoubleAccount
-from tests.relay.api.conftest import Wallet, network_address
+from tests.relay.api.conftest import Wallet, network_address, wallet_of
 from tests.relay.api.test_execute import assert_problem
 from users.models import User
 
@@ -69,7 +69,7 @@ def test_json_or_nothing_may_be_posted(
 
 
 def test_each_user_has_a_customer_of_their_own(double: DoubleAccount, wallet: Wallet) -> None:
-    other = signed_in(UserFactory.create())
+    other = wallet_of(UserFactory.create())
     first, second = (payer_wallet.send("post", CUSTOMER).body for payer_wallet in (wallet, other))
     assert first["paymentsCustomerId"] != second["paymentsCustomerId"]
     assert first["walletAddress"] != second["walletAddress"]
@@ -126,7 +126,7 @@ def test_a_user_gets_few_setup_intents_and_card_pages_a_day_and_nobody_elses(
             assert_problem(caller.post(CARD_PAGE, BACK), 429, "too-many-requests")
     # What tests no card is not limited so, and other users have their own.
     as_specified(wallet.send("post", CUSTOMER), CUSTOMER)
-    as_specified(signed_in(UserFactory.create()).send("get", SETUP_INTENT), SETUP_INTENT)
+    as_specified(wallet_of(UserFactory.create()).send("get", SETUP_INTENT), SETUP_INTENT)
 
 
 def test_all_users_of_one_network_get_no_more_setup_intents_than_its_share(
@@ -134,7 +134,7 @@ def test_all_users_of_one_network_get_no_more_setup_intents_than_its_share(
 ) -> None:
     settings.CARD_CAPTURE_NETWORK_RATE = "3/day"
     machine = network_address().removesuffix("::1")
-    callers = [Wallet(signed_in(UserFactory.create()).token, f"{machine}::{host:x}") for host in range(1, 5)]
+    callers = [Wallet(wallet_of(UserFactory.create()).token, f"{machine}::{host:x}") for host in range(1, 5)]
     for caller in callers[:3]:
         as_specified(caller.send("get", SETUP_INTENT), SETUP_INTENT)
     with nothing_happens():

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.conf import settings as django_settings
 from django.db import ProgrammingError, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from credits.errors import InsufficientCredits
@@ -217,12 +217,7 @@ MOVES = ("refund", "fail", "dispute", "withdraw", "reinstate", "tell", "spend")
     moves=st.lists(st.sampled_from(MOVES), max_size=12),
     seed=st.integers(0, 2**32),
 )
-@settings(
-    deadline=None,
-    suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture],
-    max_examples=12,
-    database=None,
-)
+@settings(max_examples=12, database=None)
 def test_clawbacks_add_up_to_the_formula_for_any_order_of_refunds_and_disputes(
     rates: dict[str, int], collected: int, rate: int, moves: list[str], seed: int
 ) -> None:

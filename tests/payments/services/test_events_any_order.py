@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.db import transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from credits.services.reconciliation import find_differences
@@ -37,12 +37,7 @@ pytestmark = pytest.mark.django_db
 DAY = 86_400
 _BEFORE_ALL = datetime.fromtimestamp(0, UTC)
 _ORDERS = int(os.environ.get("EVENT_ORDERS", "8"))
-_property = settings(
-    deadline=None,
-    suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture],
-    max_examples=_ORDERS,
-    database=None,
-)
+_property = settings(max_examples=_ORDERS, database=None)
 
 
 @pytest.fixture(autouse=True)

@@ -13,22 +13,13 @@ from tests.payments.faults import fault_injection, once
 from tests.payments.payers import Payer
 from tests.payments.rows import all_rows
 from tests.payments.webhook_events import process_events, receive_event
-from users.models import User
 
 pytestmark = pytest.mark.django_db
 GONE = "billing-refused: Stripe refused the request."
 
 
 @pytest.fixture
-def payer(fake: FakeBilling, user: User, amount: int) -> Payer:
-    """A user who has paid; no event of it is processed yet."""
-    payer = Payer(fake, user).with_card()
-    payer.upsert(amount)
-    return payer
-
-
-@pytest.fixture
-def failed_event(fake: FakeBilling, payer: Payer) -> StripeEvent:
+def failed_event(fake: FakeBilling, subscriber: Payer) -> StripeEvent:
     """The event of the paid invoice, which Stripe did not know when it was tried."""
     row = receive_event(next(body for body in fake.events if b"invoice.paid" in body), now=fake.now())
     with fault_injection() as client:
@@ -68,7 +59,7 @@ def test_a_second_delivery_does_not_reopen_a_dismissed_event(
     assert all_rows() == before
 
 
-def test_only_a_failed_event_can_be_dismissed(fake: FakeBilling, payer: Payer) -> None:
+def test_only_a_failed_event_can_be_dismissed(fake: FakeBilling, subscriber: Payer) -> None:
     for body in fake.events:
         row = receive_event(body, now=fake.now())
         assert not events.dismiss(event_id=row.pk, now=fake.now())
@@ -107,15 +98,15 @@ def test_an_event_dismissed_while_a_worker_fails_stays_dismissed(
 
 
 def test_beat_pays_out_the_invoice_of_a_dismissed_event(
-    fake: FakeBilling, payer: Payer, failed_event: StripeEvent
+    fake: FakeBilling, subscriber: Payer, failed_event: StripeEvent
 ) -> None:
     events.dismiss(event_id=failed_event.pk, now=fake.now())
     assert repairs.pay_out_missed_invoices(now=fake.now()) == 1
-    assert payer.balance == payer.payout.credits
+    assert subscriber.balance == subscriber.payout.credits
 
 
 def test_a_dismissed_event_is_no_finding_of_the_reconciliation(
-    fake: FakeBilling, payer: Payer, failed_event: StripeEvent
+    fake: FakeBilling, subscriber: Payer, failed_event: StripeEvent
 ) -> None:
     repairs.pay_out_missed_invoices(now=fake.now())
     night = fake.now() + timedelta(hours=1)

@@ -12,17 +12,8 @@ from tests.fakes.billing import FakeBilling
 from tests.payments.faults import FaultInjector, fault_injection, killed_after
 from tests.payments.payers import Payer
 from tests.payments.webhook_events import receive_event
-from users.models import User
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def subscriber(fake: FakeBilling, user: User, amount: int) -> Payer:
-    """A user with a new subscription; no event of it is processed yet."""
-    payer = Payer(fake, user).with_card()
-    payer.upsert(amount)
-    return payer
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 from django.db import connection, transaction
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from credits.models import CreditEntry
@@ -214,12 +214,7 @@ MOVES = ("refund", "fail", "dispute", "reinstate", "tell")
     moves=st.lists(st.sampled_from(MOVES), max_size=10),
     seed=st.integers(0, 2**32),
 )
-@settings(
-    deadline=None,
-    suppress_health_check=[*settings().suppress_health_check, HealthCheck.function_scoped_fixture],
-    max_examples=12,
-    database=None,
-)
+@settings(max_examples=12, database=None)
 def test_experience_follows_the_formula_for_any_refunds_and_disputes(
     rates: dict[str, int], collected: int, growth: Decimal, moves: list[str], seed: int
 ) -> None:

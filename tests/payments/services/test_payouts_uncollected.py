@@ -6,14 +6,12 @@ from typing import Any
 import pytest
 
 from credits.models import CreditEntry
-from payments.errors import CardDeclined
 from payments.models import Customer, Payout, StripeEvent
 from payments.services.reconciliation import repairs
 from tests.payments.dashboard import Clerk
 from tests.payments.payers import Payer
-from tests.payments.stripe_accounts import DECLINES, DoubleAccount
+from tests.payments.stripe_accounts import DoubleAccount
 from tests.payments.webhook_events import process_all_events
-from users.models import User
 
 pytestmark = pytest.mark.django_db
 DAY = 86_400
@@ -90,15 +88,6 @@ def test_a_month_paid_from_a_credit_balance_is_not_paid_out(
     double.v1.customers.update(payer.customer.stripe_customer_id, {"balance": -amount})
     assert payer.upsert(amount).status == "active"
     _assert_nothing_was_paid_out(double)
-
-
-@pytest.fixture
-def declined(double: DoubleAccount, user: User, amount: int) -> Payer:
-    """A user whose first invoice is open."""
-    payer = Payer(double, user).with_card(DECLINES)
-    with pytest.raises(CardDeclined):
-        payer.upsert(amount)
-    return payer
 
 
 def test_an_invoice_paid_outside_of_stripe_is_not_paid_out(double: DoubleAccount, declined: Payer) -> None:

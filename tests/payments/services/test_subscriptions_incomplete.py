@@ -5,21 +5,12 @@ import pytest
 from payments.errors import AuthenticationRequired, CardDeclined
 from payments.models import BillingOperation, Subscription
 from tests.payments.payers import Payer
-from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, VISA, DoubleAccount
+from tests.payments.stripe_accounts import NEEDS_CONFIRMATION, VISA, DoubleAccount
 from tests.payments.webhook_events import process_all_events
 from users.models import User
 
 pytestmark = pytest.mark.django_db
 SUBSCRIPTIONS = "/v1/subscriptions"
-
-
-@pytest.fixture
-def declined(double: DoubleAccount, user: User, amount: int) -> Payer:
-    """A user whose card was declined at the beginning."""
-    payer = Payer(double, user).with_card(DECLINES)
-    with pytest.raises(CardDeclined):
-        payer.upsert(amount)
-    return payer
 
 
 def _accept_card(double: DoubleAccount, payer: Payer) -> None:

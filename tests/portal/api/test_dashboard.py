@@ -24,11 +24,9 @@ from rewards.services import experience, modifiers
 from tests.credits.allowances import set_allowance
 from tests.credits.holding import place_hold
 from tests.factories import make
-from tests.fakes.profiles import Profile
 from tests.portal.api import shapes
 from tests.portal.history_rows import earned, relayed
 from tests.staff import browser_of, confirm, member, messages_of
-from tests.users.auth_client import signed_in
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -38,16 +36,6 @@ OF_DASHBOARD = 12
 # And what the subscription costs.
 OF_SUBSCRIBERS_DASHBOARD = OF_DASHBOARD + 1
 Read = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def access(profile: Profile) -> str:
-    return signed_in(profile).access
-
-
-@pytest.fixture
-def user(access: str, profile: Profile) -> User:
-    return User.objects.get(profile_address=profile.profile_address)
 
 
 @pytest.fixture

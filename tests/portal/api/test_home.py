@@ -13,23 +13,11 @@ from credits.models import EntrySource
 from credits.services import entries
 from relay.models import RelayTransaction
 from tests.factories import UserFactory
-from tests.fakes.profiles import Profile
 from tests.portal.history_rows import relayed
 from tests.staff import member
-from tests.users.auth_client import signed_in
 from users.models import Note, User
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def access(profile: Profile) -> str:
-    return signed_in(profile).access
-
-
-@pytest.fixture
-def user(access: str, profile: Profile) -> User:
-    return User.objects.get(profile_address=profile.profile_address)
 
 
 def read(client: APIClient, access: str, name: str = "home") -> dict[str, Any]:

@@ -13,23 +13,11 @@ from rest_framework.test import APIClient
 from checkin.services import checkins
 from credits.models import EntrySource
 from credits.services import entries
-from tests.fakes.profiles import Profile
 from tests.portal.history_rows import earned, relayed
-from tests.users.auth_client import signed_in
 from users.models import User
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/user/timeline"
-
-
-@pytest.fixture
-def access(profile: Profile) -> str:
-    return signed_in(profile).access
-
-
-@pytest.fixture
-def user(access: str, profile: Profile) -> User:
-    return User.objects.get(profile_address=profile.profile_address)
 
 
 def pages(client: APIClient, access: str, **query: Any) -> list[list[dict[str, Any]]]:

@@ -11,9 +11,11 @@ from django.utils import timezone
 
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
+from tests.factories import random_address
 from tests.fakes.profiles import Controller
 from tests.users.auth_client import CALLER, personal_sign
 from users.models import User
+from users.services import sessions
 from users.services import sign_in as users_sign_in
 from users.services.sign_in import sign_in
 
@@ -78,6 +80,14 @@ def wallet(user: User, profile: Profile) -> Wallet:
     controller = Controller(private_key=profile.controller.private_key)
     signature = personal_sign(controller, challenge.message)
     pair = sign_in(nonce=challenge.nonce, signature=signature, client=CALLER, now=timezone.now())
+    return Wallet(pair.access, network_address())
+
+
+def wallet_of(user: User) -> Wallet:
+    """Return the wallet of a user, with an access token of a session of its own."""
+    pair = sessions.start(
+        profile_address=str(user.profile_address), controller=random_address(), now=timezone.now()
+    )
     return Wallet(pair.access, network_address())
 
 

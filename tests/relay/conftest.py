@@ -4,7 +4,9 @@ import os
 import random
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -182,19 +184,30 @@ def settle(chain: Chain) -> Settle:
     return run
 
 
-Refused = Callable[[type[DomainError]], AbstractContextManager["pytest.ExceptionInfo[DomainError]"]]
+@dataclass(frozen=True)
+class Refused:
+    """Expects a refusal, and nothing else to happen: no row, no hold, nothing sent."""
+
+    chain: Chain
+
+    @contextmanager
+    def __call__(self, kind: type[DomainError]) -> Iterator["pytest.ExceptionInfo[DomainError]"]:
+        before = everything(), self.chain.position()
+        with pytest.raises(kind) as refusal:
+            yield refusal
+        assert type(refusal.value) is kind
+        assert (everything(), self.chain.position()) == before
+
+    def call(
+        self, kind: type[DomainError], user: User, call: RelayCall, *, now: datetime | None = None
+    ) -> DomainError:
+        """Submit the call and return the refusal."""
+        with self(kind) as refusal:
+            execute(user=user, call=call, now=now or timezone.now())
+        return refusal.value
 
 
 @pytest.fixture
 def refused(chain: Chain) -> Refused:
-    """Return a context that expects a refusal, and nothing else to happen: no row, no hold, nothing sent."""
-
-    @contextmanager
-    def expect(kind: type[DomainError]) -> Iterator["pytest.ExceptionInfo[DomainError]"]:
-        before = everything(), chain.position()
-        with pytest.raises(kind) as refusal:
-            yield refusal
-        assert type(refusal.value) is kind
-        assert (everything(), chain.position()) == before
-
-    return expect
+    """Return what expects a refusal."""
+    return Refused(chain)

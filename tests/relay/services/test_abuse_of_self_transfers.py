@@ -91,8 +91,7 @@ def test_a_user_lets_as_many_calls_expire_as_there_may_be(
     for _ in range(limit):
         accept(channel=any_channel(), validity=soon())
     call = new_call(channel=any_channel())
-    with refused(RelayShareUsed):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(RelayShareUsed, user, call)
     if is_sent:
         broadcast_all()
         chain.drop_pool()
@@ -103,8 +102,7 @@ def test_a_user_lets_as_many_calls_expire_as_there_may_be(
     assert balance_of(user).held == 0
     bound = limit * _SELF_TRANSFER_GAS * settings.RELAY_FEE_CAP_WEI
     assert meter.assert_at_most(min(bound, settings.RELAY_LOSS_PER_HOUR_WEI)) > 0
-    with refused(TooManyCancelledCalls):
-        execute(user=user, call=call, now=later(101))
+    refused.call(TooManyCancelledCalls, user, call, now=later(101))
 
 
 def test_a_node_that_refuses_everything_stops_costing_when_the_budget_is_used_up(

@@ -286,8 +286,7 @@ def test_the_same_revert_for_ever_ends_at_the_limit(
         flaky.flip()
         settle()
         flaky.flip()
-    with refused(TooManyCancelledCalls):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(TooManyCancelledCalls, user, call)
     meter.assert_at_most(0)
 
 
@@ -339,9 +338,8 @@ def test_a_contract_that_answers_too_much_is_its_callers_refusal_and_no_fault_of
     execute(user=user, call=new_call(channel=any_channel()), now=timezone.now())
     call = new_call(channel=any_channel(), payload=execute_payload(deploy_large_reverter(services)))
     for _ in range(4):
-        with refused(AnswerTooLarge) as refusal:
-            execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, refusal.value.code) == (422, "answer-too-large")
+        refusal = refused.call(AnswerTooLarge, user, call)
+    assert (refusal.status, refusal.code) == (422, "answer-too-large")
     (only,) = node.pool
     assert (only.fault, only.guard.is_open) == ("", False)
     execute(user=user, call=new_call(channel=any_channel()), now=timezone.now())

@@ -12,7 +12,6 @@ from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.fleet import relayers
 from relay.services.sending import broadcasting
-from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Accept, Refused
 from tests.relay.workers import later, track
@@ -31,8 +30,7 @@ def test_a_relayer_of_another_chain_takes_no_call(
     user: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     Relayer.objects.update(chain_id=OTHER_CHAIN)
-    with refused(RelayersBusy):
-        execute(user=user, call=new_call(), now=timezone.now())
+    refused.call(RelayersBusy, user, new_call())
 
 
 def test_a_key_is_registered_and_kept_in_sync_on_each_chain(chain: Chain) -> None:

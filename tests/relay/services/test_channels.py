@@ -42,20 +42,16 @@ def test_a_used_nonce_is_refused_with_the_expected_one(
 ) -> None:
     accept(channel=channel)
     settle()
-    call = new_call(relay_nonce=channel << 128)
-    with refused(RelayNonceUsed) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, refusal.value.members) == (409, {"expectedNonce": str(channel << 128 | 1)})
+    refusal = refused.call(RelayNonceUsed, user, new_call(relay_nonce=channel << 128))
+    assert (refusal.status, refusal.members) == (409, {"expectedNonce": str(channel << 128 | 1)})
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 2**127])
 def test_a_gap_is_refused_with_the_missing_nonce(
     user: User, new_call: Callable[..., RelayCall], refused: Refused, channel: int, ahead: int
 ) -> None:
-    call = new_call(channel=channel, ahead=ahead)
-    with refused(RelayNonceGap) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, refusal.value.members) == (409, {"expectedNonce": str(channel << 128)})
+    refusal = refused.call(RelayNonceGap, user, new_call(channel=channel, ahead=ahead))
+    assert (refusal.status, refusal.members) == (409, {"expectedNonce": str(channel << 128)})
 
 
 def test_a_gap_behind_followers_names_the_first_missing_nonce(
@@ -64,10 +60,8 @@ def test_a_gap_behind_followers_names_the_first_missing_nonce(
     followers = random.randint(1, 4)
     for ahead in range(followers):
         accept(channel=channel, ahead=ahead)
-    call = new_call(channel=channel, ahead=followers + 1)
-    with refused(RelayNonceGap) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"expectedNonce": str(channel << 128 | followers)}
+    refusal = refused.call(RelayNonceGap, user, new_call(channel=channel, ahead=followers + 1))
+    assert refusal.members == {"expectedNonce": str(channel << 128 | followers)}
 
 
 def test_calls_of_another_controller_close_no_gap(
@@ -79,9 +73,7 @@ def test_calls_of_another_controller_close_no_gap(
     made = create_profile(ControllerPlan(), ControllerPlan())
     user, other = open_account(made), made.controllers[1].private_key
     execute(user=user, call=sign_call(services=services, profile=made), now=timezone.now())
-    call = sign_call(services=services, profile=made, private_key=other, ahead=1)
-    with refused(RelayNonceGap):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(RelayNonceGap, user, sign_call(services=services, profile=made, private_key=other, ahead=1))
 
 
 def test_calls_of_another_profile_by_the_same_controller_close_no_gap(
@@ -94,9 +86,7 @@ def test_calls_of_another_profile_by_the_same_controller_close_no_gap(
     first, second = create_profile(shared), create_profile(shared)
     execute(user=open_account(first), call=sign_call(services=services, profile=first), now=timezone.now())
     user = open_account(second)
-    call = sign_call(services=services, profile=second, ahead=1)
-    with refused(RelayNonceGap):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(RelayNonceGap, user, sign_call(services=services, profile=second, ahead=1))
     execute(user=user, call=sign_call(services=services, profile=second), now=timezone.now())
 
 
@@ -154,9 +144,8 @@ def test_other_content_on_a_nonce_in_progress_is_refused(
     if is_sent:
         broadcast_all()
     call = new_call()
-    with refused(RelayNonceTaken) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, refusal.value.members) == (409, {"nonce": str(call.relay_nonce)})
+    refusal = refused.call(RelayNonceTaken, user, call)
+    assert (refusal.status, refusal.members) == (409, {"nonce": str(call.relay_nonce)})
 
 
 def test_followers_wait_behind_each_other_up_to_the_limit(
@@ -171,10 +160,9 @@ def test_followers_wait_behind_each_other_up_to_the_limit(
     for ahead in range(limit + 1):
         accept(channel=channel, ahead=ahead)
     call = new_call(channel=channel, ahead=limit + 1)
-    with refused(ChannelBusy) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, refusal.value.members) == (503, {"maximumFollowers": limit})
-    assert refusal.value.retry_after
+    refusal = refused.call(ChannelBusy, user, call)
+    assert (refusal.status, refusal.members) == (503, {"maximumFollowers": limit})
+    assert refusal.retry_after
 
     assert settle() == limit + 1
     execute(user=user, call=call, now=timezone.now())
@@ -221,10 +209,8 @@ def test_a_follower_never_goes_to_another_relayer(
     if state == "full":
         settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, 100
     Relayer.objects.filter(pk=sticky).update(**UNUSABLE_STATES[state] or {"is_active": True})
-    call = new_call(channel=channel, ahead=1)
-    with refused(RelayersBusy) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, bool(refusal.value.retry_after)) == (503, True)
+    refusal = refused.call(RelayersBusy, user, new_call(channel=channel, ahead=1))
+    assert (refusal.status, bool(refusal.retry_after)) == (503, True)
 
 
 def test_a_channel_sticks_to_its_relayer_until_it_is_settled(
@@ -263,6 +249,6 @@ def test_a_follower_is_simulated_without_its_nonce_and_refused_for_what_it_may_n
         payload=bytes.fromhex("44c028fe") + bytes(64 + 32) + bytes(31) + b"\x80" + bytes(32),
     )
     execute(user=user, call=fine, now=timezone.now())
-    call = sign_call(services=services, profile=made, payload=set_data_payload(), ahead=1)
-    with refused(NotAuthorised):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(
+        NotAuthorised, user, sign_call(services=services, profile=made, payload=set_data_payload(), ahead=1)
+    )

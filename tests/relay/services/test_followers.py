@@ -16,7 +16,6 @@ from gateway.chain.client import get_chain_client
 from gateway.chain.lsp25 import RelayCall
 from relay.errors import RelayNonceGap
 from relay.models import Relayer, RelayTransaction
-from tests.relay.callers import execute
 from tests.relay.chain import Chain, FaultyClient
 from tests.relay.conftest import Accept, Refused
 from tests.relay.signing import execute_payload, window
@@ -134,10 +133,8 @@ def test_a_revert_cancels_what_is_unsent_behind_it_and_lets_nobody_follow(
     chain.mine()
     # The revert is seen in the first block, though it is not final yet.
     assert track() == 0
-    call = new_call(channel=channel, ahead=2)
-    with refused(RelayNonceGap) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"expectedNonce": str(failing.relay_nonce)}
+    refusal = refused.call(RelayNonceGap, user, new_call(channel=channel, ahead=2))
+    assert refusal.members == {"expectedNonce": str(failing.relay_nonce)}
 
     broadcast_all()
     assert bytes(follower.attempts.get(kind="call").raw) not in node.sent

@@ -79,11 +79,10 @@ def test_a_user_whose_calls_end_without_effect_waits(
     ago = random.randint(60, 3000)
     end_calls(*random.sample(WITHOUT_EFFECT, 3), ago=ago)
     call, requests_before = new_call(channel=any_channel()), node.requests
-    with refused(TooManyCancelledCalls) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, node.requests) == (429, requests_before)
-    assert refusal.value.members == {"maximum": 3, "windowSeconds": 3600}
-    wait = refusal.value.retry_after or 0
+    refusal = refused.call(TooManyCancelledCalls, user, call)
+    assert (refusal.status, node.requests) == (429, requests_before)
+    assert refusal.members == {"maximum": 3, "windowSeconds": 3600}
+    wait = refusal.retry_after or 0
     assert 0 <= 3600 - ago - wait + 2 <= 30
 
     assert execute(user=user, call=call, now=later(wait))
@@ -94,9 +93,7 @@ def test_every_way_to_end_without_effect_counts(
 ) -> None:
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = len(WITHOUT_EFFECT)
     end_calls(*WITHOUT_EFFECT)
-    call = new_call(channel=any_channel())
-    with refused(TooManyCancelledCalls):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(TooManyCancelledCalls, user, new_call(channel=any_channel()))
 
 
 def test_what_is_not_the_callers_doing_does_not_count(
@@ -114,10 +111,9 @@ def test_a_day_has_a_limit_of_its_own(
     for hours in (20, 10, 5):
         end_calls(random.choice(WITHOUT_EFFECT), ago=3600 * hours)
     call = new_call(channel=any_channel())
-    with refused(TooManyCancelledCalls) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"maximum": 3, "windowSeconds": 86400}
-    assert 3 * 3600 < (refusal.value.retry_after or 0) <= 4 * 3600
+    refusal = refused.call(TooManyCancelledCalls, user, call)
+    assert refusal.members == {"maximum": 3, "windowSeconds": 86400}
+    assert 3 * 3600 < (refusal.retry_after or 0) <= 4 * 3600
     assert execute(user=user, call=call, now=later(4 * 3600 + 1))
 
 
@@ -130,10 +126,8 @@ def test_the_hours_limit_counts_below_the_limit_of_the_day(
     with connection.cursor() as cursor:
         # Rows come as they lie, and not as an index happens to have them.
         cursor.execute("SET LOCAL enable_indexscan = off; SET LOCAL enable_bitmapscan = off")
-    call = new_call(channel=any_channel())
-    with refused(TooManyCancelledCalls) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"maximum": 1, "windowSeconds": 3600}
+    refusal = refused.call(TooManyCancelledCalls, user, new_call(channel=any_channel()))
+    assert refusal.members == {"maximum": 1, "windowSeconds": 3600}
 
 
 @pytest.mark.parametrize(("hourly", "hours"), [(1, 1), (9, 24)])
@@ -206,8 +200,7 @@ def test_calls_that_pass_here_and_revert_on_chain_reach_the_limit(
         flaky.flip()
         settle()
         flaky.flip()
-    with refused(TooManyCancelledCalls):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(TooManyCancelledCalls, user, call)
     assert set(RelayTransaction.objects.values_list("status", flat=True)) == {"Failed"}
 
 
@@ -225,9 +218,7 @@ def test_calls_that_expire_unsent_reach_the_limit(
     broadcast_all(now=later(101))
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 1
-    call = new_call()
-    with refused(TooManyCancelledCalls):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(TooManyCancelledCalls, user, new_call())
 
 
 def test_one_user_leaves_account_nonces_for_others(
@@ -246,10 +237,9 @@ def test_one_user_leaves_account_nonces_for_others(
     for _ in relayers:
         accept(channel=any_channel())
     call = new_call(channel=any_channel())
-    with refused(RelayShareUsed) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, bool(refusal.value.retry_after)) == (503, True)
-    assert refusal.value.members == {"maximum": len(relayers)}
+    refusal = refused.call(RelayShareUsed, user, call)
+    assert (refusal.status, bool(refusal.retry_after)) == (503, True)
+    assert refusal.members == {"maximum": len(relayers)}
 
     other = create_profile()
     newcomer = open_account(other)
@@ -260,8 +250,7 @@ def test_one_user_leaves_account_nonces_for_others(
     broadcast_all()
     chain.mine()
     assert track() == 0
-    with refused(RelayShareUsed):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(RelayShareUsed, user, call)
     chain.mine(settings.CONFIRMATIONS)
     assert track() == len(relayers) + 1
     assert execute(user=user, call=call, now=timezone.now())
@@ -275,9 +264,7 @@ def test_a_sent_call_counts(
     broadcast_all()
     row.refresh_from_db()
     assert (row.status, row.attempts.get().status) == ("Submitted", "sent")
-    call = new_call(channel=any_channel())
-    with refused(RelayShareUsed):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(RelayShareUsed, user, new_call(channel=any_channel()))
 
 
 @pytest.mark.parametrize("is_sent", [False, True])
@@ -292,10 +279,8 @@ def test_a_call_whose_bytes_were_replaced_counts_once(
     attempt.refresh_from_db()
     assert attempt.status == ("replaced" if is_sent else "withdrawn")
     accept(channel=any_channel())
-    call = new_call(channel=any_channel())
-    with refused(RelayShareUsed) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"maximum": 2}
+    refusal = refused.call(RelayShareUsed, user, new_call(channel=any_channel()))
+    assert refusal.members == {"maximum": 2}
 
 
 @pytest.mark.parametrize("percent", [1, 50, 66])
@@ -304,10 +289,8 @@ def test_a_share_is_rounded_down_and_is_one_at_least(
 ) -> None:
     settings.RELAY_MAX_IN_FLIGHT, settings.RELAY_USER_SHARE_PERCENT = 1, percent
     accept(channel=any_channel())
-    call = new_call(channel=any_channel())
-    with refused(RelayShareUsed) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"maximum": 1}
+    refusal = refused.call(RelayShareUsed, user, new_call(channel=any_channel()))
+    assert refusal.members == {"maximum": 1}
 
 
 def test_a_paused_relayer_adds_nothing_to_the_share(
@@ -321,9 +304,7 @@ def test_a_paused_relayer_adds_nothing_to_the_share(
     settings.RELAY_MAX_IN_FLIGHT = 2
     Relayer.objects.exclude(pk=relayers[0].pk).update(is_active=False)
     accept(channel=any_channel())
-    call = new_call(channel=any_channel())
-    with refused(RelayShareUsed):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(RelayShareUsed, user, new_call(channel=any_channel()))
 
 
 def test_each_greedy_user_leaves_as_much_free_as_they_hold(
@@ -345,9 +326,8 @@ def test_each_greedy_user_leaves_as_much_free_as_they_hold(
             execute(user=owner, call=call, now=timezone.now())
             count += 1
         one_more = sign_call(services=services, profile=profile, channel=any_channel())
-        with refused(RelayShareUsed) as refusal:
-            execute(user=owner, call=one_more, now=timezone.now())
-        assert refusal.value.members == {"maximum": count}
+        refusal = refused.call(RelayShareUsed, owner, one_more)
+        assert refusal.members == {"maximum": count}
         held.append(count)
     # Of 12: half, half of the rest, half of that.
     assert held == [6, 3, 1]
@@ -385,9 +365,8 @@ def test_who_holds_much_gets_no_more_while_others_want_some(
         (newcomer, sign_call(services=services, profile=other, channel=any_channel())),
         (user, new_call(channel=any_channel())),
     ):
-        with refused(RelayShareUsed) as refusal:
-            execute(user=caller, call=call, now=timezone.now())
-        assert refusal.value.members == {"maximum": 4}
+        refusal = refused.call(RelayShareUsed, caller, call)
+        assert refusal.members == {"maximum": 4}
 
 
 def test_calls_in_flight_count_as_if_they_ended_without_effect(
@@ -405,10 +384,9 @@ def test_calls_in_flight_count_as_if_they_ended_without_effect(
     for _ in range(2):
         accept(channel=any_channel())
     call = new_call(channel=any_channel())
-    with refused(RelayShareUsed) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"maximum": 2}
-    assert 0 < (refusal.value.retry_after or 0) < 60
+    refusal = refused.call(RelayShareUsed, user, call)
+    assert refusal.members == {"maximum": 2}
+    assert 0 < (refusal.retry_after or 0) < 60
     settle()
     assert execute(user=user, call=call, now=timezone.now())
 
@@ -425,10 +403,8 @@ def test_calls_in_flight_count_within_a_day_too(
     for hours in (2, 23):
         end_calls(random.choice(WITHOUT_EFFECT), ago=3600 * hours)
     accept(channel=any_channel())
-    call = new_call(channel=any_channel())
-    with refused(RelayShareUsed) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"maximum": 1}
+    refusal = refused.call(RelayShareUsed, user, new_call(channel=any_channel()))
+    assert refusal.members == {"maximum": 1}
 
 
 @pytest.mark.django_db(transaction=True)

@@ -263,9 +263,8 @@ class TestUnvettedCode:
     ) -> None:
         settings.RELAY_LOSS_PER_HOUR_WEI = 21_000 * settings.RELAY_FEE_CAP_WEI
         user, call = open_account(untrusted), sign_call(services=services, profile=untrusted)
-        with refused(RelayPaused) as refusal:
-            execute(user=user, call=call, now=timezone.now())
-        assert (refusal.value.status, bool(refusal.value.retry_after)) == (503, True)
+        refusal = refused.call(RelayPaused, user, call)
+        assert (refusal.status, bool(refusal.retry_after)) == (503, True)
         assert not Loss.objects.exists()
         assert accept().status == "Pending"
 

@@ -28,9 +28,8 @@ def test_a_paused_relay_accepts_nothing_new_until_it_is_resumed(
 ) -> None:
     call = new_call()
     switch(RELAY, is_paused=True, actor=staff, reason="the chain forks")
-    with refused(RelayPaused) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.retry_after
+    refusal = refused.call(RelayPaused, user, call)
+    assert refusal.retry_after
     switch(RELAY, is_paused=False, actor=staff, reason="it does not")
     assert execute(user=user, call=call, now=timezone.now())
 

@@ -48,21 +48,18 @@ def test_a_call_that_needs_more_gas_than_is_relayed_is_refused(
     # The estimate fits under the cap, but not with a margin of 2 %.
     settings.RELAY_MAX_GAS = cap = gas_limit * 100 // 115 * 101 // 100
     call = new_call(payload=set_data_payload(b"\x01" * 320), channel=1)
-    with refused(GasLimitExceeded) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members["maximum"] == cap
-    assert cap < refusal.value.members["gasLimit"] < gas_limit
+    refusal = refused.call(GasLimitExceeded, user, call)
+    assert refusal.members["maximum"] == cap
+    assert cap < refusal.members["gasLimit"] < gas_limit
 
 
 def test_a_call_that_runs_out_of_the_capped_gas_is_refused(
     user: User, new_call: Callable[..., RelayCall], refused: Refused, settings: Settings
 ) -> None:
     settings.RELAY_MAX_GAS = 400_000
-    call = new_call(payload=set_data_payload(b"\x01" * 500))
-    with refused(GasLimitExceeded) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members["maximum"] == 400_000
-    assert 400_000 < refusal.value.members["gasLimit"] < 600_000
+    refusal = refused.call(GasLimitExceeded, user, new_call(payload=set_data_payload(b"\x01" * 500)))
+    assert refusal.members["maximum"] == 400_000
+    assert 400_000 < refusal.members["gasLimit"] < 600_000
 
 
 def deployment(name: str, owner: str) -> bytes:
@@ -110,9 +107,8 @@ def test_too_little_gas_is_no_fault_of_the_contract(
         )
         (error,) = prepared.refusals
     else:
-        with refused(GasLimitExceeded) as refusal:
-            execute(user=user, call=new_call(payload=payload), now=timezone.now())
-        error = refusal.value
+        refusal = refused.call(GasLimitExceeded, user, new_call(payload=payload))
+        error = refusal
     assert isinstance(error, GasLimitExceeded)
     assert error.members["maximum"] == settings.RELAY_MAX_GAS
     assert error.members["gasLimit"] > settings.RELAY_MAX_GAS
@@ -124,18 +120,15 @@ def test_a_contract_that_reverts_within_its_gas_is_reported_as_before(
 ) -> None:
     flaky = services.world.deploy_flaky()
     flaky.flip()
-    with refused(TargetReverted):
-        execute(user=user, call=new_call(payload=execute_payload(flaky.address)), now=timezone.now())
+    refused.call(TargetReverted, user, new_call(payload=execute_payload(flaky.address)))
 
 
 def test_a_call_is_refused_for_now_while_fees_exceed_the_cap(
     user: User, new_call: Callable[..., RelayCall], chain: Chain, refused: Refused, settings: Settings
 ) -> None:
     chain.set_base_fee(settings.RELAY_FEE_CAP_WEI + GWEI)
-    call = new_call()
-    with refused(FeesTooHigh) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, refusal.value.retry_after) == (503, 60)
+    refusal = refused.call(FeesTooHigh, user, new_call())
+    assert (refusal.status, refusal.retry_after) == (503, 60)
 
 
 def test_nothing_is_stored_while_the_node_is_away(
@@ -183,10 +176,8 @@ def test_a_call_before_its_time_is_refused(
 ) -> None:
     now = timezone.now()
     start = int(now.timestamp()) + random.randint(1, 10**6)
-    call = new_call(validity=window(start, 0))
-    with refused(RelayCallNotYetValid) as refusal:
-        execute(user=user, call=call, now=now)
-    assert refusal.value.members == {"validFrom": start, "serverTime": int(now.timestamp())}
+    refusal = refused.call(RelayCallNotYetValid, user, new_call(validity=window(start, 0)), now=now)
+    assert refusal.members == {"validFrom": start, "serverTime": int(now.timestamp())}
 
 
 def test_a_call_after_its_time_is_refused(
@@ -194,10 +185,8 @@ def test_a_call_after_its_time_is_refused(
 ) -> None:
     now = timezone.now()
     end = int(now.timestamp()) - random.randint(1, 10**6)
-    call = new_call(validity=window(0, end))
-    with refused(RelayCallExpired) as refusal:
-        execute(user=user, call=call, now=now)
-    assert refusal.value.members == {"validUntil": end, "serverTime": int(now.timestamp())}
+    refusal = refused.call(RelayCallExpired, user, new_call(validity=window(0, end)), now=now)
+    assert refusal.members == {"validUntil": end, "serverTime": int(now.timestamp())}
 
 
 def test_a_call_that_could_not_be_mined_in_time_is_refused(
@@ -205,10 +194,8 @@ def test_a_call_that_could_not_be_mined_in_time_is_refused(
 ) -> None:
     now = timezone.now()
     end = int(now.timestamp()) + settings.RELAY_MIN_VALIDITY_SECONDS - 1
-    call = new_call(validity=window(0, end))
-    with refused(ValidityTooShort) as refusal:
-        execute(user=user, call=call, now=now)
-    assert refusal.value.members["minimumSeconds"] == settings.RELAY_MIN_VALIDITY_SECONDS
+    refusal = refused.call(ValidityTooShort, user, new_call(validity=window(0, end)), now=now)
+    assert refusal.members["minimumSeconds"] == settings.RELAY_MIN_VALIDITY_SECONDS
 
 
 @pytest.mark.parametrize("ends", [True, False], ids=["just long enough", "open-ended"])
@@ -246,9 +233,9 @@ def test_the_window_is_exact_to_the_second(validity: int, kind: type[DomainError
 def test_a_call_expired_by_our_clock_costs_no_request_to_the_node(
     user: User, new_call: Callable[..., RelayCall], node: FaultyClient, refused: Refused
 ) -> None:
-    call = new_call(validity=window(0, int(later(600).timestamp())))
-    with refused(RelayCallExpired):
-        execute(user=user, call=call, now=later(601))
+    refused.call(
+        RelayCallExpired, user, new_call(validity=window(0, int(later(600).timestamp()))), now=later(601)
+    )
     assert node.requests == 0
 
 
@@ -259,6 +246,5 @@ def test_the_chains_clock_counts_as_well_as_ours(
     start = int(now.timestamp()) + 600
     call = new_call(validity=window(start, 0))
     # Our clock runs ahead: the call is due for us and not for the chain.
-    with refused(RelayCallNotYetValid) as refusal:
-        execute(user=user, call=call, now=later(700))
-    assert abs(refusal.value.members["serverTime"] - int(now.timestamp())) < 60
+    refusal = refused.call(RelayCallNotYetValid, user, call, now=later(700))
+    assert abs(refusal.members["serverTime"] - int(now.timestamp())) < 60

@@ -44,46 +44,44 @@ def test_an_address_without_code_is_no_key_manager(
     services: Services, profile: Profile, user: User, refused: Refused
 ) -> None:
     for address in (random_address(), get_signer().addresses()[0]):
-        call = claim(services, profile, address)
-        with refused(KeyManagerNotFound) as refusal:
-            execute(user=user, call=call, now=timezone.now())
-        assert (refusal.value.status, address in refusal.value.detail) == (422, True)
+        refusal = refused.call(KeyManagerNotFound, user, claim(services, profile, address))
+        assert (refusal.status, address in refusal.detail) == (422, True)
 
 
 def test_a_contract_without_a_target_is_no_key_manager(
     services: Services, profile: Profile, user: User, refused: Refused
 ) -> None:
-    call = claim(services, profile, profile.profile_address)
-    with refused(KeyManagerNotFound):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(KeyManagerNotFound, user, claim(services, profile, profile.profile_address))
 
 
 def test_another_users_key_manager_is_refused(
     services: Services, profile: Profile, create_profile: Callable[..., Profile], user: User, refused: Refused
 ) -> None:
     victim = create_profile()
-    call = sign_call(services=services, profile=victim)
-    with refused(ForeignKeyManager) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"target": victim.profile_address}
+    refusal = refused.call(ForeignKeyManager, user, sign_call(services=services, profile=victim))
+    assert refusal.members == {"target": victim.profile_address}
 
 
 def test_a_key_manager_that_claims_somebody_elses_profile_is_refused(
     services: Services, profile: Profile, create_profile: Callable[..., Profile], user: User, refused: Refused
 ) -> None:
     victim = create_profile()
-    call = claim(services, profile, services.world.deploy_stray_key_manager(victim.profile_address))
-    with refused(ForeignKeyManager):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(
+        ForeignKeyManager,
+        user,
+        claim(services, profile, services.world.deploy_stray_key_manager(victim.profile_address)),
+    )
 
 
 def test_a_key_manager_that_claims_the_users_profile_without_owning_it_is_refused(
     services: Services, profile: Profile, user: User, refused: Refused
 ) -> None:
-    call = claim(services, profile, services.world.deploy_stray_key_manager(profile.profile_address))
-    with refused(KeyManagerNotOwner) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"owner": profile.key_manager_address}
+    refusal = refused.call(
+        KeyManagerNotOwner,
+        user,
+        claim(services, profile, services.world.deploy_stray_key_manager(profile.profile_address)),
+    )
+    assert refusal.members == {"owner": profile.key_manager_address}
 
 
 def test_a_contract_of_unknown_code_is_refused_as_profile_and_as_key_manager(
@@ -95,12 +93,10 @@ def test_a_contract_of_unknown_code_is_refused_as_profile_and_as_key_manager(
 ) -> None:
     impostor = services.world.deploy_impostor()
     call = claim(services, profile, impostor)
-    with refused(ForeignKeyManager):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(ForeignKeyManager, user, call)
 
     its_user = open_account(replace(profile, profile_address=impostor))
-    with refused(UntrustedCode):
-        execute(user=its_user, call=call, now=timezone.now())
+    refused.call(UntrustedCode, its_user, call)
 
 
 def test_nothing_but_the_two_codes_of_a_call_need_be_trusted(
@@ -117,15 +113,14 @@ def test_a_working_profile_of_unknown_code_is_refused(
 ) -> None:
     untrusted = services.world.deploy_untrusted_profile()
     user, call = open_account(untrusted), sign_call(services=services, profile=untrusted)
-    with refused(UntrustedCode) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.status == 403
+    refusal = refused.call(UntrustedCode, user, call)
+    assert refusal.status == 403
     for member, address in (
         ("profileCode", untrusted.profile_address),
         ("keyManagerCode", untrusted.key_manager_address),
     ):
         code = get_chain_client().read_key_manager(key_manager=address).code
-        assert refusal.value.members[member] == code_hash(code)
+        assert refusal.members[member] == code_hash(code)
 
 
 def test_code_that_is_deployed_whole_is_trusted_by_its_hash(
@@ -151,8 +146,7 @@ def test_one_deactivated_half_is_enough_to_refuse(
 ) -> None:
     call = new_call()
     TrustedImplementation.objects.filter(kind=kind).update(is_active=False)
-    with refused(UntrustedCode):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(UntrustedCode, user, call)
 
 
 def test_a_trusted_profile_implementation_is_not_trusted_as_a_key_manager(
@@ -162,8 +156,7 @@ def test_a_trusted_profile_implementation_is_not_trusted_as_a_key_manager(
     TrustedImplementation.objects.filter(address=implementations.key_manager).update(
         address=implementations.universal_profile
     )
-    with refused(UntrustedCode):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(UntrustedCode, user, call)
 
 
 def test_open_mode_serves_unknown_code_up_to_its_own_gas_cap(
@@ -173,10 +166,9 @@ def test_open_mode_serves_unknown_code_up_to_its_own_gas_cap(
     untrusted = services.world.deploy_untrusted_profile()
     user = open_account(untrusted)
     costly = sign_call(services=services, profile=untrusted, payload=set_data_payload(b"\x01" * 700))
-    with refused(GasLimitExceeded) as refusal:
-        execute(user=user, call=costly, now=timezone.now())
-    assert refusal.value.members["maximum"] == settings.RELAY_MAX_GAS_UNTRUSTED
-    assert settings.RELAY_MAX_GAS_UNTRUSTED < refusal.value.members["gasLimit"] < settings.RELAY_MAX_GAS
+    refusal = refused.call(GasLimitExceeded, user, costly)
+    assert refusal.members["maximum"] == settings.RELAY_MAX_GAS_UNTRUSTED
+    assert settings.RELAY_MAX_GAS_UNTRUSTED < refusal.members["gasLimit"] < settings.RELAY_MAX_GAS
 
     execute(user=user, call=sign_call(services=services, profile=untrusted), now=timezone.now())
 
@@ -187,9 +179,11 @@ def test_open_mode_still_checks_who_owns_the_profile(
     services: Services, profile: Profile, user: User, refused: Refused, settings: Settings
 ) -> None:
     settings.CHAIN_TRUST = "open"
-    call = claim(services, profile, services.world.deploy_stray_key_manager(profile.profile_address))
-    with refused(KeyManagerNotOwner):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(
+        KeyManagerNotOwner,
+        user,
+        claim(services, profile, services.world.deploy_stray_key_manager(profile.profile_address)),
+    )
 
 
 @pytest.mark.parametrize("is_claimed", [False, True])
@@ -221,8 +215,7 @@ def test_the_profiles_own_key_manager_is_read_once_and_then_known(
     # The rows know one key manager of the profile, not any.
     call = new_call(channel=3)
     stray = services.world.deploy_stray_key_manager(str(user.profile_address))
-    with refused(KeyManagerNotOwner):
-        execute(user=user, call=replace(call, key_manager=stray), now=timezone.now())
+    refused.call(KeyManagerNotOwner, user, replace(call, key_manager=stray))
     assert len(node.trials) == 2
 
 
@@ -249,8 +242,7 @@ def test_a_profile_moves_to_a_new_key_manager_by_two_relay_calls(
     user, profile, moved = moving
     now = timezone.now()
     acceptance = sign_call(services=services, profile=moved, payload=ACCEPT_OWNERSHIP)
-    with refused(KeyManagerNotOwner):
-        execute(user=user, call=acceptance, now=now)
+    refused.call(KeyManagerNotOwner, user, acceptance, now=now)
     execute(user=user, call=transfer(services, moving), now=now)
     settle()
     # Exactly that call, by exactly that key manager.
@@ -264,8 +256,7 @@ def test_a_profile_moves_to_a_new_key_manager_by_two_relay_calls(
         profile=replace(profile, key_manager_address=other),
         payload=ACCEPT_OWNERSHIP,
     )
-    with refused(KeyManagerNotOwner):
-        execute(user=user, call=stray, now=now)
+    refused.call(KeyManagerNotOwner, user, stray, now=now)
 
     execute(user=user, call=acceptance, now=now)
     settle()
@@ -273,9 +264,8 @@ def test_a_profile_moves_to_a_new_key_manager_by_two_relay_calls(
     settle()
 
     assert [row.status for row in RelayTransaction.objects.order_by("pk")] == ["Success"] * 3
-    with refused(KeyManagerNotOwner) as refusal:
-        execute(user=user, call=sign_call(services=services, profile=profile), now=now)
-    assert refusal.value.members == {"owner": moved.key_manager_address}
+    refusal = refused.call(KeyManagerNotOwner, user, sign_call(services=services, profile=profile), now=now)
+    assert refusal.members == {"owner": moved.key_manager_address}
 
 
 def test_an_older_call_in_flight_fails_for_the_reason_that_the_profile_moved(

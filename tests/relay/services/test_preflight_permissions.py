@@ -60,9 +60,8 @@ def test_sign_without_execute_relay_call_is_refused(
     sign_as: Callable[..., tuple[User, Controller, RelayCall]], refused: Refused
 ) -> None:
     user, controller, call = sign_as(Permission.SIGN | Permission.SUPER_SETDATA, set_data_payload())
-    with refused(RelayPermissionMissing) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"controller": controller.address}
+    refusal = refused.call(RelayPermissionMissing, user, call)
+    assert refusal.members == {"controller": controller.address}
 
 
 def test_a_controller_whose_permissions_were_taken_away_is_no_controller(
@@ -73,8 +72,7 @@ def test_a_controller_whose_permissions_were_taken_away_is_no_controller(
 ) -> None:
     made = create_profile(ControllerPlan(Permission(0)))
     user, call = open_account(made), sign_call(services=services, profile=made)
-    with refused(SignerNotController):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(SignerNotController, user, call)
 
 
 ELSEWHERE, SOMEWHERE = random_address(), random_address()
@@ -125,10 +123,9 @@ def test_what_the_controller_lacks_is_decoded(
 ) -> None:
     permissions, payload, allowed_calls, kind, members = REFUSED[name]
     user, controller, call = sign_as(permissions | RELAY, payload, allowed_calls)
-    with refused(kind) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.status == 422
-    assert refusal.value.members == {"controller": controller.address, **members}
+    refusal = refused.call(kind, user, call)
+    assert refusal.status == 422
+    assert refusal.members == {"controller": controller.address, **members}
 
 
 def test_an_allowed_call_is_executed(
@@ -231,6 +228,4 @@ def test_a_payload_that_no_profile_executes_is_refused(
     payload: Callable[[Profile], bytes],
     kind: type[errors.CallRefused],
 ) -> None:
-    call = new_call(payload=payload(profile))
-    with refused(kind):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(kind, user, new_call(payload=payload(profile)))

@@ -46,10 +46,8 @@ def test_the_error_of_an_unknown_signer_names_the_recovered_address(
     user: User, new_call: Callable[..., RelayCall], refused: Refused
 ) -> None:
     unknown = Account.create()
-    call = new_call(private_key="0x" + bytes(unknown.key).hex())
-    with refused(SignerNotController) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members == {"recovered": unknown.address}
+    refusal = refused.call(SignerNotController, user, new_call(private_key="0x" + bytes(unknown.key).hex()))
+    assert refusal.members == {"recovered": unknown.address}
 
 
 @pytest.mark.parametrize(
@@ -74,8 +72,7 @@ def test_a_mistake_of_somebody_who_is_no_controller_is_an_unknown_signer(
     call = call_with_every_part(services, profile)
     wrong = wrong_hashes(chain_id=services.chain_id, call=call, profile=profile.profile_address)[0]
     call = replace(call, signature=sign_digest("0x" + secrets.token_hex(32), wrong.digest))
-    with refused(SignerNotController):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(SignerNotController, user, call)
 
 
 def high_s(signature: bytes) -> bytes:
@@ -133,8 +130,7 @@ def test_a_malformed_signature_is_refused(
     user: User, new_call: Callable[..., RelayCall], refused: Refused, corrupt: Callable[[bytes], bytes]
 ) -> None:
     call = new_call()
-    with refused(UnusableSignature):
-        execute(user=user, call=replace(call, signature=corrupt(call.signature)), now=timezone.now())
+    refused.call(UnusableSignature, user, replace(call, signature=corrupt(call.signature)))
 
 
 def test_a_signature_of_no_key_is_refused(
@@ -143,5 +139,4 @@ def test_a_signature_of_no_key_is_refused(
     call = new_call()
     # 5 is the x of no point of the curve.
     signature = (5).to_bytes(32, "big") + call.signature[32:]
-    with refused(UnrecoverableSignature):
-        execute(user=user, call=replace(call, signature=signature), now=timezone.now())
+    refused.call(UnrecoverableSignature, user, replace(call, signature=signature))

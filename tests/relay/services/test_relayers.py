@@ -49,9 +49,8 @@ def test_each_relayer_takes_calls_up_to_the_cap(
     for _ in range(2 * len(relayers)):
         accept(channel=any_channel())
     call = new_call(channel=any_channel())
-    with refused(RelayersBusy) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert (refusal.value.status, bool(refusal.value.retry_after)) == (503, True)
+    refusal = refused.call(RelayersBusy, user, call)
+    assert (refusal.status, bool(refusal.retry_after)) == (503, True)
 
     # A new block frees account nonces, though nothing is final yet.
     broadcast_all()
@@ -81,10 +80,8 @@ def test_without_an_able_relayer_nothing_is_held(
     user: User, new_call: Callable[..., RelayCall], refused: Refused, changes: dict[str, object]
 ) -> None:
     Relayer.objects.update(**changes)
-    call = new_call()
-    with refused(RelayersBusy) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.retry_after
+    refusal = refused.call(RelayersBusy, user, new_call())
+    assert refusal.retry_after
 
 
 def test_a_row_without_a_key_takes_no_call(relayers: list[Relayer], accept: Accept) -> None:
@@ -100,9 +97,7 @@ def test_a_follower_waits_where_its_relayer_has_lost_its_key(
     channel = any_channel()
     keyless = accept(channel=channel).relayer
     Relayer.objects.filter(pk=keyless.pk).update(address=random_address())
-    call = new_call(channel=channel, ahead=1)
-    with refused(RelayersBusy):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(RelayersBusy, user, new_call(channel=channel, ahead=1))
 
 
 def test_the_last_account_nonce_below_the_cap_is_taken(
@@ -209,9 +204,7 @@ def test_what_is_in_flight_is_set_aside_from_the_balance(
     # Another call of this size fits with little to spare, a third one does not.
     Relayer.objects.filter(pk=one.pk).update(balance_wei=worst * 5 // 2)
     accept(channel=any_channel())
-    call = new_call(channel=any_channel())
-    with refused(RelayersBusy):
-        execute(user=user, call=call, now=timezone.now())
+    refused.call(RelayersBusy, user, new_call(channel=any_channel()))
 
 
 @pytest.mark.parametrize("is_sticky", [False, True])

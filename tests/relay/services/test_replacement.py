@@ -19,7 +19,7 @@ from gateway.chain.types import Head, SendKind
 from relay.models import Attempt, Loss, RelayTransaction
 from relay.services.sending import broadcasting, replacement
 from relay.services.sending.replacement import current_fees
-from tests.relay.callers import execute, report_of
+from tests.relay.callers import report_of
 from tests.relay.chain import GWEI, Chain, FaultyClient
 from tests.relay.conftest import Accept, Refused
 from tests.relay.signing import window
@@ -251,9 +251,8 @@ def test_a_spike_of_the_base_fee_ends_in_waiting_and_not_in_a_loss(
     for seconds in (settings.RELAY_REPLACE_SECONDS + 1, settings.RELAY_DEADLINE_SECONDS - 60):
         broadcasting.sweep(now=later(seconds))
         track(now=later(seconds))
-    with refused(FeesTooHigh) as refusal:
-        execute(user=user, call=new_call(channel=4), now=timezone.now())
-    assert (refusal.value.status, refusal.value.retry_after) == (503, 60)
+    refusal = refused.call(FeesTooHigh, user, new_call(channel=4))
+    assert (refusal.status, refusal.retry_after) == (503, 60)
     for row in (waiting, sent, unsent):
         row.refresh_from_db()
         assert (row.is_in_progress, row.terminal_status, row.attempts.count()) == (True, "", 1)

@@ -99,9 +99,8 @@ def test_a_call_may_be_held_on_debt_up_to_the_limit(
     call = new_call(channel=2)
     # Half a hold is left of the debt.
     leave_credits(user, -2 * price + price // 2)
-    with refused(InsufficientCredits) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members["debtLimit"] == 2 * price
+    refusal = refused.call(InsufficientCredits, user, call)
+    assert refusal.members["debtLimit"] == 2 * price
 
     assert settle() == 2
     assert balance_of(user).held == 0
@@ -118,9 +117,8 @@ def test_nothing_is_lent_beyond_what_was_earned(
     reversed_ = EntrySource.EARNING_REVERSAL
     entries.reverse(user=user, credits=kept - 10, source=reversed_, key=secrets.token_hex(8))
     leave_credits(user, 1)
-    with refused(InsufficientCredits) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members["debtLimit"] == 10
+    refusal = refused.call(InsufficientCredits, user, call)
+    assert refusal.members["debtLimit"] == 10
 
 
 def test_the_service_lends_no_more_than_its_ceiling_in_a_day(
@@ -132,10 +130,9 @@ def test_the_service_lends_no_more_than_its_ceiling_in_a_day(
     leave_credits(user, 0)
     accept(channel=1)
     call = new_call(channel=2)
-    with refused(InsufficientCredits) as refusal:
-        execute(user=user, call=call, now=timezone.now())
-    assert refusal.value.members["debtLimit"] == price + price // 2
-    assert "until midnight UTC" in refusal.value.detail
+    refusal = refused.call(InsufficientCredits, user, call)
+    assert refusal.members["debtLimit"] == price + price // 2
+    assert "until midnight UTC" in refusal.detail
     leave_credits(user, price)
     assert execute(user=user, call=call, now=timezone.now())
 

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from drf_spectacular.generators import SchemaGenerator
 
-from tests.checkin.api.conftest import wallet_of
 from tests.factories import UserFactory
+from tests.relay.api.conftest import wallet_of
 
 pytestmark = pytest.mark.django_db
 EFFECTS = {

@@ -136,7 +136,11 @@ def accept_alone(call: LinedUpCall) -> str:
 
 
 def _accept(
-    batch: Sequence[ApprovedCall], signer: Signer, *, lock_timeout: str | None = None
+    batch: Sequence[ApprovedCall],
+    signer: Signer,
+    *,
+    lock_timeout: str | None = None,
+    may_finish_waiting: bool = True,
 ) -> list[str | Exception]:
     try:
         policy = policy_of(batch, signer) | {
@@ -162,16 +166,47 @@ def _accept(
         open_account(user_id=batch[0].request.caller.user_id)
         return _accept(batch, signer, lock_timeout=lock_timeout)
     except IntegrityError as error:
-        if len(batch) > 1 or db.violated_constraint(error) not in _NONCE_TAKEN:
+        constraint = db.violated_constraint(error)
+        if len(batch) > 1 or constraint not in {_ACTIVE, _WAITING}:
             raise
-        # The nonce is used by an active call of another account, or by a call that waits for its signature.
-        return [RelayNonceTaken(nonce=batch[0].request.call.relay_nonce)]
+        outcome = _finish_waiting(batch[0]) if constraint == _WAITING and may_finish_waiting else None
+        if outcome is _WITHDRAWN:
+            return _accept(batch, signer, lock_timeout=lock_timeout, may_finish_waiting=False)
+        # Otherwise an active call of another account uses the nonce.
+        return [outcome or RelayNonceTaken(nonce=batch[0].request.call.relay_nonce)]
     if signer.is_remote:
         outcomes |= _finish(calls, outcomes)
     return [outcomes[place] for place in range(len(batch))]
 
 
-_NONCE_TAKEN = {"relaytransaction_active_nonce", "unsignedcall_relay_nonce"}
+# The constraints by which an active call, or one that waits for its signature, keeps others from its nonce.
+_ACTIVE, _WAITING = "relaytransaction_active_nonce", "unsignedcall_relay_nonce"
+_WITHDRAWN = SignerUnavailable("The call that had this nonce is withdrawn.")
+
+
+def _finish_waiting(approved: ApprovedCall) -> str | Exception | None:
+    """
+    Have the call that waits for its signature with this call's nonce signed first; its caller has no answer yet.
+
+    Return its hash if this call is the same but for its validity, as when a wallet signs again after a 503; the
+    signer's error while it still waits; `_WITHDRAWN` if the signer refuses it; and None if it has the nonce for good.
+    """
+    request = approved.request
+    finished = unsigned.finish_waiting(
+        key_manager=request.call.key_manager,
+        controller=request.identity.controller,
+        relay_nonce=request.call.relay_nonce,
+    )
+    if finished is None:
+        return _WITHDRAWN
+    waiting, outcome = finished
+    if isinstance(outcome, str):
+        is_same = (waiting.row["user_id"], unsigned.unhex(waiting.row["payload"])) == (
+            request.caller.user_id,
+            request.call.payload,
+        )
+        return outcome if is_same else None
+    return outcome if unsigned.is_waiting(waiting) else _WITHDRAWN
 
 
 def refusal_of(approved: ApprovedCall) -> DomainError | None:

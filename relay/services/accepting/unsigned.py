@@ -196,16 +196,29 @@ def finish_repeated(hold_id: int) -> str | Exception:
     return hash_of(hold_id) or given_up()
 
 
+def is_waiting(call: Unsigned) -> bool:
+    """Return whether the call still waits for its signature."""
+    return UnsignedCall.objects.filter(hold_id=call.hold_id).exists()
+
+
+def finish_waiting(
+    *, key_manager: str, controller: str, relay_nonce: int
+) -> tuple[Unsigned, str | Exception] | None:
+    """Sign and store the call that waits with this relay nonce; return it with its outcome, or None if none waits."""
+    calls = _read(key_manager_address=key_manager, controller_address=controller, relay_nonce=relay_nonce)
+    return (calls[0], complete(calls)[0]) if calls else None
+
+
 def sweep(*, now: datetime) -> int:
     """Complete calls that no process has completed; withdraw those that are too old. Return how many were stored."""
-    calls = _read(before=now - _LEFT_BEHIND)
+    calls = _read(taken_at__lt=now - _LEFT_BEHIND)
     stored = 0
     for start in range(0, len(calls), _MOST_TOGETHER):
         outcomes = complete(calls[start : start + _MOST_TOGETHER])
         stored += sum(isinstance(outcome, str) for outcome in outcomes)
         if all(isinstance(outcome, SignerUnavailable) for outcome in outcomes):
             break
-    give_up(_read(before=now - timedelta(seconds=settings.RELAY_UNSIGNED_SECONDS)))
+    give_up(_read(taken_at__lt=now - timedelta(seconds=settings.RELAY_UNSIGNED_SECONDS)))
     return stored
 
 
@@ -240,12 +253,12 @@ def waiting() -> Waiting:
     return Waiting(*db.only_row(_WAITING, {"chain": get_chain().id}))
 
 
-def _read(*, hold_id: int | None = None, before: datetime | None = None) -> list[Unsigned]:
-    rows = UnsignedCall.objects.filter(chain_id=get_chain().id).select_related("relayer").order_by("pk")
-    if hold_id is not None:
-        rows = rows.filter(hold_id=hold_id)
-    if before is not None:
-        rows = rows.filter(taken_at__lt=before)
+def _read(**chosen: object) -> list[Unsigned]:
+    rows = (
+        UnsignedCall.objects.filter(chain_id=get_chain().id, **chosen)
+        .select_related("relayer")
+        .order_by("pk")
+    )
     return [Unsigned(_by_columns(row.call), row.relayer.address) for row in rows[:1000]]
 
 

@@ -28,10 +28,13 @@ from relay.services.sending import cancellation, funding, replacement
 from relay.services.sending.gaps import GapWatch
 from signer.client import SignerAway, SignerClient
 from signer.keys import Keyring, MemoryKey
+from signer.messages import Outcome, SigningRequest
+from signer.transactions import PolicyViolation
 from tests.relay.callers import execute, execute_elsewhere
 from tests.relay.chain import Chain
 from tests.relay.conftest import Accept
 from tests.relay.remote_signers import RemoteSigners
+from tests.relay.signing import set_data_payload, window
 from tests.relay.workers import broadcast_all, bumped_fees, later
 from tests.signer.parts import wait_until
 from tests.threads import at_once
@@ -276,6 +279,105 @@ def test_a_call_that_the_signers_policy_refuses_gets_a_clear_answer_and_leaves_n
     assert (refusal.value.status, refusal.value.retry_after) == (503, 60)
     assert "gas limit above the cap" in caplog.text
     assert (balance_of(user), CreditHold.objects.count(), UnsignedCall.objects.count()) == (before, 0, 0)
+
+
+def test_a_call_that_was_answered_as_refused_is_not_executed_by_a_signature_that_comes_later(
+    user: User, new_call: NewCall, signers: RemoteSigners, settle: Callable[[], int]
+) -> None:
+    call = new_call()
+    with away(), pytest.raises(SignerUnavailable):
+        execute(user=user, call=call, now=timezone.now())
+    waiting = UnsignedCall.objects.get()
+    signers.service._policy = replace(signers.policy, limits=replace(signers.policy.limits, max_gas=21_000))
+    with pytest.raises(SignerUnavailable, match="refuses this call"):
+        execute(user=user, call=call, now=timezone.now())
+    signers.service._policy = signers.policy
+    # Another process had asked for the same signature, and gets it only now.
+    (late,) = unsigned.complete([unsigned.Unsigned(waiting.call, waiting.relayer.address)])
+    assert isinstance(late, SignerUnavailable)
+    assert not RelayTransaction.objects.exists()
+    assert settle() == 0
+    assert (
+        execute(user=user, call=call, now=timezone.now()) == RelayTransaction.objects.get().transaction_hash
+    )
+    assert settle() == 1
+    _assert_no_gap()
+
+
+def test_a_call_that_another_process_has_stored_keeps_its_hash_for_one_whom_the_signer_refuses(
+    user: User, new_call: NewCall, signers: RemoteSigners
+) -> None:
+    call = new_call()
+    with away(), pytest.raises(SignerUnavailable):
+        execute(user=user, call=call, now=timezone.now())
+    sign, stored = SignerClient.sign, []
+
+    def signed_elsewhere_first(client: SignerClient, requests: list[SigningRequest]) -> list[Outcome]:
+        if not stored:
+            stored.append("")
+            stored[0] = execute_elsewhere(user=user, call=call, now=timezone.now())
+            return [PolicyViolation("as a test wants it")] * len(requests)
+        return sign(client, requests)
+
+    with patch.object(SignerClient, "sign", signed_elsewhere_first):
+        assert execute(user=user, call=call, now=timezone.now()) == stored[0]
+    assert CreditHold.objects.count() == RelayTransaction.objects.count() == 1
+    _assert_no_gap()
+
+
+def _left_waiting(user: User, call: RelayCall) -> None:
+    with away(), pytest.raises(SignerUnavailable):
+        execute(user=user, call=call, now=timezone.now())
+    assert (UnsignedCall.objects.count(), CreditHold.objects.count()) == (1, 1)
+
+
+def test_a_call_signed_again_while_the_first_waits_gets_the_hash_of_the_first(
+    user: User, new_call: NewCall, settle: Callable[[], int]
+) -> None:
+    payload = set_data_payload()
+    _left_waiting(user, new_call(payload=payload))
+    again = new_call(payload=payload, validity=window(0, int(timezone.now().timestamp()) + 3_600))
+    with away(), pytest.raises(SignerUnavailable):
+        execute(user=user, call=again, now=timezone.now())
+    assert (UnsignedCall.objects.count(), CreditHold.objects.count()) == (1, 1)
+
+    transaction_hash = execute(user=user, call=again, now=timezone.now())
+
+    row = RelayTransaction.objects.get()
+    assert (row.transaction_hash, row.validity) == (transaction_hash, 0)
+    assert CreditHold.objects.count() == 1
+    assert not UnsignedCall.objects.exists()
+    assert settle() == 1
+    _assert_no_gap()
+
+
+def test_other_content_on_the_nonce_of_a_call_that_waits_is_refused_once_that_call_is_accepted(
+    user: User, new_call: NewCall
+) -> None:
+    first = new_call()
+    _left_waiting(user, first)
+    with pytest.raises(RelayNonceTaken):
+        execute(user=user, call=new_call(), now=timezone.now())
+    assert not UnsignedCall.objects.exists()
+    assert bytes(RelayTransaction.objects.get().payload) == first.payload
+    assert CreditHold.objects.count() == 1
+    _assert_no_gap()
+
+
+def test_a_nonce_is_free_again_once_the_signer_refuses_the_call_that_waits_with_it(
+    user: User, new_call: NewCall, signers: RemoteSigners, settle: Callable[[], int]
+) -> None:
+    _left_waiting(user, new_call(payload=set_data_payload(secrets.token_bytes(1_000))))
+    waiting = UnsignedCall.objects.get()
+    limits = replace(signers.policy.limits, max_gas=waiting.call["gas_limit"] - 1)
+    signers.service._policy = replace(signers.policy, limits=limits)
+    second = new_call()
+    transaction_hash = execute(user=user, call=second, now=timezone.now())
+    row = RelayTransaction.objects.get()
+    assert (row.transaction_hash, bytes(row.payload)) == (transaction_hash, second.payload)
+    assert CreditHold.objects.count() == 1
+    assert settle() == 1
+    _assert_no_gap()
 
 
 def test_a_refused_call_leaves_nothing_and_the_next_one_gets_its_account_nonce(

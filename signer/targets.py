@@ -1,6 +1,7 @@
 """The trust in called contracts, and the account nonces that are final, read through the signer's own node."""
 
 import json
+import re
 from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import Any, Protocol
@@ -30,7 +31,7 @@ class Targets(Protocol):
 
     def trust_of(self, addresses: Collection[str]) -> dict[str, Trust]:
         """
-        Return the trust in each address.
+        Return the trust in each address, without those that the node fails to read.
 
         Raises:
             NodeAway: the node did not answer, or is of another chain.
@@ -71,7 +72,7 @@ class NodeTargets:
         self._trusted: dict[str, None] = {}
 
     def trust_of(self, addresses: Collection[str]) -> dict[str, Trust]:
-        """See `Targets`; two trips to the node read those that are not cached."""
+        """See `Targets`; two trips to the node read those that are not cached. What it fails to read is missing."""
         trusted = {address: Trust.TRUSTED for address in addresses if address in self._trusted}
         return trusted | self._read(sorted(set(addresses) - trusted.keys()))
 
@@ -107,7 +108,11 @@ class NodeTargets:
             [("eth_getCode", [profile or _ZERO_ADDRESS, "latest"]) for profile in profiles]
         )
         read = {}
-        for address, code, profile_code in zip(addresses, codes, profile_codes, strict=True):
+        for address, code, answer, profile_code in zip(
+            addresses, codes, answers[len(addresses) :], profile_codes, strict=True
+        ):
+            if answer is _NODE_ERROR:
+                continue
             trust = self._judge(_bytes(code), _bytes(profile_code))
             if trust == Trust.TRUSTED:
                 self._cache(address)
@@ -129,7 +134,7 @@ class NodeTargets:
 
     def batch(self, calls: Sequence[tuple[str, list[Any]]]) -> list[Any]:
         """
-        Return each call's result, None where it is an error.
+        Return each call's result, None where the contract fails, and `_NODE_ERROR` for any other error.
 
         Raises:
             NodeAway: the node did not answer.
@@ -144,7 +149,7 @@ class NodeTargets:
             # Closes the connection if there is more.
             response.drain_conn() if len(answer) < _MOST_BYTES else response.close()
             by_id = {item["id"]: item for item in json.loads(answer)}
-            return [by_id[place].get("result") for place in range(len(calls))]
+            return [_result(by_id[place]) for place in range(len(calls))]
         except Exception as error:
             # Whatever a response makes its reader raise is the node's fault.
             raise NodeAway(type(error).__name__) from error
@@ -153,6 +158,17 @@ class NodeTargets:
 # Code of a key manager has at most 24,576 bytes, and few are read at a time.
 _MOST_BYTES = 8 * 1024 * 1024
 _ZERO_ADDRESS = "0x" + "00" * 20
+_NODE_ERROR = object()
+# The codes and words of clients for a contract that fails; a node that is busy or behind has others.
+_FAILURE_CODES = {3, -32015}
+_FAILURE = re.compile(r"revert|out ?of ?gas|opcode|stack ?(under|over)flow|jump|evm error", re.IGNORECASE)
+
+
+def _result(answer: dict[str, Any]) -> Any:
+    error = answer.get("error")
+    if error is None or error["code"] in _FAILURE_CODES or _FAILURE.search(error["message"]):
+        return answer.get("result")
+    return _NODE_ERROR
 
 
 def _number(answer: Any) -> int:

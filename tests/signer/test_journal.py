@@ -1,6 +1,7 @@
 """The journal stays small: what the chain has used long ago is forgotten, and nothing is signed on it again."""
 
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -11,6 +12,7 @@ from signer.messages import Outcome
 from signer.service import SigningService
 from signer.targets import NodeAway, NodeTargets, Trust
 from signer.transactions import PolicyViolation, SignedTransaction
+from tests.gateway.chain.nodes import reply, running
 from tests.signer.parts import (
     CHAIN_ID,
     POLICY,
@@ -122,3 +124,30 @@ def test_an_answer_that_is_no_address_names_no_profile() -> None:
     address, word = "0x" + "aa" * 20, "0x" + "zz" * 32
     with patch.object(NodeTargets, "batch", side_effect=[[hex(CHAIN_ID), "0x60", word], ["0x"]]):
         assert targets.trust_of([address]) == {address: Trust.NONE}
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "trusts"),
+    [
+        (-32005, "daily request count exceeded", []),
+        (-32000, "header not found", []),
+        (-32603, "Internal error", []),
+        (3, "execution reverted", [Trust.NONE]),
+        (-32000, "invalid opcode: INVALID", [Trust.NONE]),
+    ],
+)
+def test_a_contract_is_refused_only_if_it_fails_itself_and_not_if_the_node_does(
+    code: int, message: str, trusts: list[Trust]
+) -> None:
+    address = "0x" + "aa" * 20
+
+    def answer(call: dict[str, Any]) -> dict[str, Any]:
+        if call["method"] == "eth_call":
+            return {"id": call["id"], "error": {"code": code, "message": message}}
+        if call["method"] == "eth_chainId":
+            return {"id": call["id"], "result": hex(CHAIN_ID)}
+        return {"id": call["id"], "result": "0x60" if call["params"][0] == address else "0x"}
+
+    with running(lambda batch: reply([answer(call) for call in batch])) as node:
+        targets = NodeTargets(node.url, chain_id=CHAIN_ID, key_managers=[], profiles=[])
+        assert list(targets.trust_of([address]).values()) == trusts

@@ -125,10 +125,16 @@ class Histogram:
 
 
 class Counter:
-    """Events of one kind, counted by label values, none of which may hold a space. Thread-safe."""
+    """
+    Events of one kind, counted by label values, none of which may hold a space. Thread-safe.
 
-    def __init__(self, name: str, documentation: str, *, labels: tuple[str, ...]) -> None:
-        self.name, self.documentation, self.labels = name, documentation, labels
+    Values in `known` are reported from 0 on, so that Prometheus sees their first increase.
+    """
+
+    def __init__(
+        self, name: str, documentation: str, *, labels: tuple[str, ...], known: tuple[str, ...] = ()
+    ) -> None:
+        self.name, self.documentation, self.labels, self.known = name, documentation, labels, known
         self._counted: dict[str, float] = {}
         _counted_here.append(self)
 
@@ -147,10 +153,13 @@ class Counter:
     def family(self, hash_in_redis: dict[str, str]) -> Metric:
         """Return the counter in Prometheus's form."""
         family = CounterMetricFamily(PREFIX + self.name, self.documentation, labels=self.labels)
-        for field, count in sorted(hash_in_redis.items()):
+        counts = dict.fromkeys(self.known, 0.0)
+        for field, count in hash_in_redis.items():
             name, _, key = field.split(" ", 2)
             if name == self.name:
-                family.add_metric(key.split(" "), float(count))
+                counts[key] = float(count)
+        for key, total in sorted(counts.items()):
+            family.add_metric(key.split(" "), total)
         return family
 
 
@@ -181,6 +190,13 @@ CHAIN_BATCH_LIMIT = Counter(
     "chain_batches_refused",
     "Batches that a node took only in smaller pieces, by the number of calls that it takes.",
     labels=("node", "limit"),
+)
+LOCK_TIMEOUT, SESSION_LOST = "lock-timeout", "session-lost"
+DATABASE_ERRORS = Counter(
+    "database_errors",
+    "Statements that waited for a lock in vain, and sessions that the server has ended.",
+    labels=("error",),
+    known=(LOCK_TIMEOUT, SESSION_LOST),
 )
 STRIPE_REQUEST = Histogram(
     "stripe_request_seconds", "Time of one request to Stripe, including the retries of its library."

@@ -289,6 +289,22 @@ def _(_patch: pytest.MonkeyPatch) -> None:
     as_owner("SET LOCAL transaction_read_only = on")
 
 
+@fault("GatewayRowLocked")
+def _(_patch: pytest.MonkeyPatch) -> None:
+    _database_errors(metrics.LOCK_TIMEOUT)
+
+
+@fault("GatewaySessionsLost")
+def _(_patch: pytest.MonkeyPatch) -> None:
+    _database_errors(metrics.SESSION_LOST)
+
+
+def _database_errors(error: str) -> None:
+    for _ in range(30):
+        metrics.DATABASE_ERRORS.add(error)
+    metrics.Reporter().report()
+
+
 @fault("GatewayClockSkew")
 def _(_patch: pytest.MonkeyPatch) -> None:
     redis().hset("gateway:clocks", "a-host", json.dumps([-7.5, timezone.now().timestamp()]))

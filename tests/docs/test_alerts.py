@@ -24,7 +24,7 @@ RULES = [
     for rule in group["rules"]
 ]
 METRIC = re.compile(r"\bgateway_[a-z_]+?(?=_(?:bucket|count|sum|total)\b|[^a-z_]|$)")
-_MATCHER = re.compile(r'(gateway_[a-z_]+?)(?:_bucket|_count|_sum)?\{([a-z]+)=~?"([^"]+)"\}')
+_MATCHER = re.compile(r'(gateway_[a-z_]+?)(?:_bucket|_count|_sum|_total)?\{([a-z]+)=~?"([^"]+)"\}')
 
 by_name = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 

@@ -16,6 +16,8 @@ from django.db.utils import DatabaseErrorWrapper
 from django.utils.functional import cached_property
 from psycopg import errors
 
+from gateway.common import metrics
+
 # The driver makes these `InternalError`, which Django raises for faults of the program.
 _ENDS_SESSION = (
     errors.ReadOnlySqlTransaction,
@@ -30,6 +32,10 @@ class _Errors(DatabaseErrorWrapper):
     wrapper: "DatabaseWrapper"
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if isinstance(error, errors.LockNotAvailable):
+            metrics.DATABASE_ERRORS.add(metrics.LOCK_TIMEOUT)
+        elif isinstance(error, errors.AdminShutdown):
+            metrics.DATABASE_ERRORS.add(metrics.SESSION_LOST)
         if isinstance(error, _ENDS_SESSION):
             self.wrapper.end_session()
             raise OperationalError(*error.args) from error
@@ -55,6 +61,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         for _ in range(self.pool.max_size if self.pool else 0):
             if not _has_news(session):
                 break
+            metrics.DATABASE_ERRORS.add(metrics.SESSION_LOST)
             session.close()
             self.pool.putconn(session)
             session = super().get_new_connection(conn_params)

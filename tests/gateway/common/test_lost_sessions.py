@@ -18,8 +18,10 @@ from rest_framework.views import APIView
 
 from devstack.services.stack import Services
 from gateway import settings as settings_of_a_process
+from gateway.common import metrics
 from gateway.common.models import Lease
 from gateway.common.postgresql.base import DatabaseWrapper
+from tests.threads import locked_elsewhere
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 
@@ -143,9 +145,11 @@ def test_sessions_that_were_terminated_in_the_pool_fail_no_request(
     for number in numbers:
         assert _ask(connection, "SELECT pg_terminate_backend(%s, 60000)", number)
 
+    metrics.DATABASE_ERRORS.take()
     after = {_ask(caller, "SELECT pg_backend_pid()") for caller in callers}
     assert len(after) == 4
     assert not after & numbers
+    assert metrics.DATABASE_ERRORS.take() == {"database_errors total session-lost": 4}
 
 
 def test_a_read_only_session_does_not_return_to_the_pool(pool: Callable[[], DatabaseWrapper]) -> None:
@@ -163,3 +167,12 @@ def test_a_pool_looks_for_the_database_again_while_a_request_waits() -> None:
     options: Any = settings_of_a_process._OPTIONS["pool"]
     with ConnectionPool(open=False, **options) as pool:
         assert pool.reconnect_timeout <= pool.timeout
+
+
+def test_a_lock_that_is_waited_for_in_vain_is_counted() -> None:
+    Lease.objects.create(name="one", owner="a test", expires_at="2026-01-01T00:00Z")
+    metrics.DATABASE_ERRORS.take()
+    with locked_elsewhere(lambda: list(Lease.objects.select_for_update())), pytest.raises(OperationalError):
+        Lease.objects.all().delete()
+    assert Lease.objects.count() == 1
+    assert metrics.DATABASE_ERRORS.take() == {"database_errors total lock-timeout": 1}

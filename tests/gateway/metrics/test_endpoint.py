@@ -17,7 +17,9 @@ from tests.gateway.metrics.conftest import Scrape
 from tests.gateway.test_wiring import settings_with
 from tests.portal.history_rows import earned, relayed
 
-_COUNTERS = {"gateway_chain_wrong_answers", "gateway_chain_batches_refused"}
+_COUNTERS = {
+    f"gateway_{name}" for name in ("chain_wrong_answers", "chain_batches_refused", "database_errors")
+}
 HISTOGRAMS = {
     f"gateway_{name}_seconds"
     for name in (

@@ -3,21 +3,24 @@
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 
 from devstack.console import echo_error
 from devstack.environment import CREDIT_WEI, CREDITS_PER_MAJOR_UNIT
 from devstack.journey.earnings import networks_of
 from devstack.stripe_account import StripeAccount
 from devstack.wallet import Wallet
+from lab.chaos.alerts import Watch
 from lab.chaos.faults import Fault, NeverCame
 from lab.chaos.income import Income
+from lab.chaos.others import slowed
 from lab.chaos.probes import health_probe, sign_in_probe
 from lab.chaos.results import Row, shared
 from lab.chaos.stack import Stack
 from lab.chaos.traffic import Traffic
 from lab.chaos.verifier import Verifier, drained, in_progress, paid_out, verify_income
 
-_WARM_UP_SECONDS, _AFTER_SECONDS = 1.5, 1.0
+_WARM_UP_SECONDS, _COMPARED_SECONDS, _AFTER_SECONDS = 1.5, 10.0, 1.0
 _DRAIN_SECONDS = 120
 _REPEATED = 5
 
@@ -62,11 +65,18 @@ class Arena:
         """
         since = time.time()
         (validity_seconds,) = {fault.validity_seconds for fault in faults.values()}
+        # Faults that share a load have neither.
+        first, *_ = faults.values()
+        watch = Watch(self._stack.web.url, first.sign) if first.sign else None
         with self._health.running(), self._sign_in.running():
             with self._traffic.running(validity_seconds=validity_seconds), self._income.running():
                 time.sleep(_WARM_UP_SECONDS)
-                in_flight = self._in_flight_at_each(faults)
-                ended = time.monotonic()
+                compared_since = time.monotonic()
+                time.sleep(0 if first.most_held_up is None else _COMPARED_SECONDS)
+                caused_at = time.monotonic()
+                with watch.running() if watch else nullcontext():
+                    in_flight = self._in_flight_at_each(faults)
+                    ended = time.monotonic()
                 time.sleep(_AFTER_SECONDS)
             is_drained = drained(self._database, seconds=_DRAIN_SECONDS)
             recovery = time.monotonic() - ended
@@ -77,6 +87,12 @@ class Arena:
         trial.healthz_seconds = round(self._health.longest, 3)
         trial.sign_in_seconds = round(self._sign_in.longest, 3)
         trial.unanswered = len(self._traffic.unanswered)
+        if watch and not watch.is_seen:
+            trial.wrong.append(f"{watch.sign.alert} would not fire")
+        if first.most_held_up is not None:
+            others = slowed(self._traffic.calls, since=compared_since, began=caused_at, ended=ended)
+            trial.slowed = round(others.factor, 1)
+            trial.wrong += others.wrong(most_held_up=first.most_held_up)
         trial.wrong += [f"{trial.unanswered} calls had no answer for a minute"] if trial.unanswered else []
         trial.wrong += [] if is_drained else [f"calls are not settled after {_DRAIN_SECONDS} s"]
         trial.wrong += [] if is_paid_out else ["invoices are not paid out"]

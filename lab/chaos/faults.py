@@ -12,6 +12,7 @@ import psutil
 import redis
 
 from lab.chaos import node_faults
+from lab.chaos.alerts import CLOCKS, LOCKED, READ_ONLY, REDIS, SESSIONS, Sign
 from lab.chaos.http_proxy import Rule
 from lab.chaos.machine_faults import MACHINE_FAULTS
 from lab.chaos.node_faults import changed, refusing
@@ -43,6 +44,10 @@ class Fault:
     validity_seconds: int | None = None
     is_believed: bool = False
     """Whether the only node lies; then damage is expected and reported."""
+    sign: Sign | None = None
+    """The metric whose alert names the fault."""
+    most_held_up: int | None = None
+    """Of how many profiles no call may be accepted meanwhile; those of others may be slowed to double at most."""
     kind: str = ""
     """Faults of the same kind share one load, one after the other; a fault without a kind has its own load."""
 
@@ -199,6 +204,23 @@ def _redis_faults(relay_workers: int) -> dict[str, Fault]:
     }
 
 
+_LOCKED = ("postgres: account locked for 60 s", "postgres: relayer locked for 60 s")
+_SIGNS = {
+    "clocks:": CLOCKS,
+    "postgres: read-only": READ_ONLY,
+    "postgres: 100 sessions": SESSIONS,
+    **dict.fromkeys(_LOCKED, LOCKED),
+    **dict.fromkeys(("redis: read-only", "redis: out of memory", "redis: wrong types"), REDIS),
+}
+_MOST_HELD_UP = dict.fromkeys(_LOCKED, 1) | {
+    name: 0 for name in STORE_FAULTS if name.startswith("redis") and name.endswith("60 s")
+}
+
+
+def _sign_of(fault: str) -> Sign | None:
+    return next((sign for begin, sign in _SIGNS.items() if fault.startswith(begin)), None)
+
+
 FAULTS: dict[str, Fault] = {
     **{f"kill {point.name}": Fault(partial(_killed_at, point), kind="kill") for point in POINTS},
     **{
@@ -219,7 +241,10 @@ FAULTS: dict[str, Fault] = {
     "redis: flushed": Fault(_redis_flushed),
     "stripe: killed": Fault(partial(_signalled, signal.SIGKILL, "stripe")),
     "stripe: stalled 5-60 s": Fault(partial(_stalled, "stripe", _STALLS_SECONDS)),
-    **{name: Fault(caused) for name, caused in (STORE_FAULTS | MACHINE_FAULTS).items()},
+    **{
+        name: Fault(caused, sign=_sign_of(name), most_held_up=_MOST_HELD_UP.get(name))
+        for name, caused in (STORE_FAULTS | MACHINE_FAULTS).items()
+    },
     **{name: fault for workers in (1, 2, 4) for name, fault in _redis_faults(workers).items()},
     **_node_faults(1),
     **_node_faults(2),

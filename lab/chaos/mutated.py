@@ -7,7 +7,6 @@ A proxy mutates a share of the first node's responses. Afterwards the verifier o
 import os
 import random
 import re
-import secrets
 import tempfile
 import time
 from collections import Counter
@@ -22,6 +21,7 @@ import urllib3
 from devstack.console import echo, markdown
 from devstack.files import write_json
 from lab.bench.meter import SERVICE, Meter, megabytes
+from lab.chaos.alerts import METRICS_TOKEN
 from lab.chaos.arena import Arena
 from lab.chaos.faults import Fault
 from lab.chaos.mutations import Mutations
@@ -31,7 +31,6 @@ from lab.chaos.stack import Stack, running_stack
 _SHARE, _SHARE_OF_THREE = 0.3, 0.9
 _MOST_SECONDS = 900
 _MOST_MEGABYTES = 600
-_METRICS_TOKEN = secrets.token_hex(32)
 # The metrics that the alerts on nodes compare.
 _OUT_OF_ROTATION = re.compile(r'^gateway_chain_node_in_rotation{node="([^"]+)"} 0\.0$', re.MULTILINE)
 _WRONG_ANSWERS = re.compile(
@@ -92,7 +91,7 @@ class Trial:
 
     def _read_metrics(self, base_url: str) -> None:
         answer = urllib3.request(
-            "GET", f"{base_url}/metrics", headers={"authorization": f"Bearer {_METRICS_TOKEN}"}, timeout=30
+            "GET", f"{base_url}/metrics", headers={"authorization": f"Bearer {METRICS_TOKEN}"}, timeout=30
         )
         text = answer.data.decode()
         self.out_of_rotation.update(_OUT_OF_ROTATION.findall(text))
@@ -165,7 +164,7 @@ def _tried(nodes: int, options: Options) -> Trial:
     count = options.count // len(options.nodes)
     with (
         tempfile.TemporaryDirectory(prefix="mutated-") as folder,
-        running_stack(Path(folder), nodes=nodes, settings={"METRICS_TOKEN": _METRICS_TOKEN}) as stack,
+        running_stack(Path(folder), nodes=nodes) as stack,
     ):
         arena = Arena(stack)
         name = f"mutations, one of {nodes}"

@@ -23,6 +23,7 @@ _HEAD = (
     "recovery, longest (median)",
     "longest /healthz",
     "longest sign-in",
+    "others slowed",
 )
 _MOST_KEPT = 20
 
@@ -45,6 +46,8 @@ class Row:
     recoveries: list[float] = field(default_factory=list)
     healthz_seconds: float = 0
     sign_in_seconds: float = 0
+    # By how much the median call of others was slowed; 0 where that is not measured.
+    slowed: float = 0
     wrong: list[str] = field(default_factory=list)
 
     @classmethod
@@ -75,6 +78,7 @@ class Row:
         self.longest_hold_seconds = max(self.longest_hold_seconds, trial.longest_hold_seconds)
         self.healthz_seconds = max(self.healthz_seconds, trial.healthz_seconds)
         self.sign_in_seconds = max(self.sign_in_seconds, trial.sign_in_seconds)
+        self.slowed = max(self.slowed, trial.slowed)
         self.recoveries = sorted([*self.recoveries, *trial.recoveries])
         self.wrong = [*self.wrong, *trial.wrong][:_MOST_KEPT]
 
@@ -163,4 +167,5 @@ def _cells(name: str, row: Row) -> Sequence[object]:
         f"{longest:.1f} s ({median:.1f} s)",
         f"{row.healthz_seconds * 1e3:.0f} ms",
         f"{row.sign_in_seconds * 1e3:.0f} ms",
+        f"{row.slowed:.1f}×" if row.slowed else "",
     ]

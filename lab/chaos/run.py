@@ -96,5 +96,6 @@ def _summary(trials: Mapping[str, Row], *, seconds: float) -> str:
     for row in list(trials.values())[:1]:
         calls = sum(trial.calls for trial in trials.values())
         figures = f"settled after {row.recoveries[-1]:.1f} s, /healthz {row.healthz_seconds * 1e3:.0f} ms"
+        figures += f", others slowed {row.slowed:.1f}×" if row.slowed else ""
         lines += [f"    {calls} calls, {figures}, {seconds:.0f} s in all", *row.wrong[:_MOST_SHOWN]]
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from devstack.services.stack import Services, start_services
 from devstack.signing import KeyPlace, Signing, signing_at
 from devstack.stack_file import described, described_networks
 from devstack.world.profiles import ProfilePlan
+from lab.chaos.alerts import METRICS_TOKEN
 from lab.chaos.http_proxy import HttpProxy, NodeProxy
 from lab.chaos.postgres_proxy import PostgresProxy
 from lab.chaos.proxies import Connect, Loop, Proxy, tcp
@@ -30,6 +31,7 @@ _PROFILES, _CREDITS, _RELAYERS = 16, 10**9, 6
 # Tokens are valid for a whole run, and no limit stops wallets after many failed calls.
 _SETTINGS = {
     "AUTH_ACCESS_SECONDS": "86400",
+    "METRICS_TOKEN": METRICS_TOKEN,
     "RELAY_CANCELLED_CALLS_PER_HOUR": "1000000",
     # One user may lose a fiftieth.
     "RELAY_LOSS_PER_HOUR_WEI": str(50 * 10**20),

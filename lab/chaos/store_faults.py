@@ -1,4 +1,4 @@
-"""Faults of PostgreSQL and Redis that leave them running: read-only, locked rows, ended sessions, refused writes."""
+"""Faults of PostgreSQL and Redis that leave them running: locked rows, ended sessions, refused writes, foreign keys."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ from lab.chaos.stack import Stack
 
 _READ_ONLY_SECONDS, _LOCKED_SECONDS, _REFUSED_SECONDS, _DEMOTED_SECONDS = 60, 60, 60, 1
 _TERMINATED, _TERMINATED_EVERY_SECONDS = 100, 0.1
+_FOREIGN_TYPE, _REPLACED_EVERY_SECONDS = b"stream", 0.5
 
 Context = AbstractContextManager[None]
 _ONE_SESSION = """
@@ -70,6 +71,20 @@ def _redis_is(begin: tuple[str, ...], end: tuple[str, ...], seconds: float, stac
     yield
 
 
+@contextmanager
+def _wrong_types(stack: Stack) -> Iterator[None]:
+    """Replace every key of Redis by one of another type, as another program with the same database would."""
+    with redis.Redis.from_url(stack.services.redis_url) as client:
+        ends_at = time.monotonic() + _REFUSED_SECONDS
+        while time.monotonic() < ends_at:
+            for key in client.scan_iter():
+                if client.type(key) != _FOREIGN_TYPE:
+                    client.pipeline().delete(key).xadd(key, {"foreign": 1}).execute()
+            time.sleep(_REPLACED_EVERY_SECONDS)
+        client.flushall()
+    yield
+
+
 _DEMOTE, _PROMOTE = ("REPLICAOF", "127.0.0.1", "1"), ("REPLICAOF", "NO", "ONE")
 _FILL, _EMPTY = ("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0")
 
@@ -86,4 +101,5 @@ STORE_FAULTS: dict[str, Callable[[Stack], Context]] = {
     "redis: demoted for a second": partial(_redis_is, _DEMOTE, _PROMOTE, _DEMOTED_SECONDS),
     "redis: read-only for 60 s": partial(_redis_is, _DEMOTE, _PROMOTE, _REFUSED_SECONDS),
     "redis: out of memory for 60 s": partial(_redis_is, _FILL, _EMPTY, _REFUSED_SECONDS),
+    "redis: wrong types for 60 s": _wrong_types,
 }

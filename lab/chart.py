@@ -1,7 +1,8 @@
 """
 `python -m lab chart`: Helm's own program lints and renders the chart, and must render what `make chart` has saved.
 
-It runs where `helm` is at hand. `make chart`, which embeds the same library, validates by Kubernetes' schemas.
+It runs where `helm` is at hand, and kubeconform too where that is. `make chart`, which embeds the same library,
+validates by Kubernetes' schemas.
 """
 
 import shutil
@@ -12,6 +13,7 @@ import yaml
 
 from devstack.chart import CHART, KUBERNETES, NAME, NAMESPACE, RENDERED, VALUES
 from devstack.console import echo, echo_error
+from lab import kubeconform
 
 _NOT_RUN = 2
 Objects = dict[tuple[str, str], dict[str, Any]]
@@ -23,6 +25,10 @@ def run() -> int:
         echo("✗ Not run: `helm` is not installed.")
         return _NOT_RUN
     wrong = [f"{name}: {one}" for name in VALUES for one in _differences(name)]
+    try:
+        wrong += kubeconform.check()
+    except kubeconform.NotAtHand as missing:
+        echo(f"  kubeconform: not run, because {missing}")
     for complaint in wrong:
         echo_error(f"✗ {complaint}")
     return int(bool(wrong))

@@ -1,12 +1,13 @@
 """`python -m lab chart`, with a program in the place of Helm."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
 from devstack.chart import RENDERED
-from lab import chart
+from lab import chart, kubeconform
 
 # Renders what is saved, with one change in the middle.
 _HELM = f"""#!/bin/sh
@@ -41,3 +42,22 @@ def test_the_same_objects_pass_and_another_one_is_named(
     _helm(tmp_path, monkeypatch, changed="maxUnavailable: 0", to="maxUnavailable: 1")
     assert chart.run() == 1
     assert "small: Deployment gateway-web differs" in capsys.readouterr().err
+
+
+def test_kubeconforms_schemas_are_closed_and_named_by_kind_group_and_version(tmp_path: Path) -> None:
+    kinds = [{"group": "apps.example.org", "version": "v1", "kind": "Deployment"}]
+    definitions = {
+        "a": {"properties": {"spec": {"$ref": "#/definitions/b"}}, "x-kubernetes-group-version-kind": kinds},
+        "b": {"type": "object", "additionalProperties": {"type": "string"}},
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString": {"type": "string", "format": "int-or-string"},
+    }
+
+    kubeconform.write_schemas({"definitions": definitions}, tmp_path)
+
+    (kind,) = set(tmp_path.iterdir()) - {tmp_path / "definitions.json"}
+    assert kind.name == "deployment-apps-v1.json"
+    assert json.loads(kind.read_text()) == {"$ref": "definitions.json#/definitions/a"}
+    written = json.loads((tmp_path / "definitions.json").read_text())["definitions"]
+    assert written["a"]["additionalProperties"] is False
+    assert written["b"] == definitions["b"]
+    assert {"type": "integer"} in written["io.k8s.apimachinery.pkg.util.intstr.IntOrString"]["oneOf"]

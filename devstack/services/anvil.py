@@ -19,6 +19,9 @@ _BLOCKS_WITH_STATE = 512
 class Node(Server):
     """A node of chain 4201."""
 
+    keeps_its_chain: ClassVar[bool] = True
+    """Whether a killed node has its chain again when it is started, apart from the newest blocks."""
+
     @property
     @abstractmethod
     def url(self) -> str:

@@ -37,7 +37,7 @@ class NotAtHand(RuntimeError):
 
 
 class _Client(Node):
-    """A client with a chain that lasts as long as its process; `block_time` in seconds, None mines at once."""
+    """A client of another maker; `block_time` in seconds, None mines at once."""
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class Edr(_Client):
     """Hardhat's node. It keeps its chain in memory only."""
 
     name: ClassVar[str] = "edr"
+    keeps_its_chain: ClassVar[bool] = False
 
     def prepare(self) -> None:
         super().prepare()
@@ -110,7 +111,7 @@ class Geth(_Client):
         genesis = self.directory / "genesis.json"
         genesis.write_text(json.dumps(_genesis(address_of(self._faucet))))
         made = subprocess.run(
-            [str(_geth()), "--datadir", str(self.directory), "init", str(genesis)],
+            [str(_geth()), "--datadir", str(self.directory), "--state.scheme", "hash", "init", str(genesis)],
             capture_output=True,
             text=True,
             check=False,
@@ -121,6 +122,8 @@ class Geth(_Client):
     def command(self) -> list[str]:
         place = ["--http", "--http.addr", "127.0.0.1", "--http.port", str(self._port), "--port", "0"]
         chain = ["--dev", "--dev.period", str(math.ceil(self._block_time)), "--dev.gaslimit", str(GAS_LIMIT)]
+        # Otherwise a killed geth begins again with the first block, because it has the newest states in memory only.
+        chain += ["--state.scheme", "hash", "--gcmode", "archive"]
         apis = [
             "--http.api",
             "eth,net,web3,debug,txpool,dev",

@@ -23,6 +23,7 @@ from lab.world.nodes import Edr, Geth
 
 # No block is final yet at this depth, and calls are already settled in the blocks that go.
 _DEPTH = 5
+_KILLS, _AWAY_SECONDS, _BETWEEN_SECONDS = 3, 3, 8
 _SHOWN = 5
 _RECONCILIATIONS = ("reconcile_relay", "reconcile_credits", "reconcile_payments")
 
@@ -33,7 +34,7 @@ class Trial:
     def __init__(self) -> None:
         self.version = ""
         self.answers: list[Answer] = []
-        self.calls = self.reversed = 0
+        self.calls = self.reversed = self.kills = 0
         self.wrong: list[str] = []
 
 
@@ -55,12 +56,17 @@ def try_client(make_node: type[Node], *, seconds: float) -> Trial:
             if _journey(rehearsal):
                 trial.wrong.append("the wallet's journey failed")
             result = _load(rehearsal, make_node, trial, seconds)
-        trial.wrong += result.wrong
-        for command in _RECONCILIATIONS:
-            status, printed = rehearsal.manage(command)
-            if status:
-                trial.wrong.append(f"{command}: {printed.strip()[-300:]}")
+            trial.wrong += [*result.wrong, *_reconciled(rehearsal)]
+            if not make_node.keeps_its_chain:
+                _lose_the_chain(rehearsal, trial)
     return trial
+
+
+def _reconciled(rehearsal: Rehearsal) -> list[str]:
+    outcomes = {command: rehearsal.manage(command) for command in _RECONCILIATIONS}
+    return [
+        f"{command}: {printed.strip()[-300:]}" for command, (status, printed) in outcomes.items() if status
+    ]
 
 
 def _journey(rehearsal: Rehearsal) -> int:
@@ -83,7 +89,7 @@ def _journey(rehearsal: Rehearsal) -> int:
 def _load(rehearsal: Rehearsal, client: type[Node], trial: Trial, seconds: float) -> Result:
     traffic, began = rehearsal.traffic(), time.time()
     with (
-        step(f"calls for {2 * seconds:g} s, with a reorganisation of {_DEPTH} blocks between"),
+        step(f"calls for {2 * seconds:g} s, with a reorganisation of {_DEPTH} blocks between, then kills"),
         traffic.running(),
     ):
         time.sleep(seconds)
@@ -91,6 +97,9 @@ def _load(rehearsal: Rehearsal, client: type[Node], trial: Trial, seconds: float
         time.sleep(_DEPTH * BLOCK_SECONDS)
         reorganise()
         time.sleep(seconds)
+        for _ in range(_KILLS if client.keeps_its_chain else 0):
+            _kill(rehearsal.services.node, trial)
+            time.sleep(_BETWEEN_SECONDS)
     rehearsal.settle()
     trial.calls = len(traffic.calls)
     with psycopg.connect(rehearsal.services.database_url) as connection:
@@ -100,6 +109,33 @@ def _load(rehearsal: Rehearsal, client: type[Node], trial: Trial, seconds: float
     trial.reversed = row[0] if row else 0
     trial.wrong += [f"a call was refused: {call.refusal}" for call in traffic.calls if call.refusal]
     return rehearsal.result(traffic.calls, since=began)
+
+
+def _kill(node: Node, trial: Trial) -> None:
+    """Kill the client, and start it again on what it has on disk."""
+    node.kill()
+    time.sleep(_AWAY_SECONDS)
+    node.start()
+    node.wait()
+    trial.kills += 1
+
+
+def _lose_the_chain(rehearsal: Rehearsal, trial: Trial) -> None:
+    """Kill a client that starts again with an empty chain: the service must neither accept nor charge anything."""
+    before = _moved(rehearsal)
+    traffic = rehearsal.traffic()
+    with step("a kill that loses the chain"):
+        _kill(rehearsal.services.node, trial)
+        with traffic.running(patience=_BETWEEN_SECONDS):
+            time.sleep(_BETWEEN_SECONDS)
+    accepted = sum(bool(call.transaction_hash) for call in traffic.calls)
+    trial.wrong += [f"{accepted} calls were accepted on an empty chain"] if accepted else []
+    trial.wrong += ["credits have moved on an empty chain"] if _moved(rehearsal) != before else []
+
+
+def _moved(rehearsal: Rehearsal) -> tuple[object, ...]:
+    with psycopg.connect(rehearsal.services.database_url) as connection:
+        return connection.execute("SELECT count(*), sum(amount) FROM credits_entry").fetchone() or ()
 
 
 def reorganisation_of(client: type[Node], services: Services) -> Callable[[], None]:
@@ -127,4 +163,5 @@ def report(name: str, trial: Trial) -> None:
     """Print the outcome on one client."""
     shown = "; ".join(trial.wrong[:_SHOWN])
     verdict = f"{len(trial.wrong)} differences: {shown}" if trial.wrong else "no difference"
-    echo(f"{name} ({trial.version}): {trial.calls} calls, {trial.reversed} settlements reversed; {verdict}")
+    figures = f"{trial.calls} calls, {trial.reversed} settlements reversed, {trial.kills} kills"
+    echo(f"{name} ({trial.version}): {figures}; {verdict}")

@@ -1,4 +1,4 @@
-"""Faults of the machine below the servers: a full disk, and clocks that are apart. Disks need root."""
+"""Faults of the machine below the servers: a full disk, and clocks that are apart. Both need root."""
 
 import errno
 import os
@@ -100,7 +100,9 @@ def _clocks_apart(ahead_seconds: Mapping[str, int], stack: Stack) -> Iterator[No
 def _shifted(name: str, seconds: int, stack: Stack) -> Iterator[None]:
     (library,) = unpacked("faketime", "libfaketime").rglob("libfaketime.so.1")
     with stack.stopped(name) as server:
-        usual = server.environment or {}
+        usual, prefix = server.environment or {}, server.prefix
+        # A host name of its own, by which the difference is reported.
+        server.prefix = ["unshare", "--uts", "sh", "-c", f'hostname {name}-apart && exec "$@"', "sh", *prefix]
         server.environment = {
             **usual,
             "LD_PRELOAD": str(library),
@@ -111,7 +113,7 @@ def _shifted(name: str, seconds: int, stack: Stack) -> Iterator[None]:
         yield
     finally:
         with stack.stopped(name):
-            server.environment = usual
+            server.environment, server.prefix = usual, prefix
 
 
 MACHINE_FAULTS: dict[str, Callable[[Stack], Context]] = {

@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -16,13 +17,16 @@ from devstack.files import PROJECT
 from devstack.rpc import Rpc
 from devstack.services.server import ServerFailed
 from lab.chaos import node_faults, stack
+from lab.chaos.faults import FAULTS
 from lab.chaos.http_proxy import Message, Rule, answer
+from lab.chaos.others import slowed
 from lab.chaos.points import CANCELLATION_POINTS, POINTS, REPLACEMENT_POINTS
 from lab.chaos.postgres_proxy import Frames
 from lab.chaos.proxies import Side
 from lab.chaos.results import Results, Row, by_action, shared, table
 from lab.chaos.run import Options, run
 from lab.chaos.verifier import Acknowledged, Chain, Mined, Result, compare, judge
+from tests.docs.test_alerts import RULES
 
 _RELAYER, _KEY_MANAGER = "0x" + "aa" * 20, to_checksum_address("0x" + "bb" * 20)
 _HASH, _OTHER_HASH = "0x" + "01" * 32, "0x" + "02" * 32
@@ -225,6 +229,32 @@ def test_the_statements_at_which_a_process_is_killed_are_in_the_code() -> None:
             by_orm = re.fullmatch(r'INSERT INTO "(\w+)"', words)
             is_there = by_orm[1] in tables if by_orm else words in code
             assert is_there or words == "COMMIT" or point.server != "postgres", point.name
+
+
+def _answered(profile: str, *, began: float, seconds: float) -> Any:
+    wallet = SimpleNamespace(profile_address=profile)
+    return SimpleNamespace(wallet=wallet, began_at=began, answered_at=seconds and began + seconds)
+
+
+def test_others_are_slowed_by_the_median_of_what_is_answered_meanwhile() -> None:
+    before = [_answered("one", began=at, seconds=0.1) for at in (2, 3, 4)]
+    meanwhile = [_answered("one", began=11, seconds=0.3), _answered("two", began=12, seconds=0.3)]
+    never = [_answered("three", began=12, seconds=0)]
+
+    found = slowed([*before, *meanwhile, *never], since=1, began=10, ended=20)
+
+    assert (round(found.factor), found.held_up) == (3, 1)
+    assert found.wrong(most_held_up=1) == ["others are slowed: 0.100 s before, 0.300 s meanwhile"]
+    assert found.wrong(most_held_up=0)[1:] == ["no call of 1 profiles was accepted"]
+    assert not slowed([*before, _answered("one", began=11, seconds=0.15)], since=1, began=10, ended=20).wrong(
+        most_held_up=0
+    )
+
+
+def test_every_sign_of_a_fault_is_the_metric_of_its_alert() -> None:
+    rules = {rule["alert"]: rule["expr"] for rule in RULES}
+    for sign in filter(None, (fault.sign for fault in FAULTS.values())):
+        assert sign.metric in rules[sign.alert]
 
 
 def test_results_are_added_up_over_runs(tmp_path: Path) -> None:

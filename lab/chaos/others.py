@@ -40,6 +40,11 @@ def slowed(calls: Sequence[Call], *, since: float, began: float, ended: float) -
         raise RuntimeError("No call was answered before the fault, or during it.")
     submitted = {call.wallet.profile_address for call in calls if began <= call.began_at < ended}
     return Slowed(
-        *(median(call.answered_at - call.began_at for call in part) for part in (before, during)),
+        _median_seconds(before),
+        _median_seconds(during),
         held_up=len(submitted - {call.wallet.profile_address for call in during}),
     )
+
+
+def _median_seconds(calls: Sequence[Call]) -> float:
+    return median(call.answered_at - call.began_at for call in calls)

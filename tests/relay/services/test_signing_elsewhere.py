@@ -310,7 +310,8 @@ def test_a_call_that_another_process_has_stored_keeps_its_hash_for_one_whom_the_
     call = new_call()
     with away(), pytest.raises(SignerUnavailable):
         execute(user=user, call=call, now=timezone.now())
-    sign, stored = SignerClient.sign, []
+    sign = SignerClient.sign
+    stored: list[str] = []
 
     def signed_elsewhere_first(client: SignerClient, requests: list[SigningRequest]) -> list[Outcome]:
         if not stored:

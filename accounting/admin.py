@@ -218,8 +218,10 @@ class RatesForm(ReasonForm):
 
 
 def _import(row: CoinRate, decision: Decision) -> str:
-    count = rates.store(decision.answers["rates"])
-    return f"{count} rates are stored."
+    stored = rates.store(decision.answers["rates"])
+    again = closing.request_again(days=[rate.day for rate in stored])
+    follows = f" A worker prepares {', '.join(map(str, again))} again." if again else ""
+    return f"{len(stored)} rates are stored.{follows}"
 
 
 IMPORT = ReasonedAction(
@@ -227,7 +229,9 @@ IMPORT = ReasonedAction(
     label="Import rates",
     permission="accounting.import_coinrate",
     subject="Rates of the coin",
-    effect=lambda _: "They value the gas of open months; a closed month never changes.",
+    effect=lambda _: (
+        "They value the gas of open months, which are prepared again; a closed month never changes."
+    ),
     run=_import,
     form=RatesForm,
     initial=lambda rows: {"reason": "Rates of the month"},
@@ -243,6 +247,10 @@ class CoinRateAdmin(ReasonedActions, StaffAdmin[CoinRate]):
     list_filter = (one_of("currency", lambda: settings.BILLING_CURRENCIES),)
     ordering = ("-day", "currency")
     fields = ("day", "currency", "price")
+
+    def save_model(self, request: HttpRequest, obj: CoinRate, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        closing.request_again(days=[obj.day])
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

@@ -146,7 +146,7 @@ def _money_cards(ledger: credits_queries.LedgerCounts, now: datetime) -> list[Ca
         Card(
             title=f"Payouts in {paid.currency.upper()}",
             value=f"{Decimal(paid.amount_minor) / 100:,.2f}",
-            detail=f"{_count(paid.payouts, 'month')} paid out as {paid.credits:,} credits in 30 days",
+            detail=f"{_count(paid.payouts, 'payment')} paid out as {paid.credits:,} credits in 30 days",
             link=rows_of("payments_payout", currency__exact=paid.currency),
         )
         for paid in figures.paid_out(since=now - _MONTH)

@@ -49,12 +49,26 @@ class Call:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PaidMonth:
+class Payment:
     """A payout with the credits taken back, and Stripe's page of its invoice."""
 
     row: Payout
     taken_back: int
     stripe_page: str
+
+    @property
+    def bought(self) -> str:
+        """What was paid for: a period, a pack or an amount."""
+        purchase = self.row.purchase
+        if purchase is None:
+            return f"{self.row.period_start:%Y-%m-%d} to {self.row.period_end:%Y-%m-%d}"
+        what = f"pack {purchase.pack}" if purchase.pack else "an amount"
+        return f"{what}, automatically" if purchase.top_up_id else what
+
+    @property
+    def is_left(self) -> bool:
+        """Whether money of it can still be refunded, as far as our rows know."""
+        return self.row.is_refundable and self.row.returned_minor < self.row.charged_minor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +89,7 @@ class Person:
     customer: Customer | None
     customer_page: str
     subscriptions: list[tuple[Subscription, str]]
-    months: list[PaidMonth]
+    payments: list[Payment]
     postbacks: list[Postback]
     counted_earnings: PersonEarnings
     check_ins: list[CheckIn]
@@ -122,7 +136,7 @@ def person_of(*, user: User, now: datetime) -> Person:
             (row, stripe_page("subscriptions", row.stripe_subscription_id))
             for row in Subscription.objects.filter(user_id=user.pk).order_by("-pk")[:_NEWEST]
         ],
-        months=_months(user),
+        payments=_payments(user),
         postbacks=list(
             Postback.objects.filter(user_id=user.pk)
             .select_related("network")
@@ -168,15 +182,15 @@ def _calls(user: User) -> list[Call]:
     ]
 
 
-def _months(user: User) -> list[PaidMonth]:
-    rows = Payout.objects.filter(user_id=user.pk).prefetch_related("clawbacks").order_by("-pk")[:_NEWEST]
+def _payments(user: User) -> list[Payment]:
+    rows = Payout.objects.filter(user_id=user.pk).select_related("purchase__pack")
     return [
-        PaidMonth(
+        Payment(
             row=row,
             taken_back=sum(step.credits for step in row.clawbacks.all()),
             stripe_page=stripe_page("invoices", row.stripe_invoice_id),
         )
-        for row in rows
+        for row in rows.prefetch_related("clawbacks").order_by("-pk")[:_NEWEST]
     ]
 
 
@@ -199,7 +213,7 @@ def _lists(user: User) -> dict[str, str]:
     models = {
         "entries": "credits_creditentry",
         "calls": "relay_relaytransaction",
-        "months": "payments_payout",
+        "payments": "payments_payout",
         "check_ins": "checkin_checkin",
         "sessions": "users_signinsession",
     }

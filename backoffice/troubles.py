@@ -60,10 +60,11 @@ def _of_payments(person: "Person") -> Iterator[Trouble]:
         if row.status not in _FINE or row.is_resting:
             state = row.get_status_display().lower()
             yield Trouble(f"Subscription {state}: {row.outlook()}.", _page("payments_subscription", row.pk))
-    for month in person.months:
-        if month.taken_back > 0:
-            text = f"{month.taken_back:,} credits of the payment of {month.row.created_at:%Y-%m-%d} were taken back."
-            yield Trouble(text, _page("payments_payout", month.row.pk))
+    for payment in person.payments:
+        if payment.taken_back > 0:
+            of_payment = f"of the payment of {payment.row.created_at:%Y-%m-%d}"
+            text = f"{payment.taken_back:,} credits {of_payment} were taken back."
+            yield Trouble(text, _page("payments_payout", payment.row.pk))
     ids = [row.stripe_subscription_id for row, _ in person.subscriptions]
     ids += [person.customer.stripe_customer_id] if person.customer else []
     failed = StripeEvent.objects.filter(object_id__in=ids, status=StripeEvent.Status.FAILED).defer("raw_body")

@@ -64,6 +64,18 @@ def request_sheets(*, begins_on: date, now: datetime) -> Month:
     return month
 
 
+def request_again(*, days: Iterable[date]) -> list[Month]:
+    """Have a worker prepare the open months of these days again. Joins the caller's transaction."""
+    begins = {day.replace(day=1) for day in days}
+    months = list(Month.objects.filter(status=Month.Status.OPEN, begins_on__in=begins).order_by("begins_on"))
+    Month.objects.filter(pk__in=[month.pk for month in months], status=Month.Status.OPEN).update(
+        status=Month.Status.PREPARING
+    )
+    if months:
+        enqueue_on_commit("accounting.prepare_months")
+    return months
+
+
 def prepare_waiting(*, now: datetime) -> int:
     """Prepare the months that wait, oldest first; return how many. One process at a time does this."""
     done = 0

@@ -38,11 +38,13 @@ def _rows(first: MonthSheet, kinds: list[str]) -> Iterator[list[Value]]:
 def _profiles(rows: list[list[Any]], kinds: list[str]) -> dict[int, str | None]:
     if PERSON not in kinds:
         return {}
-    ids = {row[kinds.index(PERSON)] for row in rows}
+    ids = {row[kinds.index(PERSON)] for row in rows} - {None}
     return dict(User.objects.filter(pk__in=ids).values_list("pk", "profile_address"))
 
 
 def _value(cell: Any, kind: str, people: dict[int, str | None]) -> Value:
+    if cell is None:
+        return ""
     if kind == MONEY:
         return Decimal(cell).scaleb(-2)
     if kind == GAS:

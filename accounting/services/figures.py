@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
+from typing import TypeVar
 
 from django.conf import settings
 
@@ -23,7 +24,10 @@ WEI = 10**18
 DEBT, NOT_CHARGED, FUNDING = "DEBT", "NOT_CHARGED", "FUNDING"
 # What a total is about: a name, and the kind, source or currency that it belongs to.
 Key = tuple[str, ...]
+# A user (None for what belongs to no person), the source of credits, and a currency.
+PersonKey = tuple[int | None, str, str]
 SourceKey = tuple[str, str]
+_Key = TypeVar("_Key")
 
 
 @dataclass
@@ -31,14 +35,13 @@ class Figures:
     """
     Totals at the beginning and at the end, and the gas in between.
 
-    `gas` is in wei by source and currency, and day; `people` has each user's revenue and gas.
+    `gas` is in wei by person and day; `people` has the revenue and used credits of each.
     """
 
     opening: Counter[Key] = field(default_factory=Counter)
     closing: Counter[Key] = field(default_factory=Counter)
-    gas: Counter[tuple[SourceKey, date]] = field(default_factory=Counter)
-    people: dict[tuple[int, str], Counter[str]] = field(default_factory=dict)
-    gas_of_people: Counter[tuple[int, str, date]] = field(default_factory=Counter)
+    gas: Counter[tuple[PersonKey, date]] = field(default_factory=Counter)
+    people: dict[PersonKey, Counter[str]] = field(default_factory=dict)
     differences: list[str] = field(default_factory=list)
 
     def moved(self, *key: str) -> int:
@@ -83,7 +86,7 @@ def figures(*, since: datetime, until: datetime) -> Figures:
     for left in gas.values():
         _add_gas(result, Lots(), [], sales, left)
     for day, wei in queries.gas_of_funding(since=since, until=until).items():
-        result.gas[(FUNDING, base_currency()), day] += wei
+        result.gas[(None, FUNDING, base_currency()), day] += wei
     return result
 
 
@@ -132,7 +135,8 @@ def _add_person(result: Figures, user_id: int, before: Counter[Key], after: Coun
     for key in {*before, *after}:
         moved = after[key] - before[key]
         if moved and key[0] in {"revenue", "used"}:
-            result.people.setdefault((user_id, key[2]), Counter())[key[0]] += moved
+            name, source, currency = key
+            result.people.setdefault((user_id, source, currency), Counter())[name] += moved
 
 
 def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, Sale], gas: list[Gas]) -> None:
@@ -151,53 +155,51 @@ def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, S
             weights[lot.source, sale.money.currency if sale else base_currency()] += taken
         if use is None or use.debt:
             weights[DEBT if use else NOT_CHARGED, base_currency()] += use.debt if use else 1
-        for key, wei in divided(row.wei, weights).items():
-            result.gas[key, row.day] += wei
-            result.gas_of_people[row.user_id, key[1], row.day] += wei
+        for (source, currency), wei in divided(row.wei, weights).items():
+            result.gas[(row.user_id, source, currency), row.day] += wei
 
 
 @dataclass(frozen=True)
 class GasMoney:
     """
-    The cost of gas in minor units, by source, by day and by person; each adds up to the same sum of its currency.
+    The cost of gas in minor units, by source, by day and by person; each adds up to the same sum of its currency, and
+    the people of a source to the sum of the source.
 
     `missing` has the days and currencies without a rate.
     """
 
-    by_source: dict[SourceKey, int]
-    by_day: dict[tuple[date, str], int]
-    by_person: dict[tuple[int, str], int]
-    missing: list[tuple[date, str]]
+    by_source: dict[SourceKey, int] = field(default_factory=dict)
+    by_day: dict[tuple[date, str], int] = field(default_factory=dict)
+    by_person: dict[PersonKey, int] = field(default_factory=dict)
+    missing: list[tuple[date, str]] = field(default_factory=list)
 
 
 def gas_money(figures: Figures, *, rates: Mapping[tuple[date, str], object]) -> GasMoney:
     """Value the gas at the rates of its days, rounded once for each currency."""
-    prices = {key: Fraction(str(price)) for key, price in rates.items()}
-    by_source: dict[SourceKey, int] = {}
-    by_day: dict[tuple[date, str], int] = {}
-    by_person: dict[tuple[int, str], int] = {}
+    prices = {key: Fraction(str(price)) * 100 / WEI for key, price in rates.items()}
+    result = GasMoney()
     missing: set[tuple[date, str]] = set()
-    for currency in sorted({key[1] for key, _ in figures.gas}):
-        sources: dict[SourceKey, Fraction] = {}
-        days: dict[tuple[date, str], Fraction] = {}
-        people: dict[tuple[int, str], Fraction] = {}
+    days: dict[str, dict[tuple[date, str], Fraction]] = {}
+    people: dict[SourceKey, dict[PersonKey, Fraction]] = {}
+    for (person, day), wei in figures.gas.items():
+        _, source, currency = person
+        if (day, currency) not in prices:
+            missing.add((day, currency))
+        worth = prices.get((day, currency), Fraction(0)) * wei
+        _add(days.setdefault(currency, {}), (day, currency), worth)
+        _add(people.setdefault((source, currency), {}), person, worth)
+    for currency, own in days.items():
+        total = rounded(sum(own.values(), Fraction(0)))
+        result.by_day.update(divided(total, own))
+        sources = {
+            key: sum(parts.values(), Fraction(0)) for key, parts in people.items() if key[1] == currency
+        }
+        result.by_source.update(divided(total, sources))
+    for source_key, parts in people.items():
+        result.by_person.update(divided(result.by_source[source_key], parts))
+    result.missing.extend(sorted(missing))
+    return result
 
-        def value(day: date, wei: int, currency: str = currency) -> Fraction:
-            if (day, currency) not in prices:
-                missing.add((day, currency))
-            return prices.get((day, currency), Fraction(0)) * wei * 100 / WEI
 
-        for (key, day), wei in figures.gas.items():
-            if key[1] == currency:
-                worth = value(day, wei)
-                sources[key] = sources.get(key, Fraction(0)) + worth
-                days[day, currency] = days.get((day, currency), Fraction(0)) + worth
-        for (user_id, own, day), wei in figures.gas_of_people.items():
-            if own == currency:
-                people[user_id, own] = people.get((user_id, own), Fraction(0)) + value(day, wei)
-        total = rounded(sum(sources.values(), Fraction(0)))
-        by_source |= divided(total, sources)
-        by_day |= divided(total, days)
-        # Gas of funding belongs to no person.
-        by_person |= divided(total - by_source.get((FUNDING, currency), 0), people)
-    return GasMoney(by_source, by_day, by_person, sorted(missing))
+def _add(sums: dict[_Key, Fraction], key: _Key, value: Fraction) -> None:
+    sums[key] = sums.get(key, Fraction(0)) + value

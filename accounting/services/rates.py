@@ -43,11 +43,11 @@ def _rate(number: int, line: list[str]) -> CoinRate:
 
 
 @transaction.atomic
-def store(text: str) -> int:
-    """Store the rates of CSV lines over those of the same days, and return how many. Joins the caller's transaction."""
+def store(text: str) -> list[CoinRate]:
+    """Store the rates of CSV lines over those of the same days, and return them. Joins the caller's transaction."""
     rows = parsed(text)
     unique = {(row.day, row.currency): row for row in rows}
     CoinRate.objects.bulk_create(
         unique.values(), update_conflicts=True, unique_fields=["day", "currency"], update_fields=["price"]
     )
-    return len(unique)
+    return list(unique.values())

@@ -8,7 +8,7 @@ from typing import Any
 
 from accounting.queries import Returned, Sale
 from accounting.rules import parts_of
-from accounting.services.figures import Figures, GasMoney
+from accounting.services.figures import Figures, GasMoney, PersonKey
 from accounting.services.ties import Statement, Tie, by_kind
 from credits.models import EntrySource
 
@@ -216,7 +216,7 @@ def tied(name: str, ties: Mapping[str, Tie]) -> Sheet:
 def gas(figures: Figures, money: GasMoney, rates: Mapping[tuple[date, str], object]) -> Sheet:
     """Return the gas of each day, in coins and at the day's rate, by the currency of what paid for it."""
     by_day: Counter[tuple[date, str]] = Counter()
-    for ((_, currency), day), wei in figures.gas.items():
+    for ((_, _, currency), day), wei in figures.gas.items():
         by_day[day, currency] += wei
     rows: Rows = [
         [
@@ -235,8 +235,8 @@ def gas(figures: Figures, money: GasMoney, rates: Mapping[tuple[date, str], obje
 def sources(figures: Figures, money: GasMoney) -> Sheet:
     """Return use, revenue, gas and margin by the source of the credits that were used."""
     spent: Counter[tuple[str, str]] = Counter()
-    for (key, _), wei in figures.gas.items():
-        spent[key] += wei
+    for ((_, source, currency), _), wei in figures.gas.items():
+        spent[source, currency] += wei
     keys = {(key[1], key[2]) for name in ("revenue", "used") for key in figures.names(name)} | set(spent)
     rows: Rows = []
     for source, currency in sorted(keys):
@@ -252,33 +252,19 @@ def sources(figures: Figures, money: GasMoney) -> Sheet:
 
 
 def people(figures: Figures, money: GasMoney) -> Sheet:
-    spent: Counter[tuple[int, str]] = Counter()
-    for (user_id, currency, _), wei in figures.gas_of_people.items():
-        spent[user_id, currency] += wei
+    """Return the same for each person; gas that no person has caused is at the end, without a user."""
+    spent: Counter[PersonKey] = Counter()
+    for (person, _), wei in figures.gas.items():
+        spent[person] += wei
     rows: Rows = []
-    for user_id, currency in sorted({*figures.people, *spent}):
-        own = figures.people.get((user_id, currency), Counter())
-        cost = money.by_person.get((user_id, currency), 0)
-        rows.append(
-            [
-                user_id,
-                user_id,
-                currency,
-                own["used"],
-                own["revenue"],
-                spent[user_id, currency],
-                cost,
-                own["revenue"] - cost,
-            ]
-        )
-    heads = [
-        ("user", COUNT),
-        ("profile", PERSON),
-        ("currency", TEXT),
-        ("credits used", CREDITS),
-        ("revenue", MONEY),
-    ]
-    return Sheet("people", [*heads, ("gas", WEI), *_money("gas cost", "margin")], rows)
+    for person in sorted({*figures.people, *spent}, key=lambda key: (key[0] is None, key)):
+        user_id, source, currency = person
+        own, cost = figures.people.get(person, Counter()), money.by_person.get(person, 0)
+        amounts = [own["used"], own["revenue"], spent[person], cost, own["revenue"] - cost]
+        rows.append([user_id, user_id, source, currency, *amounts])
+    heads = [("user", COUNT), ("profile", PERSON), ("source", TEXT), ("currency", TEXT)]
+    more = [("credits used", CREDITS), ("revenue", MONEY), ("gas", WEI)]
+    return Sheet("people", [*heads, *more, *_money("gas cost", "margin")], rows)
 
 
 def movements(statement: Statement) -> Sheet:

@@ -86,6 +86,8 @@ def cells_of(
 SHEET_ROWS = 1_000_000
 # Spreadsheets calculate with 15 digits and silently round longer numbers.
 _EXACT_DIGITS = 15
+# Of a column, in digits: enough for amounts and for most headings.
+_WIDTH = 18
 
 
 def csv_lines(rows: Iterable[list[Cell]]) -> Iterator[bytes]:
@@ -132,6 +134,7 @@ def _sheet(book: Workbook, headings: list[Cell], name: str | None = None) -> Wor
     sheet = book.add_worksheet(name)
     _write(sheet, 0, headings)
     sheet.freeze_panes(1, 0)
+    sheet.set_column(0, len(headings) - 1, _WIDTH)
     return sheet
 
 

@@ -56,6 +56,8 @@ class Preview:
 
     @property
     def ends_allowance(self) -> bool:
+        if self.payout.subscription_id is None:
+            return False
         return self.taken_before + self.credits >= self.payout.credits
 
     def shown(self, amount_minor: int) -> str:

@@ -1,10 +1,12 @@
 """Finance at the admin: rates are imported, a month is prepared, exported and closed by two persons."""
 
 import csv
+import html
 import io
+import re
 import zipfile
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import pytest
@@ -14,7 +16,8 @@ from django.utils import timezone
 
 from accounting.models import CoinRate, Month
 from accounting.services import closing
-from tests.accounting.world import World, months
+from tests.accounting.timeline import months
+from tests.accounting.world import World
 from tests.fakes.billing import FakeBilling
 from tests.staff import approve, browser_of, confirm, member, messages_of
 
@@ -40,8 +43,42 @@ def january(stripe: FakeBilling) -> datetime:
 
 
 def _rows(body: bytes, name: str) -> list[dict[str, str]]:
+    (titles, *rows) = _files(body)[name]
+    return [dict(zip(titles, row, strict=True)) for row in rows]
+
+
+def _files(body: bytes) -> dict[str, list[list[str]]]:
+    """Return the tables of an archive of CSV files."""
     with zipfile.ZipFile(io.BytesIO(body)) as archive:
-        return list(csv.DictReader(io.StringIO(archive.read(f"{name}.csv").decode("utf-8-sig"))))
+        return {
+            name.removesuffix(".csv"): list(csv.reader(io.StringIO(archive.read(name).decode("utf-8-sig"))))
+            for name in archive.namelist()
+        }
+
+
+def _book(body: bytes) -> dict[str, list[list[str]]]:
+    """Return the tables of a workbook, as a spreadsheet program reads them."""
+    with zipfile.ZipFile(io.BytesIO(body)) as book:
+        names = re.findall(r'<sheet name="([^"]+)"', book.read("xl/workbook.xml").decode())
+        parts = [book.read(f"xl/worksheets/sheet{place}.xml").decode() for place in range(1, len(names) + 1)]
+    return {name: _cells(part) for name, part in zip(names, parts, strict=True)}
+
+
+def _cells(sheet: str) -> list[list[str]]:
+    table: list[list[str]] = []
+    for row in re.findall(r"<row .*?</row>", sheet):
+        cells = dict(re.findall(r'<c r="([A-Z])\d+"[^>]*>(?:<is><t[^>]*>|<v>)(.*?)</', row))
+        width = len(table[0]) if table else len(cells)
+        table.append([html.unescape(cells.get(chr(ord("A") + place), "")) for place in range(width)])
+    return table
+
+
+def _number(text: str) -> str | Decimal:
+    """Return the number that a spreadsheet reads in the text, if there is one."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return text
 
 
 def test_a_month_is_prepared_exported_and_closed_by_two_persons(january: datetime) -> None:
@@ -55,17 +92,22 @@ def test_a_month_is_prepared_exported_and_closed_by_two_persons(january: datetim
     assert "Close the month" not in [action["label"] for action in page.context["staff_actions"]]
 
     lines = "\n".join(f"{january:%Y-%m}-{day:02},usd,1.25" for day in range(1, 32))
-    assert "31 rates are stored" in messages_of(
+    assert f"31 rates are stored. A worker prepares {january:%Y-%m} again." in messages_of(
         confirm(finance, _RATE, "import", rates=f"day,currency,price\n{lines}")
     )
-    confirm(finance, _MONTH, "prepare_again", month)
-    closing.prepare_waiting(now=timezone.now())
+    assert closing.prepare_waiting(now=timezone.now()) == 1
     month.refresh_from_db()
     assert month.problems == []
 
-    book = finance.get(reverse(f"admin:{_MONTH}_xlsx", args=[month.pk]))
-    assert b"".join(book.streaming_content)[:2] == b"PK"  # type: ignore[attr-defined]
-    files = b"".join(finance.get(reverse(f"admin:{_MONTH}_csv", args=[month.pk])).streaming_content)  # type: ignore[attr-defined]
+    book, files = (
+        b"".join(finance.get(reverse(f"admin:{_MONTH}_{kind}", args=[month.pk])).streaming_content)  # type: ignore[attr-defined]
+        for kind in ("xlsx", "csv")
+    )
+    tables = _files(files)
+    assert tables.keys() >= {"liability", "payouts", "charges", "sources", "people", "movements"}
+    assert [[list(map(_number, row)) for row in table] for table in _book(book).values()] == [
+        [list(map(_number, row)) for row in table] for table in tables.values()
+    ]
     (owed,) = _rows(files, "liability")
     assert owed["collected"] == "25.50"
     assert Decimal(owed["returned"]) == Decimal("-0.50")

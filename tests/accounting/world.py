@@ -1,92 +1,157 @@
-"""A service and its Stripe that live through months of a past year: people pay, earn, use, and want money back."""
+"""People in a past year: they subscribe, buy packs, earn, make calls, want money back, and leave."""
 
-import random
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from decimal import Decimal
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Sum
-from django.utils import timezone
 
-from accounting.models import CoinRate, Month
-from accounting.services import closing
-from credits.models import CreditAccount, CreditEntry
+from credits.models import CreditAccount, ExpiryRule
 from credits.queries import debt_terms
 from credits.services import entries, holds
-from gateway.staff import approvals
-from payments.models import Payout, StripeEvent
-from relay.models import Attempt, RelayTransaction
+from payments.errors import AuthenticationRequired, BillingUnavailable, CardDeclined, PaymentMethodRequired
+from payments.models import Payout, Subscription
+from payments.services import deletion, purchases, top_ups
+from payments.services.purchases import Order
+from payments.services.top_ups import Terms
+from relay.models import Attempt, RelayTransaction, TopUp
+from tests.accounting.timeline import Timeline
 from tests.credits.holding import place_hold
 from tests.database import tamper
-from tests.factories import RelayerFactory, UserFactory, make
+from tests.factories import RelayerFactory, UserFactory, random_address
+from tests.payments.buying import new_pack
 from tests.payments.payers import Payer
-from tests.payments.webhook_events import process_events
-from tests.staff import member
+from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, VISA
 
 _GWEI = 10**9
-# Rows that PostgreSQL's clock dates.
-_DATED = ("credits_entry", "credits_hold", "payments_moneyreturn")
+_DEBT_LIMIT = 500
+_CONSENT = "Buy this pack whenever my credits run low, up to the limit of each month."
 
 
-class World:
-    """One random history; its clock is that of the Stripe account."""
+class World(Timeline):
+    """One random history of as many people."""
 
     def __init__(self, stripe: Any, people: int) -> None:
-        # A `FakeBilling`, or another account with the same controls.
-        self.stripe, self.chance = stripe, random.Random(random.random())
+        super().__init__(stripe)
         self.payers = [Payer(stripe, UserFactory.create()).with_card() for _ in range(people)]
+        self.currencies = {
+            payer.user.pk: self.chance.choice(settings.BILLING_CURRENCIES) for payer in self.payers
+        }
         for payer in self.payers:
             entries.open_account(user_id=payer.user.pk)
+        self.packs = {
+            currency: [new_pack(currency=currency) for _ in range(2)]
+            for currency in settings.BILLING_CURRENCIES
+        }
+        ExpiryRule.objects.create(days=self.chance.randint(30, 90), valid_from=self.now)
         self.relayer = RelayerFactory.create()
-        self.sent = 0
-        self.finance, self.operations = member("finance"), member("operations")
+        self.nonce = 0
         self.charged: dict[int, int] = {}
-
-    @property
-    def now(self) -> datetime:
-        now: datetime = self.stripe.now()
-        return now
-
-    @contextmanager
-    def dated(self) -> Iterator[None]:
-        """Give what the block writes the world's time."""
-        began = timezone.now()
-        yield
-        for table in _DATED:
-            tamper(f"UPDATE {table} SET created_at = %s WHERE created_at >= %s", self.now, began)  # noqa: S608
-
-    def move_to(self, moment: datetime) -> None:
-        """Let time pass, and apply Stripe's events on the way, in steps of a few hours."""
-        while self.now < moment:
-            step = min(moment - self.now, timedelta(hours=self.chance.randint(6, 72)))
-            self.stripe.pass_time(int(step.total_seconds()) or 1)
-            self.deliver()
-
-    def deliver(self) -> None:
-        new, self.sent = self.stripe.events[self.sent :], len(self.stripe.events)
-        if new:
-            with self.dated():
-                process_events(new, now=self.now)
-            assert not StripeEvent.objects.exclude(status="processed").exists()
+        self.disputes: list[str] = []
 
     def live(self) -> None:
-        """Do something, at the world's time."""
-        payer = self.chance.choice(self.payers)
-        move = self.chance.choice(
-            [self.subscribe, self.earn, self.earn, self.call, self.call, self.call, self.call, self.refund,
-             self.dispute, self.adjust, self.reverse]
-        )  # fmt: skip
+        """Do something, at the account's time."""
+        moves = [
+            self.subscribe, self.buy, self.buy, self.consent, self.change_card, self.earn, self.earn, self.call,
+            self.call, self.call, self.call, self.refund, self.dispute, self.adjust, self.reverse, self.fund,
+        ]  # fmt: skip
+        move = self.leave if self.chance.random() < 0.003 else self.chance.choice(moves)
         with self.dated():
-            move(payer)
+            move(self.chance.choice(self.payers))
+        self.counts[move.__name__] += 1
         self.deliver()
+        self.run_tasks()
+
+    # Money
 
     def subscribe(self, payer: Payer) -> None:
-        if not payer.user.subscriptions.exists():
-            payer.upsert(self.chance.randint(500, 20_000), self.chance.choice(["usd", "eur"]))
+        amount, currency = self.chance.randint(500, 20_000), self.currencies[payer.user.pk]
+        current = Subscription.objects.live().filter(user=payer.user).first()
+        if current is None or (current.status == "active" and self.chance.random() < 0.5):
+            self._pay(payer, lambda: payer.upsert(amount, currency))
+        elif current.status == "active" and self.chance.random() < 0.5:
+            payer.cancel(immediately=self.chance.random() < 0.5)
+
+    def buy(self, payer: Payer) -> None:
+        """Buy a pack or an amount; now and then the answer is lost, so the wallet repeats the request."""
+        currency, key = self.currencies[payer.user.pk], secrets.token_hex(8)
+        order = Order(self.chance.randint(100, 10_000), currency)
+        if self.chance.random() < 0.5:
+            pack = self.chance.choice(self.packs[currency])
+            order = Order(pack.amount_minor, currency, pack)
+
+        def press() -> object:
+            return purchases.buy(user=payer.user, order=order, key=key, now=self.now)
+
+        self._pay(payer, press)
+        if self.chance.random() < 0.3:
+            self._pay(payer, press)
+
+    def _pay(self, payer: Payer, act: Callable[[], object]) -> None:
+        """Pay; where the card cannot, its holder confirms, captures another one, or gives up."""
+        for _ in range(3):
+            try:
+                act()
+                return
+            except BillingUnavailable as error:
+                self.counts[error.code] += 1
+            except (AuthenticationRequired, CardDeclined, PaymentMethodRequired) as error:
+                self.counts[error.code] += 1
+                if self.chance.random() < 0.5:
+                    return
+                if isinstance(error, AuthenticationRequired):
+                    self.stripe.confirm(error.members["clientSecret"])
+                else:
+                    self.stripe.capture(payer.customer.stripe_customer_id, VISA)
+                self.deliver()
+
+    def change_card(self, payer: Payer) -> None:
+        card = self.chance.choice([VISA, VISA, DECLINES, NEEDS_CONFIRMATION])
+        self.stripe.capture(payer.customer.stripe_customer_id, card)
+
+    def consent(self, payer: Payer) -> None:
+        """Turn automatic top-up on, with new terms, or off."""
+        if self.chance.random() < 0.2:
+            top_ups.withdraw(user=payer.user, now=self.now)
+            return
+        pack = self.chance.choice(self.packs[self.currencies[payer.user.pk]])
+        limit = pack.amount_minor * self.chance.randint(1, 3)
+        terms = Terms(self.chance.randint(1, 100_000), pack.code, limit, _CONSENT)
+        top_ups.consent(user=payer.user, terms=terms, now=self.now)
+
+    def refund(self, payer: Payer) -> None:
+        payout = self._payout_of(payer)
+        left = payout.charged_minor - payout.returned_minor if payout else 0
+        if payout and left > 0:
+            refund = self.stripe.refund(payout.stripe_payment_intent_id, self.chance.randint(1, left))
+            if self.chance.random() < 0.2:
+                self.stripe.fail_refund(refund)
+
+    def dispute(self, payer: Payer) -> None:
+        if self.disputes and self.chance.random() < 0.5:
+            self.stripe.reinstate(self.disputes.pop(self.chance.randrange(len(self.disputes))))
+            return
+        payout = self._payout_of(payer)
+        if payout and not payout.returned_minor:
+            self.disputes.append(self.stripe.dispute(payout.stripe_payment_intent_id))
+
+    def _payout_of(self, payer: Payer) -> Payout | None:
+        return self.chance.choice([None, *Payout.objects.filter(user=payer.user).order_by("pk")])
+
+    def leave(self, payer: Payer) -> None:
+        """Delete the account, of which nothing is left the same day."""
+        if len(self.payers) < 3:
+            return
+        deletion.leave_stripe(payer.user, self.now)
+        tamper(
+            "INSERT INTO users_accountdeletion (user_id, status, waits_for, requested_at, billing_ended_at, erased_at)"
+            " VALUES (%s, 'erased', '', %s, %s, %s)",
+            payer.user.pk,
+            *[self.now] * 3,
+        )
+        self.payers.remove(payer)
+
+    # Credits
 
     def earn(self, payer: Payer) -> None:
         entries.grant(
@@ -101,18 +166,25 @@ class World:
     def call(self, payer: Payer) -> None:
         """Relay a call: a hold, its charge, and an attempt that was mined."""
         account = CreditAccount.objects.get(user=payer.user)
-        limit = debt_terms([(payer.user.pk, 500)])[0].limit
-        cost = self.chance.randint(1, max(1, min(5_000, account.available + limit)))
-        if account.available + limit < cost:
+        spendable = account.available + debt_terms([(payer.user.pk, _DEBT_LIMIT)])[0].limit
+        if spendable < 1:
             return
-        hold = place_hold(user=payer.user, credits=cost, key=secrets.token_hex(8), debt_limit=500).hold
-        digest = "0x" + secrets.token_hex(32)
-        call = make(
-            RelayTransaction, user=payer.user, digest=digest, relayer=self.relayer, hold=hold, transaction_hash=digest,
-            expected_cost=cost, real_cost=cost, status="Success", created_at=self.now, settled_at=self.now,
+        cost = self.chance.randint(1, self.chance.choice([spendable, min(5_000, spendable)]))
+        hold = place_hold(
+            user=payer.user, credits=cost, key=secrets.token_hex(8), debt_limit=_DEBT_LIMIT
+        ).hold
+        address, digest = str(payer.user.profile_address), "0x" + secrets.token_hex(32)
+        self.nonce += 1
+        call = RelayTransaction.objects.create(
+            user=payer.user, profile_address=address, key_manager_address=address, controller_address=address,
+            digest=digest, channel=0, relay_nonce=self.nonce, payload=b"", signature=b"", relayer=self.relayer,
+            hold=hold, transaction_hash=digest, gas_limit=100_000, expected_cost=cost, credits_before=0,
+            status="Success", created_at=self.now, settled_at=self.now, real_cost=cost,
         )  # fmt: skip
-        make(
-            Attempt, is_mined=True, relay_transaction=call, transaction_hash=digest, max_fee_per_gas_wei=9 * _GWEI,
+        Attempt.objects.create(
+            relay_transaction=call, relayer=self.relayer, account_nonce=self.nonce, status=Attempt.Status.MINED,
+            transaction_hash=digest, raw=b"", gas_limit=100_000, max_fee_per_gas_wei=9 * _GWEI,
+            max_priority_fee_per_gas_wei=1, block_number=self.nonce, block_hash=digest, succeeded=True,
             gas_used=self.chance.randint(21_000, 100_000),
             effective_gas_price_wei=self.chance.randint(1, 9 * _GWEI), created_at=self.now, mined_at=self.now,
         )  # fmt: skip
@@ -120,7 +192,8 @@ class World:
             holds.close(costs={hold.pk: cost})
             self.charged[hold.pk] = cost
 
-    def reverse(self, payer: Payer) -> None:
+    def reverse(self, _: Payer) -> None:
+        """Undo the charge of a call, and perhaps charge it again."""
         if self.charged:
             hold_id = self.chance.choice(list(self.charged))
             holds.reopen(hold_ids=[hold_id])
@@ -128,56 +201,12 @@ class World:
             if self.chance.random() < 0.5:
                 holds.close(costs={hold_id: cost})
 
-    def refund(self, payer: Payer) -> None:
-        payout = self.chance.choice([None, *Payout.objects.filter(user=payer.user)])
-        left = payout and payout.charged_minor - payout.returned_minor
-        if payout and left:
-            refund = self.stripe.refund(payout.stripe_payment_intent_id, self.chance.randint(1, left))
-            if self.chance.random() < 0.2:
-                self.stripe.fail_refund(refund)
-
-    def dispute(self, payer: Payer) -> None:
-        open_ones = [dispute for dispute, (_, _, is_out) in self.stripe.disputes.items() if is_out]
-        if open_ones and self.chance.random() < 0.5:
-            self.stripe.reinstate(self.chance.choice(open_ones))
-            return
-        payout = self.chance.choice([None, *Payout.objects.filter(user=payer.user)])
-        if payout and not payout.returned_minor:
-            self.stripe.dispute(payout.stripe_payment_intent_id)
-
-    def add_rates(self, month: Month) -> None:
-        day = month.begins_on
-        while day < month.ends_on:
-            for currency in settings.BILLING_CURRENCIES:
-                price = Decimal(self.chance.randint(1, 9_999)).scaleb(-3)
-                CoinRate.objects.get_or_create(day=day, currency=currency, defaults={"price": price})
-            day += timedelta(days=1)
-
-    def prepare(self, begins: datetime) -> Month:
-        month = closing.request_sheets(begins_on=begins.date(), now=self.now)
-        self.add_rates(month)
-        assert closing.prepare_waiting(now=self.now) == 1
-        month.refresh_from_db()
-        return month
-
-    def close(self, month: Month) -> Month:
-        """Have finance ask, and operations approve."""
-        approval = closing.request_close(
-            month=month, actor=self.finance, reason="month close", key=secrets.token_hex(8)
-        )
-        approvals.approve(request_id=approval.pk, actor=self.operations, reason="compared")
-        month.refresh_from_db()
-        return month
-
-    def balance(self, until: datetime) -> int:
-        rows = CreditEntry.objects.filter(created_at__lt=until)
-        total: int = rows.aggregate(total=Sum("amount", default=0))["total"]
-        return total
-
-
-def months(begin: datetime, count: int) -> list[datetime]:
-    """Return the first moments of as many months, and of the next."""
-    return [
-        datetime(begin.year + (begin.month - 1 + n) // 12, (begin.month - 1 + n) % 12 + 1, 1, tzinfo=UTC)
-        for n in range(count + 1)
-    ]
+    def fund(self, _: Payer) -> None:
+        """Transfer coins from the treasury to a relayer."""
+        self.nonce += 1
+        TopUp.objects.create(
+            relayer=self.relayer, treasury_address=random_address(), account_nonce=self.nonce, amount_wei=1,
+            max_fee_per_gas_wei=_GWEI, max_priority_fee_per_gas_wei=_GWEI, raw=b"",
+            transaction_hash="0x" + secrets.token_hex(32), status=TopUp.Status.MINED, created_at=self.now,
+            fee_wei=self.chance.randint(1, 10**14), ended_at=self.now,
+        )  # fmt: skip

@@ -138,7 +138,7 @@ def test_each_sum_and_count_is_of_its_own_rows_and_leads_to_them(staff: Client) 
         shown = card(title)
         assert shown.value == value, title
         assert [listed.pk for listed in staff.get(shown.link).context["cl"].result_list] == [row.pk], title
-    assert f"1 month paid out as {minor + 7:,} credits" in card("Payouts in USD").detail
+    assert f"1 payment paid out as {minor + 7:,} credits" in card("Payouts in USD").detail
 
 
 def test_the_hours_count_calls_by_what_became_of_them() -> None:

@@ -196,13 +196,21 @@ def test_hashes_lead_to_the_explorer_where_there_is_one(
 
 def test_a_payout_tells_what_was_taken_back_of_it(staff: Client, user: User) -> None:
     payout, taken = make(Payout), [random.randint(1_000, 5_000) for _ in range(2)]
-    Payout.objects.filter(pk=payout.pk).update(credits=12_345, amount_minor=67_890)
+    money = {
+        "amount_minor": 67_890,
+        "tax_minor": 10,
+        "other_minor": 1,
+        "refunded_minor": 2,
+        "disputed_minor": 3,
+    }
+    Payout.objects.filter(pk=payout.pk).update(credits=12_345, **money)
     as_owner("UPDATE payments_payout SET user_id = %s WHERE id = %s", user.pk, payout.pk)
     for amount, clawback in zip(taken, (make(Clawback), make(Clawback)), strict=True):
         Clawback.objects.filter(pk=clawback.pk).update(payout=payout, credits=amount, entry=make(CreditEntry))
     make(Clawback)
     section = section_of(page_of(staff, user), "Subscription")
-    assert f"678.90 {payout.currency.upper()} 12,345 {sum(taken):,} " in section
+    currency = payout.currency.upper()
+    assert f"679.01 {currency} 0.05 {currency} 12,345 {sum(taken):,} " in section
 
 
 def test_a_session_is_shown_by_its_controller_in_its_own_section(staff: Client, user: User) -> None:

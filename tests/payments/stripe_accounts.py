@@ -138,19 +138,25 @@ class DoubleAccount:
         chosen = {"types": list(types)} if types else {}
         return list(self.v1.events.list({"limit": 100, **chosen}).auto_paging_iter())[::-1]
 
-    def webhooks(self, *types: str, since: datetime | None = None) -> list[dict[str, Any]]:
-        """Return the same as they are sent, as plain JSON: the SDK's objects take long to be made."""
+    def rows(self, path: str, **query: Any) -> list[dict[str, Any]]:
+        """Return a list's rows as plain JSON, oldest first: the SDK's objects take long to be made."""
         newest_first: list[dict[str, Any]] = []
-        # Stripe takes at most 20 types.
-        query: dict[str, Any] = {"limit": 100, **({"types": list(types)} if 0 < len(types) <= 20 else {})}
-        if since is not None:
-            query["created"] = {"gte": int(since.timestamp())}
+        query["limit"] = 100
         while True:
-            page: Any = self.client.raw_request("get", "/v1/events", **query).data
+            page: Any = self.client.raw_request("get", path, **query).data
             newest_first += page["data"]
             if not page["has_more"]:
-                return [event for event in newest_first[::-1] if not types or event["type"] in types]
+                return newest_first[::-1]
             query["starting_after"] = newest_first[-1]["id"]
+
+    def webhooks(self, *types: str, since: datetime | None = None) -> list[dict[str, Any]]:
+        """Return the account's events as they are sent, oldest first."""
+        # Stripe takes at most 20 types.
+        query: dict[str, Any] = {"types": list(types)} if 0 < len(types) <= 20 else {}
+        if since is not None:
+            query["created"] = {"gte": int(since.timestamp())}
+        events = self.rows("/v1/events", **query)
+        return [event for event in events if not types or event["type"] in types]
 
     def posts(self, path: str) -> list[Any]:
         """Return the logged POST requests whose path is exactly this."""

@@ -1,7 +1,9 @@
 """Refunds of staff: shown first, approved, made once at Stripe, and followed by the credits that were shown."""
 
 import random
+import re
 import secrets
+from typing import Any
 
 import pytest
 from pytest_django import Settings
@@ -18,6 +20,7 @@ from payments.models import Clawback, Refund
 from payments.queries import payment_counts
 from payments.services import events, refunds
 from tests.fakes.billing import FakeBilling
+from tests.payments.buying import buy, new_pack
 from tests.payments.payers import Payer
 from tests.payments.webhook_events import receive_event
 from tests.staff import address_of, browser_of, confirm, everything, member, messages_of
@@ -216,3 +219,35 @@ def test_support_sees_what_it_takes_back_and_sends_exactly_that(
         assert "Nothing was done" in clerk.get(url).context["refusal"]
     assert "Stripe's answer: refunded (re_" in messages_of(confirm(clerk, "payments_refund", "send", refund))
     assert clerk.get(address_of("payments_refund", "send", refund)).context["effects"] == []
+
+
+def test_support_refunds_the_payment_that_is_chosen_on_the_persons_page(
+    fake: FakeBilling, payer: Payer, amount: int
+) -> None:
+    for _ in range(2):
+        buy(payer, new_pack(amount=random.randint(100, amount)))
+    process(fake)
+    person = f"/admin/users/user/{payer.user.pk}/change/"
+    chosen, other = payer.purchases
+    balance = balance_of(payer.user).available
+    clerk = browser_of(member("support"))
+    assert _refundable(clerk.get(person)) == [other.pk, chosen.pk, payer.payout.pk]
+    assert _refundable(browser_of(member("finance")).get(person)) == []
+    assert f"pack {chosen.purchase.pack}" in clerk.get(person).content.decode()  # type: ignore[union-attr]
+
+    page = clerk.get(f"/admin/payments/payout/{chosen.pk}/refund/")
+    assert not page.context["preview"].ends_allowance
+    clerk.post(page.request["PATH_INFO"], {**page.context["form"].initial, "reason": "not what I wanted"})
+    send(fake, Refund.objects.get())
+    process(fake)
+
+    returned = {row.pk: fake.refunded(row.stripe_payment_intent_id) for row in (payer.payout, chosen, other)}
+    assert returned == {payer.payout.pk: 0, chosen.pk: chosen.charged_minor, other.pk: 0}
+    assert Clawback.objects.get().payout == chosen
+    assert balance_of(payer.user).available == balance - chosen.credits
+    assert _refundable(clerk.get(person)) == [other.pk, payer.payout.pk]
+
+
+def _refundable(page: Any) -> list[int]:
+    """Return the payments that the page offers to refund, in its order."""
+    return [int(pk) for pk in re.findall(r"/admin/payments/payout/(\d+)/refund/", page.content.decode())]

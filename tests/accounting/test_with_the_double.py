@@ -29,13 +29,23 @@ class DoubleWorld(World):
     """The same at the double, where some answers are lost after Stripe has done what was asked."""
 
     def __init__(self, double: DoubleAccount, people: int) -> None:
+        self._now = double.now()
         super().__init__(double, people)
         self.banked = 0
         self._known: set[str] = set()
-        self._known_at = double.now()
+        self._known_at = self.now
         for payer in self.payers:
             address = {"country": self.chance.choice(_COUNTRIES), "line1": "Way 1", "postal_code": "10115"}
             double.v1.customers.update(payer.customer.stripe_customer_id, {"address": address})
+
+    @property
+    def now(self) -> datetime:
+        """The time since which the double's clock has only gone on by itself."""
+        return self._now
+
+    def pass_time(self, seconds: int) -> None:
+        super().pass_time(seconds)
+        self._now = self.stripe.now()
 
     def new_events(self) -> list[bytes]:
         rows = self.stripe.webhooks(*EVENT_TYPES, since=self._known_at)

@@ -21,7 +21,7 @@ from accounting.models import CoinRate, Month
 from accounting.pricing import outlooks
 from accounting.services import closing, rates
 from accounting.services.exports import Table, tables
-from accounting.services.sheets import TEXT
+from accounting.services.sheets import PERSON, TEXT
 from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.base import ReadOnlyAdmin, StaffAdmin, one_of
@@ -39,6 +39,7 @@ navigation.register(
 )
 columns.colour("waiting", Month.Status.PREPARING)
 columns.colour("good", Month.Status.CLOSED)
+columns.describe({Month.Status.OPEN: "Open"})
 
 _SHOWN_ROWS = 50
 _WEEK = timedelta(days=7)
@@ -118,7 +119,7 @@ class MonthAdmin(ReasonedActions, ReadOnlyAdmin):
     """Months: what is owed to holders, what was earned, and how that ties to Stripe and the chain."""
 
     staff_actions = (PREPARE, PREPARE_AGAIN, CLOSE)
-    list_display = ("begins_on", "status", "figures_until", "prepared_at", "closed_at")
+    list_display = ("month", "status", "figures_until", "prepared_at", "closed_at")
     list_defer = ("problems", "closing")
     list_filter = ("status",)
     ordering = ("-begins_on",)
@@ -132,6 +133,10 @@ class MonthAdmin(ReasonedActions, ReadOnlyAdmin):
         "rule_version",
         "digest",
     )
+
+    @admin.display(ordering="begins_on")
+    def month(self, row: Month) -> str:
+        return str(row)
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.export_view)
@@ -185,7 +190,7 @@ def _zip_of(sheets: Any) -> IO[bytes]:
 def _shown(table: Table) -> dict[str, Any]:
     """Return the first rows of a table for the page."""
     rows = list(islice(table.rows, _SHOWN_ROWS + 1))
-    numbers = [kind != TEXT for kind in table.kinds]
+    numbers = [kind not in {TEXT, PERSON} for kind in table.kinds]
     return {
         "name": table.name,
         "heads": list(zip(table.titles, numbers, strict=True)),

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from accounting.models import Month, MonthSheet
 from accounting.services.figures import WEI
-from accounting.services.sheets import MONEY, PERSON
+from accounting.services.sheets import MONEY, PERSON, PRICE
 from accounting.services.sheets import WEI as GAS
 from users.models import User
 
@@ -49,6 +49,8 @@ def _value(cell: Any, kind: str, people: dict[int, str | None]) -> Value:
         return Decimal(cell).scaleb(-2)
     if kind == GAS:
         return Decimal(cell) / WEI
+    if kind == PRICE:
+        return Decimal(cell)
     if kind == PERSON:
         return people.get(cell) or ""
     return cell  # type: ignore[no-any-return]

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 from accounting.queries import Returned, Sale
@@ -14,7 +15,15 @@ from credits.models import EntrySource
 
 Rows = list[list[Any]]
 # Kinds of columns: how a stored value is shown.
-TEXT, COUNT, CREDITS, MONEY, WEI, PERSON = "text", "count", "credits", "money", "wei", "person"
+TEXT, COUNT, CREDITS, MONEY, WEI, PRICE, PERSON = (
+    "text",
+    "count",
+    "credits",
+    "money",
+    "wei",
+    "price",
+    "person",
+)
 
 
 @dataclass(frozen=True)
@@ -213,22 +222,17 @@ def tied(name: str, ties: Mapping[str, Tie]) -> Sheet:
     return Sheet(name, [("currency", TEXT), *heads, ("what differs", TEXT)], rows)
 
 
-def gas(figures: Figures, money: GasMoney, rates: Mapping[tuple[date, str], object]) -> Sheet:
-    """Return the gas of each day, in coins and at the day's rate, by the currency of what paid for it."""
+def gas(figures: Figures, money: GasMoney, rates: Mapping[tuple[date, str], Decimal]) -> Sheet:
+    """Return the gas of each day, in coins and at the day's rate if there is one, by the currency of what paid it."""
     by_day: Counter[tuple[date, str]] = Counter()
     for ((_, _, currency), day), wei in figures.gas.items():
         by_day[day, currency] += wei
-    rows: Rows = [
-        [
-            day.isoformat(),
-            currency,
-            wei,
-            str(rates.get((day, currency), "none")),
-            money.by_day.get((day, currency), 0),
-        ]
-        for (day, currency), wei in sorted(by_day.items())
-    ]
-    heads = [("day", TEXT), ("currency", TEXT), ("gas", WEI), ("price of one coin", TEXT), ("cost", MONEY)]
+    rows: Rows = []
+    for (day, currency), wei in sorted(by_day.items()):
+        price = rates.get((day, currency))
+        shown = None if price is None else f"{price.normalize():f}"
+        rows.append([day.isoformat(), currency, wei, shown, money.by_day.get((day, currency), 0)])
+    heads = [("day", TEXT), ("currency", TEXT), ("gas", WEI), ("price of one coin", PRICE), ("cost", MONEY)]
     return Sheet("gas", heads, rows)
 
 

@@ -239,9 +239,10 @@ def expired_in_time(timeline: Timeline) -> None:
             assert not (lot.is_paid and lot.entry_id in announced)
             if lot.is_paid or not lot.remaining:
                 continue
-            row = announced.get(lot.entry_id)
-            assert row is not None or added[lot.entry_id] > now + NOTICE - valid
-            outliving += lot.remaining if row is not None and row.expires_at <= now else 0
+            if lot.entry_id not in announced:
+                assert added[lot.entry_id] > now + NOTICE - valid
+            elif announced[lot.entry_id].expires_at <= now:
+                outliving += lot.remaining
         assert outliving <= account.held
     for key, posted_at in CreditEntry.objects.filter(source=EXPIRY).values_list("key", "created_at"):
         assert posted_at >= announced[int(key.split(":")[1])].expires_at

@@ -136,7 +136,8 @@ class World(Timeline):
             self.disputes.append(self.stripe.dispute(payout.stripe_payment_intent_id))
 
     def _payout_of(self, payer: Payer) -> Payout | None:
-        return self.chance.choice([None, *Payout.objects.filter(user=payer.user).order_by("pk")])
+        payouts: list[Payout | None] = [None, *Payout.objects.filter(user=payer.user).order_by("pk")]
+        return self.chance.choice(payouts)
 
     def leave(self, payer: Payer) -> None:
         """Delete the account, of which nothing is left the same day."""

@@ -18,7 +18,7 @@ from relay.models import Attempt, RelayTransaction, TopUp
 from tests.accounting.timeline import Timeline
 from tests.credits.holding import place_hold
 from tests.database import tamper
-from tests.factories import RelayerFactory, UserFactory, random_address
+from tests.factories import RelayerFactory, UserFactory, make
 from tests.payments.buying import new_pack
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, VISA
@@ -45,9 +45,10 @@ class World(Timeline):
         }
         ExpiryRule.objects.create(days=self.chance.randint(30, 90), valid_from=self.now)
         self.relayer = RelayerFactory.create()
-        self.nonce = 0
         self.charged: dict[int, int] = {}
         self.disputes: list[str] = []
+        # A charge is disputed at most once, as card networks want it.
+        self.disputed: set[str] = set()
 
     def live(self) -> None:
         """Do something, at the account's time."""
@@ -132,7 +133,8 @@ class World(Timeline):
             self.stripe.reinstate(self.disputes.pop(self.chance.randrange(len(self.disputes))))
             return
         payout = self._payout_of(payer)
-        if payout and not payout.returned_minor:
+        if payout and not payout.returned_minor and payout.stripe_payment_intent_id not in self.disputed:
+            self.disputed.add(payout.stripe_payment_intent_id)
             self.disputes.append(self.stripe.dispute(payout.stripe_payment_intent_id))
 
     def _payout_of(self, payer: Payer) -> Payout | None:
@@ -174,18 +176,13 @@ class World(Timeline):
         hold = place_hold(
             user=payer.user, credits=cost, key=secrets.token_hex(8), debt_limit=_DEBT_LIMIT
         ).hold
-        address, digest = str(payer.user.profile_address), "0x" + secrets.token_hex(32)
-        self.nonce += 1
-        call = RelayTransaction.objects.create(
-            user=payer.user, profile_address=address, key_manager_address=address, controller_address=address,
-            digest=digest, channel=0, relay_nonce=self.nonce, payload=b"", signature=b"", relayer=self.relayer,
-            hold=hold, transaction_hash=digest, gas_limit=100_000, expected_cost=cost, credits_before=0,
-            status="Success", created_at=self.now, settled_at=self.now, real_cost=cost,
+        digest = "0x" + secrets.token_hex(32)
+        call = make(
+            RelayTransaction, user=payer.user, digest=digest, relayer=self.relayer, hold=hold, transaction_hash=digest,
+            expected_cost=cost, real_cost=cost, status="Success", created_at=self.now, settled_at=self.now,
         )  # fmt: skip
-        Attempt.objects.create(
-            relay_transaction=call, relayer=self.relayer, account_nonce=self.nonce, status=Attempt.Status.MINED,
-            transaction_hash=digest, raw=b"", gas_limit=100_000, max_fee_per_gas_wei=9 * _GWEI,
-            max_priority_fee_per_gas_wei=1, block_number=self.nonce, block_hash=digest, succeeded=True,
+        make(
+            Attempt, is_mined=True, relay_transaction=call, transaction_hash=digest, max_fee_per_gas_wei=9 * _GWEI,
             gas_used=self.chance.randint(21_000, 100_000),
             effective_gas_price_wei=self.chance.randint(1, 9 * _GWEI), created_at=self.now, mined_at=self.now,
         )  # fmt: skip
@@ -204,10 +201,7 @@ class World(Timeline):
 
     def fund(self, _: Payer) -> None:
         """Transfer coins from the treasury to a relayer."""
-        self.nonce += 1
-        TopUp.objects.create(
-            relayer=self.relayer, treasury_address=random_address(), account_nonce=self.nonce, amount_wei=1,
-            max_fee_per_gas_wei=_GWEI, max_priority_fee_per_gas_wei=_GWEI, raw=b"",
-            transaction_hash="0x" + secrets.token_hex(32), status=TopUp.Status.MINED, created_at=self.now,
-            fee_wei=self.chance.randint(1, 10**14), ended_at=self.now,
+        make(
+            TopUp, relayer=self.relayer, status=TopUp.Status.MINED, fee_wei=self.chance.randint(1, 10**14),
+            created_at=self.now, ended_at=self.now,
         )  # fmt: skip

@@ -52,6 +52,11 @@ class Money:
         return whole - whole * min(self.returned, self.collected) // self.collected
 
     @property
+    def is_collected(self) -> bool:
+        """Whether it brought money for the product, or is paid with money, if only a debt's."""
+        return self.ours > 0 or (self.status == "paid" and self.collected > 0)
+
+    @property
     def net(self) -> int:
         """What is left of the collected money."""
         return self.collected - self.returned

@@ -162,7 +162,7 @@ class Course:
         """Find processes that have ended, and a beat that has sent no task since the last month."""
         self.wrong += [f"{process.name} has ended" for process in self.processes if process.has_ended]
         logs = [process.log_path for process in self.processes if isinstance(process, Beat)]
-        sent = sum(path.read_text(errors="replace").count("Sending due task") for path in logs)
+        sent = sum(path.read_text(errors="replace").count("task_enqueued") for path in logs)
         if sent <= self.sent:
             self.wrong.append("beat sends no task")
         self.sent = sent

@@ -134,6 +134,18 @@ def test_an_invoice_that_is_not_paid_is_due_no_credits(store: Store, amount: int
     assert (money.ours, money.credits(1_000, {})) == (amount, 0)
 
 
+@pytest.mark.parametrize(("status", "is_collected"), [("paid", True), ("void", False)])
+def test_an_invoice_that_collected_only_a_debt_is_collected_once_it_is_paid(
+    store: Store, amount: int, status: str, is_collected: bool
+) -> None:
+    store.pay(amount)
+
+    money = store.read(line(0), status=status)
+
+    assert money is not None
+    assert (money.ours, money.is_collected) == (0, is_collected)
+
+
 @pytest.mark.parametrize(("subscription", "credits"), [("", 10), ("sub_1", 0)], ids=["alone", "of a month"])
 def test_an_invoice_without_a_period_is_due_credits_outside_a_subscription_only(
     store: Store, amount: int, subscription: str, credits: int

@@ -62,7 +62,7 @@ class Comparison:
         for invoice in books.keys() | payouts.keys():
             money, payout = books.get(invoice), payouts.get(invoice)
             have, wanted = _of(payout, taken.get(invoice, 0)), self._due(money)
-            if have != wanted or (money is not None and money.ours and not payout):
+            if have != wanted or (money is not None and money.is_collected and not payout):
                 self._differing.add(invoice)
         unnamed = [
             (invoice, _of(payouts.get(invoice), taken.get(invoice, 0)), books.get(invoice))

@@ -300,6 +300,19 @@ class TestPrices:
         assert sorted(items.values()) == sorted([(amount, 1), (1_100, 1)])
         assert len(clerk.items(_id(subscriber))) == 2
         assert _next_cost(double, subscriber) == amount + 1_100
+        # Stripe may keep a quantity that is not named.
+        sent = double.posts(f"/v1/subscriptions/{_id(subscriber)}")[-1]
+        assert sent.params["items"]["0"]["quantity"] == "1"
+
+    def test_an_upsert_to_the_sum_of_several_leaves_one_with_quantity_one(
+        self, double: DoubleAccount, subscriber: Payer, clerk: Clerk
+    ) -> None:
+        half = random.randint(500, 5_000)
+        doubled = {"id": _item(subscriber), "price_data": clerk.price(half), "quantity": 2}
+        clerk.change(_id(subscriber), doubled, proration_behavior="none")
+        subscriber.upsert(2 * half)
+        (item,) = clerk.items(_id(subscriber))
+        assert (item.price.unit_amount, item.quantity) == (2 * half, 1)
 
     def test_while_stripe_is_away_the_last_known_price_is_told_with_its_time(
         self, double: DoubleAccount, subscriber: Payer, amount: int, settings: Any

@@ -46,6 +46,8 @@ def test_every_collected_invoice_of_ours_is_paid_out(
     live = Subscription.objects.live().filter(user=subscriber.user)
     assert set(live.values_list("stripe_subscription_id", flat=True)) == set(_live(double))
     assert second in _live(double)
+    others = standing.report(user=subscriber.user, now=double.now()).others
+    assert [other.stripe_subscription_id for other in others] == [second]
     run = reconciliation.reconcile(now=double.now(), minutes=0)
     assert run is not None
     assert [finding["rule"] for finding in run.findings] == [Rule.SUBSCRIPTIONS_TWO_LIVE]

@@ -27,7 +27,6 @@ _Result = TypeVar("_Result")
 RETRY_AFTER_SECONDS = 2
 # How long the signer's addresses are cached, and how long after a failure they are read again.
 _KEYS_SECONDS, _FAILURE_SECONDS = 30.0, 3.0
-_HEALTH_SECONDS = 1.0
 # Rows may change between two runs, so that each needs another signature.
 _MAX_RUNS = 4
 
@@ -82,6 +81,8 @@ class RemoteSigner:
     is_remote = True
     # How long requests are refused at once after a failure; then the health check decides.
     pause_seconds = 1.0
+    # How long the health check waits for its answer.
+    health_seconds = 1.0
 
     def __init__(self, client: SignerClient, health: SignerClient) -> None:
         self._client, self._health = client, health
@@ -190,6 +191,6 @@ def remote_signer() -> RemoteSigner:
     return RemoteSigner(
         *(
             SignerClient(settings.SIGNER_URL, timeout_seconds=timeout, certificates=certificates)
-            for timeout in (seconds, min(seconds, _HEALTH_SECONDS))
+            for timeout in (seconds, min(seconds, RemoteSigner.health_seconds))
         )
     )

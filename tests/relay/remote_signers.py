@@ -20,6 +20,8 @@ from signer.service import Policy, SigningService
 from signer.targets import NodeTargets
 from tests.signer.parts import serving
 
+_PATIENCE_SECONDS = 60.0
+
 
 class RemoteSigners:
     """One with the relayers' keys and a treasury of its own."""
@@ -81,8 +83,12 @@ def remote_signing(services: Services, folder: Path, settings: Settings) -> Iter
     settings.RELAY_SIGNER, settings.SIGNER_URL = "remote", signers.url
     set_signer(None)
     forget_treasury()
-    # Tests let it be silent and answer within the same moment.
-    with patch.object(RemoteSigner, "pause_seconds", 0.0):
+    settings.SIGNER_TIMEOUT_SECONDS = _PATIENCE_SECONDS
+    # Tests let it be silent and answer within the same moment, and it is not away because the machine is busy.
+    with (
+        patch.object(RemoteSigner, "pause_seconds", 0.0),
+        patch.object(RemoteSigner, "health_seconds", _PATIENCE_SECONDS),
+    ):
         yield signers
     settings.RELAY_SIGNER = "local"
     set_signer(None)

@@ -177,7 +177,8 @@ def _problems(
             f"{day} in {currency.upper()}" for day, currency in money.missing[:_MOST_DAYS_NAMED]
         )
         more = len(money.missing) - _MOST_DAYS_NAMED
-        problems.append(f"Rates of the coin are missing: {named}{f' and {more} more' if more > 0 else ''}.")
+        others = f" and {more} more, which the table Gas shows without a price" if more > 0 else ""
+        problems.append(f"Rates of the coin are missing: {named}{others}.")
     if waiting := queries.waiting_events(until=until):
         problems.append(f"{waiting} events of Stripe are not applied.")
     return problems

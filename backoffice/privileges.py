@@ -7,6 +7,8 @@ it cannot alter or truncate tables, or disable triggers. It also cannot
 - update or delete rows of append-only tables, which have triggers for it as well;
 - move a row to another user or account;
 - make an entry of the ledger count as erased, or delete the salts that its proofs need.
+
+After a migration backwards, tables of the code may be absent: they get their privileges when they are made again.
 """
 
 import logging
@@ -34,11 +36,6 @@ REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM {role};
 GRANT USAGE ON SCHEMA public TO {role};
 GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}
-"""
-_WITHHELD = """
-REVOKE UPDATE, DELETE ON {append_only} FROM {role};
-REVOKE INSERT, UPDATE, DELETE ON django_migrations, {erasures} FROM {role};
-REVOKE UPDATE, DELETE ON {salts} FROM {role}
 """
 _ALL_COLUMNS_BUT = """
 REVOKE UPDATE ON {table} FROM {role};
@@ -74,6 +71,17 @@ def _owner_columns_of(model: type[models.Model]) -> Iterator[str]:
             yield field.column
 
 
+def _withheld() -> dict[str, list[str]]:
+    """Return the tables of which each statement withholds privileges."""
+    return {
+        "REVOKE UPDATE, DELETE ON {tables} FROM {role}": [*append_only_tables(), AccountSalt._meta.db_table],
+        "REVOKE INSERT, UPDATE, DELETE ON {tables} FROM {role}": [
+            "django_migrations",
+            ErasedEntry._meta.db_table,
+        ],
+    }
+
+
 def grant_to_application(*, using: str, **_: Any) -> None:
     """
     Grant the role of `DATABASE_APPLICATION_ROLE` what the processes need, and no more; without one, do nothing.
@@ -97,15 +105,16 @@ def grant_to_application(*, using: str, **_: Any) -> None:
             )
         # In one transaction, so that no session sees half of the grants.
         with transaction.atomic(using=using):
+            existing = set(connection.introspection.table_names(cursor))
             _execute(cursor, _GRANTS, role=role)
             for table, columns in owner_columns().items():
+                if table not in existing:
+                    continue
                 cursor.execute(_COLUMNS, [table, columns])
                 others = [name for (name,) in cursor.fetchall()]
                 _execute(cursor, _ALL_COLUMNS_BUT, role=role, table=table, columns=others)
-            erasures, salts = ErasedEntry._meta.db_table, AccountSalt._meta.db_table
-            _execute(
-                cursor, _WITHHELD, role=role, append_only=append_only_tables(), erasures=erasures, salts=salts
-            )
+            for statement, tables in _withheld().items():
+                _execute(cursor, statement, role=role, tables=[name for name in tables if name in existing])
         _limit(role, using)
 
 

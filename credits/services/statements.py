@@ -212,10 +212,14 @@ RETURNING id
 """
 
 # Moves what an old account owes to a new one: a pair of entries, after which the old balance is zero. The keys name the
-# old account's version, so that a debt is moved once. No row: nothing is owed.
+# old account's version, so that a debt is moved once. No row: nothing is owed, or the new account is being deleted. The
+# lock on its user makes a deletion wait until the debt has moved.
 TAKE_OVER_DEBT = """
-WITH locked AS (
-    SELECT id, balance, version FROM credits_account WHERE id IN (%(old)s, %(new)s) ORDER BY id FOR NO KEY UPDATE
+WITH successor AS (
+    SELECT FROM users_user WHERE is_active AND id = (SELECT user_id FROM credits_account WHERE id = %(new)s) FOR SHARE
+), locked AS (
+    SELECT id, balance, version FROM credits_account
+    WHERE id IN (%(old)s, %(new)s) AND EXISTS (SELECT FROM successor) ORDER BY id FOR NO KEY UPDATE
 ), owed AS (
     SELECT -balance AS credits, 'debt:' || id || ':' || version + 1 AS key
     FROM locked WHERE id = %(old)s AND balance < 0

@@ -7,12 +7,15 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils.timezone import now
 
 from credits.models import CreditAccount, CreditEntry, Debtor, EntrySource
 from credits.queries import balance_of
 from credits.services import debts, entries
 from credits.services.reconciliation import find_differences
+from credits.services.statements import TAKE_OVER_DEBT
+from gateway.common.db import all_rows
 from payments.services.reconciliation import repairs
 from proofs.services.roots import close_roots
 from tests.credits.holding import capture, place_hold
@@ -22,7 +25,7 @@ from tests.fakes.profiles import Profile
 from tests.payments.payers import Payer
 from tests.payments.webhook_events import process_events
 from tests.proofs.roots import audited, export_faults
-from tests.threads import at_once
+from tests.threads import at_once, waits_for_this_transaction
 from tests.users.auth_client import authenticate, signed_in
 from users.errors import AccountDeleted
 from users.models import AccountDeletion, User
@@ -199,6 +202,56 @@ def test_16_returns_at_once_take_the_debt_over_once(
     assert CreditAccount.objects.get(user=old).balance == 0
     assert len(transfers()) == 4
     assert_books_are_right()
+
+
+def test_a_debt_found_before_its_successor_was_erased_waits_for_the_next_account(
+    profile: Profile, stripe: FakeBilling, transactional_db: None
+) -> None:
+    old = in_debt(profile, stripe)
+    owed = -balance_of(old).balance
+    delete(profile)
+    new = user_of(profile)
+    entries.grant(user=new, credits=owed, source=EntrySource.CHECK_IN, key=secrets.token_hex(8))
+    entries.reverse(
+        user=old, credits=3, source=EntrySource.PAYOUT_CLAWBACK, key=secrets.token_hex(8), reason="a dispute"
+    )
+
+    def erased_meanwhile(execute: Callable[..., Any], statement: str, *others: Any) -> Any:
+        if statement == TAKE_OVER_DEBT:
+            at_once([partial(delete, profile)])
+        return execute(statement, *others)
+
+    with connection.execute_wrapper(erased_meanwhile):
+        assert debts.return_due() == 0
+
+    third = user_of(profile)
+    assert [balance_of(user).balance for user in (old, new, third)] == [0, 0, -3]
+    assert_books_are_right()
+
+
+def test_a_deletion_waits_until_a_debt_has_moved(
+    profile: Profile, stripe: FakeBilling, transactional_db: None
+) -> None:
+    old = in_debt(profile, stripe)
+    delete(profile)
+    user, token = authenticate(signed_in(profile).access)
+    entries.reverse(
+        user=old, credits=3, source=EntrySource.PAYOUT_CLAWBACK, key=secrets.token_hex(8), reason="a dispute"
+    )
+    debtor = Debtor.objects.get(account__user=old)
+    moves = {
+        "old": debtor.account_id,
+        "new": debtor.successor_id,
+        "source": "DEBT_TRANSFER",
+        "reason": "test",
+    }
+    request = partial(deletion.request, user=user, session=token.session, now=now())
+
+    with waits_for_this_transaction(request) as requested:
+        assert len(all_rows(TAKE_OVER_DEBT, moves)) == 2
+
+    assert isinstance(requested.result(), AccountDeletion)
+    assert balance_of(old).balance == 0
 
 
 def test_a_sign_in_during_the_erasure_is_refused_or_takes_the_debt_over(

@@ -48,6 +48,17 @@ def all_rows(statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]
     return rows
 
 
+def why_away(alias: str) -> str:
+    """Return a sentence if the database does not answer; empty if it does. Asked on a session of its own."""
+    own = connections[alias]
+    try:
+        psycopg.connect(**own.get_connection_params()).close()
+    except psycopg.OperationalError as error:
+        place = f"{own.settings_dict['HOST']}:{own.settings_dict['PORT'] or 5432}"
+        return f"The database {alias} at {place} does not answer: {' '.join(str(error).split())}"
+    return ""
+
+
 def _cursor() -> CursorWrapper:
     """Return Django's cursor, which counts and translates errors, around one that binds on the server."""
     # Stored in a variable, because each attribute of `connection` looks up the thread's connection again.

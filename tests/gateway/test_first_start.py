@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -119,6 +120,29 @@ def test_one_start_names_all_six_mistakes_without_a_traceback(name: str) -> None
     for _, value, message in MISTAKES.values():
         assert sum(message in line for line in named) == 1
         assert len(value) < 10 or value not in started.stderr
+
+
+@pytest.mark.parametrize("command", ["migrate", "check --deploy --database default"])
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_database_that_is_away_is_one_line(command: str, is_silent: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1] if is_silent else free_port()
+        place = f"postgresql://gateway:{secrets.token_hex(8)}@127.0.0.1:{port}/gateway?connect_timeout=2"
+        started = subprocess.run(
+            [sys.executable, "manage.py", *command.split()],
+            env={"PATH": os.environ["PATH"], **_composed("migrate"), "DATABASE_URL": place},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
+
+    assert started.returncode == 1
+    named = f"CommandError: The database default at 127.0.0.1:{port} does not answer: "
+    assert started.stderr.splitlines()[-1].startswith(named)
+    assert "Traceback" not in started.stderr
+    assert place not in started.stderr
 
 
 def test_a_web_process_names_them_too(tmp_path: Path) -> None:

@@ -3,9 +3,12 @@
 import time
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import OperationalError, connections
 from psycopg.errors import LockNotAvailable
+
+from gateway.common import db
 
 # While a session waits for a table's lock, all later ones wait behind it.
 LOCK_SECONDS = 1
@@ -24,6 +27,8 @@ class Command(migrate.Command):
         return super().get_check_kwargs(options) | {"databases": []}
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if reason := db.why_away(options["database"]):
+            raise CommandError(reason)
         with connections[options["database"]].cursor() as cursor:
             cursor.execute("SET lock_timeout = %s", [f"{LOCK_SECONDS}s"])
             self._migrate(*args, **options)

@@ -3,10 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, register
 
 from gateway.common import clock
-from gateway.common.checks import weak_secrets
 
 if TYPE_CHECKING:
     from users.models import User
@@ -31,12 +29,7 @@ class CreditsConfig(AppConfig):
         from users.models import user_created
         from users.services import deletion
 
-        register(digest_keys_are_strong, "credits")
         deletion.register(
             "credits", deletion.AppDeletion(erase=lambda user: debts.remember(user, clock.now()))
         )
         user_created.connect(_open_account, dispatch_uid="credits.open_account")
-
-
-def digest_keys_are_strong(**_: Any) -> list[CheckMessage]:
-    return weak_secrets("DEBT_DIGEST_KEYS", others=("SECRET_KEY", "AUTH_REFRESH_SECRET"), id="credits.E002")

@@ -1,11 +1,6 @@
-"""The app, and the check of its settings."""
-
-from typing import Any
+"""Django finds the app here."""
 
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, register
-
-from gateway.common.checks import weak_secrets
 
 
 class EarningsConfig(AppConfig):
@@ -18,10 +13,3 @@ class EarningsConfig(AppConfig):
         from users.services import deletion
 
         deletion.register("earnings", deletion.AppDeletion(erase=forget))
-        register(check_secret_keys, "earnings")
-
-
-def check_secret_keys(**_: Any) -> list[CheckMessage]:
-    return weak_secrets(
-        "AD_NETWORK_SECRET_KEYS", others=("SECRET_KEY", "AUTH_REFRESH_SECRET"), id="earnings.E001"
-    )

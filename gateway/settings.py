@@ -332,7 +332,11 @@ RELAY_WAIT_SECONDS = 20
 
 # PEM private keys (EC P-256), one after the other: the first signs; all of them verify.
 AUTH_SIGNING_KEYS = env.secret("AUTH_SIGNING_KEYS")
-AUTH_REFRESH_SECRET = env.secret("AUTH_REFRESH_SECRET", minimum=env.MIN_SECRET_LENGTH)
+AUTH_REFRESH_SECRET = env.secret(
+    "AUTH_REFRESH_SECRET", minimum=env.MIN_SECRET_LENGTH, other_than={"SECRET_KEY": SECRET_KEY}
+)
+# Secrets of other purposes must differ from these.
+_OTHERS = {"SECRET_KEY": SECRET_KEY, "AUTH_REFRESH_SECRET": AUTH_REFRESH_SECRET}
 AUTH_DOMAIN = env.host("AUTH_DOMAIN")
 SIMPLE_JWT = {
     # The keys are those of AUTH_SIGNING_KEYS.
@@ -453,7 +457,7 @@ RELAY_STALL_SECONDS = 120
 QUOTA_WINDOW_SECONDS = 5
 
 # Names deleted accounts that owe credits: the first digests new ones, all of them find one.
-DEBT_DIGEST_KEYS = env.secrets("DEBT_DIGEST_KEYS", minimum=env.MIN_SECRET_LENGTH)
+DEBT_DIGEST_KEYS = env.secrets("DEBT_DIGEST_KEYS", minimum=env.MIN_SECRET_LENGTH, other_than=_OTHERS)
 
 # ------------ Payments by Stripe -----------------------------------------------------------------------------
 
@@ -473,19 +477,23 @@ BILLING_MAX_AMOUNT_MINOR = 1_000_000
 # ------------ Check-ins and ad networks ----------------------------------------------------------------------
 
 # The daily seeds derive from a secret and a salt in the database: new seeds from the first, old ones from any of them.
-CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS", minimum=env.MIN_SECRET_LENGTH)
+CHECKIN_SEED_SECRETS = env.secrets("CHECKIN_SEED_SECRETS", minimum=env.MIN_SECRET_LENGTH, other_than=_OTHERS)
 # Upper limits whatever staff configure. Drop tables are weighed by the expected value of this number of attempts.
 CHECKIN_MAX_DAILY_ATTEMPTS = 5
 CHECKIN_MAX_DAILY_CREDITS = env.integer("CHECKIN_MAX_DAILY_CREDITS", default=500, minimum=1)
 CHECKIN_MAX_DAILY_EXPERIENCE = 5_000
 ADMOB_KEYS_URL = "https://www.gstatic.com/admob/reward/verifier-keys.json"
 # Encrypts the networks' secrets in the database. The first key encrypts; all keys decrypt.
-AD_NETWORK_SECRET_KEYS = env.secrets("AD_NETWORK_SECRET_KEYS", minimum=env.MIN_SECRET_LENGTH)
+AD_NETWORK_SECRET_KEYS = env.secrets(
+    "AD_NETWORK_SECRET_KEYS", minimum=env.MIN_SECRET_LENGTH, other_than=_OTHERS
+)
 
 # ------------ Webhooks to wallet apps, and the ledger's signed roots -----------------------------------------
 
 # Encrypts the endpoints' secrets likewise. Without a key, staff cannot create endpoints.
-WEBHOOK_SECRET_KEYS = env.secrets("WEBHOOK_SECRET_KEYS", default="", minimum=env.MIN_SECRET_LENGTH)
+WEBHOOK_SECRET_KEYS = env.secrets(
+    "WEBHOOK_SECRET_KEYS", default="", minimum=env.MIN_SECRET_LENGTH, other_than=_OTHERS
+)
 WEBHOOK_TIMEOUT_SECONDS = 15
 # Development stacks allow endpoints over plain http and on this machine.
 WEBHOOK_ALLOW_HTTP = WEBHOOK_ALLOW_LOOPBACK = False

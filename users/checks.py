@@ -7,7 +7,6 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 from django.core.exceptions import ImproperlyConfigured
 
-from gateway.common.env import MIN_SECRET_LENGTH
 from users.keys import signing_keys
 
 _EXTERNAL = ("AUTH_EXTERNAL_JWKS_URL", "AUTH_EXTERNAL_ISSUER", "AUTH_EXTERNAL_AUDIENCE")
@@ -23,17 +22,6 @@ def signing_keys_are_usable(**_: Any) -> list[CheckMessage]:
     except ImproperlyConfigured as error:
         hint = "Make one with: openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256"
         return [Error(str(error), hint=hint, id="users.E001")]
-    return []
-
-
-@register("users")
-def refresh_secret_is_strong(**_: Any) -> list[CheckMessage]:
-    if "AUTH_REFRESH_SECRET" in settings.WITHHELD_SECRETS:
-        return []
-    if len(settings.AUTH_REFRESH_SECRET) < MIN_SECRET_LENGTH:
-        return [Error(f"AUTH_REFRESH_SECRET needs at least {MIN_SECRET_LENGTH} characters.", id="users.E002")]
-    if settings.AUTH_REFRESH_SECRET == settings.SECRET_KEY:
-        return [Error("AUTH_REFRESH_SECRET must not be SECRET_KEY.", id="users.E002")]
     return []
 
 

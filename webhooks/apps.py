@@ -1,11 +1,6 @@
-"""The app, and the check of its settings."""
-
-from typing import Any
+"""Django finds the app here."""
 
 from django.apps import AppConfig
-from django.core.checks import CheckMessage, register
-
-from gateway.common.checks import weak_secrets
 
 
 class WebhooksConfig(AppConfig):
@@ -17,14 +12,3 @@ class WebhooksConfig(AppConfig):
         from webhooks.services.messages import forget
 
         deletion.register("webhooks", deletion.AppDeletion(erase=forget))
-
-        register(check_secret_keys, "webhooks")
-
-
-def check_secret_keys(**_: Any) -> list[CheckMessage]:
-    return weak_secrets(
-        "WEBHOOK_SECRET_KEYS",
-        others=("SECRET_KEY", "AUTH_REFRESH_SECRET"),
-        id="webhooks.E001",
-        may_be_empty=True,
-    )

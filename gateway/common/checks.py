@@ -4,14 +4,12 @@ System checks of settings that must be made in PostgreSQL itself, and what the c
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.checks import CheckMessage, Warning, register
 from django.db import OperationalError, connection
-
-from gateway.common.env import MIN_SECRET_LENGTH
 
 # How long `check --deploy` waits for all other servers together.
 OTHERS_SECONDS = 10.0
@@ -116,21 +114,3 @@ def read_settings() -> dict[str, str]:
     with connection.cursor() as cursor:
         cursor.execute(_SETTINGS, [settings.DATABASE_APPLICATION_ROLE])
         return dict(cursor.fetchall())
-
-
-def weak_secrets(
-    name: str, *, others: Sequence[str], id: str, may_be_empty: bool = False
-) -> list[CheckMessage]:
-    """
-    Return an error if a secret of the setting is too short or also used by one of the other settings.
-
-    A process that must not be given the secret is not checked.
-    """
-    if name in settings.WITHHELD_SECRETS:
-        return []
-    secrets, taken = getattr(settings, name), {getattr(settings, other) for other in others}
-    is_set = may_be_empty or bool(secrets)
-    if is_set and all(len(text) >= MIN_SECRET_LENGTH and text not in taken for text in secrets):
-        return []
-    text = f"{name} needs secrets of at least {MIN_SECRET_LENGTH} characters, different from {' and '.join(others)}."
-    return [Error(text, hint="Create one with: openssl rand -base64 48", id=id)]

@@ -10,7 +10,7 @@ import difflib
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,8 @@ MIN_SECRET_LENGTH = 32
 # How similar an unknown variable must be to a setting that is not set, to count as a spelling mistake.
 _SIMILAR = 0.85
 _HOST = re.compile(r"\*|\.?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?|\[[0-9a-f:.]+\]", re.IGNORECASE)
+
+_NONE: Mapping[str, str] = {}
 
 _Options = ParamSpec("_Options")
 _Value = TypeVar("_Value")
@@ -127,12 +129,14 @@ def optional(name: str, default: str = "") -> str:
 
 
 @_collecting("")
-def secret(name: str, *, default: str | None = None, minimum: int = 0) -> str:
+def secret(
+    name: str, *, default: str | None = None, minimum: int = 0, other_than: Mapping[str, str] = _NONE
+) -> str:
     """
     Return a secret of at least `minimum` characters from `NAME`, or from the file that `NAME_FILE` names.
 
     The file form is for secrets mounted by an orchestrator. Setting both is an error. A secret that the process does
-    not use (`GATEWAY_PROCESS`) is empty, and must not be given.
+    not use (`GATEWAY_PROCESS`) is empty, and must not be given. `other_than` has secrets with another purpose.
     """
     if name in withheld(optional("GATEWAY_PROCESS")):
         absent(name)
@@ -147,18 +151,31 @@ def secret(name: str, *, default: str | None = None, minimum: int = 0) -> str:
             raise ImproperlyConfigured(f"{name}_FILE names a file that cannot be read.") from error
     if not value and default is None:
         raise ImproperlyConfigured(f"Set the environment variable {name} or {name}_FILE.")
-    if value and len(value) < minimum:
-        raise ImproperlyConfigured(f"{name} needs at least {minimum} characters.")
+    if value:
+        _check_secret(name, value, minimum, other_than)
     return value or (default or "")
 
 
 @_collecting(list[str]())
-def secrets(name: str, *, default: str | None = None, minimum: int = 0) -> list[str]:
+def secrets(
+    name: str, *, default: str | None = None, minimum: int = 0, other_than: Mapping[str, str] = _NONE
+) -> list[str]:
     """Return a comma-separated list of secrets, which `secret` reads, without its empty items."""
-    items = _items(secret(name, default=default))
-    if any(len(item) < minimum for item in items):
-        raise ImproperlyConfigured(f"{name} needs at least {minimum} characters.")
+    text = secret(name, default=default)
+    items = _items(text)
+    if text and not items:
+        raise ImproperlyConfigured(f"{name} lists no secret.")
+    for item in items:
+        _check_secret(name, item, minimum, other_than)
     return items
+
+
+def _check_secret(name: str, text: str, minimum: int, other_than: Mapping[str, str]) -> None:
+    if len(text) < minimum:
+        raise ImproperlyConfigured(f"{name} needs at least {minimum} characters.")
+    for other, taken in other_than.items():
+        if text == taken:
+            raise ImproperlyConfigured(f"{name} must not be {other}.")
 
 
 @_collecting(None)

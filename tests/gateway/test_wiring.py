@@ -3,6 +3,7 @@
 import gzip
 import importlib
 import os
+import secrets
 import subprocess
 import sys
 from inspect import signature
@@ -125,6 +126,24 @@ def test_clients_of_others_are_a_level_quieter_and_keep_their_debug_lines(level:
 def test_a_malformed_variable_stops_the_process_at_start_and_is_named(name: str) -> None:
     with pytest.raises(SystemExit, match=name):
         settings_with(**{name: "101 bananas"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AUTH_REFRESH_SECRET",
+        "DEBT_DIGEST_KEYS",
+        "CHECKIN_SEED_SECRETS",
+        "AD_NETWORK_SECRET_KEYS",
+        "WEBHOOK_SECRET_KEYS",
+    ],
+)
+def test_a_secret_is_long_and_has_one_purpose(name: str) -> None:
+    key = secrets.token_hex(32)
+    with pytest.raises(SystemExit, match=f"{name} must not be SECRET_KEY"):
+        settings_with(SECRET_KEY=key, **{name: key})
+    with pytest.raises(SystemExit, match=f"{name} needs at least 32 characters"):
+        settings_with(**{name: key[:31]})
 
 
 def test_a_percentage_above_100_is_refused_and_not_taken_for_100() -> None:

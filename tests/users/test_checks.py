@@ -1,6 +1,5 @@
 """The system checks find faults that would otherwise show only at a sign-in."""
 
-import secrets
 from typing import Any
 
 import pytest
@@ -22,18 +21,6 @@ def test_unusable_signing_keys(settings: Any, text: str) -> None:
     settings.AUTH_SIGNING_KEYS = text
 
     assert _ids() == ["users.E001"]
-
-
-def test_a_short_refresh_secret(settings: Any) -> None:
-    settings.AUTH_REFRESH_SECRET = secrets.token_hex(16)[:31]
-
-    assert _ids() == ["users.E002"]
-
-
-def test_a_refresh_secret_that_is_the_secret_key(settings: Any) -> None:
-    settings.AUTH_REFRESH_SECRET = settings.SECRET_KEY
-
-    assert _ids() == ["users.E002"]
 
 
 def _external(settings: Any) -> None:

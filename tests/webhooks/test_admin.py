@@ -12,7 +12,6 @@ from django.utils import timezone
 
 from tests.staff import browser_of, confirm, member, messages_of
 from tests.webhooks.conftest import ORIGIN, App
-from webhooks.apps import check_secret_keys
 from webhooks.models import Endpoint, Message
 from webhooks.services import endpoints
 
@@ -126,9 +125,3 @@ def test_secrets_are_sealed_again_under_a_new_key(app: App, settings: Any) -> No
     app.deliver()
     assert app.receiver.requests == []
     assert Message.objects.get().deliveries.get().error == "No key decrypts the endpoint's secret."
-
-
-def test_weak_keys_are_reported(settings: Any) -> None:
-    assert check_secret_keys() == []
-    settings.WEBHOOK_SECRET_KEYS = ["short"]
-    assert [one.id for one in check_secret_keys()] == ["webhooks.E001"]

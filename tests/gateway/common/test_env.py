@@ -237,3 +237,21 @@ def test_a_secret_that_is_too_short_is_refused(monkeypatch: pytest.MonkeyPatch) 
     for reader in (env.secrets, env.secret):
         with pytest.raises(ImproperlyConfigured, match=f"{NAME} needs at least"):
             reader(NAME, minimum=65 if reader is env.secret else 32)
+
+
+def test_a_secret_that_has_another_purpose_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, own = secrets.token_hex(), secrets.token_hex()
+    monkeypatch.setenv(NAME, taken)
+    for reader in (env.secrets, env.secret):
+        with pytest.raises(ImproperlyConfigured, match=f"{NAME} must not be OTHER_KEY"):
+            reader(NAME, other_than={"SECRET_KEY": "", "OTHER_KEY": taken})
+    monkeypatch.setenv(NAME, f"{own},{taken}")
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME} must not be OTHER_KEY"):
+        env.secrets(NAME, other_than={"OTHER_KEY": taken})
+    assert env.secrets(NAME, other_than={"SECRET_KEY": ""}) == [own, taken]
+
+
+def test_a_list_without_a_secret_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NAME, " , ")
+    with pytest.raises(ImproperlyConfigured, match=f"{NAME} lists no secret"):
+        env.secrets(NAME)

@@ -12,7 +12,7 @@ and `close_unpaid` voids it after a day.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from django.db import IntegrityError, transaction
@@ -33,6 +33,7 @@ from payments.errors import (
 from payments.models import AutoTopUp, CreditPack, Customer, PayoutRate, Purchase
 from payments.services import synchronisation
 from payments.services.customers import with_customer
+from payments.services.operations import KEY_LIFETIME
 from payments.services.payouts import rate_in_force
 from payments.services.subscriptions import SubscriptionRequest, check_sellable
 from payments.services.synchronisation import Snapshot
@@ -40,7 +41,7 @@ from payments.stripe import get_billing_client
 from users.models import User
 
 # As Stripe does with the first invoice of a subscription.
-PAYABLE_FOR = timedelta(hours=23)
+PAYABLE_FOR = KEY_LIFETIME
 _MAX_CLOSED = 100
 _Status = Purchase.Status
 
@@ -194,7 +195,7 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
         BillingInProgress: Stripe has not decided yet.
         PurchaseClosed: the invoice was voided.
     """
-    invoice_id = _invoice_of(purchase)
+    invoice_id = _invoice_of(purchase, now=now)
     require_card(purchase.customer)
     try:
         if may_pay():
@@ -220,7 +221,7 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
     raise BillingInProgress("The payment is in progress.", retry_after=2)
 
 
-def _invoice_of(purchase: Purchase) -> str:
+def _invoice_of(purchase: Purchase, *, now: datetime) -> str:
     """Return the purchase's invoice at Stripe, created once."""
     if not purchase.stripe_invoice_id:
         purchase.stripe_invoice_id = get_billing_client().create_purchase(
@@ -228,6 +229,7 @@ def _invoice_of(purchase: Purchase) -> str:
             amount_minor=purchase.amount_minor,
             currency=purchase.currency,
             key=str(purchase.pk),
+            has_expired_key=now - purchase.created_at > KEY_LIFETIME,
         )
         Purchase.objects.filter(pk=purchase.pk, stripe_invoice_id="").update(
             stripe_invoice_id=purchase.stripe_invoice_id
@@ -260,7 +262,7 @@ def end(purchase: Purchase, *, now: datetime, failure_code: str = "") -> Purchas
     """
     if not synchronisation.note_if_deleted(customer=purchase.customer, now=now):
         # Where Stripe's answer to the creation was lost, this finds the invoice.
-        get_billing_client().void_invoice(invoice_id=_invoice_of(purchase))
+        get_billing_client().void_invoice(invoice_id=_invoice_of(purchase, now=now))
         with suppress(BillingRefused):  # A draft was deleted, so there is nothing to read.
             read(purchase, now=now)
     unpaid = Purchase.objects.filter(pk=purchase.pk).exclude(status=_Status.PAID)

@@ -301,8 +301,14 @@ class BillingClient(Protocol):
         A subscription that also bills other products continues without our items.
         """
 
-    def create_purchase(self, *, customer_id: str, amount_minor: int, currency: str, key: str) -> str:
-        """Create a one-off invoice for our product, with tax in the amount, and return its id; nothing is collected."""
+    def create_purchase(
+        self, *, customer_id: str, amount_minor: int, currency: str, key: str, has_expired_key: bool = False
+    ) -> str:
+        """
+        Create a one-off invoice for our product, with tax in the amount, and return its id; nothing is collected.
+
+        Where Stripe `has_expired_key`, the invoice that the key has created is looked for first.
+        """
 
     def void_invoice(self, *, invoice_id: str) -> None:
         """Void an open invoice, or delete a draft, so that it is never collected; one that is paid or void stays."""

@@ -232,7 +232,9 @@ class StripeBillingClient(Cards):
         self._v1.subscriptions.update(state.subscription_id, parameters)
         return self._subscription(state.subscription_id)
 
-    def create_purchase(self, *, customer_id: str, amount_minor: int, currency: str, key: str) -> str:
+    def create_purchase(
+        self, *, customer_id: str, amount_minor: int, currency: str, key: str, has_expired_key: bool = False
+    ) -> str:
         parameters: dict[str, Any] = {
             "customer": customer_id,
             "currency": currency,
@@ -247,20 +249,22 @@ class StripeBillingClient(Cards):
         }
 
         def find() -> str | None:
-            query = {**PAGE, "customer": customer_id, "created": {"gte": _yesterday()}}
-            rows = self._v1.invoices.list(query).auto_paging_iter()
+            rows = self._v1.invoices.list({**PAGE, "customer": customer_id}).auto_paging_iter()
             return next((str(row.id) for row in rows if is_made_by(row, key)), None)
 
         def send(options: dict[str, str]) -> str:
             return str(self._v1.invoices.create(parameters, options).id)
 
-        invoice_id = self._send_once(key, send, find)
+        invoice_id = self._send_once(key, send, find, has_expired_key=has_expired_key)
+        price = self._price(amount_minor, currency)
         self._add_line(
-            invoice_id, customer_id=customer_id, price=self._price(amount_minor, currency), key=key
+            invoice_id, customer_id=customer_id, price=price, key=key, has_expired_key=has_expired_key
         )
         return invoice_id
 
-    def _add_line(self, invoice_id: str, *, customer_id: str, price: dict[str, Any], key: str) -> None:
+    def _add_line(
+        self, invoice_id: str, *, customer_id: str, price: dict[str, Any], key: str, has_expired_key: bool
+    ) -> None:
         parameters = {
             "customer": customer_id,
             "invoice": invoice_id,
@@ -275,7 +279,7 @@ class StripeBillingClient(Cards):
         def send(options: dict[str, str]) -> str:
             return self._sell(partial(self._v1.invoice_items.create, parameters), options)
 
-        self._send_once(f"{key}:line", send, find)
+        self._send_once(f"{key}:line", send, find, has_expired_key=has_expired_key)
 
     def void_invoice(self, *, invoice_id: str) -> None:
         with translated_errors():
@@ -306,14 +310,22 @@ class StripeBillingClient(Cards):
         def send(options: dict[str, str]) -> str:
             return str(self._v1.refunds.create(parameters, options).id)
 
-        # Stripe deletes keys after a day and would then refund twice, so look for the refund first.
-        with translated_errors():
-            made = find()
-        return made or self._send_once(key, send, find)
+        return self._send_once(key, send, find, has_expired_key=True)
 
     def _send_once(
-        self, key: str, send: Callable[[dict[str, str]], str], find: Callable[[], str | None]
+        self,
+        key: str,
+        send: Callable[[dict[str, str]], str],
+        find: Callable[[], str | None],
+        *,
+        has_expired_key: bool = False,
     ) -> str:
+        """Send a command once; Stripe deletes keys after a day, so with an old one look for the object first."""
+        if has_expired_key:
+            with translated_errors():
+                made = find()
+            if made is not None:
+                return made
         return idempotent_request(key=key, send=send, find=find, patience_seconds=self._timeout_seconds)
 
     def _sell(self, send: Callable[[dict[str, str]], Any], options: dict[str, str]) -> str:

@@ -123,7 +123,9 @@ class AccountClient(Account):
             self._end(subscription, self._now)
         return self._state(subscription_id)
 
-    def create_purchase(self, *, customer_id: str, amount_minor: int, currency: str, key: str) -> str:
+    def create_purchase(
+        self, *, customer_id: str, amount_minor: int, currency: str, key: str, has_expired_key: bool = False
+    ) -> str:
         self._count("create_purchase")
         parameters = (customer_id, amount_minor, currency)
         return self._idempotent(key, parameters, lambda: self._new_purchase(*parameters, key))

@@ -237,6 +237,21 @@ def test_an_unpaid_purchase_is_voided_after_a_day_and_its_key_is_closed(
     assert (payer.balance, _charged(double)) == (0, [])
 
 
+def test_a_draft_whose_creation_was_not_answered_is_deleted_when_stripe_has_forgotten_the_key(
+    double: DoubleAccount, payer: Payer, pack: CreditPack, key: str
+) -> None:
+    with killed_after("create_purchase"):
+        buy(payer, pack, key)
+    assert [row.status for row in double.v1.invoices.list().data] == ["draft"]
+    double.pass_time(2 * 86_400)
+    assert purchases.close_unpaid(now=double.now()) == 1
+    assert (Purchase.objects.get().status, double.v1.invoices.list().data, _charged(double)) == (
+        "void",
+        [],
+        [],
+    )
+
+
 def test_a_new_key_replaces_what_is_not_paid(
     double: DoubleAccount, payer: Payer, pack: CreditPack, amount: int, key: str, rates: dict[str, int]
 ) -> None:

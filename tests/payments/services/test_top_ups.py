@@ -180,6 +180,20 @@ def test_a_worker_that_dies_buys_once(
     assert len(double.v1.invoices.list().data) == 1
 
 
+@pytest.mark.parametrize("method", ["create_purchase", "pay_invoice"])
+def test_a_worker_that_dies_before_days_of_standstill_buys_once(
+    double: DoubleAccount, payer: Payer, consent: Consent, method: str
+) -> None:
+    consent(threshold=100)
+    with killed_after(method):
+        _run(double)
+    double.pass_time(2 * 86_400)  # Stripe has forgotten the keys by then.
+    assert _run(double) == 1
+    process_all_events(double)
+    assert (_charged(double), Purchase.objects.get().status) == ([1_000], "paid")
+    assert len(double.v1.invoices.list().data) == 1
+
+
 def test_a_purchase_by_hand_comes_first(
     double: DoubleAccount, payer: Payer, pack: CreditPack, consent: Consent
 ) -> None:

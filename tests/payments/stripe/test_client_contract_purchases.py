@@ -47,6 +47,30 @@ class TestPurchases:
         seam.client.void_invoice(invoice_id=invoice_id)
         assert seam.client.retrieve_invoice(invoice_id=invoice_id) == paid
 
+    def test_the_invoice_of_a_key_is_found_days_later_and_is_billed_once(
+        self, seam: SeamCase, customer_id: str, key: Key, amount: int
+    ) -> None:
+        seam.account.capture(customer_id)
+        assert seam.client.has_payment_method(customer_id=customer_id)
+        create = partial(
+            seam.client.create_purchase,
+            customer_id=customer_id,
+            amount_minor=amount,
+            currency="usd",
+            key=key(),
+        )
+        invoice_id = create()
+        other = seam.client.create_purchase(
+            customer_id=customer_id, amount_minor=amount, currency="usd", key=key(), has_expired_key=True
+        )
+        assert other != invoice_id
+        seam.account.pass_time(2 * 86_400)  # Stripe has forgotten the key by then.
+        assert create(has_expired_key=True) == invoice_id
+        seam.client.pay_invoice(invoice_id=invoice_id)
+        paid = seam.client.retrieve_invoice(invoice_id=invoice_id)
+        assert (paid.status, paid.collected_minor) == ("paid", amount)
+        assert create(has_expired_key=True) == invoice_id
+
     @pytest.mark.parametrize("card", [DECLINES, NEEDS_CONFIRMATION])
     def test_an_unpaid_invoice_tells_what_it_waits_for_until_it_is_void(
         self, seam: SeamCase, customer_id: str, key: Key, amount: int, card: str

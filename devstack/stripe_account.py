@@ -63,6 +63,10 @@ class StripeAccount:
             if not page["has_more"]:
                 return invoices
 
+    def invoices_of_purchase(self, identifier: str) -> list[StripeObject]:
+        """Return the paid invoices of a purchase of credits, by its id at the service."""
+        return [row for row in self.paid_invoices() if row["metadata"].get("operation") == identifier]
+
     def undelivered_events(self) -> list[str]:
         """Return the types of the undelivered events."""
         page = self._request("GET", "events", fields={"delivery_success": "false", "limit": "100"})

@@ -78,5 +78,7 @@ def _subscribe_and_spend(wallet: Wallet, provider: StripeAccount) -> None:
         catch_up(subscriber)
         subscriber.spend(write_data)
     subscribe_today(subscriber, spend=send_money)
+    subscriber.buy_pack()
+    subscriber.spend(write_data)
     check_wrong_signature(wallet)
     subscriber.check_quota(total=0, reset=-1)

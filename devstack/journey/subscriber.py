@@ -1,5 +1,6 @@
-"""A wallet that subscribes; each step is compared with the payment provider's records."""
+"""A wallet that subscribes and buys a pack; each step is compared with the payment provider's records."""
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -89,6 +90,29 @@ class Subscriber:
         expect("the invoice's period", (line["period"]["start"], line["period"]["end"]), tuple(period))
         echo(f"    for invoice {invoice['id']}: {amount} paid for {period}, which is {worth} credits")
         return worth
+
+    def buy_pack(self) -> None:
+        """Buy a pack with the captured card; the same request again buys nothing more."""
+        relay, profile = self.wallet.relay, self.wallet.profile_address
+        pack = secrets.choice([pack for pack in relay.packs(profile)["packs"] if pack["currency"] == "usd"])
+        worth = pack["cost"] * CREDITS_PER_MAJOR_UNIT // 100 + pack["bonusCredits"]
+        expect("the credits of the pack", pack["credits"], worth)
+        key = secrets.token_hex(16)
+        purchase = relay.purchase_credits(profile, {"pack": pack["pack"]}, key)
+        bought = purchase["status"], purchase["cost"], purchase["credits"]
+        expect("the purchase", bought, ("paid", pack["cost"], worth))
+        self.credits += worth
+        expect(
+            "the purchase of the same key",
+            relay.purchase_credits(profile, {"pack": pack["pack"]}, key),
+            purchase,
+        )
+        invoices = self.provider.invoices_of_purchase(purchase["purchaseId"])
+        expect("what its invoices collected", [row["amount_paid"] for row in invoices], [pack["cost"]])
+        echo(
+            f"  ✓ pack {pack['pack']} bought: {pack['amount']} paid by invoice {invoices[0]['id']}, {worth} credits"
+        )
+        self.check_quota(total=0, reset=-1)
 
     def spend(self, call: Callable[[Wallet], int]) -> None:
         """Deduct the cost of a relay call and check its cashback."""

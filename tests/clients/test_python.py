@@ -15,10 +15,12 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from credit_relay_client import Call, Relay, RelayProblem, ServiceUnreachable, connect, encode_calls
+from credit_relay_client.schema import TopUpTermsRequest
 
 PROFILE = "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD"
 KEY_MANAGER = "0xABaBaBaBABabABabAbAbABAbABabababaBaBABaB"
 EXECUTE, PREPARE, DASHBOARD = "/api/relay/execute", "/api/relay/prepare", "/api/user/dashboardInfo"
+BUY, TOP_UP = "/api/payments/purchaseCredits", "/api/payments/topUp"
 CALL = Call(KEY_MANAGER, value=1)
 Reply = tuple[int, dict[str, Any]]
 
@@ -39,6 +41,8 @@ class FakeService:
     def __init__(self) -> None:
         self.url = ""
         self.requests: list[tuple[str, dict[str, Any]]] = []
+        # Path, method and idempotency key.
+        self.keys: list[tuple[str, str, str | None]] = []
         self.replies: dict[str, list[Reply]] = defaultdict(list)
         self.retry_after = "0.01"
 
@@ -87,6 +91,7 @@ def service() -> Iterator[FakeService]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))) or "{}")
+            fake.keys.append((self.path, self.command, self.headers["Idempotency-Key"]))
             status, answer = fake.answer(self.path, body)
             content = json.dumps(answer).encode()
             self.send_response(status)
@@ -96,6 +101,9 @@ def service() -> Iterator[FakeService]:
             self.wfile.write(content)
 
         def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_PUT(self) -> None:
             self.do_POST()
 
         def log_message(self, *_: Any) -> None:
@@ -299,3 +307,42 @@ def test_tokens_that_are_kept_outlive_the_program_and_signing_out_forgets_them(s
 
     assert len(service.bodies("/api/auth/verify")) == 1
     assert tokens == {}
+
+
+def test_a_purchase_is_repeated_with_its_key_and_every_other_has_a_key_of_its_own(
+    service: FakeService, relay: Relay
+) -> None:
+    paid = (200, {"status": "paid", "credits": 10_000})
+    confirm = problem(402, "authentication-required", clientSecret="pi_1_secret_2")
+    service.replies[BUY] = [BUSY, confirm, paid, paid, paid]
+
+    with pytest.raises(RelayProblem, match="authentication-required") as refusal:
+        relay.purchase_credits(PROFILE, {"amount": 2550, "currency": "eur"}, "mine")
+    for key in ("mine", None, None):
+        bought = relay.purchase_credits(PROFILE, {"amount": 2550, "currency": "eur"}, key)
+        assert (bought["status"], bought["credits"]) == ("paid", 10_000)
+
+    assert refusal.value.members == {"clientSecret": "pi_1_secret_2"}
+    sent = [(method, key) for path, method, key in service.keys if path == BUY]
+    assert sent[:3] == [("POST", "mine")] * 3
+    assert len(set(sent)) == 3
+    assert service.bodies(BUY) == [{"amount": 2550, "currency": "eur"}] * 5
+
+
+def test_packs_and_top_up_are_read_and_top_up_is_set(service: FakeService, relay: Relay) -> None:
+    terms: TopUpTermsRequest = {
+        "enabled": True,
+        "threshold": 500,
+        "pack": "usd-10",
+        "monthlyLimit": 3000,
+        "consent": "I agree.",
+    }
+    service.replies["/api/payments/packs"] = [(200, {"packs": [{"pack": "usd-10"}], "currencies": []})]
+    service.replies[TOP_UP] = [(200, {"status": "off"}), (200, {"status": "on"})]
+
+    assert relay.packs(PROFILE)["packs"][0]["pack"] == "usd-10"
+    assert relay.top_up(PROFILE)["status"] == "off"
+    assert relay.set_top_up(PROFILE, terms)["status"] == "on"
+
+    assert service.bodies(TOP_UP) == [{}, terms]
+    assert [method for path, method, _ in service.keys if path == TOP_UP] == ["GET", "PUT"]

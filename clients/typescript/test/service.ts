@@ -16,6 +16,7 @@ type Reply = (body: Json, request: RequestInit) => [status: number, answer: Json
 
 export class FakeService {
   readonly bodies: [path: string, body: Json][] = [];
+  readonly methods: string[] = [];
   readonly headers: Record<string, string>[] = [];
   private readonly replies = new Map<string, Reply[]>();
   private tokens = 0;
@@ -34,6 +35,7 @@ export class FakeService {
     const { pathname, search } = new globalThis.URL(String(address));
     const body = request.body ? (JSON.parse(String(request.body)) as Json) : {};
     this.bodies.push([pathname + search, body]);
+    this.methods.push(request.method ?? "GET");
     this.headers.push(request.headers as Record<string, string>);
     const [status, answer, headers = {}] = (this.replies.get(pathname)?.shift() ?? this.usual(pathname))(body, request);
     return new Response(JSON.stringify(answer), { status, headers });

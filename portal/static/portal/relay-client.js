@@ -539,7 +539,7 @@ var Http = class {
    * Retries an attempt while the service is busy or unreachable, for at most `seconds`.
    *
    * The attempt must be idempotent. All requests of this package are: the same signed relay call is one transaction, a
-   * subscription is created once, and a check-in has an idempotency key.
+   * subscription is created once, and a check-in and a purchase have an idempotency key.
    */
   async patiently(attempt, seconds = this.patienceSeconds) {
     const deadline = Date.now() + 1e3 * seconds;

@@ -36,8 +36,8 @@ _RETRY_AFTER = {
     "description": "Seconds to wait before the next attempt.",
     "schema": {"type": "integer", "minimum": 1},
 }
-# How drf-spectacular describes that a choice may be empty.
-_EMPTY = {"$ref": "#/components/schemas/BlankEnum"}
+# How drf-spectacular describes that a choice may be empty, or null.
+_EMPTY, _NULL = ({"$ref": f"#/components/schemas/{name}"} for name in ("BlankEnum", "NullEnum"))
 _PAGE = {**_PUBLIC, "renderer_classes": (TemplateHTMLRenderer,)}
 
 
@@ -84,9 +84,16 @@ def ready_for_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
             name = part.pop("oneOf")[0]["$ref"].rpartition("/")[2]
             schemas[f"{name}OrEmpty"] = {**schemas[name], "enum": [*schemas[name]["enum"], ""]}
             part["allOf"] = [{"$ref": f"#/components/schemas/{name}OrEmpty"}]
+        if part.get("oneOf", [])[1:] == [_NULL]:
+            part["oneOf"][1] = {"type": "null"}
         if part.get("type") in ("integer", ["integer", "null"]):
             part.setdefault("format", "int64")
-    schemas.pop("BlankEnum", None)
+    referenced = {part.get("$ref") for part in _objects(result)}
+    result["components"]["schemas"] = {
+        name: schema
+        for name, schema in sorted(schemas.items())
+        if f"#/components/schemas/{name}" in referenced
+    }
     return result
 
 

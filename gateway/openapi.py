@@ -25,6 +25,8 @@ OPENAPI = {
     "COMPONENT_SPLIT_REQUEST": True,
     "SCHEMA_PATH_PREFIX": r"/api",
     "OAS_VERSION": "3.1.0",
+    # A choice's label repeats its value; what needs a word has it in the description of its member.
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "ENUM_NAME_OVERRIDES": {
         "StatusEnum": "relay.models.RelayStatus",
         "SubscriptionStatusEnum": "payments.models.Subscription.Status",

@@ -138,7 +138,9 @@ class DatedTransactionSerializer(TransactionSerializer):
 
 class DeletionResponseSerializer(serializers.Serializer[Any]):
     status = serializers.ChoiceField(
-        choices=AccountDeletion.Status.choices, help_text="Progress of the deletion; first `requested`."
+        choices=AccountDeletion.Status.choices,
+        help_text="`requested`: subscription and customer at Stripe are being deleted. `billing-ended`: the account is "
+        "erased once all calls have ended. Then `erased`.",
     )
     requestedAt = serializers.DateTimeField(source="requested_at")
     kept = serializers.SerializerMethodField(

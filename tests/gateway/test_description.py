@@ -38,6 +38,16 @@ def _values(description: Any, schema: str, field: str) -> set[str]:
     return set(description["components"]["schemas"][reference.rsplit("/", 1)[1]]["enum"])
 
 
+def test_every_type_is_used_and_each_set_of_values_has_one(description: Any) -> None:
+    schemas = description["components"]["schemas"]
+    referenced = {part["$ref"].rpartition("/")[2] for part in _objects(description) if "$ref" in part}
+
+    assert set(schemas) - referenced == set()
+    values = [tuple(sorted(schema["enum"])) for schema in schemas.values() if "enum" in schema]
+    assert len(values) == len(set(values))
+    assert not {"BlankEnum", "NullEnum"} & set(schemas)
+
+
 def test_null_is_a_type_as_openapi_3_1_has_it(description: Any) -> None:
     assert [part for part in _objects(description["components"]) if "nullable" in part] == []
 

@@ -136,7 +136,7 @@ class AccountResponse(TypedDict):
     resetDate: int
     permanentBadge: str
     subscriberBadge: str
-    subscriptionStatus: "SubscriptionStatusEnum | NullEnum"
+    subscriptionStatus: "SubscriptionStatusEnum | None"
     subscriptionAmountFrom: int
     cashbackRemainder: float
     checkInDropsLimitedBy: "CheckInDropsLimitedByEnum"
@@ -539,8 +539,17 @@ class KeySetResponse(TypedDict):
     keys: "list[KeyResponse]"
 
 
-LatestInvoiceEnum: TypeAlias = Literal[
-    "waiting", "collected", "balance", "credit-note", "off-stripe", "carried", "free", "void", "uncollectible"
+LatestInvoiceEnumOrEmpty: TypeAlias = Literal[
+    "waiting",
+    "collected",
+    "balance",
+    "credit-note",
+    "off-stripe",
+    "carried",
+    "free",
+    "void",
+    "uncollectible",
+    "",
 ]
 
 
@@ -648,9 +657,6 @@ class NoticeEmailRequest(TypedDict):
     email: str | None
 
 
-NullEnum: TypeAlias = None
-
-
 class OtherSubscription(TypedDict):
     """Another live subscription. Amounts are in minor units, times in unix seconds."""
 
@@ -704,13 +710,14 @@ class PaginatedRootList(TypedDict):
     keys: list[dict[str, Any]]
 
 
-PausedReasonEnum: TypeAlias = Literal[
+PausedReasonEnumOrEmpty: TypeAlias = Literal[
     "card-declined",
     "authentication-required",
     "payment-method-required",
     "billing-refused",
     "no-credits",
     "pack-changed",
+    "",
 ]
 
 
@@ -896,6 +903,10 @@ StatusEnum: TypeAlias = Literal[
     "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"
 ]
 
+StatusEnumOrEmpty: TypeAlias = Literal[
+    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally", ""
+]
+
 
 class Subscription(TypedDict):
     """The current subscription."""
@@ -1077,31 +1088,3 @@ class VerifyRequestRequest(TypedDict):
     nonce: str
     signature: str
     address: NotRequired[str | None]
-
-
-StatusEnumOrEmpty: TypeAlias = Literal[
-    "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally", ""
-]
-
-LatestInvoiceEnumOrEmpty: TypeAlias = Literal[
-    "waiting",
-    "collected",
-    "balance",
-    "credit-note",
-    "off-stripe",
-    "carried",
-    "free",
-    "void",
-    "uncollectible",
-    "",
-]
-
-PausedReasonEnumOrEmpty: TypeAlias = Literal[
-    "card-declined",
-    "authentication-required",
-    "payment-method-required",
-    "billing-refused",
-    "no-credits",
-    "pack-changed",
-    "",
-]

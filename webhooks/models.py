@@ -13,8 +13,8 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
-from django.utils.timezone import now
 
+from gateway.common.fields import ClockField
 from gateway.common.http import normal_origin
 
 _NO_ORIGIN = "Enter origins such as https://wallet.example, without a path."
@@ -74,12 +74,12 @@ class Endpoint(models.Model):
     current_secret = models.TextField(editable=False)
     previous_secret = models.TextField(blank=True, default="", editable=False)
     # Earlier events are not sent, except settlements of calls for which it already has a message.
-    enabled_at = models.DateTimeField(default=now, editable=False)
+    enabled_at = ClockField(editable=False)
     disabled_at = models.DateTimeField(null=True, editable=False)
     disabled_by = models.CharField(max_length=8, choices=DisabledBy, blank=True, default="", editable=False)
     # The time since which every attempt has failed.
     failing_since = models.DateTimeField(null=True, editable=False)
-    created_at = models.DateTimeField(default=now, editable=False)
+    created_at = ClockField(editable=False)
 
     objects = EndpointQuerySet.as_manager()
 
@@ -128,7 +128,7 @@ class Subject(models.Model):
     is_open = models.BooleanField(default=True)
     # For a subscription: the state in the last message.
     state = models.JSONField(default=dict)
-    changed_at = models.DateTimeField(default=now)
+    changed_at = ClockField()
 
     class Meta:
         constraints = [
@@ -196,9 +196,9 @@ class Message(models.Model):
     body = models.TextField()
     status = models.CharField(max_length=9, choices=MessageStatus, default=MessageStatus.WAITING)
     attempts = models.PositiveIntegerField(default=0)
-    next_attempt_at = models.DateTimeField(default=now)
+    next_attempt_at = ClockField()
     finished_at = models.DateTimeField(null=True)
-    created_at = models.DateTimeField(default=now)
+    created_at = ClockField()
 
     class Meta:
         permissions = [("resend_message", "Can send a message again")]
@@ -271,10 +271,10 @@ class Notice(models.Model):
     data = models.JSONField(default=dict)
     status = models.CharField(max_length=9, choices=MessageStatus, default=MessageStatus.WAITING)
     attempts = models.PositiveIntegerField(default=0)
-    next_attempt_at = models.DateTimeField(default=now)
+    next_attempt_at = ClockField()
     finished_at = models.DateTimeField(null=True)
     error = models.TextField(blank=True, default="", help_text="Of the last attempt.")
-    created_at = models.DateTimeField(default=now)
+    created_at = ClockField()
 
     class Meta:
         indexes = [

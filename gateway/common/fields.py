@@ -1,5 +1,5 @@
 """
-Model fields for values of a chain (addresses, 32-byte hashes, 256-bit numbers), and references to staff.
+Model fields for values of a chain (addresses, 32-byte hashes, 256-bit numbers), times, and references to staff.
 
 Migrations import these fields and no other module of the project, so a field must keep its name,
 arguments and column type.
@@ -13,7 +13,10 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils import timezone
 from eth_utils.address import is_hex_address, to_checksum_address
+
+from gateway.common import clock
 
 UINT256_MAX = 2**256 - 1
 # JSON numbers above this lose digits in clients that read them as floats.
@@ -52,6 +55,19 @@ def staff_reference(help_text: str) -> Any:
         db_index=False,
         help_text=help_text,
     )
+
+
+class ClockField(models.DateTimeField[_Set, _Get]):
+    """A time, by default the present one by the database's clock; to migrations it is Django's field."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["default"] = clock.now
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        kwargs["default"] = timezone.now
+        return name, "django.db.models.DateTimeField", args, kwargs
 
 
 class _HexField(models.CharField[_Set, _Get]):

@@ -6,7 +6,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
+
+from gateway.common import clock
 
 
 class PayoutRateQuerySet(models.QuerySet["PayoutRate"]):
@@ -48,7 +49,7 @@ class PayoutRate(models.Model):
             raise ValidationError(
                 {"currency": f"Subscriptions are sold in: {', '.join(settings.BILLING_CURRENCIES)}."}
             )
-        if self.valid_from is None or self.valid_from > timezone.now():
+        if self.valid_from is None or self.valid_from > clock.now():
             return
         if PayoutRate.objects.in_force(currency=self.currency, at=self.valid_from) is not None:
             raise ValidationError(

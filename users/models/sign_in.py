@@ -6,9 +6,8 @@ from datetime import datetime
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
-from django.utils.timezone import now
 
-from gateway.common.fields import AddressField
+from gateway.common.fields import AddressField, ClockField
 
 
 class SignInSessionQuerySet(models.QuerySet["SignInSession"]):
@@ -36,8 +35,8 @@ class SignInSession(models.Model):
     controller_address = AddressField()
     # Origin of the wallet app that signed in, as sent by the browser; empty without one.
     origin = models.CharField(max_length=200, blank=True, default="", db_default="")
-    created_at = models.DateTimeField(default=now)
-    refreshed_at = models.DateTimeField(default=now)
+    created_at = ClockField()
+    refreshed_at = ClockField()
     expires_at = models.DateTimeField(db_index=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     revoked_reason = models.CharField(max_length=20, choices=Reason, blank=True, default="")
@@ -73,7 +72,7 @@ class RefreshToken(models.Model):
     # Only whole sessions are deleted, so the database's check at commit suffices.
     parent = models.OneToOneField("self", null=True, on_delete=models.DO_NOTHING, related_name="child")
     token_hash = models.CharField(max_length=64, unique=True)
-    created_at = models.DateTimeField(default=now)
+    created_at = ClockField()
     used_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
@@ -101,7 +100,7 @@ class SignInChallenge(models.Model):
     message = models.TextField()
     client = models.CharField(max_length=64)
     site = models.CharField(max_length=64, db_default="")
-    issued_at = models.DateTimeField(default=now)
+    issued_at = ClockField()
     expires_at = models.DateTimeField(db_index=True)
     consumed_at = models.DateTimeField(null=True)
 

@@ -19,6 +19,8 @@ from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.nodes import NodeLimits
 from gateway.common import clock
 from gateway.common.clock import Clock, ClockChecks
+from users.models import RefreshToken, SignInChallenge, SignInSession
+from webhooks.models import Endpoint, Message, Notice
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NEAR = timedelta(seconds=30)
@@ -38,6 +40,23 @@ def test_a_host_with_a_wrong_clock_has_the_right_time_once_it_has_measured(secon
         assert abs(clock.now() - true) > NEAR
         ClockChecks().check()
         assert abs(clock.now() - true) < NEAR
+
+
+def test_rows_made_on_a_host_with_a_wrong_clock_have_the_right_time() -> None:
+    true = timezone.now()
+    with time_machine.travel(true + timedelta(seconds=random.choice([-600, 600]))):
+        ClockChecks().check()
+        session, message = SignInSession(), Message()
+        times = [
+            *(
+                session.created_at,
+                session.refreshed_at,
+                RefreshToken().created_at,
+                SignInChallenge().issued_at,
+            ),
+            *(message.created_at, message.next_attempt_at, Notice().created_at, Endpoint().enabled_at),
+        ]
+    assert all(abs(moment - true) < NEAR for moment in times)
 
 
 def test_a_small_difference_is_left_as_it_is(own_clock: Clock) -> None:

@@ -16,6 +16,7 @@ from devstack.services.anvil import Node
 from devstack.services.server import free_port
 from devstack.services.stack import Services, start_services
 from devstack.stack_file import write_stack_file
+from lab.chaos.traffic import Traffic
 from lab.chaos.verifier import Result
 from lab.rehearsals.stack import BLOCK_SECONDS, Rehearsal
 from lab.world.answers import Answer, ask_everything
@@ -55,10 +56,11 @@ def try_client(make_node: type[Node], *, seconds: float) -> Trial:
         with rehearsal.running([web, *rehearsal.workers()]):
             if _journey(rehearsal):
                 trial.wrong.append("the wallet's journey failed")
-            result = _load(rehearsal, make_node, trial, seconds)
+            traffic = rehearsal.traffic()
+            result = _load(rehearsal, traffic, make_node, trial, seconds)
             trial.wrong += [*result.wrong, *_reconciled(rehearsal)]
             if not make_node.keeps_its_chain:
-                _lose_the_chain(rehearsal, trial)
+                _lose_the_chain(rehearsal, traffic, trial)
     return trial
 
 
@@ -86,8 +88,8 @@ def _journey(rehearsal: Rehearsal) -> int:
     return run_journey(prepared.directory / "stack.json")
 
 
-def _load(rehearsal: Rehearsal, client: type[Node], trial: Trial, seconds: float) -> Result:
-    traffic, began = rehearsal.traffic(), time.time()
+def _load(rehearsal: Rehearsal, traffic: Traffic, client: type[Node], trial: Trial, seconds: float) -> Result:
+    began = time.time()
     with (
         step(f"calls for {2 * seconds:g} s, with a reorganisation of {_DEPTH} blocks between, then kills"),
         traffic.running(),
@@ -120,10 +122,9 @@ def _kill(node: Node, trial: Trial) -> None:
     trial.kills += 1
 
 
-def _lose_the_chain(rehearsal: Rehearsal, trial: Trial) -> None:
+def _lose_the_chain(rehearsal: Rehearsal, traffic: Traffic, trial: Trial) -> None:
     """Kill a client that starts again with an empty chain: the service must neither accept nor charge anything."""
     before = _moved(rehearsal)
-    traffic = rehearsal.traffic()
     with step("a kill that loses the chain"):
         _kill(rehearsal.services.node, trial)
         with traffic.running(patience=_BETWEEN_SECONDS):

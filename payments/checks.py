@@ -8,7 +8,7 @@ from django.core.checks import CheckMessage, Error, Info, Warning, register
 from gateway.common.checks import asks_another_server
 from gateway.common.errors import DomainError
 from payments.amounts import MINIMUM_CHARGE
-from payments.services.synchronisation import EVENT_TYPES
+from payments.services.snapshots import EVENT_TYPES
 from payments.stripe import get_billing_client
 from payments.stripe.client import LIVE_PREFIXES, TEST_PREFIXES, AccountState, is_live_key
 

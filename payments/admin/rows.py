@@ -33,7 +33,8 @@ from payments.models import (
     Subscription,
 )
 from payments.queries import Effect, effect_of_rate, rates_in_force
-from payments.services import events, subscriptions, synchronisation
+from payments.services import events, subscriptions
+from payments.services.snapshots import EVENT_TYPES
 
 _S = Subscription.Status
 columns.colour("good", _S.ACTIVE, StripeEvent.Status.PROCESSED, BillingOperation.Status.DONE)
@@ -48,7 +49,7 @@ columns.describe(
     }
 )
 _CURRENCY = one_of("currency", lambda: settings.BILLING_CURRENCIES)
-_TYPE = one_of("type", lambda: synchronisation.EVENT_TYPES)
+_TYPE = one_of("type", lambda: EVENT_TYPES)
 
 
 def _process_again(row: StripeEvent, decision: Decision) -> str:

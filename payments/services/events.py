@@ -17,8 +17,7 @@ from gateway.common.leases import try_lease
 from gateway.common.tasks import OutOfTime, Sweep, enqueue_on_commit
 from payments.errors import BillingUnavailable
 from payments.models import StripeEvent
-from payments.services import synchronisation
-from payments.services.synchronisation import Snapshot
+from payments.services.snapshots import EVENT_TYPES, Snapshot, fetch_and_apply, fetch_snapshot
 from payments.stripe import get_billing_client
 from payments.stripe.client import ReceivedEvent
 
@@ -46,9 +45,7 @@ def receive(*, body: bytes, signature: str, now: datetime) -> None:
 
 def fetch_undelivered(*, now: datetime) -> int:
     """Store events that Stripe could not deliver to us; return how many were new."""
-    undelivered = get_billing_client().undelivered_events(
-        since=now - _EVENT_RETENTION, types=synchronisation.EVENT_TYPES
-    )
+    undelivered = get_billing_client().undelivered_events(since=now - _EVENT_RETENTION, types=EVENT_TYPES)
     stored, sweep = 0, Sweep("event")
     for event, body in undelivered:
         with sweep.item(event.event_id):
@@ -86,8 +83,8 @@ def process(*, event_id: int, now: datetime) -> bool:
     if event is None or event.status == _Status.PROCESSED:
         return False
     try:
-        return synchronisation.fetch_and_apply(
-            fetch=partial(synchronisation.fetch_snapshot, event_type=event.type, object_id=event.object_id),
+        return fetch_and_apply(
+            fetch=partial(fetch_snapshot, event_type=event.type, object_id=event.object_id),
             apply=partial(_apply, event_id=event_id, now=now),
         )
     except OutOfTime:

@@ -35,8 +35,8 @@ from payments.services import synchronisation
 from payments.services.customers import with_customer
 from payments.services.operations import KEY_LIFETIME
 from payments.services.payouts import rate_in_force
+from payments.services.snapshots import Snapshot, fetch_and_apply, invoice_snapshot
 from payments.services.subscriptions import SubscriptionRequest, check_sellable
-from payments.services.synchronisation import Snapshot
 from payments.stripe import get_billing_client
 from users.models import User
 
@@ -240,10 +240,8 @@ def _invoice_of(purchase: Purchase, *, now: datetime) -> str:
 def read(purchase: Purchase, *, now: datetime) -> None:
     """Apply what Stripe has of the purchase's invoice, as an event about it does."""
     client = get_billing_client()
-    synchronisation.fetch_and_apply(
-        fetch=lambda: synchronisation.invoice_snapshot(
-            client.retrieve_invoice(invoice_id=purchase.stripe_invoice_id)
-        ),
+    fetch_and_apply(
+        fetch=lambda: invoice_snapshot(client.retrieve_invoice(invoice_id=purchase.stripe_invoice_id)),
         apply=partial(_apply, now=now),
     )
     purchase.refresh_from_db()

@@ -15,7 +15,7 @@ import stripe as sdk
 
 from devstack.services.stack import Services
 from payments.models import StripeEvent
-from payments.services.synchronisation import EVENT_TYPES
+from payments.services.snapshots import EVENT_TYPES
 from payments.stripe import set_billing_client
 from tests.accounting.course import close_months
 from tests.accounting.timeline import sheet

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from payments.services.synchronisation import EVENT_TYPES
+from payments.services.snapshots import EVENT_TYPES
 from tests.docs.pages import DOCS, ROOT, code_spans, rows
 
 PAGE = (DOCS / "deployment.md").read_text()

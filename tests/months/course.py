@@ -23,6 +23,7 @@ from payments.services import (
     top_ups,
 )
 from payments.services.reconciliation import repairs
+from payments.services.snapshots import EVENT_TYPES
 from stripe_double.client import ControlError
 from tests.months.clerk import CLERK, OFTEN, RARE, AnyScene
 from tests.months.comparison import Comparison
@@ -140,7 +141,7 @@ class Course:
         """Process webhooks: some are lost, some arrive twice, and the order is any."""
         new = [
             event
-            for event in self.double.webhooks(*synchronisation.EVENT_TYPES, since=self._delivered_at)
+            for event in self.double.webhooks(*EVENT_TYPES, since=self._delivered_at)
             if event["id"] not in self._delivered
         ]
         self._delivered, self._delivered_at = {event["id"] for event in new}, self.double.now()

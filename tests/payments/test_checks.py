@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from payments.amounts import MINIMUM_CHARGE
 from payments.checks import stripe_settings
-from payments.services.synchronisation import EVENT_TYPES
+from payments.services.snapshots import EVENT_TYPES
 from tests.fakes.billing import FakeBilling
 
 

@@ -8,9 +8,9 @@ from django.db import transaction
 
 from gateway.common.tasks import Sweep
 from payments.models import Clawback, Payout
-from payments.services import clawbacks, payouts, synchronisation
+from payments.services import clawbacks, payouts
 from payments.services.reconciliation.findings import Finding, Rule
-from payments.services.synchronisation import Snapshot
+from payments.services.snapshots import Snapshot, fetch_and_apply, invoice_snapshot, payment_snapshot
 from payments.stripe import get_billing_client
 
 # Somewhat longer than the month that an invoice is for.
@@ -25,7 +25,7 @@ def pay_out_missed_invoices(*, now: datetime) -> int:
         if not payouts.is_payable(invoice=invoice) or rows.exists():
             continue
         with sweep.item(invoice.invoice_id):
-            _apply(partial(synchronisation.invoice_snapshot, invoice), now=now)
+            _apply(partial(invoice_snapshot, invoice), now=now)
         paid_out += rows.count()
     sweep.finish()
     return paid_out
@@ -47,7 +47,7 @@ def claw_back_missed_money(*, now: datetime) -> int:
         rows = Clawback.objects.filter(payout__in=paid)
         count_before = rows.count()
         with sweep.item(payment_intent_id):
-            _apply(partial(synchronisation.payment_snapshot, payment_intent_id), now=now)
+            _apply(partial(payment_snapshot, payment_intent_id), now=now)
         posted += rows.count() - count_before
     sweep.finish()
     return posted
@@ -68,16 +68,14 @@ def _fetch_for(finding: Finding) -> Callable[[], Snapshot] | None:
     client = get_billing_client()
     match finding.rule:
         case Rule.PAYOUT_MISSING:
-            return lambda: synchronisation.invoice_snapshot(
-                client.retrieve_invoice(invoice_id=finding.ids["invoice"])
-            )
+            return lambda: invoice_snapshot(client.retrieve_invoice(invoice_id=finding.ids["invoice"]))
         case Rule.CLAWBACK_SUM:
-            return lambda: synchronisation.payment_snapshot(finding.ids["payment"])
+            return lambda: payment_snapshot(finding.ids["payment"])
     return None
 
 
 def _apply(fetch: Callable[[], Snapshot], *, now: datetime) -> None:
-    synchronisation.fetch_and_apply(fetch=fetch, apply=partial(_write, now=now))
+    fetch_and_apply(fetch=fetch, apply=partial(_write, now=now))
 
 
 @transaction.atomic(durable=True)

@@ -23,6 +23,7 @@ from payments.errors import NoSubscription
 from payments.models import Customer, Payout, Subscription
 from payments.services import customers, reconciliation, standing, synchronisation
 from payments.services.reconciliation import repairs
+from payments.services.snapshots import EVENT_TYPES
 from payments.services.standing import NextStep
 from payments.stripe import get_billing_client
 from tests.factories import UserFactory
@@ -149,7 +150,7 @@ def _random_act(person: Person) -> Callable[[], None]:
 
 def _deliver(double: DoubleAccount, since: datetime) -> None:
     """Process some of the webhooks of the time since then, in any order."""
-    types = random.sample(synchronisation.EVENT_TYPES, 4)
+    types = random.sample(EVENT_TYPES, 4)
     query = {"types": types, "limit": 100, "created": {"gte": int(since.timestamp())}}
     rows = [row for row in double.v1.events.list(query).data if random.random() < _ARRIVING]
     random.shuffle(rows)

@@ -14,7 +14,7 @@ from gateway.common.errors import DomainError
 from payments.models import Payout, PayoutRate, StripeEvent
 from payments.services import reconciliation, standing
 from payments.services.reconciliation.findings import Rule
-from payments.services.synchronisation import EVENT_TYPES
+from payments.services.snapshots import EVENT_TYPES
 from payments.stripe import get_billing_client
 from tests.factories import UserFactory
 from tests.payments.dashboard import Clerk

@@ -23,7 +23,7 @@ from credits.services.reconciliation import find_differences
 from payments.amounts import clawback_target
 from payments.errors import NoSubscription
 from payments.models import StripeEvent
-from payments.services import synchronisation
+from payments.services.snapshots import EVENT_TYPES
 from payments.stripe import set_billing_client
 from rewards.models import Badge
 from tests.factories import UserFactory
@@ -74,7 +74,7 @@ def month(fake: FakeBilling, payer: Payer, amount: int) -> list[bytes]:
     fake.fail_refund(refund)
     fake.reinstate(fake.dispute(first.payment_intent_id))
     payer.cancel(immediately=False)
-    bodies = [body for body in fake.events if json.loads(body)["type"] in synchronisation.EVENT_TYPES]
+    bodies = [body for body in fake.events if json.loads(body)["type"] in EVENT_TYPES]
     assert len(bodies) > 12
     return bodies
 

@@ -10,6 +10,7 @@ from payments import tasks
 from payments.models import Payout, StripeEvent
 from payments.services import events, synchronisation
 from payments.services.reconciliation import repairs
+from payments.services.snapshots import _FETCHERS, EVENT_TYPES
 from payments.stripe import get_billing_client
 from tests.payments.faults import fault_injection
 from tests.payments.payers import Payer
@@ -63,7 +64,7 @@ def test_undelivered_events_are_fetched_and_processed(
 
 
 def test_each_subscribed_event_type_has_a_fetcher() -> None:
-    assert set(synchronisation.EVENT_TYPES) == {
+    assert set(EVENT_TYPES) == {
         "invoice.paid",
         "invoice.payment_failed",
         "invoice.payment_action_required",
@@ -86,8 +87,8 @@ def test_each_subscribed_event_type_has_a_fetcher() -> None:
         "radar.early_fraud_warning.created",
         "radar.early_fraud_warning.updated",
     }
-    for name in synchronisation.EVENT_TYPES:
-        assert [reader for prefix, reader in synchronisation._FETCHERS if name.startswith(prefix)], name
+    for name in EVENT_TYPES:
+        assert [reader for prefix, reader in _FETCHERS if name.startswith(prefix)], name
 
 
 @pytest.mark.parametrize(

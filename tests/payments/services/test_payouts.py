@@ -14,8 +14,9 @@ from credits.models import Allowance, CreditEntry
 from credits.services.reconciliation import find_differences
 from payments.errors import RateMissing, UnknownSubscription
 from payments.models import Payout, PayoutRate, StripeEvent, Subscription
-from payments.services import events, payouts, synchronisation
+from payments.services import events, payouts
 from payments.services.reconciliation import repairs
+from payments.services.snapshots import invoice_snapshot
 from payments.stripe import get_billing_client
 from payments.stripe.client import InvoiceState
 from tests.payments.payers import Payer
@@ -232,4 +233,4 @@ def test_an_invoice_worth_less_than_a_credit_is_not_paid_out(
                 now=double.now(),
             )
             assert (payout.credits if payout else None) == worth
-    assert synchronisation.invoice_snapshot(invoice).invoice == invoice
+    assert invoice_snapshot(invoice).invoice == invoice

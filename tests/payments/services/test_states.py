@@ -21,6 +21,7 @@ from payments.errors import NoSubscription
 from payments.models import Subscription
 from payments.services import customers, standing, synchronisation
 from payments.services.reconciliation import repairs
+from payments.services.snapshots import EVENT_TYPES
 from payments.stripe import get_billing_client
 from rewards.queries import current_rewards
 from tests.factories import UserFactory
@@ -182,7 +183,7 @@ def test_the_tables_of_states_are_true_and_every_owner_gets_back_to_active(
 
     # Webhooks, in any order, change nothing about that.
     customer_ids = {case.payer.customer.stripe_customer_id for case in cases if case.act != "upsert"}
-    bodies = [json.dumps(event) for event in double.webhooks(*synchronisation.EVENT_TYPES)]
+    bodies = [json.dumps(event) for event in double.webhooks(*EVENT_TYPES)]
     about_them = [body.encode() for body in bodies if any(customer in body for customer in customer_ids)]
     random.shuffle(about_them)
     process_events(about_them, now=now)

@@ -8,6 +8,7 @@ from django.db import transaction
 from payments.errors import StaleSnapshot
 from payments.models import StripeEvent, Subscription
 from payments.services import events, synchronisation
+from payments.services.snapshots import fetch_snapshot
 from tests.fakes.billing import FakeBilling
 from tests.payments.faults import fault_injection, once
 from tests.payments.payers import Payer
@@ -79,9 +80,7 @@ def test_older_answers_that_are_written_late_do_not_make_a_newer_one_stale(
     double: DoubleAccount, running: Payer
 ) -> None:
     subscription_id = running.subscription.stripe_subscription_id
-    older = synchronisation.fetch_snapshot(
-        event_type="customer.subscription.updated", object_id=subscription_id
-    )
+    older = fetch_snapshot(event_type="customer.subscription.updated", object_id=subscription_id)
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
 
     def write_late() -> None:
@@ -99,9 +98,7 @@ def test_an_older_answer_that_is_written_late_does_not_undo_a_newer_one(
     double: DoubleAccount, running: Payer
 ) -> None:
     subscription_id = running.subscription.stripe_subscription_id
-    older = synchronisation.fetch_snapshot(
-        event_type="customer.subscription.updated", object_id=subscription_id
-    )
+    older = fetch_snapshot(event_type="customer.subscription.updated", object_id=subscription_id)
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
     synchronisation.sync_subscription(subscription_id=subscription_id, now=double.now())
 
@@ -115,13 +112,9 @@ def test_an_older_answer_waits_until_a_newer_one_is_written_and_is_stale_then(
     double: DoubleAccount, running: Payer
 ) -> None:
     subscription_id, customer = running.subscription.stripe_subscription_id, running.customer
-    older = synchronisation.fetch_snapshot(
-        event_type="customer.subscription.updated", object_id=subscription_id
-    )
+    older = fetch_snapshot(event_type="customer.subscription.updated", object_id=subscription_id)
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
-    newer = synchronisation.fetch_snapshot(
-        event_type="customer.subscription.updated", object_id=subscription_id
-    )
+    newer = fetch_snapshot(event_type="customer.subscription.updated", object_id=subscription_id)
 
     def write_the_older() -> None:
         with transaction.atomic(), pytest.raises(StaleSnapshot):
@@ -146,9 +139,7 @@ def test_an_answer_that_changes_nothing_makes_earlier_requests_stale(
     """Stripe goes there and back: who read the state between must not write it after who read the last one."""
     subscription_id = running.subscription.stripe_subscription_id
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": True})
-    between = synchronisation.fetch_snapshot(
-        event_type="customer.subscription.updated", object_id=subscription_id
-    )
+    between = fetch_snapshot(event_type="customer.subscription.updated", object_id=subscription_id)
     double.v1.subscriptions.update(subscription_id, {"cancel_at_period_end": False})
     synchronisation.sync_subscription(subscription_id=subscription_id, now=double.now())
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import Min, QuerySet, Sum
 
 from credits.models import (
     DISPROOFS,
@@ -16,6 +16,7 @@ from credits.models import (
     EntrySource,
     ReconciliationRun,
 )
+from credits.rules import USE_PERIOD, daily_use
 from gateway.common import db
 from users.models import User
 
@@ -50,6 +51,19 @@ def balance_of(user: User) -> Balance:
 def earnings_of(account: CreditAccount) -> QuerySet[CreditEntry]:
     """Return every entry of the account except relay charges."""
     return CreditEntry.objects.filter(account_id=account.pk).exclude(source=EntrySource.RELAY_TRANSACTION)
+
+
+_USE = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
+
+
+def daily_uses(user_ids: Iterable[int], *, now: datetime) -> dict[int, int]:
+    """Return the credits that each of these users was charged per day, lately."""
+    charges = CreditEntry.objects.filter(
+        account__user_id__in=list(user_ids), source__in=_USE, created_at__gte=now - USE_PERIOD
+    )
+    sums = charges.order_by().values("account__user_id").annotate(sum=Sum("amount"), first=Min("created_at"))
+    rows = sums.values_list("account__user_id", "sum", "first")
+    return {user_id: daily_use(charged=-total, since_first=now - first) for user_id, total, first in rows}
 
 
 # Card renewals are collected 1-72 h after the period ends; the allowance continues until then.

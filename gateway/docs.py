@@ -51,7 +51,7 @@ def description(request: HttpRequest) -> HttpResponse:
 def _document() -> bytes:
     generator: Any = SchemaGenerator
     schema = generator().get_schema(request=None, public=True)
-    return bytes(OpenApiJsonRenderer().render(schema, renderer_context={}))
+    return json.dumps(schema, separators=(",", ":")).encode()
 
 
 def paths_as_documented(endpoints: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -94,6 +94,20 @@ def ready_for_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         for name, schema in sorted(schemas.items())
         if f"#/components/schemas/{name}" in referenced
     }
+    return result
+
+
+def share_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Move examples of errors, which most operations repeat, to the components; a hook of drf-spectacular."""
+    shared: dict[str, Any] = {}
+    for part in list(_objects(result["paths"])):
+        examples = part.get("examples", {})
+        for name, example in examples.items() if isinstance(examples, dict) else ():
+            value = example.get("value")
+            is_error = isinstance(value, dict) and "requestId" in value
+            if is_error and shared.setdefault(value["code"], example) == example:
+                examples[name] = {"$ref": f"#/components/examples/{value['code']}"}
+    result["components"]["examples"] = dict(sorted(shared.items()))
     return result
 
 

@@ -35,5 +35,6 @@ OPENAPI = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "gateway.docs.ready_for_generators",
+        "gateway.docs.share_examples",
     ],
 }

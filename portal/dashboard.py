@@ -15,6 +15,9 @@ from django.db.models import QuerySet
 from checkin.queries import Calendar, CheckInStatus, DropLimit, calendar_of, drop_limit, status_of
 from credits import queries as credits_queries
 from credits.models import CreditAccount, CreditEntry
+from credits.rules import Level, days_left, level_of
+from credits.services import expiry
+from credits.services.expiry import ExpiringCredits
 from payments.queries import changed_amount_from, monthly_amount_of, subscription_status_of
 from relay.queries.reports import ListedTransaction, Spending, spending_of, transactions_of
 from relay.services.accepting.quota import Quota, quota_of
@@ -96,16 +99,26 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """What a first screen shows beside the account: what a call costs, and the check-in as a habit."""
+    """What a first screen shows beside the account: how long credits last, what a call costs, and the check-in."""
 
+    level: Level
+    daily_use: int
+    days_left: int | None
+    expiring: list[ExpiringCredits]
     spending: Spending
     calendar: Calendar
 
 
 def home_of(*, user: User, now: datetime) -> Home:
-    """Return what calls cost and the calendar of check-ins at `now`."""
+    """Return how long the credits last, what calls cost, and the calendar of check-ins at `now`."""
     rewards = rewards_queries.current_rewards(user=user, now=now)
+    available = credits_queries.balance_of(user).available
+    use = credits_queries.daily_uses([user.pk], now=now).get(user.pk, 0)
     return Home(
+        level=level_of(available=available, use=use),
+        daily_use=use,
+        days_left=days_left(available=available, use=use),
+        expiring=expiry.expiring_of(user=user, now=now),
         spending=spending_of(user=user, now=now),
         calendar=calendar_of(user=user, rewards=rewards, now=now),
     )

@@ -7,9 +7,11 @@ serves as an example for wallets.
 
 import mimetypes
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import segno
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -104,6 +106,16 @@ def logo(request: HttpRequest) -> HttpResponse:
 
 
 @only_methods("GET", "HEAD")
+def code_of_account(request: HttpRequest) -> HttpResponse:
+    """Return the address of the account holder's page as a QR code, for the camera of a phone."""
+    day = {"Cache-Control": "public, max-age=86400"}
+    picture = BytesIO()
+    # A light margin in both schemes, because cameras read dark on light.
+    segno.make(f"{settings.PUBLIC_URL}/account").save(picture, kind="svg", scale=4, border=4, light="white")
+    return HttpResponse(picture.getvalue(), content_type="image/svg+xml", headers=day)
+
+
+@only_methods("GET", "HEAD")
 def favicon(request: HttpRequest) -> HttpResponse:
     """Lead browsers that do not read the page's own link to the logo."""
     return redirect(brand.Brand.of_settings().logo)
@@ -154,6 +166,7 @@ urlpatterns: list[URLPattern] = [
     path("", landing),
     re_path(r"^account/?$", account),
     path(_CATALOGUE, words),
+    path("account/code.svg", code_of_account),
     path("account/dev-extension.js", dev_extension),
     path("logo", logo),
     path("favicon.ico", favicon),

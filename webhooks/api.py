@@ -29,8 +29,9 @@ from webhooks.services import addresses
 
 _DESCRIPTION = """
 An e-mail tells when the credits last for less than three days of the account holder's own use, when they are used up,
-and when they have risen again. Sending the address is the consent; nothing else is sent before the link in a first
-e-mail was opened, and every e-mail has a link that ends it. Null deletes the address.
+and when they have risen again; at most once a week another names the given credits that expire in the week after.
+Sending the address is the consent; nothing else is sent before the link in a first e-mail was opened, and every e-mail
+has a link that ends it. Null deletes the address.
 """.strip()
 
 

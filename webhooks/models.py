@@ -264,6 +264,7 @@ class Notice(models.Model):
         LOW = EventType.CREDITS_LOW.value, "credits are low"
         DEPLETED = EventType.CREDITS_DEPLETED.value, "credits are used up"
         RECOVERED = EventType.CREDITS_RECOVERED.value, "credits are enough again"
+        EXPIRING = EventType.CREDITS_EXPIRING.value, "credits expire soon"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     kind = models.CharField(max_length=20, choices=Kind)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from credits.models import CreditEntry, ExpiringLot
+from credits.rules import days_left
 from earnings.models import Postback
 from payments.models import Purchase, Subscription
 from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
@@ -145,7 +146,7 @@ def of_level(
         "address": str(level.user.profile_address),
         "credits": balance,
         "dailyUse": level.use,
-        "daysLeft": max(0, balance) // level.use if level.use else None,
+        "daysLeft": days_left(available=balance, use=level.use),
     }
     key = f"level:{level.user_id}:{level.crossings}"
     return Event(event_type, level.user_id, at, key, f"credits:{account_id}", data)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 
 from credits.models import CreditEntry, EntrySource, ExpiringLot
 from earnings.models import Postback, PostbackKind, PostbackState, Refusal
@@ -18,7 +18,6 @@ from users.models import SignInSession
 from webhooks import payloads
 from webhooks.models import Endpoint, EventType, NoticeAddress, Subject
 from webhooks.payloads import Event
-from webhooks.rules import USE_PERIOD, daily_use
 
 
 class Span(NamedTuple):
@@ -130,14 +129,21 @@ def posted_entries(span: Span, audience: Audience) -> list[Event]:
 
 
 def announced_expiries(span: Span, audience: Audience) -> list[Event]:
-    """Return the expiries that were announced in the interval, of users with a session at an endpoint."""
+    """Return the expiries announced in the interval, of users with a session at an endpoint or an address."""
     rows = ExpiringLot.objects.filter(announced_at__gte=span.since, announced_at__lt=span.until)
-    visible = rows.filter(Exists(audience.sessions.filter(user_id=OuterRef("entry__account__user_id"))))
+    visible = rows.filter(_reached(audience, OuterRef("entry__account__user_id")))
     return [payloads.of_expiry(row) for row in visible.select_related("entry__account__user").order_by("pk")]
 
 
 def confirmed_addresses() -> QuerySet[NoticeAddress]:
     return NoticeAddress.objects.filter(confirmed_at__isnull=False)
+
+
+def _reached(audience: Audience, owner: OuterRef) -> Q:
+    """Return the condition that the owner has a session at an endpoint, or a confirmed address."""
+    return Exists(audience.sessions.filter(user_id=owner)) | Exists(
+        confirmed_addresses().filter(user_id=owner)
+    )
 
 
 class ChangedBalance(NamedTuple):
@@ -152,29 +158,13 @@ class ChangedBalance(NamedTuple):
 def changed_balances(span: Span, audience: Audience) -> list[ChangedBalance]:
     """Return the accounts with entries in the interval, of users with a session at an endpoint or an address."""
     changed = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
-    owner = OuterRef("account__user_id")
-    visible = changed.filter(
-        Exists(audience.sessions.filter(user_id=owner)) | Exists(confirmed_addresses().filter(user_id=owner))
-    )
+    visible = changed.filter(_reached(audience, OuterRef("account__user_id")))
     accounts = visible.order_by().values("account__user_id", "account_id", "account__balance")
     rows = accounts.annotate(at=Max("created_at")).order_by("account_id")
     return [
         ChangedBalance(*row)
         for row in rows.values_list("account__user_id", "account_id", "account__balance", "at")
     ]
-
-
-_USE = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
-
-
-def daily_uses(user_ids: Iterable[int], *, now: datetime) -> dict[int, int]:
-    """Return the credits that each of these users was charged per day, lately."""
-    charges = CreditEntry.objects.filter(
-        account__user_id__in=list(user_ids), source__in=_USE, created_at__gte=now - USE_PERIOD
-    )
-    sums = charges.order_by().values("account__user_id").annotate(sum=Sum("amount"), first=Min("created_at"))
-    rows = sums.values_list("account__user_id", "sum", "first")
-    return {user_id: daily_use(charged=-total, since_first=now - first) for user_id, total, first in rows}
 
 
 def decided_earnings(span: Span, audience: Audience) -> list[Event]:

@@ -6,20 +6,10 @@ without use is never low. Credits that are low again after a few more calls are 
 have risen, and last for longer than what is low.
 """
 
-from datetime import timedelta
-from math import ceil
-
+from credits.rules import LOW_DAYS
 from webhooks.models import CreditState, EventType
 
-# Use is the average of these days, or of those since the first charge in them.
-USE_PERIOD = timedelta(days=14)
-LOW_DAYS, RECOVERED_DAYS = 3, 5
-
-
-def daily_use(*, charged: int, since_first: timedelta) -> int:
-    """Return the credits of a day, rounded up; `since_first` is the time since the first charge, at least a day."""
-    days = max(timedelta(days=1), min(since_first, USE_PERIOD)) / timedelta(days=1)
-    return max(0, ceil(charged / days))
+RECOVERED_DAYS = 5
 
 
 def next_state(*, state: str, balance: int, balance_then: int, use: int) -> CreditState:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import groupby
+from typing import NamedTuple
 
 from django.db import transaction
 
@@ -16,6 +17,7 @@ from credits.lots import EXPIRY, PAID_SOURCES, Lot, Lots, Posting
 from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot, ExpiryRule
 from credits.services import statements
 from gateway.common import db
+from users.models import User
 
 logger = logging.getLogger(__name__)
 NOTICE = timedelta(days=14)
@@ -23,6 +25,14 @@ _GIVEN = [
     source for source in EntrySource.values if source not in {*PAID_SOURCES, EntrySource.RELAY_REVERSAL}
 ]
 _BATCH = 200
+
+
+class ExpiringCredits(NamedTuple):
+    """What is left of a given lot whose expiry is announced."""
+
+    credits: int
+    source: str
+    expires_at: datetime
 
 
 def lifetime(*, now: datetime) -> timedelta | None:
@@ -65,6 +75,23 @@ def announce(*, now: datetime) -> int:
             ExpiringLot.objects.bulk_create(rows, ignore_conflicts=True)
         announced += len(rows)
     return announced
+
+
+def expiring_of(*, user: User, now: datetime) -> list[ExpiringCredits]:
+    """Return what is left of the user's lots whose announced time is to come, soonest first."""
+    announced = ExpiringLot.objects.filter(entry__account__user=user, expires_at__gt=now).order_by(
+        "expires_at", "entry_id"
+    )
+    rows = list(announced.values_list("entry__account", "entry_id", "expires_at"))
+    if not rows or lifetime(now=now) is None:
+        return []
+    [(_, lots)] = _lots([rows[0][0]])
+    found = [(lots.lot_of(entry_id), expires_at) for _, entry_id, expires_at in rows]
+    return [
+        ExpiringCredits(lot.remaining, lot.source, expires_at)
+        for lot, expires_at in found
+        if lot and lot.remaining
+    ]
 
 
 def expire(*, now: datetime) -> int:

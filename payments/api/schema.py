@@ -54,7 +54,9 @@ HOSTED_PAGE = CUSTOMER
 INVOICES = problem_responses(
     common.InvalidRequest, common.NotAuthenticated, errors.BillingUnavailable, errors.BillingRefused
 )
-RECEIPT_EMAIL = problem_responses(common.NotAuthenticated, errors.BillingUnavailable, errors.BillingRefused)
+CARD = RECEIPT_EMAIL = problem_responses(
+    common.NotAuthenticated, errors.BillingUnavailable, errors.BillingRefused
+)
 CANCEL = problem_responses(*_ALWAYS, *BODY_ERRORS, errors.NoSubscription)
 PACKS = problem_responses(common.NotAuthenticated)
 PURCHASE = problem_responses(
@@ -130,6 +132,10 @@ subscription. The service applies changes made there. The page returns to `retur
 INVOICES_DESCRIPTION = """
 Returns the user's invoices, newest first, with Stripe's page and PDF of each. Follow `next` until it is null. Anyone
 with an invoice's URL can open it.
+""".strip()
+
+CARD_DESCRIPTION = """
+The card that was captured last, which the next payment uses. Only Stripe stores it; it is read there for each request.
 """.strip()
 
 RECEIPT_EMAIL_DESCRIPTION = """

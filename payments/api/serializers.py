@@ -205,6 +205,21 @@ class HostedPageAnswerSerializer(serializers.Serializer[Any]):
     url = serializers.URLField()
 
 
+class SavedCardSerializer(serializers.Serializer[Any]):
+    """A card as its holder recognises it."""
+
+    brand = serializers.CharField(help_text="Stripe's word, such as `visa`.")
+    last4 = serializers.CharField()
+    expiresMonth = serializers.IntegerField(source="expires_month")
+    expiresYear = serializers.IntegerField(source="expires_year")
+
+
+class CardSerializer(serializers.Serializer[Any]):
+    """The card that the next payment uses."""
+
+    card = SavedCardSerializer(allow_null=True, help_text="Null if none is saved.")
+
+
 class ReceiptEmailSerializer(BodySerializer):
     """The address to which Stripe sends receipts."""
 

@@ -30,6 +30,7 @@ from payments.api.serializers import (
     DEFAULT_CURRENCY,
     CancellationSerializer,
     CancelSerializer,
+    CardSerializer,
     CustomerSerializer,
     HostedPageAnswerSerializer,
     HostedPageSerializer,
@@ -174,6 +175,18 @@ class PaymentsViewSet(ViewSet):
             {"url": self_service.portal_page(user=request.user, return_url=return_url, now=clock.now())},
             headers=PRIVATE,
         )
+
+    @extend_schema(
+        operation_id="getCard",
+        tags=["payments"],
+        summary="Get the saved card",
+        description=schema.CARD_DESCRIPTION,
+        responses={200: CardSerializer, **schema.CARD},
+    )
+    @action(detail=False, methods=["get"])
+    def card(self, request: ProfileRequest) -> Response:
+        card = self_service.saved_card(user=request.user, now=clock.now())
+        return Response(CardSerializer({"card": card}).data, headers=PRIVATE)
 
     @extend_schema(
         operation_id="getInvoices",

@@ -1,4 +1,4 @@
-"""Self-service for payers: Stripe's pages, invoices, and the e-mail address for receipts."""
+"""Self-service for payers: Stripe's pages, the card, invoices, and the e-mail address for receipts."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,7 +9,7 @@ from payments.models import Customer
 from payments.services import synchronisation
 from payments.services.customers import with_customer
 from payments.stripe import get_billing_client
-from payments.stripe.client import InvoicePage
+from payments.stripe.client import InvoicePage, SavedCard
 from users.models import User
 
 _Result = TypeVar("_Result")
@@ -46,6 +46,15 @@ def invoices(*, user: User, limit: int, after: str, now: datetime) -> InvoicePag
         )
 
     return _ask(user, ask, InvoicePage(invoices=(), has_more=False), now)
+
+
+def saved_card(*, user: User, now: datetime) -> SavedCard | None:
+    """Return the card that the user's next payment uses, which only Stripe stores; None without one."""
+
+    def ask(customer: Customer) -> SavedCard | None:
+        return get_billing_client().saved_card(customer_id=customer.stripe_customer_id)
+
+    return _ask(user, ask, None, now)
 
 
 def receipt_email(*, user: User, now: datetime) -> str:

@@ -32,6 +32,16 @@ class CustomerState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SavedCard:
+    """What a card holder recognises a card by; `brand` is Stripe's word, such as visa."""
+
+    brand: str
+    last4: str
+    expires_month: int
+    expires_year: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SubscriptionState:
     """
     A subscription, with only the items of our product.
@@ -269,6 +279,9 @@ class BillingClient(Protocol):
 
     def has_payment_method(self, *, customer_id: str) -> bool:
         """Make the newest card the default, and return whether the customer has a default payment method."""
+
+    def saved_card(self, *, customer_id: str) -> SavedCard | None:
+        """Read the newest card, which the next payment uses; None without one."""
 
     def create_subscription(
         self, *, customer_id: str, amount_minor: int, currency: str, cancels_at_period_end: bool, key: str

@@ -10,7 +10,7 @@ import stripe
 from gateway.common import clock
 from payments.models import Subscription
 from payments.stripe import objects
-from payments.stripe.client import SubscriptionState
+from payments.stripe.client import SavedCard, SubscriptionState
 from payments.stripe.lookups import COLLECTABLE, PAGE, Lookups, is_deleted
 from payments.stripe.requests import idempotent_request, is_made_by, translated_errors
 
@@ -78,6 +78,16 @@ class Cards(Lookups):
             if newest is not None and newest.id != default:
                 self._make_default(customer_id, newest)
             return bool(newest or default)
+
+    def saved_card(self, *, customer_id: str) -> SavedCard | None:
+        with translated_errors():
+            row = self._newest_card(customer_id)
+        if row is None:
+            return None
+        card = row.card
+        return SavedCard(
+            brand=card.brand, last4=card.last4, expires_month=card.exp_month, expires_year=card.exp_year
+        )
 
     def pay_invoice(self, *, invoice_id: str) -> None:
         with translated_errors():

@@ -16,6 +16,8 @@ from checkin.api.serializers import DropSerializer, as_number
 from checkin.models import DropType
 from checkin.queries import Chance
 from credits.models import EntrySource
+from credits.rules import LOW_DAYS, USE_PERIOD, Level
+from credits.services.expiry import NOTICE
 from earnings.networks import ADAPTERS
 from gateway.common.clock import now
 from gateway.common.db import reading_from_replica
@@ -65,9 +67,31 @@ class CalendarSerializer(serializers.Serializer[Any]):
     chances = ChanceSerializer(many=True)
 
 
+class ExpiringSerializer(serializers.Serializer[Any]):
+    """Given credits that expire unless they are used; bought ones never do."""
+
+    credits = serializers.IntegerField(help_text="What is left of them.")
+    entrySource = serializers.ChoiceField(source="source", choices=EntrySource.choices)
+    expiresAt = serializers.DateTimeField(source="expires_at")
+
+
 class HomeSerializer(serializers.Serializer[Any]):
     """What a first screen shows beside the account."""
 
+    creditLevel = serializers.ChoiceField(
+        source="level",
+        choices=[level.value for level in Level],
+        help_text=f"`low`: the available credits last for less than {LOW_DAYS} days of the user's own use.",
+    )
+    dailyUse = serializers.IntegerField(
+        source="daily_use", help_text=f"Credits charged per day of the last {USE_PERIOD.days} days."
+    )
+    daysLeft = serializers.IntegerField(
+        source="days_left", allow_null=True, help_text="Whole days that the credits last; null without use."
+    )
+    expiring = ExpiringSerializer(
+        many=True, help_text=f"Credits that expire within {NOTICE.days} days, soonest first."
+    )
     typicalCost = serializers.IntegerField(
         allow_null=True,
         help_text="The median cost of the newest calls of all users, in credits; null before there are any.",
@@ -92,6 +116,7 @@ def _chance(chance: Chance) -> dict[str, Any]:
 def _home(home: Home) -> dict[str, Any]:
     calendar = home.calendar
     return {
+        **{name: getattr(home, name) for name in ("level", "daily_use", "days_left", "expiring")},
         "typicalCost": home.spending.typical_cost,
         "spending": [{"day": day, "credits": spent} for day, spent in home.spending.days],
         "checkIn": {

@@ -50,8 +50,9 @@ The relay transactions of the signed-in profile, newest first. Follow `next` unt
 by default 100 and at most 500.
 """.strip()
 HOME_DESCRIPTION = """
-The typical cost of a call, from which a page computes how many calls the balance pays for; what the user's calls cost
-each day; and the check-in with its streak, the time of the next one, and the chances of each drop.
+Whether the credits last, compared with the user's own use; credits that expire soon; the typical cost of a call, from
+which a page computes how many calls the balance pays for; what the user's calls cost each day; and the check-in with
+its streak, the time of the next one, and the chances of each drop.
 """.strip()
 TIMELINE_DESCRIPTION = """
 Everything that happened to the account, newest first: relay calls with what they do, price and failure; check-ins with

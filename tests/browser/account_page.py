@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings as django_settings
-from playwright.sync_api import Browser, Locator, Page, Route, ViewportSize, expect
+from playwright.sync_api import Browser, Locator, Page, Request, Route, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from devstack.files import PROJECT
@@ -30,7 +30,7 @@ _EXTENSION = (PROJECT / "devstack/extension/extension.js").read_text()
 _INSTALL = """
 window.signatures = 0;
 installExtension({{
-  profiles: [{profile}], privateKey: {key}, node: {{ request: async () => {chain} }},
+  profiles: [{profile}], privateKey: {key}, node: {{ request: (request) => window.askNode(request) }},
   approves: ({{ method }}) => {{
     if (method === "personal_sign") window.signatures += 1;
     return !(window.declined ?? []).includes(method);
@@ -52,6 +52,7 @@ class Holder:
 
     profile: Profile
     billing: FakeBilling
+    chain: FakeChain
     base_url: str
     # Whether cards are entered on Stripe's page; otherwise the way back is taken without one.
     enters_cards: bool = True
@@ -81,14 +82,27 @@ class Holder:
 
     def installs_extension(self, page: Page, *, address: str = "") -> None:
         """Put an extension with the profile's key into the page; `address` is that of another account."""
+        page.expose_function("askNode", self._as_node)
         page.add_init_script(
             _EXTENSION
             + _INSTALL.format(
                 profile=json.dumps(address or self.profile.profile_address),
                 key=json.dumps(self.profile.controller.private_key),
-                chain=json.dumps(hex(django_settings.CHAIN_ID)),
             )
         )
+
+    def _as_node(self, request: dict[str, Any]) -> str:
+        """Answer what the extension asks its node: the chain, the owner of the profile, the next relay nonce."""
+        if request["method"] == "eth_chainId":
+            return hex(django_settings.CHAIN_ID)
+        if request["params"][0]["to"].lower() == self.profile.profile_address.lower():
+            return f"0x{self.profile.key_manager_address[2:].lower():0>64}"
+        nonce = self.chain.read_relay_nonce(
+            key_manager=self.profile.key_manager_address,
+            controller=self.profile.controller.address,
+            channel=0,
+        )
+        return f"0x{nonce or 0:064x}"
 
 
 @contextmanager
@@ -100,7 +114,7 @@ def holding(live_server: LiveServer, settings: Any) -> Iterator[Holder]:
     set_chain_client(chain)
     set_billing_client(billing)
     trust_code(profile=chain.universal_profile, key_manager=chain.key_manager)
-    yield Holder(chain.create_profile(), billing, live_server.url)
+    yield Holder(chain.create_profile(), billing, chain, live_server.url)
     set_chain_client(None)
     set_billing_client(None)
 
@@ -122,10 +136,17 @@ def window_of(
     context.set_default_timeout(PATIENCE_MILLISECONDS)
     page = context.new_page()
     page.on("pageerror", lambda error: holder.complaints.append(f"exception: {error}"))
+    page.on("request", lambda request: _complain_of_foreign(request, holder))
     context.route("https://checkout.example/**", lambda route: card_entered(route, holder))
     yield page
     context.close()
     assert holder.complaints == []
+
+
+def _complain_of_foreign(request: Request, holder: Holder) -> None:
+    own = (holder.base_url, "https://checkout.example/", "data:", "blob:")
+    if not request.url.startswith(own):
+        holder.complaints.append(f"foreign request: {request.url}")
 
 
 def card_entered(route: Route, holder: Holder) -> None:

@@ -4,7 +4,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,17 +13,21 @@ from playwright.sync_api import Browser, expect
 from pytest_django.live_server_helper import LiveServer
 
 from checkin.services import checkins, seeds
-from credits.models import EntrySource
+from credits.models import EntrySource, ExpiringLot, ExpiryRule
 from credits.services import entries
 from earnings.models import AdNetwork
 from relay.models import RelayTransaction
+from rewards.models import Badge
+from rewards.services import levels
 from tests.browser.accessibility import violations
 from tests.browser.account_page import PHONE, Holder, Shop, holding, section, toast, whole, window_of
 from tests.earnings.ad_networks import set_up
 from tests.factories import random_address
 from tests.fakes.profiles import transfer
 from tests.portal.history_rows import relayed
+from tests.rewards.rows import set_experience
 from users.models import Note, SignInSession
+from webhooks.models import NoticeAddress
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ACCOUNT = "/account"
@@ -80,6 +84,98 @@ def test_a_wallet_without_a_profile_and_a_phone_without_a_wallet_are_told_what_w
         expect(page.get_by_text("phone browsers cannot install")).to_be_visible()
         expect(page.get_by_role("link", name="Get the extension")).to_have_count(0)
         assert violations(page) == []
+
+
+def test_a_computer_without_a_wallet_is_shown_a_code_for_the_phone_that_has_one(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        page.goto(holder.base_url + ACCOUNT)
+        expect(page.get_by_role("link", name="Get the extension")).to_be_visible()
+        code = page.get_by_role("img", name="QR code with the address of this page")
+        expect(code).to_be_visible()
+        assert code.evaluate("async image => (await image.decode(), image.naturalWidth)") > 100
+        assert violations(page) == []
+
+
+@pytest.mark.parametrize(
+    ("left", "line", "is_urgent"),
+    [
+        (25, "At your use of 10 a day they last about 2 days.", False),
+        (5, "At your use of 10 a day they do not last until tomorrow.", False),
+        (0, "Your credits are used up.", True),
+    ],
+)
+def test_credits_that_run_out_are_told_with_the_ways_to_more(
+    browser: Browser, holder: Holder, left: int, line: str, is_urgent: bool
+) -> None:
+    with window_of(browser, holder, size=PHONE) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        user = holder.user
+        seeds.commit_and_reveal(now=now())
+        entries.grant(user=user, credits=10 + left, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+        page.goto(holder.base_url + ACCOUNT)
+        whole(page)
+        if left:
+            expect(page.locator(".hero-panel .notice")).to_have_count(0)
+        relayed(user, 10)
+        page.reload()
+
+        notice = page.locator(".hero-panel .notice")
+        expect(notice).to_contain_text(line)
+        assert ("bad" in str(notice.get_attribute("class"))) is is_urgent
+        ways = page.locator(".hero-panel .actions")
+        expect(ways.get_by_role("link")).to_have_text(
+            ["Buy credits", "Subscribe", "Earn credits", "Check in"]
+        )
+        ways.get_by_role("link", name="Check in").click()
+        expect(page.locator("#check-in")).to_be_in_viewport()
+        assert violations(page) == []
+
+
+def test_credits_that_expire_soon_are_announced(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        given = entries.grant(
+            user=holder.user, credits=30, source=EntrySource.SURVEYS, key=secrets.token_hex(8)
+        )
+        ExpiryRule.objects.create(valid_from=now() - timedelta(days=1), days=30)
+        ExpiringLot.objects.create(entry=given, credits=30, expires_at=datetime(2100, 2, 3, 12, tzinfo=UTC))
+        page.goto(holder.base_url + ACCOUNT)
+        line = "Expiring on February 3, 2100: 30 credits. Transactions use them first."
+        expect(page.get_by_text(line)).to_be_visible()
+
+
+def test_an_address_for_e_mails_is_given_confirmed_and_taken_back(
+    browser: Browser, holder: Holder, settings: Any
+) -> None:
+    settings.EMAIL_HOST = "mail.example"
+    with window_of(browser, holder, size=PHONE) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        page.goto(f"{holder.base_url}{ACCOUNT}#data")
+        address = page.get_by_label("E-mail address (optional)")
+        save = page.get_by_role("button", name="Save the address")
+        address.fill("not an address")
+        save.click()
+        expect(page.get_by_text("Enter an e-mail address, or nothing.")).to_be_visible()
+        assert not NoticeAddress.objects.exists()
+
+        address.fill("ada@example.org")
+        save.click()
+        expect(page.get_by_text("The address is not confirmed yet")).to_be_visible()
+        expect(toast(page)).to_contain_text("Open the link that we have sent to this address.")
+        assert violations(page) == []
+        NoticeAddress.objects.update(confirmed_at=now())
+        page.reload()
+        expect(page.get_by_text("We write to ada@example.org.")).to_be_visible()
+        expect(page.get_by_text("The address is not confirmed yet")).to_have_count(0)
+
+        page.get_by_role("button", name="Stop the e-mails").click()
+        expect(page.get_by_text("We write to ada@example.org.")).to_have_count(0)
+        assert not NoticeAddress.objects.exists()
 
 
 def test_a_plan_is_started_changed_cancelled_and_resumed_with_the_amount_that_it_has(
@@ -201,6 +297,44 @@ def test_the_timeline_tells_in_words_what_happened_and_why_something_failed(
         expect(rows.filter(has_text="Offers: Tapjoy")).to_contain_text("+500")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         assert violations(page) == []
+
+
+def test_each_date_of_the_chart_stands_under_the_bar_of_its_day(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        relayed(holder.user, 31)
+        for days, call in enumerate(RelayTransaction.objects.order_by("id")):
+            RelayTransaction.objects.filter(pk=call.pk).update(settled_at=now() - timedelta(days=days))
+        page.goto(f"{holder.base_url}{ACCOUNT}#activity")
+        expect(page.get_by_role("img", name="Credits spent per day")).to_be_visible()
+        pairs = page.evaluate(
+            """() => {
+              const box = (node) => node.getBoundingClientRect();
+              const middle = (node) => box(node).left + box(node).width / 2;
+              const bars = [...document.querySelectorAll(".plot rect")];
+              return [...document.querySelectorAll(".plot text[text-anchor=middle]")].map((label) => {
+                const near = (a, b) => Math.abs(middle(a) - middle(label)) - Math.abs(middle(b) - middle(label));
+                return [label.textContent, [...bars].sort(near)[0].textContent];
+              });
+            }"""
+        )
+        assert len(pairs) == 4
+        assert [bar for label, bar in pairs if bar != f"{label}: 1"] == []
+
+
+def test_the_bar_of_a_badge_and_its_words_tell_the_same(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        Badge.objects.filter(track="PERMANENT").delete()
+        for name, begins in (("Bronze", 0), ("Silver", 1_000), ("Gold", 401_000)):
+            levels.save_badge(badge=Badge(track="PERMANENT", name=name, exp_lower_bound=begins))
+        set_experience(holder.user, permanent_experience=101_000)
+        page.goto(holder.base_url + ACCOUNT)
+        own = page.locator("section", has=page.get_by_role("heading", name="Your badge"))
+        expect(own).to_contain_text("300,000 more experience to the next badge")
+        assert own.get_by_role("progressbar").evaluate("bar => bar.position") == 0.25
 
 
 def test_without_a_connection_the_page_says_so_and_never_shows_another_section(

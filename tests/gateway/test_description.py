@@ -1,5 +1,6 @@
 """What the API's description as a whole promises to those who make a client from it."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,25 @@ def test_every_answer_is_an_object_and_its_examples_are_what_it_promises(descrip
     assert seen > len(description["paths"]) / 2
 
 
+def test_each_error_has_one_example_that_every_operation_refers_to(description: Any) -> None:
+    shared = description["components"]["examples"]
+    referred = [
+        example["$ref"].removeprefix("#/components/examples/")
+        for part in _objects(description["paths"])
+        for example in _all_of(part.get("examples"))
+        if "$ref" in example
+    ]
+
+    assert set(referred) == set(shared)
+    assert len(referred) > 5 * len(shared)
+    assert all(example["value"]["code"] == code for code, example in shared.items())
+    assert "requestId" not in json.dumps([part for part in _objects(description["paths"]) if "value" in part])
+
+
+def _all_of(examples: Any) -> list[dict[str, Any]]:
+    return list(examples.values()) if isinstance(examples, dict) else []
+
+
 @pytest.mark.parametrize("path", HISTORIES)
 @pytest.mark.parametrize("following", [None, "https://gateway.example/api/user/earnings?cursor=cD0yNQ"])
 def test_a_page_may_be_the_last_or_not(description: Any, path: str, following: str | None) -> None:
@@ -132,9 +152,9 @@ def test_every_kind_of_earning_and_modifier_is_named(description: Any) -> None:
 def test_paths_without_a_token_speak_of_none(description: Any, path: str) -> None:
     ours = {kind.code for kind in all_errors() if issubclass(kind, NotAuthenticated)}
     mentions = {
-        part["code"]
+        part["$ref"].rpartition("/")[2]
         for part in _objects(description["paths"][path])
-        if "requestId" in part and "code" in part
+        if str(part.get("$ref")).startswith("#/components/examples/")
     }
 
     assert "profile-not-registered" in mentions

@@ -279,7 +279,7 @@ def _problem_code(answer: Any) -> str:
 def _documented(operation: Any, status: int) -> set[str]:
     content = operation.definition.raw["responses"][str(status)]["content"]
     examples = content.get("application/problem+json", {}).get("examples", {})
-    codes = {example["value"]["code"] for example in examples.values()}
+    codes = {example["$ref"].rpartition("/")[2] for example in examples.values()}
     return codes | ({""} if content.keys() - {"application/problem+json"} else set())
 
 

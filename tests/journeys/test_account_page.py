@@ -112,7 +112,7 @@ def subscribe(window: AdminClient, stack: Stack) -> None:
     expect(page.get_by_text("25.50 USD, paid")).to_be_visible()
     page.goto(here)
     expect(page.get_by_role("table", name="Invoices")).to_contain_text("paid")
-    expect(page.get_by_role("link", name="Open", exact=True)).to_have_attribute(
+    expect(page.get_by_role("link", name="View", exact=True)).to_have_attribute(
         "href", re.compile(stack.provider.url)
     )
     check_variants(window, "plan")

@@ -36,6 +36,17 @@ def test_the_account_page_verifies_entries_by_the_documented_program() -> None:
     assert program in script
 
 
+def test_the_address_of_the_account_is_there_as_a_code_for_a_phone(client: Client, settings: Any) -> None:
+    answer = client.get("/account/code.svg")
+
+    assert (answer.status_code, answer["Content-Type"]) == (200, "image/svg+xml")
+    assert "max-age" in answer["Cache-Control"]
+    settings.PUBLIC_URL = "https://elsewhere.example"
+    other = client.get("/account/code.svg").content
+    assert other.startswith(b"<?xml")
+    assert other != answer.content
+
+
 def test_the_stand_in_for_the_extension_is_there_where_the_dev_stack_puts_it_and_nowhere_else(
     client: Client, settings: Any, tmp_path: Path
 ) -> None:

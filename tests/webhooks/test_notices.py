@@ -3,7 +3,7 @@
 import re
 import secrets
 from base64 import b64decode
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from smtplib import SMTPServerDisconnected
 from typing import Any
 
@@ -15,6 +15,7 @@ from django.utils import timezone
 from pytest_django import Settings
 from rest_framework.test import APIClient
 
+from credits.models import ExpiringLot, ExpiryRule
 from credits.services import entries
 from credits.services.holds import close
 from tests.credits.holding import place_hold
@@ -112,6 +113,52 @@ def test_used_up_credits_are_told_once_with_a_link_that_ends_it(user: User) -> N
     assert not NoticeAddress.objects.exists()
     _use_up(user)
     assert _send() == []
+
+
+def _announce(user: User, *amounts: int, expires: datetime) -> None:
+    """Give the user lots whose expiry is announced for these times, a day apart."""
+    ExpiryRule.objects.get_or_create(valid_from=datetime(2020, 1, 1, tzinfo=UTC), days=365)
+    for days, amount in enumerate(amounts):
+        grant = entries.grant(user=user, credits=amount, source="VIDEO_ADS", key=secrets.token_hex(8))
+        ExpiringLot.objects.create(entry=grant, credits=amount, expires_at=expires + timedelta(days=days))
+    collection.collect(now=timezone.now() + timedelta(seconds=1))
+
+
+def test_credits_that_expire_in_one_week_are_told_together_when_the_week_before_begins(user: User) -> None:
+    _confirmed(user)
+    today = timezone.now()
+    monday = (today + timedelta(days=14 - today.weekday())).replace(hour=0, minute=0, second=0, microsecond=0)
+    _announce(user, 100, 20, expires=monday + timedelta(days=1))
+    _announce(user, 7, expires=monday + timedelta(days=8))
+
+    begins = monday - timedelta(days=7)
+    assert _send(later=begins - today - timedelta(hours=1)) == []
+    [told] = _send(later=begins - today + timedelta(hours=1))
+
+    assert "120 credits expire soon" in told.subject
+    assert f"expire on {monday + timedelta(days=1):%Y-%m-%d}." in told.body
+    assert "credits that you bought never expire" in told.body
+    assert told.extra_headers["List-Unsubscribe"]
+    [next_week] = _send(later=monday - today + timedelta(hours=1))
+    assert "7 credits expire soon" in next_week.subject
+
+
+def test_credits_that_were_used_before_the_week_begins_are_not_told(user: User) -> None:
+    _confirmed(user)
+    soon = timezone.now() + timedelta(days=3)
+    _announce(user, 100, expires=soon)
+    held = place_hold(user=user, credits=100, key=secrets.token_hex(8))
+    close(costs={held.hold.pk: 100})
+
+    assert _send() == []
+    notice = Notice.objects.get(kind=Notice.Kind.EXPIRING)
+    assert (notice.status, notice.error) == ("given-up", "The credits have been used.")
+
+
+def test_a_person_without_an_address_is_told_of_no_expiry(user: User) -> None:
+    _announce(user, 100, expires=timezone.now() + timedelta(days=3))
+
+    assert not Notice.objects.exists()
 
 
 def test_e_mails_have_the_language_of_the_request(user: User) -> None:

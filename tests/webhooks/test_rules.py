@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from credits.rules import LOW_DAYS, daily_use
 from webhooks.models import CreditState
-from webhooks.rules import LOW_DAYS, RECOVERED_DAYS, crossing, daily_use, next_state
+from webhooks.rules import RECOVERED_DAYS, crossing, next_state
 
 ENOUGH, LOW, DEPLETED = CreditState.ENOUGH, CreditState.LOW, CreditState.DEPLETED
 

@@ -27,7 +27,8 @@ _Reader = Callable[[Span, Audience], None]
 def collect(*, now: datetime) -> None:
     """Store messages for all events committed until now."""
     audience = Audience(list(Endpoint.objects.enabled()))
-    _read_levels(audience.of_type(*_OF_LEVELS), now)
+    for source, reader, types in _OF_PEOPLE:
+        _read_for_people(source, reader, audience.of_type(*types), now)
     if not audience.endpoints:
         return
     for source, reader, types in _SOURCES:
@@ -41,12 +42,12 @@ def collect(*, now: datetime) -> None:
     _settlements(now)
 
 
-def _read_levels(audience: Audience, now: datetime) -> None:
-    """Read how long credits last, for endpoints and for people who want e-mails."""
-    Cursor.objects.get_or_create(source=_LEVELS, defaults={"read_until": now})
+def _read_for_people(source: str, reader: _Reader, audience: Audience, now: datetime) -> None:
+    """Read what endpoints and people who want e-mails hear of."""
+    Cursor.objects.get_or_create(source=source, defaults={"read_until": now})
     if not audience.endpoints and not queries.confirmed_addresses().exists():
-        _move(_LEVELS, now)
-    while _read_slice(_LEVELS, _levels, audience, now):
+        _move(source, now)
+    while _read_slice(source, reader, audience, now):
         pass
 
 
@@ -110,7 +111,9 @@ def _earnings(span: Span, audience: Audience) -> None:
 
 
 def _expiries(span: Span, audience: Audience) -> None:
-    _write_to(audience, queries.announced_expiries(span, audience))
+    events = queries.announced_expiries(span, audience)
+    _write_to(audience, events)
+    notices.write_expiries(events)
 
 
 def _levels(span: Span, audience: Audience) -> None:
@@ -170,13 +173,14 @@ def _write(messages: Iterable[tuple[Endpoint, Event]]) -> None:
     Message.objects.bulk_create(rows, ignore_conflicts=True, batch_size=1000)
 
 
-_LEVELS = "levels"
-_OF_LEVELS = (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED)
+_OF_PEOPLE: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
+    ("levels", _levels, (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED)),
+    ("expiries", _expiries, (EventType.CREDITS_EXPIRING,)),
+)
 _SOURCES: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
     ("calls", _calls, (EventType.CALL_ACCEPTED, EventType.CALL_SETTLED, EventType.CALL_REOPENED)),
     ("entries", _entries, (EventType.CREDITS_POSTED,)),
     ("earnings", _earnings, (EventType.EARNING_HELD, EventType.EARNING_RELEASED, EventType.EARNING_REVERSED)),
-    ("expiries", _expiries, (EventType.CREDITS_EXPIRING,)),
     ("top-ups", _top_ups, (EventType.TOP_UP,)),
     ("subscriptions", _subscriptions, (EventType.SUBSCRIPTION_CHANGED,)),
 )

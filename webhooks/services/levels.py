@@ -7,7 +7,8 @@ The caller runs once at a time, so each change of state is one event. Use is rea
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from webhooks import payloads, queries
+from credits.queries import daily_uses
+from webhooks import payloads
 from webhooks.models import CreditLevel
 from webhooks.payloads import Event
 from webhooks.queries import ChangedBalance
@@ -46,7 +47,7 @@ def _levels_of(user_ids: Sequence[int], *, now: datetime) -> dict[int, CreditLev
     stale = [user_id for user_id in user_ids if user_id not in fresh]
     if not stale:
         return fresh
-    uses = queries.daily_uses(stale, now=now)
+    uses = daily_uses(stale, now=now)
     CreditLevel.objects.bulk_create(
         [CreditLevel(user_id=user_id, use=uses.get(user_id, 0), use_read_at=now) for user_id in stale],
         update_conflicts=True,

@@ -6,7 +6,7 @@ A notice is claimed in one transaction and recorded in another, with only the ma
 
 import logging
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from smtplib import SMTPException
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ from django.db.models import F
 from django.template.loader import render_to_string
 from django.utils import translation
 
+from credits.services import expiry
+from credits.services.expiry import ExpiringCredits
 from webhooks.models import MessageStatus, Notice, NoticeAddress
 from webhooks.payloads import Event
 from webhooks.services.addresses import confirm_token, stop_token
@@ -27,7 +29,8 @@ _BATCH = 50
 _CLAIM_TIME = timedelta(minutes=15)
 # Before the next attempt; after the last one the notice is given up.
 _PAUSES = (timedelta(minutes=1), timedelta(minutes=10), timedelta(hours=1), timedelta(hours=6))
-_KEPT = timedelta(days=30)
+_KEPT, _WEEK = timedelta(days=30), timedelta(days=7)
+_NO_ADDRESS = "The address is not confirmed, or has changed."
 
 
 class _Mail(NamedTuple):
@@ -38,16 +41,45 @@ class _Mail(NamedTuple):
 
 def write(events: Sequence[Event]) -> None:
     """Store a notice of each event for those of its users who have confirmed an address."""
+    rows = [
+        Notice(user_id=event.user_id, kind=event.type.value, key=event.key, data=event.data)
+        for event in _of_confirmed(events)
+    ]
+    Notice.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def write_expiries(events: Sequence[Event]) -> None:
+    """
+    Store one notice for each user and week (Monday to Sunday, UTC) in which announced credits expire.
+
+    It is sent when the week before begins, and names what is left then: credits may come from many small earnings.
+    """
+    rows = [
+        Notice(
+            user_id=event.user_id,
+            kind=Notice.Kind.EXPIRING,
+            key=f"expiring:{event.user_id}:{week:%Y-%m-%d}",
+            data={"until": (week + _WEEK).isoformat()},
+            next_attempt_at=week - _WEEK,
+        )
+        for event in _of_confirmed(events)
+        for week in [_week_of(datetime.fromtimestamp(event.data["expiresAt"], UTC))]
+    ]
+    Notice.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _week_of(moment: datetime) -> datetime:
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    return day - timedelta(days=day.weekday())
+
+
+def _of_confirmed(events: Sequence[Event]) -> list[Event]:
+    """Return the events of users who have confirmed an address."""
     confirmed = NoticeAddress.objects.filter(
         user__in={event.user_id for event in events}, confirmed_at__isnull=False
     )
     users = set(confirmed.values_list("user_id", flat=True))
-    rows = [
-        Notice(user_id=event.user_id, kind=event.type.value, key=event.key, data=event.data)
-        for event in events
-        if event.user_id in users
-    ]
-    Notice.objects.bulk_create(rows, ignore_conflicts=True)
+    return [event for event in events if event.user_id in users]
 
 
 def send_due(*, now: datetime) -> int:
@@ -55,16 +87,12 @@ def send_due(*, now: datetime) -> int:
     claimed = _claim(now)
     for notice in claimed:
         try:
-            was_sent = _send(notice)
+            obstacle = _send(notice, now)
         except (OSError, SMTPException) as failure:
             _failed(notice, failure, now)
             continue
-        if was_sent:
-            _finish(notice, MessageStatus.DELIVERED, now)
-        else:
-            _finish(
-                notice, MessageStatus.GIVEN_UP, now, error="The address is not confirmed, or has changed."
-            )
+        status = MessageStatus.GIVEN_UP if obstacle else MessageStatus.DELIVERED
+        _finish(notice, status, now, error=obstacle)
     return len(claimed)
 
 
@@ -78,25 +106,38 @@ def _claim(now: datetime) -> list[Notice]:
     return rows
 
 
-def _send(notice: Notice) -> bool:
-    """Send it; return False where its address has been removed, changed or not been confirmed."""
-    address = NoticeAddress.objects.filter(user=notice.user_id).first()
+def _send(notice: Notice, now: datetime) -> str:
+    """Send it; return what forbids that, such as an address that has been removed, changed or not been confirmed."""
+    address = NoticeAddress.objects.select_related("user").filter(user=notice.user_id).first()
     is_question = notice.kind == Notice.Kind.CONFIRM
     if address is None or (address.confirmed_at is None) != is_question:
-        return False
+        return _NO_ADDRESS
     if is_question and notice.data.get("email") != address.email:
-        return False
-    mail = _mail(notice, address)
+        return _NO_ADDRESS
+    expiring = _expiring(notice, address, now)
+    if notice.kind == Notice.Kind.EXPIRING and not expiring:
+        return "The credits have been used."
+    mail = _mail(notice, address, expiring)
     EmailMessage(mail.subject, mail.body, None, [address.email], headers=mail.headers).send()
-    return True
+    return ""
 
 
-def _mail(notice: Notice, address: NoticeAddress) -> _Mail:
+def _expiring(notice: Notice, address: NoticeAddress, now: datetime) -> list[ExpiringCredits]:
+    """Return the credits that expire in the week of a notice; none for other notices."""
+    if notice.kind != Notice.Kind.EXPIRING:
+        return []
+    until = datetime.fromisoformat(notice.data["until"])
+    return [row for row in expiry.expiring_of(user=address.user, now=now) if row.expires_at < until]
+
+
+def _mail(notice: Notice, address: NoticeAddress, expiring: list[ExpiringCredits]) -> _Mail:
     confirm = f"{settings.PUBLIC_URL}/notices/confirm/{confirm_token(address)}"
     stop = f"{settings.PUBLIC_URL}/notices/stop/{stop_token(address)}"
     context = {
         "kind": notice.kind,
         "data": notice.data,
+        "expiring": sum(row.credits for row in expiring),
+        "first": expiring[0].expires_at if expiring else None,
         "name": settings.BRAND_NAME,
         "account": f"{settings.PUBLIC_URL}/account",
         "confirm": confirm,

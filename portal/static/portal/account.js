@@ -66,7 +66,7 @@ function show(...children) {
   at("content").setAttribute("aria-busy", "false");
 }
 
-async function open(section, { focus, keep = false }) {
+async function open(section, { focus, keep = false, place: target = "" }) {
   for (const link of at("sections").children) {
     if (link.hash === `#${section}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -93,7 +93,16 @@ async function open(section, { focus, keep = false }) {
     place.replaceChildren();
     draw(await failure(error, section));
   }
-  if (turn === latest) at("content").setAttribute("aria-busy", "false");
+  if (turn !== latest) return;
+  at("content").setAttribute("aria-busy", "false");
+  if (target) goTo(target);
+}
+
+/** Show a part of the section; a screen reader continues there. */
+function goTo(target) {
+  const part = at(target);
+  part?.scrollIntoView();
+  part?.focus({ preventScroll: true });
 }
 
 async function failure(error, section) {
@@ -102,7 +111,11 @@ async function failure(error, section) {
   return panel(isUnreachable(error) ? t("You are offline, or the service is away") : t("This could not be loaded"), h("p", { role: "alert" }, await explain(error)), actions(retry));
 }
 
-const asked = () => (location.hash.slice(1) in SECTIONS ? location.hash.slice(1) : "home");
+/** The section of the address, and the part of it after a slash: "#plan/packs". */
+function asked() {
+  const [section, place = ""] = location.hash.slice(1).split("/");
+  return section in SECTIONS ? { section, place } : { section: "home", place: "" };
+}
 
 async function enter() {
   const links = Object.entries(SECTIONS).map(([name, [title]]) => h("a", { href: `#${name}` }, title));
@@ -110,7 +123,8 @@ async function enter() {
   at("sections").hidden = false;
   const leave = actionButton(t("Sign out"), () => session.end().then(() => signedOut("")), report, { kind: "plain small" });
   at("who").replaceChildren(h("code", { title: session.address }, short(session.address)), leave);
-  await open(asked(), { focus: false });
+  const { section, place } = asked();
+  await open(section, { focus: false, place });
   showCard();
 }
 
@@ -122,9 +136,11 @@ async function showCard() {
 }
 
 addEventListener("hashchange", () => {
-  if (!session || !(location.hash.slice(1) in SECTIONS)) return;
+  const { section, place } = asked();
+  if (!session || !location.hash.startsWith(`#${section}`)) return;
   report("");
-  open(asked(), { focus: true });
+  if (place && at(place)) goTo(place);
+  else open(section, { focus: !place, place });
 });
 
 async function start() {

@@ -14,7 +14,7 @@ export async function activity(context) {
   const { session, draw, report } = context;
   const service = await context.service;
   const [first, { spending }] = await Promise.all([session.get("/api/user/timeline", { limit: PAGE }), session.get("/api/user/home")]);
-  draw(panel(t("Everything that happened"), timeline(first, service, context)), spent(spending), details(t("Proof of the ledger"), ledgerProof({ session, report })));
+  draw(panel(t("Everything that happened"), timeline(first, service, context)), spent(spending), h("section", { class: "panel" }, details(t("Proof of the ledger"), ledgerProof({ session, report }))));
 }
 
 function timeline(first, service, { session, report }) {

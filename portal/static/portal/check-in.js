@@ -1,6 +1,6 @@
 // The check-in: seven days, a streak, the time of the next one, the chances before it, and the proof after it.
 
-import { actionButton, actions, details, h, panel, quiet, table } from "./dom.js";
+import { actionButton, actions, details, h, quiet, table, targetPanel } from "./dom.js";
 import { icon } from "./icons.js";
 import { credits, dayOf, lasting, number, percent, t, tn, until } from "./text.js";
 import { DROPS, describe, nameOf } from "./words.js";
@@ -24,7 +24,8 @@ export function ritual(calendar, account, context) {
     return h("span", {}, open, canCheckIn && attemptsLeft > 1 ? h("span", { class: "hint" }, tn("{count} left today", "{count} left today", attemptsLeft)) : "");
   };
   show(calendar);
-  return panel(
+  return targetPanel(
+    "check-in",
     t("Daily check-in"),
     place,
     won,

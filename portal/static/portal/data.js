@@ -10,6 +10,7 @@ const READ = {
   checkIns: "/api/user/checkInFairness",
   adNetworks: "/api/user/adNetworks",
   staffNotes: "/api/user/staffNotes",
+  card: "/api/payments/card",
   receiptEmail: "/api/payments/receiptEmail",
   noticeEmail: "/api/user/noticeEmail",
   topUp: "/api/payments/topUp",
@@ -37,21 +38,23 @@ export async function data(context) {
   );
 }
 
-/** Takes the address for e-mails about credits. */
+/** Takes the address for e-mails about credits; nothing is sent before its owner has confirmed it. */
 function notices({ email, isConfirmed }, { session, again, report }) {
-  const save = async ({ email: address }) => {
-    const saved = await session.post(READ.noticeEmail, { email: address || null });
+  const set = async (address) => {
+    const saved = await session.post(READ.noticeEmail, { email: address });
     await again();
     report(saved.email && !saved.isConfirmed ? t("Open the link that we have sent to this address.") : t("Saved."));
   };
+  const input = h("input", { name: "email", type: "email", autocomplete: "email", value: email ?? "" });
   return panel(
     t("E-mails about your credits"),
-    h("p", {}, t("We write to you when your credits are about to run out, are used up, or are enough again. You can end it with every e-mail.")),
-    email && !isConfirmed && h("p", { class: "notice" }, t("The address is not confirmed yet: open the link that we have sent to it.")),
+    h("p", {}, t("We write to you when your credits are about to run out, are used up, are enough again, or expire. You can end it with every e-mail.")),
+    email && (isConfirmed ? h("p", {}, t("We write to {address}.", { address: email })) : h("p", { class: "notice" }, t("The address is not confirmed yet: open the link that we have sent to it."))),
     form(
-      { button: t("Save the address"), kind: "plain", action: save, report },
-      field(t("E-mail address (optional)"), h("input", { name: "email", type: "email", autocomplete: "email", value: email ?? "" })),
+      { button: t("Save the address"), kind: "plain", checks: () => (input.validity.valid ? null : t("Enter an e-mail address, or nothing.")), action: ({ email: address }) => set(address || null), report },
+      field(t("E-mail address (optional)"), input),
     ),
+    email && actions(actionButton(t("Stop the e-mails"), () => set(null), report, { kind: "danger" })),
   );
 }
 

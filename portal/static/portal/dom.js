@@ -15,6 +15,13 @@ export function h(tag, attributes = {}, ...children) {
 }
 
 export const panel = (title, ...children) => h("section", { class: "panel" }, h("h2", {}, title), ...children);
+/** A panel that a link leads to, as in "#plan/packs". */
+export function targetPanel(id, title, ...children) {
+  const element = panel(title, ...children);
+  element.id = id;
+  element.tabIndex = -1;
+  return element;
+}
 export const actions = (...children) => h("div", { class: "actions" }, ...children);
 export const quiet = (...children) => h("p", { class: "quiet" }, ...children);
 export const details = (summary, ...children) => h("details", {}, h("summary", {}, summary), ...children);
@@ -52,7 +59,7 @@ export function form({ button, kind, checks = () => null, action, report }, ...f
   return element;
 }
 
-export const field = (label, input, hint) => h("label", {}, label, input, hint && h("span", { class: "hint" }, hint));
+export const field = (label, input, hint) => h("label", {}, label, input, typeof hint === "string" ? h("span", { class: "hint" }, hint) : hint);
 
 /** A table whose rows become blocks on a phone. Columns are {label, cell(row), number}. */
 export function table(caption, columns, rows) {

@@ -1,7 +1,9 @@
 // The first screen: what you have, what it is good for, what comes, and what to do next.
 
 import { actions, h } from "./dom.js";
-import { credits, t, tn, unixDate, until } from "./text.js";
+import { credits, date, number, t, tn, unixDate, until } from "./text.js";
+
+const UNPAID = ["past_due", "incomplete", "unpaid"];
 
 export async function home(context) {
   const { session, draw } = context;
@@ -13,10 +15,12 @@ export async function home(context) {
   const next = actions();
   draw(h("section", { class: "panel hero-panel" }, h("h2", {}, t("Your credits")), h("p", { class: account.available < 0 ? "figure bad" : "figure" }, credits(account.available)), good, facts, next));
 
-  const { typicalCost, checkIn } = await others.home;
+  const state = await others.home;
+  const { typicalCost, checkIn } = state;
   good.textContent = goodFor(account.available, typicalCost);
-  facts.append(...factsOf(account), ...(await arriving(session)));
-  next.append(...nextSteps(account));
+  good.after(...warning(account, state));
+  facts.append(...factsOf(account), ...expiring(state.expiring), ...(await arriving(session)));
+  next.append(...nextSteps(account, state));
   const [{ ritual }, { badges }, { wallet }] = await Promise.all([import("./check-in.js"), import("./badges.js"), import("./wallet.js")]);
   const dashboard = await others.dashboard;
   draw(h("div", { class: "cards" }, ritual(checkIn, account, context), wallet(context)), badges(account, dashboard));
@@ -30,6 +34,30 @@ export function goodFor(available, typicalCost) {
   return calls > 0
     ? tn("About {count} transaction at today's price.", "About {count} transactions at today's price.", calls)
     : t("Not enough for a typical transaction, which costs about {credits} today.", { credits: credits(typicalCost) });
+}
+
+/** Tell that the credits do not last; nothing where they do, or a payment is open. */
+function warning({ available, debtLimit, subscriptionStatus }, { creditLevel, dailyUse, daysLeft }) {
+  if (creditLevel === "enough" || UNPAID.includes(subscriptionStatus)) return [];
+  const notice = (text, kind = "notice") => [h("p", { class: kind }, text)];
+  if (creditLevel === "low") {
+    const lasts = daysLeft ? tn("At your use of {use} a day they last about {count} day.", "At your use of {use} a day they last about {count} days.", daysLeft, { use: number(dailyUse) }) : t("At your use of {use} a day they do not last until tomorrow.", { use: number(dailyUse) });
+    return notice(lasts);
+  }
+  if (!dailyUse && available === 0) return notice(t("You have no credits yet. Buy a pack, subscribe, or earn some."));
+  const owes = debtLimit > 0 && -available < debtLimit;
+  return notice(owes ? t("Your credits are used up. Get some before the limit of your debt is reached.") : t("Your credits are used up. Transactions go through again once you have some."), "notice bad");
+}
+
+/** What expires soon: given credits, of which transactions take the oldest first. */
+function expiring(rows) {
+  if (!rows.length) return [];
+  const sum = credits(rows.reduce((total, row) => total + row.credits, 0));
+  const [first] = rows;
+  const text = rows.length === 1
+    ? t("Expiring on {date}: {credits}. Transactions use them first.", { credits: sum, date: date(first.expiresAt) })
+    : t("Expiring within two weeks: {credits}, the first on {date}. Transactions use them first.", { credits: sum, date: date(first.expiresAt) });
+  return [h("li", {}, text)];
 }
 
 function factsOf({ held, debtLimit, totalQuota, resetDate, subscriptionStatus }) {
@@ -58,11 +86,16 @@ async function arriving(session) {
   return [h("li", {}, one, " ", all, " ", h("a", { href: "#earn" }, t("See all")))];
 }
 
-function nextSteps({ available, subscriptionStatus }) {
-  const unpaid = ["past_due", "incomplete", "unpaid"].includes(subscriptionStatus);
-  if (unpaid) return [link("#plan", t("Complete your payment"))];
-  const more = available > 0 ? "button plain" : "button";
-  return [link("#plan", subscriptionStatus === "active" ? t("Get more credits") : t("Get credits"), more), link("#earn", t("Earn credits"), "button plain")];
+function nextSteps({ subscriptionStatus }, { creditLevel, checkIn }) {
+  if (UNPAID.includes(subscriptionStatus)) return [link("#plan", t("Complete your payment"))];
+  const isSubscribed = subscriptionStatus === "active";
+  const kind = creditLevel === "enough" ? "button plain" : "button";
+  return [
+    link("#plan/packs", t("Buy credits"), kind),
+    !isSubscribed && link("#plan", t("Subscribe"), "button plain"),
+    link("#earn", t("Earn credits"), "button plain"),
+    checkIn.canCheckIn && h("a", { class: "button plain", href: "#home/check-in", onclick: () => document.getElementById("check-in")?.focus() }, t("Check in")),
+  ].filter(Boolean);
 }
 
 const link = (href, text, kind = "button") => h("a", { class: kind, href }, text);

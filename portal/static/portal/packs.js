@@ -1,6 +1,6 @@
 // Credits bought once, and bought by themselves when they run low.
 
-import { actionButton, actions, definitions, details, field, form, h, panel, quiet } from "./dom.js";
+import { actionButton, actions, definitions, details, field, form, h, panel, quiet, targetPanel } from "./dom.js";
 import { atStripe, buy } from "./checkout.js";
 import { credits, minorUnits, money, number, t, unixDate, written } from "./text.js";
 
@@ -13,12 +13,18 @@ const PAUSED = {
   "pack-changed": t("The price of the pack was changed."),
 };
 
-/** Panels of packs and of the top-up; none where this service sells no packs. */
-export async function packPanels(context) {
-  const offer = await ifOffered(context.session.get("/api/payments/packs"));
+/** What this service sells once, and the terms of the top-up; null where it sells no packs. */
+export async function packsOffered({ session }) {
+  const [offer, terms] = await Promise.all(["packs", "topUp"].map((name) => ifOffered(session.get(`/api/payments/${name}`))));
+  return offer && { ...offer, terms };
+}
+
+/** Panels of packs and of the top-up; the packs in the likely currency come first. */
+export function packPanels(offer, currency, context) {
   if (!offer) return [];
-  const terms = offer.packs.length ? await ifOffered(context.session.get("/api/payments/topUp")) : null;
-  return [once(offer, context), terms && topUp(terms, offer.packs, context)].filter(Boolean);
+  const { terms, currencies } = offer;
+  const packs = [...offer.packs].sort((a, b) => (b.currency === currency) - (a.currency === currency));
+  return [once({ packs, currencies, currency }, context), terms && packs.length > 0 && topUp(terms, packs, context)].filter(Boolean);
 }
 
 const ifOffered = (asked) =>
@@ -27,14 +33,24 @@ const ifOffered = (asked) =>
     throw error;
   });
 
-function once({ packs, currencies }, context) {
-  return panel(
+function once({ packs, currencies, currency }, context) {
+  const list = h("ul", { class: "packs" });
+  const show = (code) => list.replaceChildren(...packs.filter((pack) => pack.currency === code).map((pack) => h("li", {}, offered(pack, context))));
+  const codes = [...new Set(packs.map((pack) => pack.currency))];
+  const choice = codes.length > 1 && choiceOf(codes, codes[0]);
+  if (choice) choice.addEventListener("change", () => show(choice.value));
+  if (codes.length) show(codes[0]);
+  return targetPanel(
+    "packs",
     t("Buy credits once"),
     h("p", {}, t("They are added at once, do not expire, and need no plan.")),
-    packs.length > 0 && h("ul", { class: "packs" }, packs.map((pack) => h("li", {}, offered(pack, context)))),
-    currencies.length > 0 && details(t("Another amount"), anyAmount(currencies, context)),
+    choice && h("div", { class: "short" }, field(t("Currency"), choice)),
+    codes.length > 0 && list,
+    currencies.length > 0 && details(t("Another amount"), anyAmount(currencies, currency, context)),
   );
 }
+
+export const choiceOf = (codes, chosen) => h("select", { name: "currency" }, codes.map((code) => h("option", { value: code, selected: code === chosen }, code.toUpperCase())));
 
 function offered({ pack, cost, currency, credits: sum, bonusCredits }, context) {
   return [
@@ -44,14 +60,9 @@ function offered({ pack, cost, currency, credits: sum, bonusCredits }, context) 
   ];
 }
 
-function anyAmount(currencies, context) {
+function anyAmount(currencies, chosen, context) {
   const terms = (code) => currencies.find(({ currency }) => currency === code);
   const gives = h("span", { class: "hint", "aria-live": "polite" });
-  const preview = (element) => {
-    const { amount, currency } = Object.fromEntries(new FormData(element));
-    const minor = minorUnits(amount);
-    gives.textContent = minor ? t("gives {credits}", { credits: credits(Math.floor((minor * terms(currency).creditsPerMajorUnit) / 100)) }) : "";
-  };
   const checks = ({ amount, currency }) => {
     const { minimum, maximum } = terms(currency);
     const minor = minorUnits(amount) ?? 0;
@@ -60,11 +71,22 @@ function anyAmount(currencies, context) {
   const element = form(
     { button: t("Buy"), kind: "plain", checks, action: ({ amount, currency }) => buy({ amount: minorUnits(amount), currency }, context), report: context.report },
     field(t("Amount"), h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", value: written(1000) }), gives),
-    field(t("Currency"), h("select", { name: "currency" }, currencies.map(({ currency }) => h("option", { value: currency }, currency.toUpperCase())))),
+    field(t("Currency"), choiceOf(currencies.map(({ currency }) => currency), chosen)),
   );
-  element.addEventListener("input", () => preview(element));
-  preview(element);
+  previewCredits(element, gives, currencies);
   return element;
+}
+
+/** Keep a text right that tells how many credits the amount of a form gives. */
+export function previewCredits(element, gives, currencies) {
+  const tell = () => {
+    const { amount, currency } = Object.fromEntries(new FormData(element));
+    const minor = minorUnits(amount);
+    const rate = currencies.find((each) => each.currency === currency)?.creditsPerMajorUnit;
+    gives.textContent = minor && rate ? t("gives {credits}", { credits: credits(Math.floor((minor * rate) / 100)) }) : "";
+  };
+  element.addEventListener("input", tell);
+  tell();
 }
 
 function topUp(terms, packs, context) {

@@ -2,8 +2,8 @@
 
 import { actionButton, actions, confirmed, definitions, details, field, form, h, panel, quiet, table } from "./dom.js";
 import { BUYS, atStripe, openInvoice, payMonthly, resumed } from "./checkout.js";
-import { packPanels } from "./packs.js";
-import { credits, minorUnits, money, t, unixDate, written } from "./text.js";
+import { choiceOf, packPanels, packsOffered, previewCredits } from "./packs.js";
+import { credits, likelyCurrency, minorUnits, money, t, unixDate, written } from "./text.js";
 import { INVOICE_STATES, SUBSCRIPTION_STATES, nameOf } from "./words.js";
 
 const PATH = "/api/payments/subscription";
@@ -21,22 +21,25 @@ const WAITS = {
 export async function plan(context) {
   const { session, draw } = context;
   const continued = await resumed(context);
+  const asked = [session.get("/api/payments/invoices"), session.get("/api/payments/card"), session.get("/api/payments/receiptEmail"), packsOffered(context)];
+  asked.forEach((each) => each.catch(() => null));
   const account = await session.get("/api/user/account");
   const state = account.subscriptionStatus ? await session.get(PATH) : null;
   const runs = state !== null && !ENDED.includes(state.status);
-  const invoices = (await session.get("/api/payments/invoices")).results;
-  const { email } = await session.get("/api/payments/receiptEmail");
-  const service = await context.service;
+  const [{ results: invoices }, { card }, { email }, offer] = await Promise.all(asked);
+  const { billingCurrencies: offered } = await context.service;
+  const currency = state?.currency ?? invoices[0]?.currency ?? likelyCurrency(offered);
+  const terms = { offered, currency, rates: offer?.currencies ?? [] };
   draw(
     continued && h("p", { class: "notice", role: "status" }, continued),
-    runs ? current(state, invoices, account, service, context) : beginning(state, service, context),
-    ...(await packPanels(context)),
+    runs ? current(state, { invoices, card, account, terms }, context) : beginning(state, { card, terms }, context),
+    ...packPanels(offer, currency, context),
     receipts(email, context),
     panel(t("Invoices"), invoiceTable(invoices)),
   );
 }
 
-function current(state, invoices, account, service, context) {
+function current(state, { invoices, card, account, terms }, context) {
   const { subscriptionCost: cost, currency, cancelAtEndOfBillingPeriod: ends } = state;
   const price = money(cost, currency);
   const open = openInvoice(invoices);
@@ -48,7 +51,7 @@ function current(state, invoices, account, service, context) {
       [t("Status"), ends ? t("ends on {date}", { date: unixDate(state.currentPeriodEnd) }) : nameOf(SUBSCRIPTION_STATES, state.status)],
       account.totalQuota > 0 && [t("This period"), t("{credits} until {date}", { credits: credits(account.totalQuota), date: unixDate(state.currentPeriodEnd) })],
       [t("Next charge"), nextCharge(state)],
-      [t("Card"), t("stored at Stripe; this service never sees it")],
+      [t("Card"), cardText(card)],
       state.openCost > 0 && [t("Open"), h("span", { class: "bad" }, money(state.openCost, currency))],
     ),
     actions(
@@ -59,7 +62,7 @@ function current(state, invoices, account, service, context) {
       actionButton(t("Open Stripe's customer portal"), () => atStripe(context, "portal"), context.report, { kind: "plain" }),
       !ends && actionButton(t("Cancel the plan"), () => cancel(state, account, context), context.report, { kind: "danger" }),
     ),
-    details(t("Change the amount"), amountForm({ button: t("Save the amount"), kind: "plain", cost, currency, service, hint: t("A new amount is charged from the next period; nothing is charged now.") }, context, state)),
+    details(t("Change the amount"), amountForm({ button: t("Save the amount"), kind: "plain", cost, terms, hint: t("A new amount is charged from the next period; nothing is charged now.") }, context, state)),
   );
 }
 
@@ -85,13 +88,24 @@ async function cancel({ currentPeriodEnd }, { available }, { session, again, rep
   report(t("Your plan ends on {date}. You can resume it until then.", { date: day }));
 }
 
-const beginning = (state, service, context) =>
+const beginning = (state, { card, terms }, context) =>
   panel(
     state ? t("Your plan has ended") : t("Choose a plan"),
     h("p", {}, t("You get credits every month, and a subscriber badge with cashback and bonuses. You choose the price, and can cancel at any time.")),
-    amountForm({ button: orderButton(), cost: state?.subscriptionCost ?? FIRST_AMOUNT, currency: state?.currency ?? service.billingCurrencies[0], service, isOrder: true }, context, state),
-    quiet(t("You enter the card at Stripe. The first payment is made at once, then each month until you cancel."), legal()),
+    amountForm({ button: orderButton(), cost: state?.subscriptionCost ?? FIRST_AMOUNT, terms, isOrder: true }, context, state),
+    card && definitions([t("Card"), cardText(card)]),
+    quiet(card ? t("Your saved card is charged at once, then each month until you cancel.") : t("You enter the card at Stripe. The first payment is made at once, then each month until you cancel."), legal()),
+    card && actions(actionButton(t("Replace the card"), () => atStripe(context, "card"), context.report, { kind: "plain" })),
   );
+
+/** A card as its holder knows it; only Stripe stores it. */
+function cardText(card) {
+  if (!card) return t("none is saved");
+  const { brand, last4, expiresMonth: month, expiresYear: year } = card;
+  return t("{brand} ending in {digits}, valid until {date}", { brand: BRANDS[brand] ?? brand, digits: last4, date: `${String(month).padStart(2, "0")}/${year}` });
+}
+
+const BRANDS = { amex: "American Express", cartes_bancaires: "Cartes Bancaires", diners: "Diners Club", discover: "Discover", eftpos_au: "Eftpos", jcb: "JCB", mastercard: "Mastercard", unionpay: "UnionPay", visa: "Visa" };
 
 const orderButton = () => document.body.dataset.orderButton || t("Subscribe and pay");
 
@@ -100,22 +114,22 @@ const legal = () => {
   return terms && [" ", h("a", { href: terms.href, rel: "noreferrer" }, terms.textContent)];
 };
 
-/** A form for a monthly amount, which holds today's amount. */
-function amountForm({ button, kind, cost, currency, service, hint, isOrder }, context, state) {
-  const currencies = isOrder ? service.billingCurrencies : [currency];
-  return form(
+/** A form for a monthly amount, which holds today's amount and tells what it gives. */
+function amountForm({ button, kind, cost, terms: { offered, currency, rates }, hint, isOrder }, context, state) {
+  const gives = h("span", { class: "hint", "aria-live": "polite" });
+  const element = form(
     {
       button,
       kind,
       checks: ({ amount }) => ((minorUnits(amount) ?? 0) > 0 ? null : t("Enter an amount above 0, such as {example}.", { example: written(2550) })),
-      action: (values) => payMonthly({ subscriptionCost: minorUnits(values.amount), currency: values.currency ?? currency }, context, state),
+      action: (values) => payMonthly({ subscriptionCost: minorUnits(values.amount), currency: values.currency }, context, state),
       report: context.report,
     },
-    field(t("Amount per month"), h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", value: written(cost) }), hint),
-    currencies.length > 1
-      ? field(t("Currency"), h("select", { name: "currency" }, currencies.map((code) => h("option", { value: code, selected: code === currency }, code.toUpperCase()))))
-      : h("input", { type: "hidden", name: "currency", value: currency }),
+    field(t("Amount per month"), h("input", { name: "amount", inputmode: "decimal", autocomplete: "off", value: written(cost) }), [gives, hint && h("span", { class: "hint" }, hint)]),
+    isOrder && offered.length > 1 ? field(t("Currency"), choiceOf(offered, currency)) : h("input", { type: "hidden", name: "currency", value: currency }),
   );
+  previewCredits(element, gives, rates);
+  return element;
 }
 
 function receipts(email, { session, again, report }) {
@@ -124,11 +138,12 @@ function receipts(email, { session, again, report }) {
     await again();
     report(t("Saved. Only Stripe stores this address."));
   };
+  const input = h("input", { name: "email", type: "email", autocomplete: "email", value: email ?? "" });
   return panel(
     t("Receipts"),
     form(
-      { button: t("Save the address"), kind: "plain", action: save, report },
-      field(t("E-mail address for receipts (optional)"), h("input", { name: "email", type: "email", autocomplete: "email", value: email ?? "" })),
+      { button: t("Save the address"), kind: "plain", checks: () => (input.validity.valid ? null : t("Enter an e-mail address, or nothing.")), action: save, report },
+      field(t("E-mail address for receipts (optional)"), input),
     ),
   );
 }
@@ -140,7 +155,7 @@ const invoiceTable = (rows) =>
         { label: t("Date"), cell: (row) => unixDate(row.createdAt) },
         { label: t("Status"), cell: (row) => h("span", { class: row.status === "paid" ? "good" : row.status === "open" ? "bad" : "" }, nameOf(INVOICE_STATES, row.status)) },
         { label: t("Total"), number: true, cell: (row) => money(row.total, row.currency) },
-        { label: t("Documents"), cell: (row) => h("span", {}, link(row.pageUrl, t("Open")), " ", link(row.pdfUrl, t("PDF"))) },
+        { label: t("Documents"), cell: (row) => h("span", {}, link(row.pageUrl, t("View")), " ", link(row.pdfUrl, t("PDF"))) },
       ], rows)
     : quiet(t("None yet."));
 

@@ -24,6 +24,9 @@ const onDesktop = (report) =>
     t("You need a Universal Profile wallet"),
     h("p", {}, t("No wallet was found in this browser. Install the Universal Profile extension, create or import a profile, then reload this page.")),
     actions(h("a", { class: "button", href: EXTENSION, rel: "noreferrer" }, t("Get the extension")), actionButton(t("Reload this page"), () => location.reload(), report, { kind: "plain" })),
+    h("h3", {}, t("Is your profile in a wallet app on your phone?")),
+    h("p", {}, t("Scan this code with the phone, and open the page in the browser of the wallet app. An app without a browser cannot sign in here.")),
+    h("img", { class: "code", src: "/account/code.svg", width: 180, height: 180, alt: t("QR code with the address of this page") }),
   );
 
 // Browsers of phones have no extensions, so what works is the browser inside a wallet's app, or a computer.

@@ -52,6 +52,15 @@ export function lasting(minutes) {
   return new Intl.NumberFormat(LOCALE, { style: "unit", unit, unitDisplay: "long" }).format(value);
 }
 
+const EURO = "AT BE BG CY DE EE ES FI FR GR HR IE IT LT LU LV MT NL PT SI SK";
+
+/** The currency that the reader probably pays in: that of the region of the browser, if it is one of `offered`. */
+export function likelyCurrency(offered) {
+  const region = new Intl.Locale(navigator.language.split("@")[0]).maximize().region ?? "";
+  const own = EURO.includes(region) ? "eur" : { CH: "chf", GB: "gbp", LI: "chf" }[region];
+  return offered.includes(own) ? own : offered.includes("usd") ? "usd" : offered[0];
+}
+
 /** An amount in coins, from wei, with at most six digits after the mark. */
 export function coins(wei, currency) {
   const value = Number(BigInt(wei)) / 1e18;

@@ -27,6 +27,7 @@ class Card:
     id: str
     decline_code: str = ""
     needs_confirmation: bool = False
+    last4: str = "4242"
 
 
 @dataclass

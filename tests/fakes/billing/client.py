@@ -18,6 +18,7 @@ from payments.stripe.client import (
     OpenPayment,
     ReceivedEvent,
     ReturnedMoney,
+    SavedCard,
     SubscriptionState,
 )
 from tests.fakes.billing.account import ENDED, Account, Customer, Invoice, Subscription, new_id
@@ -78,6 +79,13 @@ class AccountClient(Account):
         customer = self._customer(customer_id)
         customer.default = customer.cards[-1] if customer.cards else customer.default
         return customer.default is not None
+
+    def saved_card(self, *, customer_id: str) -> SavedCard | None:
+        self._count("saved_card")
+        cards = self._customer(customer_id).cards
+        if not cards:
+            return None
+        return SavedCard(brand="visa", last4=cards[-1].last4, expires_month=12, expires_year=2099)
 
     def create_subscription(
         self, *, customer_id: str, amount_minor: int, currency: str, cancels_at_period_end: bool, key: str

@@ -20,6 +20,7 @@ from tests.relay.api.test_execute import assert_problem
 pytestmark = pytest.mark.django_db
 CARD_PAGE, PORTAL_PAGE = "/api/payments/cardPage", "/api/payments/portalPage"
 INVOICES, RECEIPT_EMAIL = "/api/payments/invoices", "/api/payments/receiptEmail"
+CARD = "/api/payments/card"
 BACK = {"returnUrl": "https://wallet.example/credits?from=stripe"}
 
 
@@ -126,6 +127,20 @@ def test_the_address_for_receipts_is_kept_at_stripe_alone_and_forgotten_on_reque
     assert wallet.post(RECEIPT_EMAIL, {"email": None}).body == {"email": None}
     assert double.v1.customers.retrieve(payer.customer.stripe_customer_id).email is None
     assert_problem(wallet.post(RECEIPT_EMAIL, {"email": "nobody"}), 400, "invalid-request")
+
+
+def test_the_card_is_read_at_stripe_and_kept_nowhere_here(
+    double: DoubleAccount, payer: Payer, wallet: Wallet
+) -> None:
+    answer = wallet.send("get", CARD)
+    assert answer.headers["Cache-Control"] == "no-store"
+    card = answer.body["card"]
+    assert (card["brand"], card["last4"]) == ("visa", "4242")
+    before = all_rows()
+    assert wallet.send("get", CARD).body == {"card": card}
+    assert all_rows() == before
+    double.delete_customer(payer.customer.stripe_customer_id)
+    assert wallet.send("get", CARD).body == {"card": None}
 
 
 @pytest.mark.parametrize("ask", [CARD_PAGE, PORTAL_PAGE, RECEIPT_EMAIL])

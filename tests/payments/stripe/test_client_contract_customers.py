@@ -45,6 +45,14 @@ class TestCustomers:
         owner, method = seam.client.payment_method_of_setup(setup_intent_id=intent)
         assert (owner, method[:3]) == (customer_id, "pm_")
 
+    def test_a_captured_card_is_recognised_by_its_last_digits(self, seam: SeamCase, customer_id: str) -> None:
+        assert seam.client.saved_card(customer_id=customer_id) is None
+        seam.account.capture(customer_id)
+        card = seam.client.saved_card(customer_id=customer_id)
+        assert card is not None
+        assert (card.brand, card.last4) == ("visa", "4242")
+        assert card.expires_year > 2025
+
     def test_an_address_for_receipts_is_kept_and_forgotten(self, seam: SeamCase, customer_id: str) -> None:
         for email in ("a@wallet.example", "b@wallet.example", ""):
             seam.client.set_receipt_email(customer_id=customer_id, email=email)

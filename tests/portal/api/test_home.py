@@ -9,7 +9,7 @@ from django.utils.timezone import now
 from rest_framework.test import APIClient
 
 from checkin.services import checkins
-from credits.models import EntrySource
+from credits.models import EntrySource, ExpiringLot, ExpiryRule
 from credits.services import entries
 from relay.models import RelayTransaction
 from tests.factories import UserFactory
@@ -32,6 +32,37 @@ def test_before_any_call_there_is_no_price_and_no_spending(client: APIClient, ac
     body = read(client, access)
 
     assert (body["typicalCost"], body["spending"]) == (None, [])
+
+
+def test_credits_are_compared_with_the_users_own_use(client: APIClient, access: str, user: User) -> None:
+    fresh = read(client, access)
+    assert (fresh["creditLevel"], fresh["dailyUse"], fresh["daysLeft"]) == ("depleted", 0, None)
+
+    entries.grant(user=user, credits=40, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    assert read(client, access)["creditLevel"] == "enough"
+
+    # Charged today, so the use of a day is what was charged.
+    relayed(user, 11)
+    low = read(client, access)
+    assert (low["creditLevel"], low["dailyUse"], low["daysLeft"]) == ("low", 11, 2)
+
+
+def test_given_credits_that_expire_soon_are_named_with_what_is_left_of_them(
+    client: APIClient, access: str, user: User
+) -> None:
+    given = entries.grant(user=user, credits=30, source=EntrySource.SURVEYS, key=secrets.token_hex(8))
+    entries.grant(user=user, credits=50, source=EntrySource.SUBSCRIBED_PAYOUT, key=secrets.token_hex(8))
+    expires_at = now().replace(microsecond=0) + timedelta(days=10)
+    ExpiringLot.objects.create(entry=given, credits=30, expires_at=expires_at)
+    assert read(client, access)["expiring"] == [], "without a rule nothing expires"
+    ExpiryRule.objects.create(valid_from=now() - timedelta(days=1), days=30)
+
+    relayed(user, 4)
+
+    expected = {"credits": 26, "entrySource": "SURVEYS", "expiresAt": f"{expires_at:%Y-%m-%dT%H:%M:%SZ}"}
+    assert read(client, access)["expiring"] == [expected]
+    relayed(user, 30)
+    assert read(client, access)["expiring"] == []
 
 
 def test_the_typical_cost_is_the_median_of_all_users_and_spending_the_users_own(

@@ -247,6 +247,12 @@ class Cancellation(TypedDict):
     cancelledInstantly: bool
 
 
+class Card(TypedDict):
+    """The card that the next payment uses."""
+
+    card: "SavedCard | None"
+
+
 class Chance(TypedDict):
     """A drop that the next check-in can give."""
 
@@ -276,6 +282,8 @@ class Commitment(TypedDict):
     day: str
     commitment: str
 
+
+CreditLevelEnum: TypeAlias = Literal["enough", "low", "depleted"]
 
 CreditSourceEnum: TypeAlias = Literal[
     "SUBSCRIBED_PAYOUT",
@@ -422,6 +430,14 @@ class ExecuteRequest(TypedDict):
     address: NotRequired[str | None]
 
 
+class Expiring(TypedDict):
+    """Given credits that expire unless they are used; bought ones never do."""
+
+    credits: int
+    entrySource: "EntrySourceEnum"
+    expiresAt: str
+
+
 class Fairness(TypedDict):
     """The data to recompute the user's draws."""
 
@@ -473,6 +489,10 @@ class HeldEarning(TypedDict):
 class Home(TypedDict):
     """What a first screen shows beside the account."""
 
+    creditLevel: "CreditLevelEnum"
+    dailyUse: int
+    daysLeft: int | None
+    expiring: "list[Expiring]"
     typicalCost: int | None
     spending: "list[Spent]"
     checkIn: "Calendar"
@@ -851,6 +871,15 @@ class Root(TypedDict):
     text: str
     signature: str
     keyId: str
+
+
+class SavedCard(TypedDict):
+    """A card as its holder recognises it."""
+
+    brand: str
+    last4: str
+    expiresMonth: int
+    expiresYear: int
 
 
 class ServiceResponse(TypedDict):

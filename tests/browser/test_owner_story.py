@@ -31,6 +31,7 @@ from tests.browser.words import Words
 from tests.earnings.ad_networks import set_up
 from tests.factories import random_address
 from tests.payments.buying import new_pack
+from tests.payments.webhook_events import process_events
 from tests.relay.workers import broadcast_all, track
 from users.models import AccountDeletion, Note
 
@@ -217,6 +218,7 @@ def _checks_in(visit: Visit) -> None:
     visit.looks("8-before-check-in")
     visit.button("Check in").click()
     visit.reads("You won")
+    expect(page.get_by_role("link", name=visit.words("Check in"))).to_have_count(0)
     visit.looks("9-won")
     seeds.commit_and_reveal(now=now() + timedelta(days=3))
     visit.reload()
@@ -237,7 +239,9 @@ def _subscribes_cancels_and_resumes(visit: Visit) -> None:
     visit.button("Subscribe and pay").click()
     expect(page.get_by_role("heading", name=words("Your plan: {price} a month", price=price))).to_be_visible()
     expect(page.locator("dd", has_text="Visa")).to_contain_text("4242")
-    whole(page)
+    process_events(visit.holder.billing.events, now=visit.holder.billing.now())
+    visit.reload()
+    expect(page.locator("dl", has_text=words("This period"))).to_contain_text(words.number(25_500))
     visit.looks("12-plan")
     visit.button("Cancel the plan").click()
     dialog = page.get_by_role("dialog")
@@ -307,6 +311,7 @@ def _leaves(visit: Visit) -> None:
     visit.button("Delete my account").click()
     visit.reads("Tick the box first: this cannot be undone.")
     page.get_by_label(words("I want to delete my account permanently.")).check()
+    expect(page.get_by_text(words("Tick the box first: this cannot be undone."))).to_have_count(0)
     visit.looks("19-delete")
     visit.button("Delete my account").click()
     visit.reads(

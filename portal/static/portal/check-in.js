@@ -14,6 +14,7 @@ export function ritual(calendar, account, context) {
     const { result } = await session.post("/api/user/executeCheckIn", {}, { "Idempotency-Key": crypto.randomUUID() });
     const { checkIn } = await session.get("/api/user/home");
     show(checkIn);
+    if (!checkIn.canCheckIn) document.querySelector('.hero-panel a[href="#home/check-in"]')?.remove();
     won.replaceChildren(h("span", {}, t("You won")), " ", h("strong", {}, describe(result)));
     won.classList.add("revealed");
     if (result.type === "CREDITS") document.querySelector(".hero-panel .figure").textContent = credits((await session.get("/api/user/account")).available);

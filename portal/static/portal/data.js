@@ -60,8 +60,8 @@ function notices({ email, isConfirmed }, { session, again, report }) {
 
 /** Explains the deletion of the account, with a button that requires a ticked box and a signature. */
 function deletion({ session, report, signedOut }) {
-  const agreed = h("input", { type: "checkbox" });
   const fault = h("p", { class: "bad", role: "alert" });
+  const agreed = h("input", { type: "checkbox", onchange: () => (fault.textContent = "") });
   const leave = async () => {
     fault.textContent = agreed.checked ? "" : t("Tick the box first: this cannot be undone.");
     if (!agreed.checked) return agreed.focus();

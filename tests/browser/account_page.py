@@ -110,7 +110,8 @@ def holding(live_server: LiveServer, settings: Any) -> Iterator[Holder]:
     """Yield an account holder; the service asks a chain and a Stripe in memory meanwhile."""
     settings.AUTH_DOMAIN = urlsplit(live_server.url).netloc
     settings.STRIPE_SECRET_KEY = f"sk_test_{secrets.token_hex(12)}"
-    chain, billing = FakeChain(), FakeBilling(webhook_secrets=django_settings.STRIPE_WEBHOOK_SECRETS)
+    settings.STRIPE_WEBHOOK_SECRETS = [f"whsec_{secrets.token_hex(12)}"]
+    chain, billing = FakeChain(), FakeBilling(webhook_secrets=settings.STRIPE_WEBHOOK_SECRETS)
     set_chain_client(chain)
     set_billing_client(billing)
     trust_code(profile=chain.universal_profile, key_manager=chain.key_manager)

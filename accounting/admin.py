@@ -116,7 +116,7 @@ CLOSE = ReasonedAction(
 
 @admin.register(Month)
 class MonthAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Months: what is owed to holders, what was earned, and how that ties to Stripe and the chain."""
+    """Months: the amounts owed to holders and earned, and how that ties to Stripe and the chain."""
 
     staff_actions = (PREPARE, PREPARE_AGAIN, CLOSE)
     list_display = ("month", "status", "figures_until", "prepared_at", "closed_at")

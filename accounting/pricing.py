@@ -1,5 +1,5 @@
 """
-What 1.00 of a currency buys, and what is left of it, if the price of gas or of the coin rises.
+The gas that 1.00 of a currency buys, and the margin, if the price of gas or of the coin rises.
 
 A credit is a fixed amount of coin. So a higher gas price makes calls cost more credits and leaves the margin as it is;
 only a higher price of the coin takes from the margin.

@@ -43,7 +43,7 @@ def parts_of(money: Collected, returned_minor: int) -> Parts:
 
 
 def kept_net(money: Collected, returned_minor: int) -> int:
-    """Return what is left of the net amount after refunds and disputes."""
+    """Return the net amount less refunds and disputes."""
     return money.net_minor - parts_of(money, returned_minor).net
 
 

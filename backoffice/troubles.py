@@ -1,4 +1,4 @@
-"""What is wrong with a person's account, in sentences with links: the first thing that their page shows."""
+"""The problems of a person's account, in sentences with links: the first thing that their page shows."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ class Trouble(NamedTuple):
 
 
 def troubles_of(person: "Person", now: datetime) -> list[Trouble]:
-    """Return what is wrong, in three statements."""
+    """Return the problems, read by three statements."""
     return [
         *_of_the_account(person),
         *_of_payments(person),

@@ -6,8 +6,8 @@ The rule, version 1:
 1. An entry that adds credits opens a *lot*. A lot of collected money is *paid*, every other lot is *given*.
 2. A use takes given lots before paid ones, and of each kind the oldest first.
 3. An entry that names an earlier one takes that entry's lot first: a clawback the lot of its own invoice, the reversal
-   of an earning the earning's, an expiry the lot that expires. What is missing there is taken as rule 2 describes.
-4. What no lot covers is *debt*. Debt is no lot: the next credits pay it, the oldest use first.
+   of an earning the earning's, an expiry the lot that expires. The rest is taken by rule 2.
+4. The uncovered rest is *debt*, not a lot: the next credits pay it, the oldest use first.
 5. A charge that is reversed returns to the lots that it took. Reinstated money returns what its clawbacks took, the
    newest clawback first: what they took from other lots, then what they took from its own.
 6. Credits that return to a lot whose reversal took other lots are taken by that reversal, which returns those lots.
@@ -44,7 +44,7 @@ class Posting(NamedTuple):
 @dataclass(slots=True, eq=False)
 class Lot:
     """
-    The credits that one entry added, and what is left of them.
+    The credits that one entry added, and the rest of them.
 
     `taken` has the credits that uses took of it, by the source of the use. `claimed` are those that its own reversals
     have taken, from whatever lot.
@@ -211,7 +211,7 @@ class Lots:
         return returned
 
     def _settle(self) -> None:
-        """Apply rule 6, then pay debts from what is left."""
+        """Apply rule 6, then pay debts from the rest."""
         while self._claim_again():
             pass
         while self._debtors:

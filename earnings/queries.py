@@ -164,7 +164,7 @@ def rate_effect(*, network: AdNetwork, before: Decimal, now: datetime) -> RateEf
         for amount in _AMOUNTS
     ]
     bonus = Value(1) + F("badge_bonus") + F("modifier_bonus")
-    # What is held beyond a cap may never be given.
+    # Credits that are held beyond a cap may never be given.
     recent = Postback.objects.filter(
         Q(state=PostbackState.AVAILABLE) | Q(state=PostbackState.HELD, available_at__isnull=False),
         network=network,
@@ -218,7 +218,7 @@ COUNTS_OF_PERSON = {
 
 
 class HeldBecause(StrEnum):
-    """Why an earning has not arrived yet, as its owner is told."""
+    """Why an earning has not arrived yet, in words for its owner."""
 
     NETWORK = "network-hold"
     REVERSALS = "earlier-reversals"
@@ -274,7 +274,7 @@ def left_of(credits: QuerySet[Postback]) -> "QuerySet[WithAnnotations[Postback, 
 
 
 def held_earning(credit: Postback, *, left: int) -> HeldEarning:
-    """Return a held credit as its owner is told, with what is left of it."""
+    """Return a held credit as its owner sees it, with its rest."""
     because = _held_because(credit)
     is_dated = because in {HeldBecause.NETWORK, HeldBecause.REVERSALS}
     arrives_at = credit.available_at if is_dated else None

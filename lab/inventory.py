@@ -1,5 +1,5 @@
 """
-Count what is tracked: `python -m lab inventory [--against COMMIT]` prints a table of files, lines and words.
+Count the tracked files: `python -m lab inventory [--against COMMIT]` prints a table of files, lines and words.
 
 A commit is read from git's object store, so both columns come from one run of the same code. Lines are counted as
 `wc -l` does, in every tracked file. Measured figures of functions and docstrings come from the syntax trees.

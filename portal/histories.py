@@ -20,7 +20,7 @@ _LARGEST = 2**62
 
 
 class Position(NamedTuple):
-    """What is older than this comes next: the id of a call, the version of an entry, a day and its check-in."""
+    """Older rows than this come next: the id of a call, the version of an entry, a day and its check-in."""
 
     call: int = _LARGEST
     entry: int = _LARGEST

@@ -154,7 +154,7 @@ def _handle_invoice(account: Account, invoice: Resource) -> None:
 
 
 def _is_resting(account: Account, invoice: Resource) -> bool:
-    """Settle the invoice of a subscription whose collection is paused, as staff have chosen; say whether it is."""
+    """Settle the invoice of a subscription whose collection is paused, as staff have chosen; return whether it is."""
     pause = (subscription_of(account, invoice) or {}).get("pause_collection")
     if not pause or invoice["status"] != "open":
         return False

@@ -3,7 +3,7 @@ When a person's credits are low: arithmetic on arguments.
 
 Credits are compared with the person's own use, because 100 credits are much for one and minutes for another. A person
 without use is never low. Credits that are low again after a few more calls are not news: they are back only once they
-have risen, and last for longer than what is low.
+have risen, and last for longer than low credits do.
 """
 
 from credits.rules import LOW_DAYS

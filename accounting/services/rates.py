@@ -17,7 +17,7 @@ def parsed(text: str) -> list[CoinRate]:
     Return the rates of CSV lines `day,currency,price`; a first line with titles is skipped.
 
     Raises:
-        ValidationError: a line is no rate, or its day is in a closed month.
+        ValidationError: a line does not contain a rate, or its day is in a closed month.
     """
     lines = [line for line in csv.reader(text.splitlines(), skipinitialspace=True) if any(line)]
     if lines and not lines[0][0][:1].isdigit():

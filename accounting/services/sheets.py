@@ -41,7 +41,7 @@ def _money(*titles: str) -> list[tuple[str, str]]:
 
 def liability(figures: Figures, stored: Mapping[str, int]) -> Sheet:
     """
-    Return what is owed to holders, by currency.
+    Return the amount owed to holders, by currency.
 
     `stored` is what the month before has closed with; where today's rule counts its end differently, the difference is
     a correction of this month.

@@ -41,7 +41,7 @@ class Tie:
     How Stripe's sum becomes ours, in one currency: `stripe` less `others`, `later` and plus `earlier` is `ours`.
 
     `others` belongs to no payout of ours; `later` is not posted by the end of the month, `earlier` moved at Stripe in
-    the month before. `difference` is what is left, and `unexplained` names its payouts.
+    the month before. `difference` is the rest, and `unexplained` names its payouts.
     """
 
     stripe: int = 0

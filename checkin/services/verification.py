@@ -94,7 +94,7 @@ def _compare_effects(again: _Draws) -> Iterator[Difference]:
     """
     Look up the effects of the recomputed drops.
 
-    Modifiers are deleted some time after they ended, so a missing one is no difference.
+    Modifiers are deleted some time after they ended, so a missing one does not count as a difference.
     """
     keys = [check_in.effect_key for check_in in again]
     credited = dict(CreditEntry.objects.filter(key__in=keys).values_list("key", "amount"))

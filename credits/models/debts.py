@@ -63,7 +63,7 @@ class Debtor(models.Model):
     """
     A deleted account that owes credits or may come to owe some, recognisable by a keyed digest of its profile.
 
-    `successor` is the next account of the same profile, which takes over what is owed. `credits.services.debts` writes
+    `successor` is the next account of the same profile, which takes over the debt. `credits.services.debts` writes
     and deletes the rows.
     """
 

@@ -2,7 +2,7 @@
 What a deleted account owes returns with its profile.
 
 When an account that owes, or may come to owe, is erased, a keyed digest of its profile's address stays (`Debtor`). The
-next account of the same profile becomes its successor, and takes over what is owed by a pair of entries: the old
+next account of the same profile becomes its successor, and takes over the debt by a pair of entries: the old
 account ends at zero. A payment that is disputed or an earning that is reversed later follows in the same way.
 """
 

@@ -95,7 +95,7 @@ def expiring_of(*, user: User, now: datetime) -> list[ExpiringCredits]:
 
 
 def expire(*, now: datetime) -> int:
-    """Post the expiry of what is left of lots whose announced time is over; return the number of entries."""
+    """Post the expiry of the rest of each lot whose announced time is over; return the number of entries."""
     if lifetime(now=now) is None:
         return 0
     over = ExpiringLot.objects.filter(expires_at__lte=now, entry__account__balance__gt=0)

@@ -5,7 +5,7 @@ A statement is all or nothing by itself, so a row and the running total that it
 explains never part, whatever the caller's transaction does. These rules keep
 concurrent moves right in READ COMMITTED, without a read in Python before a write:
 
-- *The row that says "once" comes first.* A unique key (`ON CONFLICT DO NOTHING`) or
+- *The row that guarantees "once" comes first.* A unique key (`ON CONFLICT DO NOTHING`) or
   a compare-and-set on `status` yields the row, and everything after it is driven by
   that row: where it yields nothing, nothing moves.
 - *Totals are computed by the database from the row it has locked.* PostgreSQL waits

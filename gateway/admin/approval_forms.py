@@ -49,7 +49,7 @@ class ApprovedForm(AdminMixin):
         return True
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """Return the form, which also refuses what is above a ceiling, so that it keeps what was typed."""
+        """Return the form, which also refuses amounts above a ceiling, so that it keeps the typed fields."""
         page = self
 
         class Checked(super().get_form(request, obj, change, **kwargs)):  # type: ignore[misc]

@@ -21,7 +21,7 @@ from gateway.chain.rpc import (
     TooLarge,
 )
 
-# Of a whole response; one answer may be larger where its call says so.
+# Of a whole response; one answer may be larger where its call allows it.
 _MOST_BYTES = 8 * 1024 * 1024
 _SMALL_BYTES = 65_536
 # Texts of nodes are searched and logged only this far.
@@ -153,7 +153,7 @@ class BatchResponse:
         if not isinstance(answer, dict):
             raise MalformedAnswer("an answer is not an object")
         place = answer.get("id")
-        # If answers are missing, it is an error that says why.
+        # If answers are missing, it is an error with the reason.
         self._refusal = _message_of(answer) or self._refusal
         if place is None and answer.get("error") is not None:
             return
@@ -210,7 +210,7 @@ def _message_of(answer: Any) -> str:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the place of the next character that is no space and no comma."""
+    """Return the place of the next character other than space and comma."""
     match = _BETWEEN.match(text, at)
     return match.end() if match else at
 

@@ -89,7 +89,7 @@ class NodeConnection:
             self._send(body)
             self._receive_response(response.take)
         except Exception as error:
-            # What is left of the response must not be taken for the next one.
+            # The rest of the response must not be taken for the next one.
             self.close()
             if isinstance(error, NodeFault):
                 raise
@@ -186,7 +186,7 @@ def _refuse_other(status: list[bytes]) -> None:
     Raise unless the status is 200.
 
     Raises:
-        BatchRefused: it says that the request is too large.
+        BatchRefused: the node reports that the request is too large.
         HttpFault: any other status.
     """
     if status == [b"200"]:

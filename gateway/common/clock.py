@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 _INTERVAL_SECONDS = 10.0
 # Smaller differences are within the error of the measurement, and do no harm.
 _TOLERATED_SECONDS = 0.5
-# A measurement that takes longer says too little.
+# A measurement that takes longer is too inexact.
 _LONGEST_SECONDS = 1.0
 _KEY = "gateway:clocks"
 _KEPT_SECONDS = 300

@@ -141,7 +141,7 @@ _LEAST_LETTERS = 8
 
 
 def complaint_about(reason: str) -> str:
-    """Return why what a person typed is no reason, such as dots; empty if it is one."""
+    """Return why the text is not a reason, such as only dots; empty if it is one."""
     if sum(character.isalnum() for character in reason) >= _LEAST_LETTERS:
         return ""
     return (

@@ -34,7 +34,7 @@ def form_kind(
     Register a kind of request that writes fields of a row of the model.
 
     `check` gets the row with the requested values and raises `AboveCeiling`; `save` validates and stores the row;
-    `after` returns what else the approver is told.
+    `after` returns further text for the approver.
     """
 
     def carry_out(approval: ApprovalRequest) -> Done:

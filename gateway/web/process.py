@@ -20,7 +20,7 @@ from gateway.web import tracing
 
 OK = b'{"status": "ok"}'
 DATABASE, _WRITES, _NODES = "database", "database-writes", "nodes"
-# Given a session at the primary, a check returns the name of what is missing, or an empty text.
+# Given a session at the primary, a check returns the name of the missing part, or an empty text.
 Check = Callable[["psycopg.Connection[Any]"], str]
 _checks: list[Check] = []
 
@@ -59,7 +59,7 @@ def ask_database() -> str:
 
 
 def missing() -> str:
-    """Return what is missing so that calls can be accepted and are settled; an empty text if nothing."""
+    """Return the part that is missing to accept and settle calls; an empty text if nothing."""
     try:
         found = ask_database()
     except psycopg.Error:
@@ -69,7 +69,7 @@ def missing() -> str:
 
 
 def readiness(lacking: str) -> tuple[int, bytes]:
-    """Return the status and the body for what is missing."""
+    """Return the status and the body for the missing part."""
     return (503, json.dumps({"status": "unavailable", "missing": lacking}).encode()) if lacking else (200, OK)
 
 
@@ -79,7 +79,7 @@ def live(request: HttpRequest) -> HttpResponse:
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Answer 200 if calls can be accepted and are settled, else 503 with the name of what is missing."""
+    """Answer 200 if calls can be accepted and are settled, else 503 with the name of the missing part."""
     status, body = readiness(missing())
     return HttpResponse(body, content_type="application/json", status=status)
 

@@ -217,7 +217,7 @@ class Application:
             asyncio.run_coroutine_threadsafe(send(chunk), job.loop).result(_SEND_SECONDS)
 
     async def _ready(self, protocol: "HTTPProtocol") -> None:
-        """Answer 200 if calls can be accepted and are settled, else 503 with what is missing."""
+        """Answer 200 if calls can be accepted and are settled, else 503 with the name of the missing part."""
         if self._readiness_check is None or self._readiness_check.done():
             self._readiness_check = asyncio.ensure_future(asyncio.to_thread(process.missing))
         try:

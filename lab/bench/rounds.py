@@ -188,7 +188,7 @@ def _nothing_mined(stack: Stack) -> Iterator[None]:
 
 
 def _until_settled(records: Records, newest: int, calls: int, sample: Callable[[], None]) -> None:
-    """Wait for the last settlement or the timeout; reconciliation reports what is missing."""
+    """Wait for the last settlement or the timeout; reconciliation reports missing settlements."""
     deadline = time.monotonic() + _TAIL_SECONDS
     while records.settled_since(newest) < calls and time.monotonic() < deadline:
         time.sleep(_TAIL_POLL_SECONDS)

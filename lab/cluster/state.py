@@ -60,7 +60,7 @@ def wait_until_whole(cluster: Cluster) -> None:
     Wait until every server answers, the primary has both standbys, and the Redis master has both replicas.
 
     Raises:
-        NotWhole: timeout; the message lists what is missing.
+        NotWhole: timeout; the message lists the missing parts.
     """
     deadline = time.monotonic() + _WHOLE_SECONDS
     while missing := _missing(cluster):

@@ -66,7 +66,7 @@ _POSTGRES_ID = 999
 
 
 def provide_bases(engine: Engine, folder: Path) -> str:
-    """Have every pinned base image; return what compose.override.yaml must say where one is not the pinned one."""
+    """Have every pinned base image; return the lines of compose.override.yaml for other ones."""
     texts = [(folder / name).read_text() for name in ("Dockerfile", "compose.yaml")]
     pins = {match["name"]: match for text in texts for match in _PIN.finditer(text)}
     if all(_is_there(engine, match[0]) or _is_pulled(engine, match[0]) for match in pins.values()):

@@ -19,7 +19,7 @@ _START_SECONDS = 60
 
 
 class NoEngine(RuntimeError):
-    """No engine runs and none can be started, or Compose is missing; the text says which."""
+    """No engine runs and none can be started, or Compose is missing; the text names the cause."""
 
 
 @dataclass(frozen=True)

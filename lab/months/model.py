@@ -58,7 +58,7 @@ class Money:
 
     @property
     def net(self) -> int:
-        """What is left of the collected money."""
+        """The rest of the collected money."""
         return self.collected - self.returned
 
 

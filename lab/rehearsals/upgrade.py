@@ -141,7 +141,7 @@ def _in_flight(services: Services) -> str:
 
 
 def _edit_by_hand(services: Services, rehearsal: Rehearsal) -> list[str]:
-    """Return what is wrong with the check of functions: it must pass, and fail once one was edited."""
+    """Return the faults of the check of functions: it must pass, and fail once one was edited."""
     check = ("check", "--database", "default")
     status, printed = rehearsal.manage(*check, owns=True)
     wrong = [f"check exits {status} after migrate: {printed[-500:]}"] if status else []

@@ -67,7 +67,7 @@ class StripeMock(Server):
 
 
 def run(options: Options) -> int:
-    """Send everything to both, and print what is not covered, refused or different; 0 if there is nothing."""
+    """Send everything to both, and print uncovered, refused and different requests; return 0 if there are none."""
     program = options.program or shutil.which("stripe-mock")
     if program is None:
         echo(f"stripe-mock is not on the PATH. Install it: GOBIN=/tmp/bin {_INSTALL}")

@@ -54,14 +54,14 @@ def differences(ours: Shapes, theirs: Shapes) -> list[str]:
 
 
 def _agree(here: set[str], there: set[str]) -> bool:
-    """Return whether a type occurs on both sides; null says nothing about the type."""
+    """Return whether a type occurs on both sides; null has no type to compare."""
     return bool(here & there) or not (here - {"null"}) or not (there - {"null"})
 
 
 def _outer_is_in(place: str, members: dict[str, set[str]]) -> bool:
     """Return whether the object or list that holds the member occurs with a value on this side."""
     if place.endswith("[]"):
-        return False  # an empty list says nothing
+        return False  # an empty list has no types to compare
     outer = place.rpartition(".")[0]
     return not outer or (outer in members and members[outer] != {"null"} and "hash" in members[outer])
 

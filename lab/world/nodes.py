@@ -33,7 +33,7 @@ _BLOCK_PATIENCE_SECONDS = 60
 
 
 class NotAtHand(RuntimeError):
-    """The client cannot be installed on this machine; the message says why."""
+    """The client cannot be installed on this machine; the message has the reason."""
 
 
 class _Client(Node):

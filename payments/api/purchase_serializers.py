@@ -43,7 +43,7 @@ class PacksSerializer(serializers.Serializer[Any]):
 
 
 class NewPurchaseSerializer(BodySerializer):
-    """What is bought: a pack, or an amount."""
+    """The item of a purchase: a pack, or an amount."""
 
     pack = serializers.CharField(max_length=40, required=False, help_text="Id of a pack.")
     amount = CostField(

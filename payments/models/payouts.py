@@ -179,7 +179,7 @@ class Payout(models.Model):
 
     @property
     def kept_minor(self) -> int:
-        """What is left of the amount after refunds and disputes, without tax."""
+        """The amount less refunds and disputes, without tax."""
         returned = min(self.returned_minor, self.charged_minor)
         return self.amount_minor - self.amount_minor * returned // self.charged_minor
 

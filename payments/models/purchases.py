@@ -1,4 +1,4 @@
-"""What is bought beside a subscription: packs, purchases, and automatic top-up."""
+"""Packs, purchases and automatic top-up, beside a subscription."""
 
 import uuid
 

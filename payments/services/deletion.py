@@ -36,7 +36,7 @@ def leave_stripe(user: User, now: datetime) -> None:
     for customer in Customer.objects.current().filter(user=user):
         get_billing_client().delete_customer(customer_id=customer.stripe_customer_id)
         if not synchronisation.note_if_deleted(customer=customer, now=now):
-            # Another product bills it; it is nobody's customer of ours any more.
+            # Another product bills it; it is no longer a customer of ours.
             Customer.objects.filter(pk=customer.pk).update(deleted_at=now)
 
 

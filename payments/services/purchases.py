@@ -48,7 +48,7 @@ _Status = Purchase.Status
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is bought: an amount in minor units with the bonus that it gives, of a pack or chosen by the user."""
+    """The item of a purchase: an amount in minor units with its bonus, of a pack or chosen by the user."""
 
     amount_minor: int
     currency: str

@@ -193,7 +193,7 @@ def _parts_of(refund: Refund) -> list[tuple[str, int]]:
 
 def _choose_parts(payment_intent_ids: list[str], amount_minor: int) -> list[tuple[str, int]]:
     """
-    Divide the amount among the payments, in this order, by what is left of each.
+    Divide the amount among the payments, in this order, by the rest of each.
 
     Where less is left in total, the last part is too large, and Stripe refuses it.
     """

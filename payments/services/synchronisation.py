@@ -66,7 +66,7 @@ def store_subscription(
     if is_stale and not rows.filter(**fields).exists():
         raise StaleSnapshot
     if state.is_ours:
-        # What was previewed for other terms is no longer the next charge.
+        # A preview for other terms does not show the next charge.
         rows.exclude(**{name: fields[name] for name in _TERMS}).update(
             next_minor=None, next_previewed_at=None
         )

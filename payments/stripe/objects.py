@@ -104,7 +104,7 @@ def settlement_of(invoice: Any) -> Settlement:
 
 
 def _latest_settlement(subscription: Any) -> str:
-    """Return how the latest invoice for a period was settled; one of a change in between says nothing of a period."""
+    """Return how the latest invoice for a period was settled; one of a change in between does not settle a period."""
     invoice = subscription.latest_invoice
     if invoice is None or isinstance(invoice, str):
         return ""

@@ -102,7 +102,7 @@ def _differences_under(root: LedgerRoot, leaves: Iterable[Leaf], counts: dict[st
 def _examined(
     leaves: Iterable[Leaf], counts: dict[str, int], root: LedgerRoot, wrong: list[Finding]
 ) -> Iterator[Leaf]:
-    """Yield the leaves unchanged, count them, and collect what is wrong with erased entries."""
+    """Yield the leaves unchanged, count them, and collect the faults of erased entries."""
     for leaf in leaves:
         counts["entries"] += 1
         counts["erased"] += leaf.is_erased

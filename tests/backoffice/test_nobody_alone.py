@@ -1,5 +1,5 @@
 """
-Nobody alone makes, prices, moves or hides credits beyond a ceiling: every way that the registries know, by every role.
+One person alone cannot make, price, move or hide credits beyond a ceiling: every registered way, by every role.
 
 The ways are those of the code: kinds of requests, actions of the admin, networks, secrets of processes. What a person
 did is seen in `worth`, which every kind of request that gives something changes.
@@ -42,7 +42,7 @@ __all__ = ["limits"]
 pytestmark = pytest.mark.django_db
 # What these kinds do is done later, takes credits back, or moves none.
 _NOT_SEEN_AT_ONCE = {"add_relayer", "close_month", "import_earnings", "mint_visit_link", "refund_payout"}
-# Offered only for rows that differ in several columns, or with rows below; they are tried all the same.
+# Offered only for rows that differ in several columns, or with rows below; they are tried too.
 _NEED_MORE = {
     ("credits.CreditHold", "release_orphaned_hold"),
     ("users.User", "revoke_sessions"),
@@ -92,7 +92,7 @@ def _rights() -> Iterator[tuple[tuple[Any, ...], int]]:
     for person in User.objects.filter(is_staff=True):
         groups = tuple(sorted(person.groups.values_list("name", flat=True)))
         permissions = tuple(sorted(person.user_permissions.values_list("codename", flat=True)))
-        # A person who was locked out has lost the password, which is no gain.
+        # A person who was locked out has lost the password, and gains nothing.
         password = person.password if person.has_usable_password() else ""
         for right in ("is_superuser", groups, permissions, password):
             if right and (right != "is_superuser" or person.is_superuser):
@@ -102,7 +102,7 @@ def _rights() -> Iterator[tuple[tuple[Any, ...], int]]:
 def gains(
     before: dict[tuple[Any, ...], Any], after: dict[tuple[Any, ...], Any]
 ) -> dict[tuple[Any, ...], Any]:
-    """Return what is there now and was not, or is more now; what is gone has only been taken away."""
+    """Return the rows and amounts that are new or have grown; missing ones have only been taken away."""
     return {name: value for name, value in after.items() if value > before.get(name, 0)}
 
 
@@ -216,7 +216,7 @@ def _others(field: Any) -> list[Any]:
 
 
 def _answers(action: ReasonedAction) -> dict[str, Any]:
-    """Return what the form of the action reads of a page that somebody filled in."""
+    """Return the fields that the form of the action reads of a completed page."""
     sent: dict[str, Any] = {"reason": "because it is due", "token": str(uuid.uuid4())}
     for name, field in action.form.base_fields.items():
         if name in sent:

@@ -73,9 +73,9 @@ def test_the_page_begins_with_who_it_is_and_that_nothing_is_wrong(staff: Client,
     who = section_of(page, "Person")
     assert f"ada#{str(user.profile_address)[2:6]}" in who
     assert str(user.profile_address) in who
-    assert "Nothing is wrong with this account." in section_of(page, "What is wrong")
+    assert "Nothing is wrong with this account." in section_of(page, "Problems")
     later = [page.index(mark) for mark in ("data-staff-actions", 'aria-label="Credits"') if mark in page]
-    assert page.index("What is wrong") < min(later)
+    assert page.index("Problems") < min(later)
 
 
 def _owe(user: User) -> None:
@@ -137,7 +137,7 @@ def test_what_is_wrong_is_said_first(
     staff: Client, user: User, happens: Callable[[User], None], said: str
 ) -> None:
     happens(user)
-    wrong = section_of(page_of(staff, User.objects.get(pk=user.pk)), "What is wrong")
+    wrong = section_of(page_of(staff, User.objects.get(pk=user.pk)), "Problems")
     assert said in wrong
     assert "Nothing is wrong" not in wrong
 

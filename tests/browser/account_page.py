@@ -170,7 +170,7 @@ def whole(page: Page) -> None:
 
 
 def toast(page: Page) -> Locator:
-    """Return where the outcome of an action is told."""
+    """Return the place that shows the outcome of an action."""
     return page.get_by_role("status")
 
 

@@ -261,7 +261,7 @@ def credit_earning(
     if earning.taken >= amount:
         earning.state = "REVERSED"
     elif network.daily_cap is not None and _earned_today(account, network, now) > network.daily_cap:
-        # Nobody releases it.
+        # Staff do not release it.
         earning.state = "HELD"
     elif network.hold_hours or _are_often_reversed(account, earning, now):
         days = 14 if _are_often_reversed(account, earning, now) else 0

@@ -1,4 +1,4 @@
-"""Whatever Redis answers, and whatever Celery makes of it, a worker goes on and takes messages again."""
+"""Whatever Redis answers, and however Celery handles it, a worker continues and takes messages again."""
 
 import os
 import threading

@@ -141,7 +141,7 @@ def test_prometheus_may_ask_a_pod_by_its_address(rendered: Objects) -> None:
         return
     names = list(_variables(rendered, "web"))
     assert _variables(rendered, "web")["ALLOWED_HOSTS"].endswith(",$(POD_IP)")
-    # Kubernetes replaces only what is defined before.
+    # Kubernetes replaces only variables that are defined before.
     assert names.index("POD_IP") < names.index("ALLOWED_HOSTS")
     assert _variables(rendered, "web")["POD_IP"] == {"fieldPath": "status.podIP"}
 

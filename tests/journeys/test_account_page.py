@@ -83,7 +83,7 @@ def section(page: Page, name: str) -> None:
 
 
 def outcome(page: Page) -> Locator:
-    """Return where the outcome of an action is told."""
+    """Return the place that shows the outcome of an action."""
     return page.locator("#message")
 
 

@@ -9,7 +9,7 @@ import pytest
 from devstack.chart import RENDERED
 from lab import chart, kubeconform
 
-# Renders what is saved, with one change in the middle.
+# Renders the saved text, with one change in the middle.
 _HELM = f"""#!/bin/sh
 [ "$1" != lint ] || exit 0
 for word; do case "$word" in *.yaml) name=$(basename "$word") ;; esac; done

@@ -1,4 +1,4 @@
-"""The comparison with stripe-mock: what is sent, what is compared, and what happens where the program is absent."""
+"""The comparison with stripe-mock: requests, comparisons, and the answer where the program is absent."""
 
 import pytest
 

@@ -169,10 +169,10 @@ class Course:
         repairs.pay_out_missed_invoices(now=now)
         repairs.claw_back_missed_money(now=now)
 
-    # What is promised
+    # Promises
 
     def _promise(self) -> None:
-        """Write down what some people are told that their next invoice will charge."""
+        """Write down the next charge that the answers promise to some people."""
         self.promises = {}
         for person in random.sample(self.people, min(len(self.people), 3 * _PROMISED)):
             if len(self.promises) == _PROMISED:

@@ -42,13 +42,13 @@ def user_of(profile: Profile) -> User:
 
 
 def spend(user: User, credits: int) -> None:
-    """Let the user spend so many credits, on debt too."""
+    """Let the user spend this number of credits, on debt too."""
     held = place_hold(user=user, credits=credits, key=secrets.token_hex(16), debt_limit=10**9).hold
     capture(hold_id=held.pk, credits=credits)
 
 
 def in_debt(profile: Profile, stripe: FakeBilling, *, times: int = 2) -> User:
-    """Return the profile's user, who has paid 0.50 and spent all of it twice, or so many times."""
+    """Return the profile's user, who has paid 0.50 and spent all of it twice, or `times` times."""
     user = user_of(profile)
     Payer(stripe, user).with_card().upsert(50)
     repairs.pay_out_missed_invoices(now=stripe.now())

@@ -45,7 +45,7 @@ def _deploy(services: Services, listing: str) -> str:
 
 
 def _catcher_code() -> bytes:
-    """Return code that calls itself to write as many new words as the first word says, and catches a failure."""
+    """Return code that calls itself to write as many new words as the first word's value, and catches a failure."""
     go = bytes.fromhex(
         "6001 6001 54 01 6001 55"  # storage 1 += 1
         "6000 35 6000 52"  # the first word of the calldata, to memory

@@ -53,7 +53,7 @@ def _ask(user: User, email: str | None = EMAIL, **headers: str) -> Any:
 
 
 def _send(*, later: timedelta = timedelta(0)) -> list[Any]:
-    """Send what is due, and return the e-mails of this run."""
+    """Send the due notices, and return the e-mails of this run."""
     before = len(mail.outbox)
     notices.send_due(now=timezone.now() + later)
     return mail.outbox[before:]

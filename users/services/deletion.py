@@ -38,7 +38,7 @@ class AppDeletion:
     One app's part in a deletion.
 
     `end` calls external services such as Stripe, outside any transaction, and is retried on errors. `waits_for`
-    returns what is still in progress then, or an empty text, and `erase` deletes; both run in one transaction of the
+    returns the work still in progress, or an empty text, and `erase` deletes; both run in one transaction of the
     owner of the tables.
     """
 

@@ -60,8 +60,8 @@ def issue_challenge(*, profile_address: str, client: str, site: str = "", now: d
 
     A client has at most `MAX_OPEN_PER_CLIENT` open challenges of a profile; its own oldest are
     deleted. A profile has about `MAX_OPEN_PER_PROFILE`; beyond that those go first of which the
-    site has newer ones, most of all where the client has. So nobody is refused, and whoever floods
-    a profile deletes their own challenges and not its owner's.
+    site has newer ones, most of all where the client has. So no caller is refused, and a caller who floods a profile
+    deletes their own challenges and not its owner's.
     """
     nonce = "".join(secrets.choice(_ALPHABET) for _ in range(_NONCE_LETTERS))
     expires_at = now + settings.AUTH_CHALLENGE_LIFETIME

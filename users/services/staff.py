@@ -128,7 +128,7 @@ def _ask(kind: Kind, person: User, actor: User, reason: str, key: str, what: str
 
 
 def invite(approval: ApprovalRequest, person: User) -> str:
-    """Invite the person to choose a password, and return what the approver is told, with the code."""
+    """Invite the person to choose a password, and return the text for the approver, with the code."""
     if approval.decided_by is None:
         raise ValueError("an invitation takes a second person")
     code = invitations.prepare(person, approved_by=approval.decided_by)

@@ -66,7 +66,7 @@ def confirm(token: str, *, now: datetime) -> bool:
 
 
 def stop(token: str) -> None:
-    """Delete the token's address; an address that is gone is no error."""
+    """Delete the token's address; a missing address is not an error."""
     address = _address_of(token, salt=_STOP, max_age=None)
     if address is not None:
         remove(user=address.user)

@@ -271,7 +271,7 @@ def _read_alone(unfinished: _Unfinished) -> CallRequest | ApprovedCall:
 
 
 def _verify_pair(pair: UnknownPair) -> CallRequest:
-    """Return the request once the chain says that its key manager is the profile's; the key manager is only read."""
+    """Return the request once the chain confirms its key manager as the profile's; the key manager is only read."""
     query = replace(pair.query, calldata=b"")
     (state,) = get_chain_client().read_relay_states([query])
     with _refusals_counted(query.profile):

@@ -2,7 +2,7 @@
 Send stored bytes to the node, in the order of account nonces.
 
 Sending the same bytes twice does no harm, so no lock is held and any number of
-workers may run. What is left to send is read from the rows.
+workers may run. The bytes to send are read from the rows.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -166,7 +166,7 @@ def _send_again(attempts: Sequence[_Signed], now: datetime) -> int:
 
 def sweep(*, now: datetime) -> int:
     """
-    Broadcast what waits, relayer by relayer, and resend what is overdue; return how many the node took.
+    Broadcast waiting calls, relayer by relayer, and resend overdue ones; return how many the node took.
 
     An error in one relayer's attempts is logged and delays no other relayer.
 

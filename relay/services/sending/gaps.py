@@ -54,7 +54,7 @@ class GapWatch:
         Fill gaps that have lasted the grace period and resend earlier fillers; return how many fillers are new.
 
         Raises:
-            NodeUnavailable: no node answered; what is stored is sent with the next call.
+            NodeUnavailable: no node answered; the stored fillers are sent with the next call.
         """
         self._seen_at = {gap: self._seen_at.get(gap, now) for gap in find_gaps(head=head)}
         due = now - timedelta(seconds=_GRACE_SECONDS)

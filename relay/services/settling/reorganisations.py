@@ -145,7 +145,7 @@ def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: da
         settled_at=call.settled_at,
         reversed_at=now,
     )
-    # This locks the account, so what is read of the channel afterwards cannot change.
+    # This locks the account, so rows of the channel that are read afterwards cannot change.
     cashback.reverse(hold_ids=[call.hold_id])
     logger.warning("%s is undone: %s was in block %s", call.status, carrier.transaction_hash, block.number)
     call.terminal_status, call.failure_code, call.failure_detail = _cancellation_of(call, now)

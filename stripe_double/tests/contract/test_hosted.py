@@ -1,4 +1,4 @@
-"""Sessions of hosted pages, hosted invoices, tax, test clocks, and what is archived or deleted."""
+"""Sessions of hosted pages, hosted invoices, tax, test clocks, and archived or deleted objects."""
 
 import secrets
 import time

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def broke(kept: int) -> User:
-    """Return a user who has earned so many credits and spent all of them."""
+    """Return a user who has earned this number of credits and spent all of them."""
     user = UserFactory.create()
     entries.grant(user=user, credits=kept, source=EntrySource.SURVEYS, key=secrets.token_hex(16))
     capture(hold_id=place_hold(user=user, credits=kept, key=secrets.token_hex(16)).hold.pk, credits=kept)

@@ -93,7 +93,7 @@ def test_another_address_of_the_same_network_has_no_more_tries() -> None:
         right = log_in(user, password, _current(device), address=f"{network}::6")
 
         assert (wrong, right) == ([200, 200, 200, 200, 429], 429)
-        # Whoever has locked out their own network has not locked out the owner's.
+        # A caller who has locked out one network has not locked out the owner's.
         assert log_in(user, password, _current(device), address="2001:db8:ffff::1") == 302
 
 

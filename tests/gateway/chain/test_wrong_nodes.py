@@ -392,7 +392,7 @@ def loop() -> Iterator[Loop]:
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_no_mutation_of_any_answer_raises_anything_but_node_unavailable(loop: Loop, count: int) -> None:
-    """With three nodes nobody notices the one that lies."""
+    """With three nodes callers do not notice the one that lies."""
     seed = secrets.randbits(64)
     mutations = Mutations(random.Random(seed), share=0.7)
     with ExitStack() as parts:

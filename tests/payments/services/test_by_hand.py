@@ -251,7 +251,7 @@ class TestSeveralPayments:
 
 
 def _away_after(number: int) -> Callable[[], None]:
-    """Return a function that does nothing so many times, and then fails as if Stripe were away."""
+    """Return a function that does nothing for this number of calls, and then fails as if Stripe were down."""
     left = iter(range(number))
 
     def act() -> None:

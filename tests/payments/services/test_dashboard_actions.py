@@ -1,5 +1,5 @@
 """
-What a clerk can do at Stripe's dashboard: what the owner is told, what is charged and paid out, and the way back.
+A clerk's actions at Stripe's dashboard: the owner's answers, charges and payouts, and the way back.
 
 The table in docs/stripe-dashboard.md is made here: `WRITE_STRIPE_DASHBOARD=1 pytest` on this file writes it.
 """
@@ -49,7 +49,7 @@ class Action:
         ACTIONS[self.name](self.scene)
 
     def tell(self) -> None:
-        """Write down what the owner is told, and remember the promised price."""
+        """Write down the owner's answers, and remember the promised price."""
         report = standing.report(user=self.payer.user, now=self.scene.double.now())
         self.promised = report.next_minor
         self.is_alone = not report.others

@@ -145,7 +145,7 @@ def test_a_card_that_cannot_pay_is_told_and_the_same_key_continues(
     else:
         double.confirm(refusal.value.members["clientSecret"])
     if card == NEEDS_CONFIRMATION and random.random() < 0.5:
-        process_all_events(double)  # Nobody repeats the request.
+        process_all_events(double)  # The caller does not repeat the request.
     else:
         assert buy(payer, pack, key).status == "paid"
     assert (payer.balance, _charged(double)) == (_worth(pack, rates), [pack.amount_minor])

@@ -116,7 +116,7 @@ def test_unknown_signers_are_counted_by_the_profile_they_claim_and_their_network
     assert 1 < int(answer.headers["Retry-After"]) <= 3601
     assert node.requests == requests_before
     assert not RelayTransaction.objects.exists()
-    # The profile is new, so its own controller is no better known; but it calls from elsewhere.
+    # The profile is new, so its own controller is just as unknown; but it calls from elsewhere.
     assert post_without_token(LSP15_QUOTA, quota_body(profile)).status == 200
     assert post_without_token(LSP15_EXECUTE, lsp15_body(profile, new_call())).status == 200
 

@@ -31,7 +31,7 @@ def age_of(moment: datetime, now: datetime) -> str:
 
 
 def in_largest_unit(seconds: float) -> str:
-    """Return a duration in its largest unit, rounded down; negative ones count as 0."""
+    """Return a duration in its largest unit, rounded down; a negative duration is 0."""
     whole = max(0, int(seconds))
     for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if whole >= size:

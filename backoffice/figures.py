@@ -89,7 +89,7 @@ FROM (
 
 
 class Hour(NamedTuple):
-    """The number of calls accepted in an hour that succeeded, failed, or are in progress."""
+    """Of the calls that were accepted in one hour: how many succeeded, failed, and are in progress."""
 
     begins_at: datetime
     succeeded: int

@@ -107,7 +107,7 @@ def _relay_cards(outcomes: figures.Outcomes, now: datetime) -> list[Card]:
         Card(
             title="Success rate",
             value=f"{rate:.1%}" if rate is not None else "—",
-            detail="of ended calls accepted in 24 hours",
+            detail="of the calls accepted in 24 hours that have ended",
             link=rows_of("relay_relaytransaction", created_at__gte=since),
             is_alarming=rate is not None and rate < Decimal("0.95"),
         ),

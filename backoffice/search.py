@@ -27,7 +27,7 @@ MayView = Callable[[type[Model]], bool]
 
 SEARCHABLE = (
     "A profile's address, whole or at least four characters of its beginning or end, in any casing",
-    "A profile as name#1234; the search uses the digits, the first four of its address",
+    "A profile as name#1234, where 1234 are the first four digits of its address",
     "The user name of a member of staff, or its beginning, in any casing",
     "A profile's name or its beginning; names are not unique, so compare the address",
     "The hash of any attempt of a call: whole, shortened as in lists, or at least its first six characters",

@@ -136,7 +136,7 @@ class OwnedAdmin(OwnedRows):
 
 
 class CreditAccountAdmin(ReasonedActions, Exportable, OwnedAdmin):
-    """Balances; `backoffice` registers it with additions from the packages above."""
+    """Accounts with their balances; `backoffice` registers a subclass with data of other apps."""
 
     owner_path = "user"
     staff_actions: ClassVar[Sequence[ReasonedAction]] = (adjust_credits(lambda account: account.user),)

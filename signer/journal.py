@@ -62,7 +62,7 @@ class Journal:
         ]
 
     def record(self, entries: Sequence[tuple[Slot, Entry]], *, now: float) -> None:
-        """Store the entries; when this returns all are on disk, or none if it raises."""
+        """Write all entries to disk, or none if this raises."""
         rows = [(*slot, *entry[:4], str(entry.amount), *entry[5:], now) for slot, entry in entries]
         with self._file:  # Commits, or rolls back after an error.
             self._file.execute("BEGIN IMMEDIATE")
@@ -84,7 +84,7 @@ class Journal:
         """
         Delete the entries of account nonces below `below`, up to the first nonce with an entry after `signed_before`.
 
-        Deletes at most `prune_step` entries; returns how many, and whether none is left to delete.
+        Deletes at most `prune_step` entries. Returns their number, and whether these were all.
         """
         rows = self._file.execute(_OLDEST, (*account, below, self._prune_step)).fetchall()
         is_done = len(rows) < self._prune_step

@@ -137,7 +137,7 @@ LOCK_OUT = ReasonedAction(
     label="Lock out",
     permission="users.manage_staff",
     effect=lambda row: (
-        "Their password stops working and their sessions end, at once. To let them in again, reset the password."
+        "Their password stops working and their sessions end at once. To let them in again, reset the password."
     ),
     run=_lock_out,
     applies_to=lambda row: row.is_staff and row.has_usable_password(),

@@ -64,7 +64,8 @@ def signed_outside(run: Callable[_Parameters, _Result]) -> Callable[_Parameters,
                 _fetched.reset(token)
             fetched[request] = remote_signer().sign_request(request)
         raise SignerUnavailable(
-            "The data to sign kept changing. Repeat the call.", retry_after=RETRY_AFTER_SECONDS
+            "The transaction changed whenever it was to be signed. Repeat the call.",
+            retry_after=RETRY_AFTER_SECONDS,
         )
 
     return wrapped

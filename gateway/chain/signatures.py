@@ -104,7 +104,7 @@ def _split(signature: bytes, chain_id: int) -> tuple[int, int, int]:
     signed_chain, parity = divmod(v - _EIP155, 2)
     if signed_chain not in {chain_id, *WALLETS_CHAIN_IDS} or (is_long and not signature[_COMPACT_BYTES]):
         raise UnusableSignature(
-            f"The v of a signature, here {v}, is 27 or 28 (or 0 or 1, or {2 * chain_id + _EIP155} or "
+            f"The signature's v is {v}; it must be 27 or 28 (or 0 or 1, or {2 * chain_id + _EIP155} or "
             f"{2 * chain_id + _EIP155 + 1} by EIP-155)."
         )
     return r, s, parity

@@ -65,7 +65,7 @@ class Signer(Protocol):
         Sign for one relayer; the same transaction always gives the same bytes.
 
         Raises:
-            PolicyViolation: the service never sends such a transaction.
+            PolicyViolation: the signing policy forbids the transaction.
             SignerUnavailable: a remote signer does not answer; it may still have signed.
         """
         ...

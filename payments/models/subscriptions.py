@@ -123,7 +123,7 @@ class Subscription(models.Model):
         return self.status in {self.Status.ACTIVE, self.Status.PAST_DUE} and not self.cancels_at_period_end
 
     def payouts_at(self, now: datetime) -> list[Payout]:
-        """Return the payouts of the period that runs then, the month's own before those of changes in between."""
+        """Return the payouts of the period at that time: the month's own, then those of changes during the month."""
         running = self.payouts.filter(period_start__lte=now, period_end__gt=now)
         return list(running.order_by("period_start", "pk"))
 

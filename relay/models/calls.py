@@ -21,7 +21,7 @@ def current_chain_id() -> int:
 
 
 class ChainIdField(models.BigIntegerField[int, int]):
-    """The chain of a row. New rows get the chain of the process; a migration sees an integer without a default."""
+    """The chain of a row. New rows get the chain of the process; migrations record an integer without a default."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs | {"default": current_chain_id})

@@ -48,7 +48,7 @@ class Standing:
         return benefits_of(badges=badges, modifiers=self.modifiers)
 
     def gain(self, *, base: int, key: str, cause: str) -> int:
-        """Add floor(`base` × growth rate of the badge), and return it."""
+        """Add `base` times the badge's growth rate, rounded down; return the added experience."""
         level = badge_at(self.levels, self.experience)
         amount = grown(base=base, rate=level.exp_growth_rate) if level else base
         self._change(base, amount, key, cause)

@@ -40,7 +40,7 @@ function onTheWay({ count, credits: sum, earnings }) {
       { label: t("From"), cell: (row) => row.networkName },
       { label: t("Credits"), number: true, cell: (row) => credits(row.credits) },
       { label: t("When"), cell: (row) => (row.arrivesAt ? until(row.arrivesAt) : t("not known yet")) },
-      { label: t("Why not yet"), cell: (row) => HELD_BECAUSE[row.heldBecause] ?? t("held") },
+      { label: t("Why it is held"), cell: (row) => HELD_BECAUSE[row.heldBecause] ?? t("held") },
     ], earnings),
   );
 }

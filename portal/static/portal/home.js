@@ -66,7 +66,7 @@ function factsOf({ held, debtLimit, totalQuota, resetDate, subscriptionStatus })
     ? null
     : subscriptionStatus === "active"
       ? t("Your plan gave you {credits} for this period, which ends on {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) })
-      : t("{credits} were paid until {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) });
+      : t("Your plan gave you {credits} until {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) });
   return [
     held > 0 && fact(t("{credits} more are set aside for transactions in progress.", { credits: credits(held) })),
     debtLimit > 0 && fact(t("Transactions go through until you owe {credits}.", { credits: credits(debtLimit) })),

@@ -107,7 +107,7 @@ export const PROBLEMS = {
   "profile-not-deployed": t("This wallet holds no Universal Profile. Choose a wallet with a Universal Profile, such as the Universal Profile extension."),
   "purchase-closed": t("This purchase was voided, because it was unpaid for a day or replaced. Buy again."),
   "unknown-pack": t("This pack is not sold any more. Choose another one."),
-  "too-many-requests": t("That was too often. Wait a moment, then try again."),
+  "too-many-requests": t("Too many attempts. Wait a moment, then try again."),
   "sign-permission-missing": t("The key of your wallet may not sign for this profile."),
   "signature-not-by-controller": t("The key that signed does not belong to this profile."),
   "untrusted-code": t("Your profile runs a contract that this service does not know. Please contact support."),

@@ -128,7 +128,7 @@ def explained(
 
 
 def _may_lack_gas(refusal: DomainError) -> bool:
-    """Return whether a contract that runs out of gas may revert with this error; key managers' own are exact."""
+    """Return whether a lack of gas may cause this error; it never causes an error of a key manager's own."""
     return isinstance(refusal, TargetReverted | ProfileRefused)
 
 

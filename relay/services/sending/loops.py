@@ -65,7 +65,7 @@ class LoopLease(Lease):
         return True
 
     def note(self, *, succeeded: bool, moved: int = 0) -> None:
-        """Note that the work has ended, how, and how many calls it moved; the next renewal stores it."""
+        """Record the outcome of a run and the number of calls that it moved; the next renewal stores both."""
         self._has_ended = True
         self._has_succeeded |= succeeded
         self._has_moved |= moved > 0

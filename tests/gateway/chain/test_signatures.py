@@ -57,7 +57,7 @@ def test_another_length_is_no_signature(length: int) -> None:
 )
 def test_another_v_is_no_signature(v: str) -> None:
     signature = Controller().sign(secrets.token_bytes(32))[:64] + bytes.fromhex(v)
-    with pytest.raises(UnusableSignature, match=f"here {int(v, 16)},") as refused:
+    with pytest.raises(UnusableSignature, match=f"v is {int(v, 16)};") as refused:
         normalise_signature(signature, chain_id=_CHAIN_ID)
     assert refused.value.code == "signature-malformed"
 

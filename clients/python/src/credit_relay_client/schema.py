@@ -628,7 +628,7 @@ ModifierTypeEnum: TypeAlias = Literal[
 
 
 class NewPurchaseRequest(TypedDict):
-    """What is bought: a pack, or an amount."""
+    """The item of a purchase: a pack, or an amount."""
 
     pack: NotRequired[str]
     amount: NotRequired[int]

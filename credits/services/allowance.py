@@ -9,5 +9,5 @@ from users.models import User
 
 
 def set_allowance(*, user: User, period: PaidPeriod) -> None:
-    """Store the period that a user has paid for, unless one that begins after its end is stored."""
+    """Store the period that a user has paid for; the caller decides which one counts."""
     db.first_row(statements.SET_ALLOWANCE, {"user": user.pk, **asdict(period)})

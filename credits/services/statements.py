@@ -50,12 +50,11 @@ SELECT * FROM posted
 
 # One row per user, overwritten. A late payment must not replace a later period, so the later start wins.
 SET_ALLOWANCE = """
-INSERT INTO credits_allowance AS current (user_id, credits, starts_at, ends_at, resets_at, renews)
+INSERT INTO credits_allowance (user_id, credits, starts_at, ends_at, resets_at, renews)
 VALUES (%(user)s, %(credits)s, %(starts_at)s, %(ends_at)s, %(resets_at)s, %(renews)s)
 ON CONFLICT (user_id) DO UPDATE
 SET credits = excluded.credits, starts_at = excluded.starts_at, ends_at = excluded.ends_at,
     resets_at = excluded.resets_at, renews = excluded.renews
-WHERE current.starts_at <= excluded.starts_at OR current.starts_at < excluded.ends_at
 RETURNING id
 """
 

@@ -53,6 +53,24 @@ def test_every_collected_invoice_of_ours_is_paid_out(
     assert [finding["rule"] for finding in run.findings] == [Rule.SUBSCRIPTIONS_TWO_LIVE]
 
 
+def test_the_allowance_ends_with_the_paid_one_where_the_other_is_free(
+    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+) -> None:
+    free = subscriber.subscription.stripe_subscription_id
+    clerk.change(free, discounts=[{"coupon": clerk.coupon(100)}])
+    double.pass_time(70 * 86_400)
+    second = clerk.subscribe(subscriber, 2 * amount)
+    process_all_events(double)
+    assert subscriber.quota().total == subscriber.payout.credits
+    double.v1.subscriptions.cancel(second)
+    process_all_events(double)
+    assert Subscription.objects.live().get().stripe_subscription_id == free
+    assert (subscriber.quota().total, subscriber.quota().reset_date) == (0, -1)
+    run = reconciliation.reconcile(now=double.now(), minutes=0)
+    assert run is not None
+    assert run.findings == []
+
+
 @pytest.mark.parametrize("told", ["by webhook", "not yet"])
 def test_an_upsert_leaves_one_and_keeps_the_allowance(
     double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int, told: str

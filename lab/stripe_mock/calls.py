@@ -158,7 +158,10 @@ class Calls:
         adapter.has_payment_method(customer_id=customer)
         adapter.payment_method_of_setup(setup_intent_id=self._capture(customer, _VISA))
         adapter.has_payment_method(customer_id=customer)
-        adapter.use_newest_card(customer_id=self._without_card())
+        adapter.saved_card(customer_id=customer)
+        bare = self._without_card()
+        adapter.saved_card(customer_id=bare)
+        adapter.use_newest_card(customer_id=bare)
         for page in (adapter.create_card_page, adapter.create_portal_page):
             page(customer_id=customer, return_url=_BACK)
         self._taxed()
@@ -237,7 +240,7 @@ class Calls:
         self._refused(lambda: self.adapter.pay_invoice(invoice_id=state.latest_invoice_id))
 
     def _purchases(self) -> None:
-        """Buy once: paid, with lost answers, and voided as a draft, open, and while Stripe refuses that."""
+        """Buy: with lost answers, again after a day, paid, and voided as a draft, open, and while Stripe refuses it."""
         customer, unpaid = self.customer(), self.customer(_DECLINES)
         self._loses_the_answer("/v1/invoices")
         self.adapter.pay_invoice(invoice_id=self._bought(customer))
@@ -245,16 +248,22 @@ class Calls:
         draft = self._bought(customer)
         for _ in range(2):
             self.adapter.void_invoice(invoice_id=draft)
-        invoice = self._bought(unpaid)
+        key = secrets.token_hex(8)
+        invoice = self._bought(unpaid, key)
+        self._bought(unpaid, key, has_expired_key=True)
         self.adapter.pay_invoice(invoice_id=invoice)
         self.adapter.open_payment(invoice_id=invoice)
         self.controls.fail(400, method="POST", path=f"/v1/invoices/{invoice}/void")
         self._refused(lambda: self.adapter.void_invoice(invoice_id=invoice))
         self.adapter.void_invoice(invoice_id=invoice)
 
-    def _bought(self, customer: str) -> str:
+    def _bought(self, customer: str, key: str = "", *, has_expired_key: bool = False) -> str:
         return self.adapter.create_purchase(
-            customer_id=customer, amount_minor=_COST, currency="usd", key=secrets.token_hex(8)
+            customer_id=customer,
+            amount_minor=_COST,
+            currency="usd",
+            key=key or secrets.token_hex(8),
+            has_expired_key=has_expired_key,
         )
 
     def _lists(self) -> None:

@@ -70,6 +70,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("changepassword", "refused"),
     ("accept_reorganisation", "follows the chain"),
     ("list_unrecorded", "compares"),
+    ("check", "compares"),
     ("migrate", "the owner of the database"),
     ("sync_relayers", "reads the keys that the operator set"),
     ("seal_network_secrets", "the same secrets under a new key"),

@@ -60,7 +60,7 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert "adgem (OFFERWALL) is answered 200" in printed
     assert "levelled up: " in printed
     assert all(f"✓ {slug} (" in printed for slug in first["networks"])
-    assert len(re.findall(r"cashback of .*% of \d+: [1-9]\d* credits", printed)) == 2
+    assert len(re.findall(r"cashback of .*% of \d+: [1-9]\d* credits", printed)) == 3
     assert "\n40 people are generated" in (tmp_path / "log" / "demo.log").read_text()
     assert "7 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
     assert set(first["staff_by_role"]) == set(ROLES)

@@ -5,6 +5,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.examples import examples_in
 from tests.payments.api.spec import CANCEL, CUSTOMER, PATHS, SETUP_INTENT, SHAPES, UPSERT
 
 
@@ -60,8 +61,8 @@ def test_a_query_will_do_where_the_body_is_dropped(description: Any) -> None:
 def test_every_error_response_is_described(description: Any) -> None:
     def codes(path: str, status: int) -> set[str]:
         responses = description["paths"][path][PATHS[path]]["responses"]
-        examples = responses[str(status)]["content"]["application/problem+json"]["examples"]
-        return {example["value"]["code"] for example in examples.values()}
+        content = responses[str(status)]["content"]["application/problem+json"]
+        return {example["code"] for example in examples_in(description, content)}
 
     assert codes(UPSERT, 402) == {"payment-method-required", "card-declined", "authentication-required"}
     assert codes(UPSERT, 409) == {"billing-in-progress", "currency-fixed"}

@@ -1,5 +1,6 @@
 """The API's description names every path of sign-in, its refusals and a real example of each body."""
 
+from functools import partial
 from typing import Any
 
 import jsonschema
@@ -9,6 +10,7 @@ from jwt import PyJWK
 
 from gateway.chain.signatures import personal_sign_digest, recover_address
 from gateway.common.errors import NotAuthenticated, all_errors
+from tests.examples import examples_in
 from users.api import schema
 
 PATHS = {
@@ -21,9 +23,10 @@ PATHS = {
 }
 
 
-def _codes(operation: Any, status: int) -> set[str]:
-    schema = operation["responses"][str(status)]["content"]["application/problem+json"]["examples"]
-    return {example["value"]["code"] for example in schema.values()}
+def _codes(description: Any, path: str, status: int) -> set[str]:
+    responses = description["paths"][path][PATHS[path]]["responses"]
+    content = responses[str(status)]["content"]["application/problem+json"]
+    return {example["code"] for example in examples_in(description, content)}
 
 
 @pytest.mark.parametrize(("path", "method"), PATHS.items())
@@ -46,9 +49,9 @@ def test_only_what_is_public_goes_without_a_token(description: Any) -> None:
 
 
 def test_verify_names_every_way_of_being_refused(description: Any) -> None:
-    operation = description["paths"]["/api/auth/verify"]["post"]
+    codes = partial(_codes, description, "/api/auth/verify")
 
-    assert _codes(operation, 401) == {
+    assert codes(401) == {
         "nonce-unknown",
         "nonce-expired",
         "nonce-used",
@@ -57,15 +60,15 @@ def test_verify_names_every_way_of_being_refused(description: Any) -> None:
         "account-inactive",
         "account-deleted",
     }
-    assert _codes(operation, 403) == {"untrusted-code", "sign-permission-missing", "https-required"}
-    assert _codes(operation, 422) == {"profile-not-deployed"}
-    assert {"chain-unavailable", "service-unavailable"} <= _codes(operation, 503)
+    assert codes(403) == {"untrusted-code", "sign-permission-missing", "https-required"}
+    assert codes(422) == {"profile-not-deployed"}
+    assert {"chain-unavailable", "service-unavailable"} <= codes(503)
 
 
 def test_me_names_every_reason_for_which_a_token_is_not_believed(description: Any) -> None:
     reasons = {kind.code for kind in all_errors() if issubclass(kind, NotAuthenticated)}
 
-    assert _codes(description["paths"]["/api/auth/me"]["get"], 401) == reasons
+    assert _codes(description, "/api/auth/me", 401) == reasons
     assert len(reasons) == 12
 
 
@@ -76,10 +79,8 @@ def test_the_examples_have_the_described_shape(description: Any, path: str, meth
     checked = 0
     for body in [*bodies, *operation["responses"].values()]:
         for content in body["content"].values():
-            for example in content.get("examples", {}).values():
-                jsonschema.validate(
-                    example["value"], {**content["schema"], "components": description["components"]}
-                )
+            for example in examples_in(description, content):
+                jsonschema.validate(example, {**content["schema"], "components": description["components"]})
                 checked += 1
     assert checked > len(bodies)
 

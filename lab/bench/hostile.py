@@ -216,12 +216,13 @@ def _round(
             send, stack.base_url, Load([attack], _CLIENTS, options.seconds, rate=options.rate)
         )
         sent = send(stack.base_url, Load(lanes, _CLIENTS, options.seconds))
+        used = stack.meter.read().since(before)
+        deadline = time.monotonic() + _SETTLE_SECONDS
+        while _number(rows, _SETTLED, newest, profile) < len(sent.accepted) and time.monotonic() < deadline:
+            time.sleep(0.2)
+        settled, seconds = _number(rows, _SETTLED, newest, profile), time.monotonic() - began
+        # An attacker that is told to wait sends on after the others have ended.
         attacked = attacking.result() if attacking else None
-    used = stack.meter.read().since(before)
-    deadline = time.monotonic() + _SETTLE_SECONDS
-    while _number(rows, _SETTLED, newest, profile) < len(sent.accepted) and time.monotonic() < deadline:
-        time.sleep(0.2)
-    settled, seconds = _number(rows, _SETTLED, newest, profile), time.monotonic() - began
     each = used.per_call(used.at)
     answers = Counter(attacked.refusals) + Counter(accepted=len(attacked.accepted)) if attacked else Counter()
     return Round(

@@ -3,8 +3,8 @@ Limits on one profile's use of the relayers, so that no profile can starve the o
 
 Calls that end without effect cost the service account nonces, and gas where they are cancelled, so their rows are
 counted. Account nonces in flight are scarce, so a profile gets a share of them, measured in open holds, which
-`relay_take_slots` counts under the account's lock. A call that the chain refuses has no row, and its simulation is
-paid by nobody, so each process counts those in memory.
+`relay_take_slots` counts under the account's lock. A call that the chain refuses has no row, and no user
+pays for its simulation, so each process counts those in memory.
 """
 
 import threading
@@ -56,38 +56,38 @@ def check_failures(*, rows: CallRows) -> None:
 
 class RefusedCalls:
     """
-    How many calls of each profile were refused after the node had executed them, less one a second.
+    How many calls of each sender were refused after the node had executed them, less one a second.
 
     For one process, and safe to share between its threads.
     """
 
-    def __init__(self, *, most: int = 30, most_profiles: int = 10_000) -> None:
-        self._most, self._most_profiles = most, most_profiles
+    def __init__(self, *, most: int = 30, most_senders: int = 10_000) -> None:
+        self._most, self._most_senders = most, most_senders
         self._lock = threading.Lock()
         # The number, and the time on the monotonic clock at which it was counted.
         self._counts: dict[str, tuple[float, float]] = {}
 
-    def add(self, profile: str) -> None:
+    def add(self, sender: str) -> None:
         """Count a refused call."""
         with self._lock:
-            if len(self._counts) >= self._most_profiles:
+            if len(self._counts) >= self._most_senders:
                 self._counts = {one: count for one, count in self._counts.items() if self._left(one)}
-            if len(self._counts) < self._most_profiles:
-                self._counts[profile] = (self._left(profile) + 1, time.monotonic())
+            if len(self._counts) < self._most_senders:
+                self._counts[sender] = (self._left(sender) + 1, time.monotonic())
 
-    def check(self, profile: str) -> None:
+    def check(self, sender: str) -> None:
         """
-        Refuse a profile with too many refused calls, before the node is asked.
+        Refuse a sender with too many refused calls, before the node is asked.
 
         Raises:
-            TooManyRequests: the profile may send a call again in a second.
+            TooManyRequests: the sender may send a call again in a second.
         """
-        if self._left(profile) >= self._most:
+        if self._left(sender) >= self._most:
             raise TooManyRequests(
-                f"The chain refused {self._most} calls of the profile in a short time. Send one call a second.",
+                f"The chain refused {self._most} calls in a short time. Send one call a second.",
                 retry_after=1,
             )
 
-    def _left(self, profile: str) -> float:
-        number, counted_at = self._counts.get(profile, (0.0, 0.0))
+    def _left(self, sender: str) -> float:
+        number, counted_at = self._counts.get(sender, (0.0, 0.0))
         return max(0.0, number - (time.monotonic() - counted_at)) if number else 0.0

@@ -6,7 +6,7 @@ one node round trip reads the chain and executes exactly the transactions that w
 accepted in one transaction (`relay.services.accepting.acceptance`). A call that needs another node read returns to its
 own thread, so that the others need not wait, and joins the next batch. So does a call through a key manager that the
 rows do not know as the profile's: its contracts are read first, and only the profile's own key manager is executed.
-The calls of a profile whose contracts answered too much are read alone for some minutes. A profile with many refused
+The calls of a profile whose contracts answered too much are read alone for some minutes. A sender with many refused
 calls may send one a second.
 """
 
@@ -204,7 +204,7 @@ def _read(requests: Sequence[CallRequest], signer: Signer) -> list[_Stage]:
             if (transaction_hash := _check_rows(request, rows)) is not None:
                 outcomes[place] = transaction_hash
                 continue
-            refused_calls.check(request.caller.profile_address)
+            refused_calls.check(_sender_of(request))
             query = _query_of(request, rows, signer)
             if not (rows.is_pair_known or request.is_pair_verified):
                 outcomes[place] = UnknownPair(request, rows, query)
@@ -274,7 +274,7 @@ def _verify_pair(pair: UnknownPair) -> CallRequest:
     """Return the request once the chain confirms its key manager as the profile's; the key manager is only read."""
     query = replace(pair.query, calldata=b"")
     (state,) = get_chain_client().read_relay_states([query])
-    with _refusals_counted(query.profile):
+    with _refusals_counted(pair.request):
         preflight.check_ownership(
             query=query,
             state=state,
@@ -307,7 +307,7 @@ def _ask_again(call: ReadCall) -> ApprovedCall:
 
 def _approved(call: ReadCall, *, may_ask: bool) -> ApprovedCall | None:
     quote = call.rows.quote
-    with _refusals_counted(call.query.profile):
+    with _refusals_counted(call.request):
         approval = preflight.approve(
             call=call.request.call,
             query=call.query,
@@ -322,16 +322,22 @@ def _approved(call: ReadCall, *, may_ask: bool) -> ApprovedCall | None:
 
 
 @contextmanager
-def _refusals_counted(profile: str) -> Iterator[None]:
-    """Count the profile's call if it is refused because of what the chain answered."""
+def _refusals_counted(request: CallRequest) -> Iterator[None]:
+    """Count the call for its sender if it is refused because of what the chain answered."""
     try:
         yield
     except DomainError as refusal:
         if not refusal.is_outage:
-            refused_calls.add(profile)
+            refused_calls.add(_sender_of(request))
         if isinstance(refusal, AnswerTooLarge):
-            _read_alone_from_now_on(profile)
+            _read_alone_from_now_on(request.caller.profile_address)
         raise
+
+
+def _sender_of(request: CallRequest) -> str:
+    """Return for whom a refused call counts: without a token anybody may name a profile, so also by its signer."""
+    profile = request.caller.profile_address
+    return profile if request.caller.is_signed_in else f"{profile} {request.identity.controller}"
 
 
 def _read_alone_from_now_on(profile: str) -> None:

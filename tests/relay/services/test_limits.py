@@ -17,7 +17,7 @@ from devstack.world.profiles import Profile
 from gateway.chain.errors import AnswerTooLarge
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import TooManyRequests
-from relay.errors import RelayShareUsed, TooManyCancelledCalls
+from relay.errors import RelayShareUsed, SignerNotController, TooManyCancelledCalls
 from relay.models import Relayer, RelayTransaction
 from relay.queries.calls import CallKey, Identity, rows_of_calls
 from relay.services.accepting import limits, submission
@@ -465,8 +465,20 @@ def test_a_profile_with_many_refused_calls_waits_before_the_node_is_asked(
     accept(channel=any_channel())
 
 
-def test_refused_calls_are_counted_for_a_bounded_number_of_profiles(seconds: list[float]) -> None:
-    counted = limits.RefusedCalls(most=1, most_profiles=1)
+def test_strangers_without_a_token_keep_no_owner_waiting(
+    user: User, new_call: NewCall, accept: Accept, seconds: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(submission, "refused_calls", limits.RefusedCalls(most=1))
+    call, now = new_call(channel=any_channel(), private_key=f"0x{secrets.token_hex(32)}"), timezone.now()
+    with pytest.raises(SignerNotController):
+        execute(user=user, call=call, now=now, is_signed_in=False)
+    with pytest.raises(TooManyRequests):
+        execute(user=user, call=call, now=now, is_signed_in=False)
+    accept(channel=any_channel())
+
+
+def test_refused_calls_are_counted_for_a_bounded_number_of_senders(seconds: list[float]) -> None:
+    counted = limits.RefusedCalls(most=1, most_senders=1)
     first, second = random_address(), random_address()
     counted.add(first)
     counted.add(second)

@@ -15,7 +15,6 @@ from gateway.chain.rpc import MalformedAnswer, RpcError
 from gateway.chain.types import BlockId, Head, Receipt
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
-_DATA = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 # The largest answers in bytes: a block with the hashes of its transactions, code, a receipt or logs of 3,000,000 gas
 # (whose price per byte of a log bounds them), what a trial returns and logs, and a block with its transactions.
@@ -39,9 +38,16 @@ def wei(answer: Any) -> int:
 
 def octets(answer: Any) -> bytes:
     """Return the bytes in an answer (DATA of JSON-RPC)."""
-    if not isinstance(answer, str) or not _DATA.fullmatch(answer):
+    if not isinstance(answer, str) or not answer.startswith("0x"):
         raise MalformedAnswer("it is no data")
-    return bytes.fromhex(answer[2:])
+    try:
+        data = bytes.fromhex(answer[2:])
+    except ValueError as error:
+        raise MalformedAnswer("it is no data") from error
+    # `fromhex` skips space between bytes, which is no data.
+    if len(answer) != 2 + 2 * len(data):
+        raise MalformedAnswer("it is no data")
+    return data
 
 
 def returned(answer: Any) -> bytes:

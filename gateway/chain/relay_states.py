@@ -10,7 +10,6 @@ state overrides or `eth_simulateV1` there are older methods, which cost more.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
@@ -74,8 +73,8 @@ class RelayStateReader:
         calls += [_lens_call(group) for group in groups]
         to_try = [query for query in queries if query.calldata]
         to_compare = [query for query in to_try if simulates and _is_below_cap(query)]
-        at_cap = [replace(query, gas_limit=query.gas_cap) for query in to_compare]
-        calls += [_trial_call(query, simulates=simulates) for query in (*to_try, *at_cap)]
+        calls += [_trial_call(query, query.gas_limit, simulates=simulates) for query in to_try]
+        calls += [_trial_call(query, query.gas_cap, simulates=True) for query in to_compare]
         values = node.batch(calls)
         if price is None:
             price, values = self._new_price(values[: len(_PRICE)], now), values[len(_PRICE) :]
@@ -127,7 +126,9 @@ class RelayStateReader:
         lacking = [place for place, trial in enumerate(trials) if trial is None]
         if lacking:
             self._no_simulation_until = now + _RETRY_SECONDS
-            calls = [_trial_call(queries[place], simulates=False) for place in lacking]
+            calls = [
+                _trial_call(queries[place], queries[place].gas_limit, simulates=False) for place in lacking
+            ]
             for place, trial in zip(lacking, node.batch(calls), strict=True):
                 trials[place] = trial
         return trials
@@ -227,20 +228,19 @@ def _is_below_cap(query: RelayQuery) -> bool:
     return query.gas_limit is None or query.gas_limit < query.gas_cap
 
 
-def _trial_call(query: RelayQuery, *, simulates: bool) -> Call:
-    gas = query.gas_cap if query.gas_limit is None else query.gas_limit
+def _trial_call(query: RelayQuery, gas_limit: int | None, *, simulates: bool) -> Call:
     fields = {
         "from": query.sender,
         "to": query.key_manager,
         "input": "0x" + query.calldata.hex(),
-        "gas": hex(gas),
+        "gas": hex(query.gas_cap if gas_limit is None else gas_limit),
     }
-    if query.gas_limit is None:
+    if gas_limit is None:
         return _executing("eth_estimateGas", [fields, _LATEST], _estimated)
     if simulates:
         simulation = {"blockStateCalls": [{"calls": [fields]}]}
-        return _executing("eth_simulateV1", [simulation, _LATEST], partial(_simulated, query.gas_limit))
-    return _executing("eth_call", [fields, _LATEST], partial(_executed, query.gas_limit))
+        return _executing("eth_simulateV1", [simulation, _LATEST], partial(_simulated, gas_limit))
+    return _executing("eth_call", [fields, _LATEST], partial(_executed, gas_limit))
 
 
 def _executing(method: str, params: list[Any], read: Callable[[Any], Trial | None]) -> Call:

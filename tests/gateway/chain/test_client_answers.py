@@ -266,6 +266,8 @@ def test_permissions_are_read_as_key_managers_read_them(
         ("eth_getBlockByNumber", _BLOCK | {"number": "first"}),
         ("eth_getCode", None),
         ("eth_getCode", "0x1"),
+        ("eth_getCode", "0x12 34"),
+        ("eth_getCode", "1234"),
         ("eth_call", 7),
     ],
 )

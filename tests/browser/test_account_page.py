@@ -148,6 +148,38 @@ def test_credits_that_expire_soon_are_announced(browser: Browser, holder: Holder
         expect(page.get_by_text(line)).to_be_visible()
 
 
+def test_what_went_well_is_told_for_ten_seconds_and_a_failure_until_it_is_closed(
+    browser: Browser, holder: Holder, settings: Any
+) -> None:
+    settings.EMAIL_HOST = "mail.example"
+    with window_of(browser, holder) as page:
+        page.clock.install()
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        page.goto(f"{holder.base_url}{ACCOUNT}#data")
+        whole(page)
+        page.get_by_label("E-mail address (optional)").fill("ada@example.org")
+        save = page.get_by_role("button", name="Save the address")
+        save.click()
+        told = toast(page).get_by_text("Open the link that we have sent to this address.")
+        told.hover()
+        page.clock.fast_forward(10_000)
+        expect(told).to_be_visible()
+        page.mouse.move(0, 0)
+        page.clock.fast_forward(10_000)
+        expect(told).to_have_count(0)
+
+        problem = {"type": "about:blank", "code": "not-today", "status": 409, "detail": "Not today."}
+        page.route("**/api/user/noticeEmail", lambda route: route.fulfill(status=409, json=problem))
+        save.click()
+        failed = toast(page).get_by_text("Not today.")
+        expect(failed).to_be_visible()
+        page.clock.fast_forward(60_000)
+        expect(failed).to_be_visible()
+        failed.locator("..").get_by_role("button", name="Close").click()
+        expect(failed).to_have_count(0)
+
+
 def test_an_address_for_e_mails_is_given_confirmed_and_taken_back(
     browser: Browser, holder: Holder, settings: Any
 ) -> None:

@@ -14,6 +14,7 @@ const SECTIONS = {
   data: [t("Data"), async (context) => (await import("./data.js")).data(context)],
 };
 const NAME = document.querySelector(".brand").textContent.trim();
+const SHOWN_MILLISECONDS = 10_000;
 const at = (id) => document.getElementById(id);
 // Asked for at once, and needed only where it is awaited.
 const service = fetch("/api/service").then((answer) => answer.json());
@@ -21,13 +22,20 @@ service.catch(() => null);
 let session = null;
 let latest = null;
 
-/** Tell the outcome of an action beside the bottom of the window; an error stays until it is closed. */
-async function report(outcome) {
+/** Tell the outcome of an action beside the bottom of the window; an error, and what `stays`, is there until it is closed. */
+async function report(outcome, { stays = false } = {}) {
   const failed = outcome instanceof Error || outcome?.code !== undefined;
   if (failed && session && isSignedOut(outcome)) return signedOut(outcome instanceof SessionEnded ? t("Your session has ended, here or on another device. Sign in again to continue.") : t("You are signed out. Sign in again."));
   const content = failed ? await explain(outcome) : outcome;
   const close = actionButton(t("Close"), () => report(""), report, { kind: "plain small" });
-  at("message").replaceChildren(content ? h("div", { class: failed ? "toast bad" : "toast" }, h("p", {}, content), close) : "");
+  const toast = h("div", { class: failed ? "toast bad" : "toast" }, h("p", {}, content), close);
+  at("message").replaceChildren(content ? toast : "");
+  if (!failed && !stays) goesAway(toast);
+}
+
+/** Take a message away after a while, but not from under the pointer or the focus. */
+function goesAway(toast) {
+  setTimeout(() => (toast.matches(":hover, :focus-within") ? goesAway(toast) : toast.remove()), SHOWN_MILLISECONDS);
 }
 
 /** Return an error in the page's own words where it has some. */

@@ -58,12 +58,12 @@ function wait({ nextCheckInAt }) {
 function chances(rows) {
   if (!rows.length) return quiet(t("Nothing can be won at the moment."));
   const value = ({ type, least, most }) => (type === "CREDITS" || type === "EXPERIENCE" ? `${number(least)}–${number(most)}` : `${percent(least)}–${percent(most)}`);
+  const lasts = ({ effectiveTimeInMinutes: minutes }) => h("span", { class: "hint" }, minutes ? t("for {time}", { time: lasting(minutes) }) : t("at once"));
   return table(t("Chances of a check-in"), [
-    { label: t("You win"), cell: (row) => nameOf(DROPS, row.type) },
+    { label: t("You win"), cell: (row) => [nameOf(DROPS, row.type), lasts(row)] },
     { label: t("How much"), number: true, cell: value },
-    { label: t("For"), cell: (row) => (row.effectiveTimeInMinutes ? lasting(row.effectiveTimeInMinutes) : t("at once")) },
     { label: t("Chance"), number: true, cell: (row) => percent(row.probability, 1) },
-  ], rows);
+  ], rows, "narrow");
 }
 
 /** The proof, loaded when it is opened; the commitments are noted with each visit, before the draws. */

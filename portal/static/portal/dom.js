@@ -61,13 +61,13 @@ export function form({ button, kind, checks = () => null, action, report }, ...f
 
 export const field = (label, input, hint) => h("label", {}, label, input, typeof hint === "string" ? h("span", { class: "hint" }, hint) : hint);
 
-/** A table whose rows become blocks on a phone. Columns are {label, cell(row), number}. */
-export function table(caption, columns, rows) {
+/** A table whose rows become blocks on a phone, unless `kind` is another. Columns are {label, cell(row), number}. */
+export function table(caption, columns, rows, kind = "stacks") {
   const cells = (row) =>
     columns.map(({ label, cell, number }) => h("td", { "data-label": label, class: number && "number" }, cell(row)));
   return h(
     "table",
-    { class: "stacks" },
+    { class: kind },
     h("caption", { class: "visually-hidden" }, caption),
     h("thead", {}, h("tr", {}, columns.map(({ label, number }) => h("th", { scope: "col", class: number && "number" }, label)))),
     h("tbody", {}, rows.map((row) => h("tr", {}, cells(row)))),

@@ -44,7 +44,7 @@ function trial(service, context) {
 async function send(to, value, service, { session, report, again }) {
   const transaction = await session.send({ to, value });
   const shown = () => explorerLink(service, "tx", transaction.hash, h("code", { title: transaction.hash }, short(transaction.hash)));
-  report(h("span", {}, t("Sent; waiting for the chain:"), " ", shown()));
+  report(h("span", {}, t("Sent; waiting for the chain:"), " ", shown()), { stays: true });
   const { status, creditsUsed } = await transaction.wait();
   const outcome = t("Transaction {state}, for {credits}:", { state: nameOf(CALL_STATES, status), credits: credits(Number(creditsUsed)) });
   await again();

@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Static checks need settings but no server; the test settings provide an environment.
 CHECK := DJANGO_SETTINGS_MODULE=tests.settings $(BIN)/python -W ignore::RuntimeWarning manage.py
 
-.PHONY: help run test lint format bench schema lock code manage chart packages release clean translations
+.PHONY: help run port test lint format bench schema lock code manage chart packages release clean translations
 
 help: ## Show the commands
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
@@ -31,8 +31,12 @@ $(PREPARED): $(INSTALLED)
 	@$(BIN)/python -m devstack prepare
 	@touch $@
 
-run: $(PREPARED) ## Start everything, run the wallet journey and keep serving (ONCE=1, PORT=, LOAD=1, PGBOUNCER=1, SIGNER=1 or pkcs11 or kms)
+run: $(if $(PORT),port) $(PREPARED) ## Start everything, run the wallet journey and keep serving (ONCE=1, PORT=, LOAD=1, PGBOUNCER=1, SIGNER=1 or pkcs11 or kms)
 	@$(BIN)/python -m devstack run $(if $(ONCE),--once) $(if $(LOAD),--load) $(if $(PORT),--port $(PORT)) $(if $(BLOCK_TIME),--block-time $(BLOCK_TIME)) $(if $(SIGNER),--signer $(filter-out 1,$(SIGNER)))
+
+# A port that cannot be used is told before anything is installed.
+port:
+	@$(PYTHON) -m devstack.ports '$(PORT)'
 
 # Each worker starts its own servers. The journeys run on one worker and mostly wait, so three suit two cores.
 WORKERS ?= 3

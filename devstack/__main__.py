@@ -41,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--load", action="store_true", help="no journey; profiles and processes for a load generator"
     )
-    run.add_argument("--port", type=_port, help="port of the web server (default: a free one)")
+    run.add_argument("--port", help="port of the web server (default: a free one)")
     run.add_argument("--block-time", type=float, help="seconds between blocks (default: 2; with --load 1)")
     run.add_argument(
         "--signer",
@@ -70,12 +70,6 @@ def _parser() -> argparse.ArgumentParser:
     manage.add_argument("arguments", nargs=argparse.REMAINDER)
     manage.set_defaults(action=_manage)
     return parser
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 2**16:
-        raise argparse.ArgumentTypeError(f"{text} is not a port")
-    return int(text)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -18,8 +18,8 @@ from devstack.environment import (
     process_environment,
 )
 from devstack.files import read_json, write_json
+from devstack.ports import free_port
 from devstack.services.outside import Outside
-from devstack.services.server import free_port
 from devstack.services.stack import start_services
 from devstack.stack_file import demo_profiles, load_profiles
 from devstack.world.deployer import ETHER

@@ -13,9 +13,10 @@ from devstack.django_process import DjangoFailed, run_django
 from devstack.environment import overriding
 from devstack.files import PROJECT, read_json, write_json
 from devstack.logins import login_lines
+from devstack.ports import free_port, require_free_port
 from devstack.preparation import Plan, Prepared, demo_plan, load_plan, prepare
 from devstack.processes import Beat, DefaultWorker, Eraser, RelayWorker, Web, Worker
-from devstack.services.server import Server, free_port, require_free_port, stop_all
+from devstack.services.server import Server, stop_all
 from devstack.services.stack import Services, alone_in, start_services
 from devstack.signing import KeyPlace, signing_at
 from devstack.stack_file import write_stack_file
@@ -52,7 +53,7 @@ class Options:
     directory: Path
     once: bool = False
     load: bool = False
-    port: int | None = None
+    port: str | None = None
     block_time: float = 2
     keys: KeyPlace = KeyPlace.LOCAL
 

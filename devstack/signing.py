@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from devstack.debian import unpacked
 from devstack.environment import Secrets, process_environment, without_keys
 from devstack.files import PROJECT, write_json
+from devstack.ports import free_port
 from devstack.services.outside import Outside
-from devstack.services.server import Server, free_port, status_of
+from devstack.services.server import Server, status_of
 from gateway.chain.signing import derive_keys
 from signer.client import Certificates, SignerAway, SignerClient
 from signer.keys import RELAYERS, SPARE, TREASURY, write_keystore

@@ -5,8 +5,9 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import ClassVar
 
+from devstack.ports import free_port
 from devstack.rpc import Rpc, RpcUnreachable
-from devstack.services.server import Server, free_port
+from devstack.services.server import Server
 from devstack.toolchain import anvil_binary, install_toolchain
 
 CHAIN_ID = 4201

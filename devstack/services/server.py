@@ -1,28 +1,18 @@
 """A server of the dev stack: one foreground process with its data folder, log, probe and address."""
 
-import errno
-import fcntl
 import os
-import secrets
 import signal
-import socket
 import subprocess
-import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import ClassVar, Self
 
 import urllib3
 
 from devstack.process_lifetime import with_death_signal
-
-_PORTS = range(10_000, 32_000)
-# The ports given out to this process.
-_given: set[int] = set()
 
 
 class ServerFailed(RuntimeError):
@@ -159,47 +149,3 @@ def stop_all(servers: Sequence[Server]) -> None:
         server.terminate()
     for server in servers:
         server.stop()
-
-
-def free_port(preferred: int = 0) -> int:
-    """
-    Return an unused loopback port, the preferred one if it is free.
-
-    The port is random, below the kernel's ephemeral range: otherwise an outgoing connection could take it before its
-    server has started or while it is stopped. It is given out once, and to no other process of ours before this one has
-    ended.
-    """
-    others = [port for port in secrets.SystemRandom().sample(_PORTS, 100) if port not in _given]
-    for port in filter(None, (preferred, *others)):
-        with suppress(OSError):
-            _bind(port)
-            fcntl.lockf(_claims(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
-            _given.add(port)
-            return port
-    raise ServerFailed("No port of the loopback interface is free.")
-
-
-@cache
-def _claims() -> int:
-    """Open the lock file; the lock on byte N reserves port N."""
-    path = Path(tempfile.gettempdir()) / f"gateway-ports-{os.getuid()}"
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-
-
-def require_free_port(port: int) -> int:
-    """Return the port; raise `ServerFailed` if another program listens on it."""
-    try:
-        _bind(port)
-    except OSError as error:
-        is_taken = error.errno == errno.EADDRINUSE
-        reason = "is used by another program" if is_taken else f"cannot be used: {error.strerror}"
-        raise ServerFailed(
-            f"Port {port} {reason}. Choose another one: make run PORT={free_port()}"
-        ) from error
-    return port
-
-
-def _bind(port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(("127.0.0.1", port))

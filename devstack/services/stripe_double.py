@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from devstack.files import PROJECT, read_json, write_json
-from devstack.services.server import Server, free_port, status_of
+from devstack.ports import free_port
+from devstack.services.server import Server, status_of
 from stripe_double.account import publishable_key
 from stripe_double.client import ControlClient
 

@@ -9,11 +9,15 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Warning, register
-from django.db import OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, connection
+
+from gateway.common import db
 
 # How long `check --deploy` waits for all other servers together.
 OTHERS_SECONDS = 10.0
 _Check = Callable[[], list[CheckMessage]]
+# The checks that query the database.
+_of_database: list[_Check] = []
 # The checks that ask another server, each with its warning if the server is silent.
 _others: list[tuple[_Check, Warning]] = []
 
@@ -33,13 +37,24 @@ LEFT JOIN own USING (name)
 """
 
 
+def asks_the_database(check: _Check) -> _Check:
+    """Have the check run with `--deploy`, where the database answers."""
+    _of_database.append(check)
+    return check
+
+
 @register("gateway", deploy=True)
-def promises_are_safe(**_: Any) -> list[CheckMessage]:
-    """Warn if a returned hash could be lost when one machine fails. Queries the database."""
-    try:
-        values = read_settings()
-    except OperationalError:
-        return [Warning("The database's commit settings cannot be read.", id="gateway.W001")]
+def database(**_: Any) -> list[CheckMessage]:
+    """Warn once if the database is away: each query would wait for it."""
+    if reason := db.why_away(DEFAULT_DB_ALIAS):
+        return [Warning(reason, id="gateway.W001")]
+    return [message for check in _of_database for message in check()]
+
+
+@asks_the_database
+def promises_are_safe() -> list[CheckMessage]:
+    """Warn if a returned hash could be lost when one machine fails."""
+    values = read_settings()
     warnings: list[CheckMessage] = []
     if values["synchronous_commit"] in {"off", "local"} and (
         values["synchronous_commit"] == "off" or settings.DATABASE_SYNCHRONOUS_STANDBY
@@ -53,15 +68,12 @@ def promises_are_safe(**_: Any) -> list[CheckMessage]:
     return warnings
 
 
-@register("gateway", deploy=True)
-def limits_hold_behind_a_pooler(**_: Any) -> list[CheckMessage]:
+@asks_the_database
+def limits_hold_behind_a_pooler() -> list[CheckMessage]:
     """Warn if statements have no timeout, because a transaction pooler does not pass one on."""
     if settings.DATABASE_POOLING == "session":
         return []
-    try:
-        limit = read_settings()["statement_timeout"]
-    except OperationalError:
-        return [Warning("The database's timeouts cannot be read.", id="gateway.W001")]
+    limit = read_settings()["statement_timeout"]
     if limit not in {"", "0"}:
         return []
     text = "DATABASE_POOLING is transaction, but the processes' role has no statement_timeout."

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from devstack.files import PROJECT
-from devstack.services.server import Server, free_port, status_of
+from devstack.ports import free_port
+from devstack.services.server import Server, status_of
 from lab.bench.stack import Stack
 
 _BODY = b'{"hello": "world"}'

@@ -26,9 +26,9 @@ import django
 from devstack.console import echo
 from devstack.django_process import run_django
 from devstack.files import read_json, write_json
+from devstack.ports import free_port
 from devstack.preparation import load_plan, prepare
 from devstack.rpc import Rpc
-from devstack.services.server import free_port
 from devstack.services.stack import start_services
 from devstack.stack_file import described
 from devstack.wallet import Wallet

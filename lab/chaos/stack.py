@@ -12,10 +12,11 @@ from typing import Any, ClassVar
 import psutil
 
 from devstack.console import step
+from devstack.ports import free_port
 from devstack.preparation import Plan, Prepared, prepare
 from devstack.processes import Beat, DefaultWorker, RelayWorker, Web
 from devstack.services.postgres import APPLICATION_ROLE
-from devstack.services.server import Server, free_port, stop_all, wait_until
+from devstack.services.server import Server, stop_all, wait_until
 from devstack.services.stack import Services, start_services
 from devstack.signing import KeyPlace, Signing, signing_at
 from devstack.stack_file import described, described_networks

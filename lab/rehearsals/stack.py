@@ -10,9 +10,10 @@ from dataclasses import replace
 from devstack.console import step
 from devstack.environment import CREDIT_WEI, owner_environment, process_environment
 from devstack.files import PROJECT
+from devstack.ports import free_port
 from devstack.preparation import Plan, Prepared, prepare
 from devstack.processes import Beat, DefaultWorker, GatewayProcess, RelayWorker
-from devstack.services.server import Server, ServerFailed, free_port, stop_all
+from devstack.services.server import Server, ServerFailed, stop_all
 from devstack.services.stack import Services
 from devstack.stack_file import described
 from devstack.world.profiles import ProfilePlan

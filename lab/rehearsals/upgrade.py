@@ -20,8 +20,9 @@ from psycopg import sql
 from psycopg.errors import LockNotAvailable
 
 from devstack.console import echo, step
+from devstack.ports import free_port
 from devstack.processes import Web
-from devstack.services.server import free_port, wait_until
+from devstack.services.server import wait_until
 from devstack.services.stack import Services, start_services
 from lab.bench.stack import Checkout, checkout_of
 from lab.chaos.proxies import Loop

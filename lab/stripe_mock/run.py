@@ -14,7 +14,8 @@ import urllib3
 
 from devstack.console import echo
 from devstack.files import PROJECT
-from devstack.services.server import Server, free_port, status_of
+from devstack.ports import free_port
+from devstack.services.server import Server, status_of
 from devstack.services.stripe_double import StripeDouble
 from lab.stripe_mock.recording import Exchange
 from lab.stripe_mock.shapes import differences, shapes_of

@@ -16,8 +16,9 @@ import stripe
 from credit_relay_client import RelayProblem
 from devstack.console import echo, step
 from devstack.environment import CREDITS_PER_MAJOR_UNIT
+from devstack.ports import free_port
 from devstack.processes import Beat, Web
-from devstack.services.server import Server, free_port
+from devstack.services.server import Server
 from devstack.services.stack import Services, start_services
 from devstack.stack_file import described
 from devstack.wallet import Wallet

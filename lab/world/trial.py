@@ -10,10 +10,10 @@ import psycopg
 from devstack.console import echo, step
 from devstack.files import write_json
 from devstack.journey.run import run_journey
+from devstack.ports import free_port
 from devstack.processes import Web
 from devstack.rpc import Rpc
 from devstack.services.anvil import Node
-from devstack.services.server import free_port
 from devstack.services.stack import Services, start_services
 from devstack.stack_file import write_stack_file
 from lab.chaos.traffic import Traffic

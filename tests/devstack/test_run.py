@@ -2,9 +2,11 @@
 
 import json
 import re
+import secrets
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 from backoffice.roles import ROLES
 from devstack.environment import keep_secrets
+from devstack.files import PROJECT
 from devstack.preparation import Prepared
 from devstack.run import Options, _play
 
@@ -91,21 +94,35 @@ def test_a_stack_for_load_makes_no_journey(tmp_path: Path) -> None:
     assert _play(prepared, Options(tmp_path, load=True, once=True)) == 0
 
 
-def test_a_taken_port_is_one_line_before_anything_starts(tmp_path: Path) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        command = [sys.executable, "-m", "devstack", "--data", str(tmp_path), "run", "--port", str(port)]
-        outcome = subprocess.run(command, capture_output=True, text=True, timeout=600)
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port on which another program listens."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        yield other.getsockname()[1]
+
+
+def test_a_taken_port_is_one_line_before_anything_starts(tmp_path: Path, taken: int) -> None:
+    command = [sys.executable, "-m", "devstack", "--data", str(tmp_path), "run", "--port", str(taken)]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert outcome.returncode == 1
     (told,) = outcome.stderr.splitlines()
     assert re.fullmatch(
-        rf"✗ Port {port} is used by another program\. Choose another one: make run PORT=\d+", told
+        rf"✗ Port {taken} is used by another program\. Choose another one: make run PORT=\d+", told
     )
-    assert not told.endswith(f"={port}")
+    assert not told.endswith(f"={taken}")
     assert outcome.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_number", [True, False])
+def test_make_refuses_a_port_before_it_installs_anything(tmp_path: Path, taken: int, is_number: bool) -> None:
+    port = str(taken) if is_number else f"{secrets.token_hex(4)}x"
+    make = ["make", "run", f"PORT={port}", f"PYTHON={sys.executable}", f"VENV={tmp_path}/.venv"]
+    outcome = subprocess.run(make, cwd=PROJECT, capture_output=True, text=True, timeout=600)
+    assert outcome.returncode == 2
+    reason = f"Port {port} is used by another program" if is_number else f"{port} is not a port"
+    assert outcome.stderr.startswith(f"✗ {reason}. Choose another one: make run PORT=")
+    assert (outcome.stdout, list(tmp_path.iterdir())) == ("", [])
 
 
 def _names(process: psutil.Process, folder: Path) -> bool:

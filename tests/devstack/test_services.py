@@ -16,7 +16,8 @@ import redis
 import stripe
 from psycopg.conninfo import conninfo_to_dict
 
-from devstack.services.server import ServerFailed, free_port
+from devstack.ports import free_port
+from devstack.services.server import ServerFailed
 from devstack.services.stack import Services, start_services
 from devstack.services.stripe_double import StripeDouble
 from devstack.stripe_account import StripeAccount, StripeRefused
@@ -55,7 +56,7 @@ def test_a_free_port_is_the_preferred_one_unless_somebody_listens_there() -> Non
 
 
 def test_no_two_processes_are_given_the_same_port_and_none_twice() -> None:
-    program = "from devstack.services.server import free_port; print(free_port(int(input())))"
+    program = "from devstack.ports import free_port; print(free_port(int(input())))"
     mine = free_port()
     command = [sys.executable, "-c", program]
     other = subprocess.run(command, input=f"{mine}\n", capture_output=True, text=True, check=True)

@@ -14,8 +14,8 @@ import psutil
 import pytest
 import urllib3
 
+from devstack.ports import free_port, require_free_port
 from devstack.processes import Web
-from devstack.services.server import free_port, require_free_port
 
 _PATIENCE_SECONDS = 120
 # A script that runs writes a file; the folder is the first argument of every script.
@@ -175,4 +175,4 @@ def test_a_web_server_that_stops_under_load_leaves_no_process_and_frees_its_port
         assert len(below) >= 2
         web.stop(patience=1)
     assert_gone(below)
-    assert require_free_port(port) == port
+    assert require_free_port(str(port)) == port

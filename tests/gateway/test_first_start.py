@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from devstack.ports import free_port
 from devstack.processes import Web
-from devstack.services.server import free_port
 from tests.docs.pages import DOCS, ROOT, code_spans, rows
 from tests.gateway.test_wiring import settings_with
 from tests.settings import signing_key
@@ -143,6 +143,24 @@ def test_a_database_that_is_away_is_one_line(command: str, is_silent: bool) -> N
     assert started.stderr.splitlines()[-1].startswith(named)
     assert "Traceback" not in started.stderr
     assert place not in started.stderr
+
+
+def test_a_check_without_a_database_warns_of_it_once() -> None:
+    port, nodes = free_port(), f"http://127.0.0.1:{free_port()}"
+    place = f"postgresql://gateway:{secrets.token_hex(8)}@127.0.0.1:{port}/gateway"
+    started = subprocess.run(
+        STARTS["check"],
+        env={"PATH": os.environ["PATH"], **_composed("web"), "DATABASE_URL": place, "CHAIN_RPC_URLS": nodes},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+    assert started.returncode == 0
+    named = f"(gateway.W001) The database default at 127.0.0.1:{port} does not answer: "
+    assert started.stderr.count("The database ") == started.stderr.count(named) == 1
 
 
 def test_a_web_process_names_them_too(tmp_path: Path) -> None:

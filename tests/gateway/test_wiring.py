@@ -23,7 +23,7 @@ from drf_spectacular.generators import SchemaGenerator
 from kombu.exceptions import OperationalError
 
 import gateway.settings
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from gateway.celery import app
 
 _SHOW_TIMEOUT = "from django.conf import settings as s; print(s.DATABASES['default']['OPTIONS']['options'])"

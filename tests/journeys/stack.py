@@ -20,9 +20,10 @@ from django.conf import settings
 
 from devstack.environment import overriding
 from devstack.files import PROJECT
+from devstack.ports import free_port
 from devstack.preparation import Plan, prepare
 from devstack.processes import Beat, Web, Worker
-from devstack.services.server import Server, free_port, stop_all
+from devstack.services.server import Server, stop_all
 from devstack.services.stack import Services, start_services
 from devstack.services.stripe_double import StripeDouble
 from devstack.world.profiles import Profile, ProfilePlan

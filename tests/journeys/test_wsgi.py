@@ -6,8 +6,8 @@ from typing import ClassVar
 import pytest
 import urllib3
 
+from devstack.ports import free_port
 from devstack.processes import Web
-from devstack.services.server import free_port
 from tests.journeys.people import sign_in
 from tests.journeys.stack import Stack
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import stripe
 
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from payments.stripe.client import BillingClient
 from stripe_double.client import ControlClient
 

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from signer.client import Certificates, SignerAway, SignerClient
 from signer.service import SigningService
 from signer.targets import Trust

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from tests.factories import UserFactory
 from tests.webhooks.conftest import App
 from tests.webhooks.receiver import running

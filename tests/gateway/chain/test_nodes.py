@@ -12,7 +12,7 @@ import pytest
 from web3 import Web3
 from web3.exceptions import ContractLogicError, Web3RPCError
 
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import NodeUnavailable
 from gateway.chain.node_errors import is_call_error

@@ -1,14 +1,15 @@
-"""`check --deploy` asks other servers at the same time, and does not wait for those that are silent."""
+"""`check --deploy` asks other servers at the same time, and waits for none that is away."""
 
 import secrets
 import socket
 from collections.abc import Iterator
 
 import pytest
+from django.core.checks import CheckMessage
 from pytest_django import Settings
 
 from gateway.chain.client import JsonRpcChainClient, set_chain_client
-from gateway.common import checks
+from gateway.common import checks, db
 from payments.stripe import set_billing_client
 
 
@@ -33,3 +34,20 @@ def test_every_silent_server_is_named_after_one_time_limit(monkeypatch: pytest.M
         ("relay.W001", "No node in CHAIN_RPC_URLS answers."),
         ("payments.W002", "Stripe's settings could not be read: Stripe is silent."),
     }
+
+
+def test_no_check_queries_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    place = secrets.token_hex(8)
+
+    def check() -> list[CheckMessage]:
+        asked.append(place)
+        return []
+
+    monkeypatch.setattr(checks, "_of_database", [check])
+    monkeypatch.setattr(db, "why_away", lambda alias: f"{alias} at {place} does not answer")
+
+    assert [(message.id, message.msg) for message in checks.database()] == [
+        ("gateway.W001", f"default at {place} does not answer")
+    ]
+    assert asked == []

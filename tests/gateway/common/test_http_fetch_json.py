@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from gateway.common.http import FetchFailed, fetch_json
 from tests.users.external_issuer import ExternalIssuer
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from devstack.files import PROJECT
+from devstack.ports import free_port
 from devstack.processes import Web
-from devstack.services.server import free_port
 from tests.journeys.waiting import in_time, until
 
 HOST = "Host: 127.0.0.1\r\n"

@@ -15,8 +15,8 @@ import pytest
 import urllib3
 from django.db import connection
 
+from devstack.ports import free_port
 from devstack.processes import Web
-from devstack.services.server import free_port
 from devstack.services.stack import Services
 from gateway.chain.signatures import personal_sign_digest
 from tests.fakes.profiles import Controller, random_address

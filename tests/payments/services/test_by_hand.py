@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from payments.errors import BillingRefused, BillingUnavailable
 from payments.models import Payout, Refund, StripeEvent, Subscription
 from payments.queries import payment_counts

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from payments.errors import BillingInProgress, BillingUnavailable
 from payments.models import BillingOperation, StripeEvent, Subscription
 from payments.services import operations

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from rest_framework.test import APIClient
 
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from tests.factories import random_address
 from tests.fakes.chain import FakeChain
 from tests.fakes.profiles import Profile

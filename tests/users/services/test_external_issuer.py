@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils.timezone import now
 
-from devstack.services.server import free_port
+from devstack.ports import free_port
 from tests.users.external_issuer import ExternalIssuer
 from users.models import IssuerKeySet
 from users.services import external_issuer

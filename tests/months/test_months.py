@@ -2,15 +2,18 @@
 
 import os
 import random
+from datetime import UTC, datetime
 
 import pytest
 
 from devstack.services.stack import Services
 from payments.models import PayoutRate
-from tests.months.course import play
+from tests.months import course
+from tests.months.course import Course, play
 from tests.payments.stripe_accounts import DoubleAccount
 
 _RATE = 1_000
+_HALF_DAY = 43_200
 
 
 @pytest.mark.django_db(transaction=True)
@@ -27,3 +30,27 @@ def test_every_collected_cent_is_paid_out_or_a_finding(
     figures = play(double, services.stripe.directory, people=people, months=months, rate=_RATE, acting=2)
 
     assert figures["payouts"] >= people
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_old_invoice_whose_last_retry_succeeds_just_after_a_comparison_is_paid_out(
+    double: DoubleAccount, services: Services, rates: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    PayoutRate.objects.filter(currency="usd").update(credits_per_major_unit=_RATE)
+    double.controls.set_clock(int(datetime(2031, 6, 1, tzinfo=UTC).timestamp()))
+    monkeypatch.setattr(course, "_HALF_MONTH", (16, 16))
+    monkeypatch.setattr(course, "_ARRIVING", 0)
+    monkeypatch.setattr(Course, "_act", lambda *_: None)
+    months = Course(double, services.stripe.directory, people=1, rate=_RATE)
+    months.begin()
+    (person,) = months.people
+    (card,) = double.v1.payment_methods.list({"customer": person.payer.customer.stripe_customer_id}).data
+    double.decline_from_now(card.id, "insufficient_funds")
+
+    # The renewal of day 30 is retried on the days 33, 38 and 45; the months end on the days 44.5 and 76.5.
+    double.pass_time(25 * _HALF_DAY)
+    months.month(acting=0)
+    double.decline_from_now(card.id, None)
+    months.month(acting=0)
+
+    assert len(person.payer.payouts) >= 2

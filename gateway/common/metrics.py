@@ -191,12 +191,12 @@ CHAIN_BATCH_LIMIT = Counter(
     "Batches that a node took only in smaller pieces, by the number of calls that it takes.",
     labels=("node", "limit"),
 )
-LOCK_TIMEOUT, SESSION_LOST = "lock-timeout", "session-lost"
+LOCK_TIMEOUT, SESSION_LOST, DISK_FULL = "lock-timeout", "session-lost", "disk-full"
 DATABASE_ERRORS = Counter(
     "database_errors",
-    "Statements that waited for a lock in vain, and sessions that the server has ended.",
+    "Statements without their lock, or without space on the disk, and sessions that the server has ended.",
     labels=("error",),
-    known=(LOCK_TIMEOUT, SESSION_LOST),
+    known=(LOCK_TIMEOUT, SESSION_LOST, DISK_FULL),
 )
 STRIPE_REQUEST = Histogram(
     "stripe_request_seconds", "Time of one request to Stripe, including the retries of its library."

@@ -289,6 +289,11 @@ def _(_patch: pytest.MonkeyPatch) -> None:
     as_owner("SET LOCAL transaction_read_only = on")
 
 
+@fault("GatewayDatabaseDiskFull")
+def _(_patch: pytest.MonkeyPatch) -> None:
+    _database_errors(metrics.DISK_FULL)
+
+
 @fault("GatewayRowLocked")
 def _(_patch: pytest.MonkeyPatch) -> None:
     _database_errors(metrics.LOCK_TIMEOUT)

@@ -36,6 +36,8 @@ class _Errors(DatabaseErrorWrapper):
             metrics.DATABASE_ERRORS.add(metrics.LOCK_TIMEOUT)
         elif isinstance(error, errors.AdminShutdown):
             metrics.DATABASE_ERRORS.add(metrics.SESSION_LOST)
+        elif isinstance(error, errors.DiskFull):
+            metrics.DATABASE_ERRORS.add(metrics.DISK_FULL)
         if isinstance(error, _ENDS_SESSION):
             self.wrapper.end_session()
             raise OperationalError(*error.args) from error

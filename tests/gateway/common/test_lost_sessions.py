@@ -169,6 +169,13 @@ def test_a_pool_looks_for_the_database_again_while_a_request_waits() -> None:
         assert pool.reconnect_timeout <= pool.timeout
 
 
+def test_a_statement_without_space_on_the_disk_is_an_outage_and_is_counted() -> None:
+    metrics.DATABASE_ERRORS.take()
+    with pytest.raises(OperationalError):
+        connection.cursor().execute("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'disk_full'; END $$")
+    assert metrics.DATABASE_ERRORS.take() == {"database_errors total disk-full": 1}
+
+
 def test_a_lock_that_is_waited_for_in_vain_is_counted() -> None:
     Lease.objects.create(name="one", owner="a test", expires_at="2026-01-01T00:00Z")
     metrics.DATABASE_ERRORS.take()

@@ -19,8 +19,9 @@ from gateway.chain.types import SendKind, SendOutcome
 
 logger = logging.getLogger(__name__)
 _MESSAGE_CHARACTERS = 200
-# geth's code while no block is final yet.
+# Besu's code while no block is final yet; geth has only words (eth/api_backend.go).
 _UNKNOWN_BLOCK = -39001
+_NO_FINAL_BLOCK = re.compile(r"(finalized|safe) block not found", re.IGNORECASE)
 _REVERT_CODES = frozenset({3, -32015})
 _RATE_LIMIT_CODES = frozenset({-32005, -32016, -32029, 429})
 
@@ -42,7 +43,10 @@ _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
         (SendKind.LATER, r"DelegatorHasPendingTx|already reserved|gapped[- ]nonce"),
         # About the pool's space or the order of arrival, not the transaction: the same bytes may be accepted later.
         (SendKind.LATER, r"pool is full|account limit|spammer|nonce (is )?too (high|far)|tries to replace"),
-        (SendKind.LATER, r"nonce ?gap|too distant|lower nonce|indexing|does not match sender account nonce"),
+        (
+            SendKind.LATER,
+            r"nonce ?gap|out of capacity|too distant|lower nonce|indexing|does not match sender account nonce",
+        ),
         (SendKind.LATER, r"NonceTooFarInFuture|ConflictingType|pool (is )?(not enabled|disabled)"),
         (
             SendKind.UNDERPRICED,
@@ -154,7 +158,7 @@ def is_call_error(error: RpcError) -> bool:
 
 def is_block_error(error: RpcError) -> bool:
     """Return whether the error is an answer to a request for a block: the node does not know the tag."""
-    return error.code in {INVALID_PARAMS, _UNKNOWN_BLOCK}
+    return error.code in {INVALID_PARAMS, _UNKNOWN_BLOCK} or bool(_NO_FINAL_BLOCK.search(error.message))
 
 
 def revert_data(error: RpcError) -> bytes:

@@ -359,7 +359,13 @@ def test_the_confirmed_block_counts_from_the_head(
 
 
 @pytest.mark.parametrize(
-    "tagged", [RpcError(-39001, "finalized block not found"), RpcError(-32602, "?"), None]
+    "tagged",
+    [
+        RpcError(-39001, "Unknown block"),
+        RpcError(-32000, "finalized block not found"),
+        RpcError(-32602, "?"),
+        None,
+    ],
 )
 def test_where_the_node_knows_no_final_block_the_blocks_are_counted(
     client: JsonRpcChainClient, node: Node, script: Script, tagged: RpcError | None

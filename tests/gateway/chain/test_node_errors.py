@@ -48,6 +48,7 @@ _WORDS = {
     ],
     SendKind.LATER: [
         "txpool is full",  # g
+        "out of capacity",  # g
         "account limit exceeded: pooled 64 txs",  # g
         "future transaction tries to replace pending",  # g
         "pending sub-pool is full",  # e

@@ -41,6 +41,13 @@ SESSIONS = Sign(
     'gateway_database_errors_total{error="session-lost"}',
     lambda before, now: now - before > 20,
 )
+DISK_FULL = Sign(
+    "GatewayDatabaseDiskFull",
+    'gateway_database_errors_total{error="disk-full"}',
+    lambda before, now: now > before,
+)
+# While PostgreSQL is down, /metrics answers 503, so a scrape fails.
+AWAY = Sign("GatewayAway", "up", _is_zero)
 CLOCKS = Sign("GatewayClockSkew", "gateway_clock_ahead_seconds", lambda _, now: now > 1)
 
 
@@ -83,10 +90,10 @@ class Watch:
                 timeout=10,
                 retries=False,
             )
-            if answer.status != 200:
-                return
+            is_up = answer.status == 200
+            text = f"{answer.data.decode() if is_up else ''}\nup {is_up:d}"
             name = rf"^{re.escape(self.sign.metric)}(?:\{{[^}}]*\}})? (\S+)$"
-            values = [abs(float(value)) for value in re.findall(name, answer.data.decode(), re.MULTILINE)]
+            values = [abs(float(value)) for value in re.findall(name, text, re.MULTILINE)]
             if values:
                 self._before = max(values) if self._before is None else self._before
                 self.is_seen = self.is_seen or self.sign.calls(self._before, max(values))

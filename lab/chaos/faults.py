@@ -12,7 +12,7 @@ import psutil
 import redis
 
 from lab.chaos import node_faults
-from lab.chaos.alerts import CLOCKS, LOCKED, READ_ONLY, REDIS, SESSIONS, Sign
+from lab.chaos.alerts import AWAY, CLOCKS, DISK_FULL, LOCKED, READ_ONLY, REDIS, SESSIONS, Sign
 from lab.chaos.http_proxy import Rule
 from lab.chaos.machine_faults import MACHINE_FAULTS
 from lab.chaos.node_faults import changed, refusing
@@ -209,6 +209,8 @@ _SIGNS = {
     "clocks:": CLOCKS,
     "postgres: read-only": READ_ONLY,
     "postgres: 100 sessions": SESSIONS,
+    "postgres: data disk": DISK_FULL,
+    "postgres: WAL disk": AWAY,
     **dict.fromkeys(_LOCKED, LOCKED),
     **dict.fromkeys(("redis: read-only", "redis: out of memory", "redis: wrong types"), REDIS),
 }

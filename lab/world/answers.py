@@ -20,6 +20,10 @@ _LONGEST = 90
 _BATCHES = (100, 200, 1_000, 2_000)
 # Contract code: revert with the four bytes 0xdeadbeef.
 _REVERTING = "0x63deadbeef60e01b60005260046000fd"
+# And return the number 7 as a word.
+_ANSWERING, _ANSWER = "0x600760005260206000f3", 7
+# The members of a receipt that the service reads.
+_READ = ("transactionHash", "blockNumber", "blockHash", "status", "gasUsed", "effectiveGasPrice")
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,9 @@ def ask_everything(services: Services) -> list[Answer]:
         ("receipt of an unknown hash", lambda: _result(rpc, "eth_getTransactionReceipt", "0x" + "00" * 32)),
         ("state at block 0", lambda: _result(rpc, "eth_getBalance", sender.address, "0x0")),
         ("state at a future block", lambda: _result(rpc, "eth_getBalance", sender.address, "0x5f5e100")),
+        ("state 3 blocks ago", lambda: _result(rpc, "eth_getTransactionCount", sender.address, _ago(rpc, 3))),
         ("a call that reverts with data", partial(_revert, rpc)),
+        ("a call with code in its place", partial(_override, rpc)),
         (
             "eth_simulateV1",
             lambda: _result(rpc, "eth_simulateV1", {"blockStateCalls": [{"calls": []}]}, "latest"),
@@ -63,9 +69,17 @@ def ask_everything(services: Services) -> list[Answer]:
         ("send: replaced at a lower fee", lambda: sender.send(fee=30 * _GWEI, value=1)),
         ("send: replaced at twice the fee", lambda: sender.send(fee=300 * _GWEI, tip=200 * _GWEI, value=1)),
     ]
-    answers = [Answer(name, ask()) for name, ask in (*reads, *sends)]
-    services.rpc.call("evm_mine")
-    return [*answers, Answer("send: a nonce that is mined", sender.send(ahead=-1))]
+    after: list[tuple[str, Callable[[], str]]] = [
+        ("receipt of the replacement", lambda: _receipt(rpc, sender.hashes[-1])),
+        ("the replaced transaction, by hash", lambda: _transaction(rpc, sender.hashes[-2])),
+        ("send: a nonce that is mined", lambda: sender.send(ahead=-1)),
+    ]
+    answers = [Answer(name, ask()) for name, ask in reads]
+    for group in (sends, after):
+        # The clients make a block per period, so all of a group falls between two blocks.
+        services.rpc.call("evm_mine")
+        answers += [Answer(name, ask()) for name, ask in group]
+    return answers
 
 
 class _Sender:
@@ -75,6 +89,8 @@ class _Sender:
         self._rpc, self._key, self.address = rpc, key, address_of(key)
         self._last = ""
         self._number = 0
+        # Of the accepted transactions, in the order in which they were sent.
+        self.hashes: list[str] = []
 
     def send(
         self,
@@ -102,7 +118,7 @@ class _Sender:
 
     def send_again(self) -> str:
         try:
-            self._rpc.call("eth_sendRawTransaction", self._last)
+            self.hashes.append(self._rpc.call("eth_sendRawTransaction", self._last))
         except RpcFailed as failure:
             error = _as_error(failure)
             return _shown(error, send_outcome(error).kind.name)
@@ -144,6 +160,35 @@ def _revert(rpc: Rpc) -> str:
         data = f"data {revert_data(error).hex()}"
         return _shown(error, f"an answer, {data}" if is_call_error(error) else "node fault")
     return "no error"
+
+
+def _override(rpc: Rpc) -> str:
+    place = "0x" + "77" * 20
+    try:
+        answer = rpc.call("eth_call", {"to": place, "data": "0x"}, "latest", {place: {"code": _ANSWERING}})
+    except RpcFailed as failure:
+        error = _as_error(failure)
+        return _shown(error, "read one by one" if is_call_error(error) else "node fault")
+    return "taken" if int(answer, 16) == _ANSWER else "the code is ignored"
+
+
+def _receipt(rpc: Rpc, transaction_hash: str) -> str:
+    receipt = rpc.call("eth_getTransactionReceipt", transaction_hash)
+    if receipt is None:
+        return "null"
+    missing = [name for name in _READ if receipt.get(name) is None]
+    return f"without {', '.join(missing)}" if missing else "complete"
+
+
+def _transaction(rpc: Rpc, transaction_hash: str) -> str:
+    found = rpc.call("eth_getTransactionByHash", transaction_hash)
+    if found is None:
+        return "null"
+    return "pending" if found.get("blockNumber") is None else "mined"
+
+
+def _ago(rpc: Rpc, blocks: int) -> str:
+    return hex(max(0, int(rpc.call("eth_blockNumber"), 16) - blocks))
 
 
 def _largest_batch(rpc: Rpc) -> str:

@@ -9,7 +9,7 @@ from stripe_double.billing.collection import (
     payment_method_for,
     void_and_update_subscription,
 )
-from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft
+from stripe_double.billing.invoicing import create_invoice, finalize_invoice, new_draft, write_off
 from stripe_double.billing.payments import payment_intent_of
 from stripe_double.billing.renewals import next_lines, renews_at
 from stripe_double.billing.taxes import require_location
@@ -93,6 +93,15 @@ def void(account: Account, _params: dict[str, Any], identifier: str) -> Resource
     return invoice
 
 
+def mark_uncollectible(account: Account, _params: dict[str, Any], identifier: str) -> Resource:
+    """Write an open invoice off."""
+    invoice = find(account, "invoice", identifier)
+    if invoice["status"] != "open":
+        raise InvalidRequest(f"You can only write off an open invoice; this one is {invoice['status']}.")
+    write_off(account, invoice)
+    return invoice
+
+
 def preview(account: Account, params: dict[str, Any]) -> Resource:
     """Return the next invoice of a subscription as it would be; nothing is stored."""
     subscription = find_param(account, "subscription", params["subscription"], "subscription")
@@ -162,4 +171,5 @@ ROUTES = (
     Route("POST", f"{_PATH}/{{id}}/pay", pay, _PAY),
     Route("POST", f"{_PATH}/{{id}}/finalize", finalize, takes()),
     Route("POST", f"{_PATH}/{{id}}/void", void, takes()),
+    Route("POST", f"{_PATH}/{{id}}/mark_uncollectible", mark_uncollectible, takes()),
 )

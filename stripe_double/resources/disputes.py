@@ -5,6 +5,7 @@ from stripe_double.errors import InvalidRequest
 from stripe_double.events import emit, emit_changes
 from stripe_double.parameters import String
 from stripe_double.resources.charges import record_balance_transaction
+from stripe_double.resources.fraud_warnings import update_warnings
 from stripe_double.routing import list_route, retrieve_route
 from stripe_double.store import Resource, new_id
 
@@ -34,6 +35,7 @@ def open_dispute(
     emit(account, "charge.dispute.created", dispute)
     with emit_changes(account, "charge.updated", charge):
         charge["disputed"] = True
+    update_warnings(account, charge)
     if withdraw:
         withdraw_funds(account, dispute)
     return dispute

@@ -9,6 +9,7 @@ from stripe_double.parameters import Enum, Integer, Metadata, String, takes
 from stripe_double.resources.cards import card_of
 from stripe_double.resources.charges import record_balance_transaction
 from stripe_double.resources.disputes import net_amount
+from stripe_double.resources.fraud_warnings import update_warnings
 from stripe_double.routing import Route, list_route, retrieve_route
 from stripe_double.store import Resource, new_id
 
@@ -52,6 +53,7 @@ def create_refund(
     emit(account, "refund.created", account.add(refund))
     _add_to_refunded(charge, refund["amount"])
     emit(account, "charge.refunded", charge)
+    update_warnings(account, charge)
     return refund
 
 
@@ -80,6 +82,7 @@ def fail_refund(account: Account, refund: Resource, *, reason: str) -> None:
     )
     with emit_changes(account, "charge.updated", charge):
         _add_to_refunded(charge, -refund["amount"])
+    update_warnings(account, charge)
     for event_type in ("refund.updated", "charge.refund.updated", "refund.failed"):
         emit(account, event_type, refund)
 

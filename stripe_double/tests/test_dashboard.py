@@ -325,6 +325,25 @@ def test_a_card_network_warns_of_fraud(account: DoubleAccount, controls: Control
     assert account.event_types("balance.")[-1:] == ["balance.available"]
 
 
+@pytest.mark.parametrize("ending", ["refunded", "disputed"])
+def test_a_warning_is_not_actionable_once_the_money_is_returned(
+    account: DoubleAccount, controls: ControlClient, amount: int, ending: str
+) -> None:
+    _, intent = pay_first_invoice(account, amount)
+    made = controls.warn_of_fraud(intent)
+    refund = controls.refund(intent, amount - 1)
+    assert account.v1.radar.early_fraud_warnings.retrieve(made["id"]).actionable
+    if ending == "refunded":
+        refund = controls.refund(intent)
+    else:
+        controls.open_dispute(intent)
+    assert not account.v1.radar.early_fraud_warnings.retrieve(made["id"]).actionable
+    controls.fail_refund(refund["id"])
+    assert account.v1.radar.early_fraud_warnings.retrieve(made["id"]).actionable == (ending == "refunded")
+    changes = {"refunded": 2, "disputed": 1}[ending]
+    assert len(account.event_types("radar.early_fraud_warning.updated")) == changes
+
+
 def test_the_balance_is_paid_out_to_the_bank(
     account: DoubleAccount, controls: ControlClient, amount: int
 ) -> None:

@@ -72,16 +72,27 @@ def test_an_invoice_paid_out_of_band_collected_nothing_through_stripe(
     assert account.v1.subscriptions.retrieve(subscription.id).status == "active"
 
 
-def test_a_void_invoice_cannot_be_paid(account: StripeAccount, amount: int) -> None:
+@pytest.fixture
+def open_invoice(account: StripeAccount, amount: int) -> str:
+    """Return the invoice of a renewal that was declined."""
     customer = account.create_paying_customer()
     subscription = account.subscribe(customer, amount)
     decline_from_now_on(account, customer)
     renew(account, customer, subscription)
     account.pass_time(customer, 2 * HOUR)
-    open_invoice = account.invoices(subscription)[1]
-    assert account.v1.invoices.void_invoice(str(open_invoice.id)).status == "void"
+    return str(account.invoices(subscription)[1].id)
+
+
+def test_a_void_invoice_cannot_be_paid(account: StripeAccount, open_invoice: str) -> None:
+    assert account.v1.invoices.void_invoice(open_invoice).status == "void"
     with pytest.raises(stripe.InvalidRequestError):
-        account.v1.invoices.pay(str(open_invoice.id))
+        account.v1.invoices.pay(open_invoice)
+
+
+def test_an_open_invoice_is_written_off_once(account: StripeAccount, open_invoice: str) -> None:
+    assert account.v1.invoices.mark_uncollectible(open_invoice).status == "uncollectible"
+    with pytest.raises(stripe.InvalidRequestError):
+        account.v1.invoices.mark_uncollectible(open_invoice)
 
 
 def test_a_paid_invoice_is_not_paid_again(account: StripeAccount, amount: int) -> None:

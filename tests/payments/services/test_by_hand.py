@@ -10,9 +10,8 @@ import pytest
 
 from devstack.ports import free_port
 from payments.errors import BillingRefused, BillingUnavailable
-from payments.models import Payout, Refund, StripeEvent, Subscription
-from payments.queries import payment_counts
-from payments.services import reconciliation, refunds, standing, synchronisation
+from payments.models import Refund, StripeEvent
+from payments.services import reconciliation, refunds, standing
 from payments.services.reconciliation import repairs
 from payments.services.reconciliation.findings import Rule
 from payments.stripe import set_billing_client
@@ -164,12 +163,14 @@ class TestSeveralPayments:
         rows = double.v1.invoice_payments.list({"invoice": part_paid, "status": "paid"}).data
         return [str(row.payment.payment_intent) for row in sorted(rows, key=lambda row: row.amount_paid)]
 
-    @pytest.mark.parametrize("ending", ["open", "void"])
+    @pytest.mark.parametrize("ending", ["open", "void", "uncollectible"])
     def test_a_part_that_was_collected_is_found_until_the_rest_is(
         self, double: DoubleAccount, subscriber: Payer, part_paid: str, ending: str, amount: int
     ) -> None:
         if ending == "void":
             double.v1.invoices.void_invoice(part_paid)
+        if ending == "uncollectible":
+            double.v1.invoices.mark_uncollectible(part_paid)
         process_all_events(double)
 
         (finding,) = _findings(double)
@@ -181,6 +182,20 @@ class TestSeveralPayments:
             process_all_events(double)
             assert _rules(double) == []
             assert subscriber.payout.amount_minor == amount
+
+    def test_a_part_that_another_services_customer_paid_is_not_ours_to_find(
+        self, double: DoubleAccount, subscriber: Payer, settings: Any
+    ) -> None:
+        foreign = double.v1.customers.create({"metadata": {"address": "0x1"}}).id
+        double.capture(foreign)
+        (card,) = double.v1.payment_methods.list({"customer": foreign}).data
+        double.v1.customers.update(foreign, {"invoice_settings": {"default_payment_method": card.id}})
+        double.decline_from_now(card.id, "insufficient_funds")
+        double.controls.create_invoice(foreign, 900, product=settings.STRIPE_PRODUCT_ID)
+        double.decline_from_now(card.id, None)
+        (invoice,) = double.v1.invoices.list({"status": "open"}).data
+        assert double.controls.pay_invoice_part(invoice.id, 300)["amount_paid"] == 300
+        assert _rules(double) == []
 
     def test_a_refund_of_any_payment_takes_its_part_back(
         self, double: DoubleAccount, subscriber: Payer, payments: list[str], amount: int
@@ -495,52 +510,3 @@ class TestPausesAndEnds:
         assert subscriber.upsert(amount).status == "active"
         double.v1.subscription_schedules.release(schedule.id)
         assert subscriber.upsert(2 * amount).amount_minor == 2 * amount
-
-
-def test_a_card_networks_warning_of_fraud_is_found(double: DoubleAccount, subscriber: Payer) -> None:
-    double.controls.warn_of_fraud(subscriber.payout.stripe_payment_intent_id)
-    process_all_events(double)
-    assert _rules(double) == [Rule.FRAUD_WARNING]
-
-
-def test_staff_are_told_of_a_warning_of_fraud_when_it_arrives_and_once(
-    double: DoubleAccount, subscriber: Payer
-) -> None:
-    told = []
-    for _ in range(2):
-        double.controls.warn_of_fraud(subscriber.payout.stripe_payment_intent_id)
-        double.pass_time(60)
-        process_all_events(double)
-        told.append(subscriber.payout.fraud_warned_at)
-        assert payment_counts().fraud_warnings == 1
-    assert told[0] == told[1] is not None
-    assert set(StripeEvent.objects.filter(type__startswith="radar").values_list("outcome", flat=True)) == {
-        "applied"
-    }
-    double.refund(subscriber.payout.stripe_payment_intent_id)
-    process_all_events(double)
-    assert payment_counts().fraud_warnings == 0
-
-
-def test_the_nightly_refresh_finds_a_subscription_that_only_stripe_has(
-    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
-) -> None:
-    known = subscriber.subscription.stripe_subscription_id
-    hats = clerk.subscribe(subscriber, 700, product=f"hats-{secrets.token_hex(4)}")
-    clerk.change(hats, {"price_data": clerk.price(amount)}, proration_behavior="none")
-    assert synchronisation.refresh_subscriptions(now=double.now()) == 2
-    rows = Subscription.objects.values_list("stripe_subscription_id", "amount_minor")
-    assert dict(rows)[hats] == amount
-    assert dict(rows).keys() == {known, hats}
-
-
-def test_the_nightly_refresh_finds_all_that_no_webhook_told(
-    double: DoubleAccount, subscriber: Payer, clerk: Clerk
-) -> None:
-    clerk.change(
-        _id(subscriber), pause_collection={"behavior": "void"}, cancel_at=int(double.now().timestamp()) + DAY
-    )
-    synchronisation.refresh_subscriptions(now=double.now())
-    row = subscriber.subscription
-    assert (row.is_resting, row.cancels_at is not None) == (True, True)
-    assert Payout.objects.count() == 1

@@ -1,0 +1,90 @@
+"""The nightly refresh stores what no webhook told, and one subscription holds up no other."""
+
+import secrets
+
+import pytest
+
+from payments.models import Payout, Subscription
+from payments.services import synchronisation
+from payments.stripe import get_billing_client
+from tests.factories import UserFactory
+from tests.payments.dashboard import Clerk
+from tests.payments.faults import fault_injection
+from tests.payments.payers import Payer
+from tests.payments.stripe_accounts import DoubleAccount
+from tests.payments.webhook_events import process_all_events
+
+pytestmark = pytest.mark.django_db
+DAY = 86_400
+
+
+@pytest.fixture
+def clerk(double: DoubleAccount) -> Clerk:
+    return Clerk(double)
+
+
+@pytest.fixture
+def subscriber(double: DoubleAccount, payer: Payer, amount: int) -> Payer:
+    """A user whose first month is paid out."""
+    payer.upsert(amount)
+    process_all_events(double)
+    return payer
+
+
+def test_the_refresh_finds_a_subscription_that_only_stripe_has(
+    double: DoubleAccount, subscriber: Payer, clerk: Clerk, amount: int
+) -> None:
+    known = subscriber.subscription.stripe_subscription_id
+    hats = clerk.subscribe(subscriber, 700, product=f"hats-{secrets.token_hex(4)}")
+    clerk.change(hats, {"price_data": clerk.price(amount)}, proration_behavior="none")
+    assert synchronisation.refresh_subscriptions(now=double.now()) == 2
+    rows = Subscription.objects.values_list("stripe_subscription_id", "amount_minor")
+    assert dict(rows)[hats] == amount
+    assert dict(rows).keys() == {known, hats}
+
+
+def test_the_refresh_finds_all_that_no_webhook_told(
+    double: DoubleAccount, subscriber: Payer, clerk: Clerk
+) -> None:
+    clerk.change(
+        subscriber.subscription.stripe_subscription_id,
+        pause_collection={"behavior": "void"},
+        cancel_at=int(double.now().timestamp()) + DAY,
+    )
+    synchronisation.refresh_subscriptions(now=double.now())
+    row = subscriber.subscription
+    assert (row.is_resting, row.cancels_at is not None) == (True, True)
+    assert Payout.objects.count() == 1
+
+
+def test_one_that_stripe_refuses_holds_up_no_other_that_is_live_only_here(
+    double: DoubleAccount, subscriber: Payer, amount: int
+) -> None:
+    other = Payer(double, UserFactory.create()).with_card()
+    other.upsert(amount)
+    ids = sorted(Subscription.objects.values_list("stripe_subscription_id", flat=True))
+    for identifier in ids:
+        double.v1.subscriptions.cancel(identifier)
+    with fault_injection() as client:
+        client.hide(ids[0])
+        assert synchronisation.refresh_subscriptions(now=double.now()) == 1
+    rows = Subscription.objects.order_by("stripe_subscription_id").values_list("status", flat=True)
+    assert list(rows) == ["active", "canceled"]
+
+
+def test_the_refresh_leaves_a_customer_of_another_service_alone(
+    double: DoubleAccount, rates: dict[str, int], amount: int
+) -> None:
+    foreign = double.v1.customers.create({}).id
+    double.capture(foreign)
+    client = get_billing_client()
+    client.has_payment_method(customer_id=foreign)
+    client.create_subscription(
+        customer_id=foreign,
+        amount_minor=amount,
+        currency="usd",
+        cancels_at_period_end=False,
+        key=secrets.token_hex(8),
+    )
+    assert synchronisation.refresh_subscriptions(now=double.now()) == 0
+    assert not Subscription.objects.exists()

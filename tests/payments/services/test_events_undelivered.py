@@ -64,31 +64,8 @@ def test_undelivered_events_are_fetched_and_processed(
 
 
 def test_each_subscribed_event_type_has_a_fetcher() -> None:
-    assert set(EVENT_TYPES) == {
-        "invoice.paid",
-        "invoice.payment_failed",
-        "invoice.payment_action_required",
-        "invoice.voided",
-        "invoice.marked_uncollectible",
-        "customer.deleted",
-        "customer.subscription.created",
-        "customer.subscription.updated",
-        "customer.subscription.deleted",
-        "customer.subscription.paused",
-        "customer.subscription.resumed",
-        "setup_intent.succeeded",
-        "refund.created",
-        "refund.updated",
-        "refund.failed",
-        "charge.dispute.created",
-        "charge.dispute.funds_withdrawn",
-        "charge.dispute.funds_reinstated",
-        "charge.dispute.closed",
-        "radar.early_fraud_warning.created",
-        "radar.early_fraud_warning.updated",
-    }
-    for name in EVENT_TYPES:
-        assert [reader for prefix, reader in _FETCHERS if name.startswith(prefix)], name
+    prefixes = tuple(prefix for prefix, _ in _FETCHERS)
+    assert [name for name in EVENT_TYPES if not name.startswith(prefixes)] == []
 
 
 @pytest.mark.parametrize(

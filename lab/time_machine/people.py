@@ -18,6 +18,8 @@ _CALL_SECONDS = 60
 _CONSENT = "Buy this pack whenever my credits run low."
 # More than anybody has, so that top-up buys up to the month's limit.
 _THRESHOLD, _LIMIT = 10**12, 1_500
+# The product's name in the service's settings, and how much less a clerk's coupon makes it.
+PRODUCT, _PERCENT_OFF = "credit-relay-subscription", 20
 _FINAL = {"Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"}
 
 
@@ -33,6 +35,7 @@ class Person:
     def begin(self) -> None:
         """Capture a card and subscribe."""
         self._customer = str(self.wallet.create_customer()["paymentsCustomerId"])
+        self._v1.products.create({"id": self._hats, "name": "Hats"})
         self.capture()
         self.subscribe()
 
@@ -42,6 +45,9 @@ class Person:
             self.subscribe, self.subscribe, self.cancel, self.capture, self.call, self.call, self.call, self.refund,
             self.refund_part, self.dispute, self.win, self.decline, self.accept, self.raise_quantity, self.add_line,
             self.pause, self.resume, self.buy, self.buy, self.buy, self.top_up, self.top_up, self.stop_top_up,
+            self.lose, self.reinstate_part, self.fail_refund, self.change_price, self.add_hats, self.discount,
+            self.end_discounts, self.end_with_month, self.end_at_once, self.void, self.detach, self.add_line_of_ours,
+            self.invoice, self.invoice_hats,
         ]  # fmt: skip
 
     def subscribe(self) -> None:
@@ -99,8 +105,17 @@ class Person:
         self.controls.open_dispute(self._payment())
 
     def win(self) -> None:
-        disputes = self._v1.disputes.list({"payment_intent": self._payment()}).data
-        self.controls.close_dispute(disputes[0].id, won=True)
+        self.controls.close_dispute(self._dispute(), won=True)
+
+    def lose(self) -> None:
+        self.controls.close_dispute(self._dispute(), won=False)
+
+    def reinstate_part(self) -> None:
+        self.controls.reinstate_funds(self._dispute(), 100)
+
+    def fail_refund(self) -> None:
+        refunds = self._v1.refunds.list({"payment_intent": self._payment()}).data
+        self.controls.fail_refund(refunds[0].id)
 
     def decline(self) -> None:
         self._change_cards("insufficient_funds")
@@ -116,6 +131,44 @@ class Person:
     def add_line(self) -> None:
         self._v1.invoice_items.create({"customer": self._customer, "amount": 900, "currency": "usd"})
 
+    def add_line_of_ours(self) -> None:
+        price = {"currency": "usd", "product": PRODUCT, "unit_amount": 700}
+        self._v1.invoice_items.create({"customer": self._customer, "price_data": price})
+
+    def invoice(self) -> None:
+        self.controls.create_invoice(self._customer, 800, product=PRODUCT)
+
+    def invoice_hats(self) -> None:
+        self.controls.create_invoice(self._customer, 1_100, product=self._hats)
+
+    def change_price(self) -> None:
+        item = self._subscription()["items"].data[0].id
+        self._change_items({"id": item, **_price(random.randint(500, 9_000), PRODUCT)})  # noqa: S311
+
+    def add_hats(self) -> None:
+        self._change_items(_price(1_300, self._hats))
+
+    def discount(self) -> None:
+        coupon = self._v1.coupons.create({"percent_off": _PERCENT_OFF, "duration": "forever"})
+        self._v1.subscriptions.update(self._subscription().id, {"discounts": [{"coupon": coupon.id}]})
+
+    def end_discounts(self) -> None:
+        self._v1.subscriptions.update(self._subscription().id, {"discounts": ""})
+
+    def end_with_month(self) -> None:
+        self._v1.subscriptions.update(self._subscription().id, {"cancel_at_period_end": True})
+
+    def end_at_once(self) -> None:
+        self._v1.subscriptions.cancel(self._subscription().id)
+
+    def void(self) -> None:
+        invoices = self._v1.invoices.list({"customer": self._customer, "status": "open"}).data
+        self._v1.invoices.void_invoice(invoices[0].id)
+
+    def detach(self) -> None:
+        cards = self._v1.payment_methods.list({"customer": self._customer}).data
+        self._v1.payment_methods.detach(cards[0].id)
+
     def pause(self) -> None:
         self._v1.subscriptions.update(self._subscription().id, {"pause_collection": {"behavior": "void"}})
 
@@ -126,6 +179,18 @@ class Person:
         for card in self._v1.payment_methods.list({"customer": self._customer}).data:
             self.controls.change_card(card.id, decline_code=code)
 
+    @property
+    def _hats(self) -> str:
+        """Another product, which is this customer's alone."""
+        return f"hats-{self._customer}"
+
+    def _change_items(self, item: dict[str, Any]) -> None:
+        change = {"items": [item], "proration_behavior": "none"}
+        self._v1.subscriptions.update(self._subscription().id, change)
+
+    def _dispute(self) -> str:
+        return str(self._v1.disputes.list({"payment_intent": self._payment()}).data[0].id)
+
     def _subscription(self) -> Any:
         return self._v1.subscriptions.list({"customer": self._customer}).data[0]
 
@@ -133,3 +198,10 @@ class Person:
         """Return one of the last payments."""
         charges = self._v1.charges.list({"customer": self._customer, "limit": 4}).data
         return str(random.choice([row for row in charges if row.paid]).payment_intent)  # noqa: S311
+
+
+def _price(amount: int, product: str) -> dict[str, Any]:
+    """Return a monthly price."""
+    recurring = {"interval": "month"}
+    price = {"currency": "usd", "product": product, "unit_amount": amount, "recurring": recurring}
+    return {"price_data": price}

@@ -221,5 +221,5 @@ def waiting_events(*, until: datetime) -> int:
     return StripeEvent.objects.filter(~Q(status="processed"), received_at__lt=until).count()
 
 
-def first_entry_at() -> datetime | None:
-    return CreditEntry.objects.order_by("pk").values_list("created_at", flat=True).first()
+def has_entries(*, until: datetime) -> bool:
+    return CreditEntry.objects.filter(created_at__lt=until).exists()

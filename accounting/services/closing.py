@@ -47,10 +47,10 @@ def request_sheets(*, begins_on: date, now: datetime) -> Month:
     Raises:
         MonthNotReady: it is closed, has not begun, or a month before it is missing.
     """
-    first, entry = Month.objects.order_by("begins_on").first(), queries.first_entry_at()
+    first = Month.objects.order_by("begins_on").first()
     if begin(begins_on) > now:
         raise MonthNotReady("This month has not begun.")
-    if entry is None or next_month(begins_on) <= entry.astimezone(UTC).date():
+    if not queries.has_entries(until=begin(next_month(begins_on))):
         raise MonthNotReady("There were no credits in this month.")
     if first is not None and begins_on < first.begins_on:
         raise MonthNotReady(f"The books begin with {first}.")

@@ -14,10 +14,12 @@ from django.contrib.admin.models import LogEntry
 from django.urls import reverse
 from django.utils import timezone
 
+from accounting.errors import MonthNotReady
 from accounting.models import CoinRate, Month
 from accounting.services import closing
 from tests.accounting.timeline import months
 from tests.accounting.world import World
+from tests.database import tamper
 from tests.fakes.billing import FakeBilling
 from tests.staff import approve, browser_of, confirm, member, messages_of
 
@@ -40,6 +42,19 @@ def january(stripe: FakeBilling) -> datetime:
         world.deliver()
     world.move_to(ends + timedelta(hours=30))
     return begins
+
+
+def test_the_books_may_begin_with_the_month_of_the_oldest_entry_and_not_before(january: datetime) -> None:
+    """Entries are not always numbered in the order of their times: a demo posts weeks at once."""
+    before = date(january.year - 1, 12, 1)
+    with pytest.raises(MonthNotReady, match="no credits"):
+        closing.request_sheets(begins_on=before, now=timezone.now())
+    assert not Month.objects.exists()
+    tamper(
+        "UPDATE credits_entry SET created_at = %s WHERE id = (SELECT max(id) FROM credits_entry)",
+        january - timedelta(seconds=1),
+    )
+    assert closing.request_sheets(begins_on=before, now=timezone.now()).begins_on == before
 
 
 def _rows(body: bytes, name: str) -> list[dict[str, str]]:

@@ -180,8 +180,6 @@ def _finish(purchase: Purchase, *, now: datetime) -> bool:
     try:
         if may_pay():
             purchases.collect(purchase, now=now, may_pay=may_pay)
-    except BillingUnavailable:
-        raise
     except DomainError as error:
         if error.retryable:
             raise

@@ -220,14 +220,23 @@ def _checks_in(visit: Visit) -> None:
     visit.reads("You won")
     expect(page.get_by_role("link", name=visit.words("Check in"))).to_have_count(0)
     visit.looks("9-won")
+    # What was won is everywhere on the screen, before it is loaded again.
+    shown = _badges(page)
     seeds.commit_and_reveal(now=now() + timedelta(days=3))
     visit.reload()
+    assert _badges(page) == shown
     page.get_by_text(visit.words("Proof that draws are fair")).click()
     visit.button("Verify my draws").click()
     proof = page.get_by_role("table", name=visit.words("Your verified draws"))
     expect(proof).to_contain_text(visit.words("same result"))
     expect(proof).to_contain_text(visit.words("yes, stored by this browser"))
     visit.looks("10-proof")
+
+
+def _badges(page: Page) -> tuple[list[str], int]:
+    """Return what is missing to the next badges, and the number of bonuses."""
+    missing: list[str] = page.locator("#badges progress").evaluate_all("all => all.map(one => one.ariaLabel)")
+    return missing, page.locator("#badges ul:not(.benefits) li").count()
 
 
 def _subscribes_cancels_and_resumes(visit: Visit) -> None:

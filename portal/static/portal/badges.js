@@ -11,7 +11,7 @@ export function badges(account, dashboard) {
   const subscribers = userInfo.isSubscriber
     ? badge(t("Your subscriber badge"), account.subscriberBadge, dashboard.subscriberBadge, userInfo.subscriptionExp, userInfo.percentToNextSubscriberBadge)
     : offered(account.subscriberBadge, dashboard.subscriberBadge);
-  return h("div", { class: "cards" }, own, subscribers, bonuses(dashboard.modifiers));
+  return h("div", { id: "badges", class: "cards" }, own, subscribers, bonuses(dashboard.modifiers));
 }
 
 function badge(title, name, terms, experience, share) {

@@ -1,6 +1,7 @@
 // The check-in: seven days, a streak, the time of the next one, the chances before it, and the proof after it.
 
 import { actionButton, actions, details, h, quiet, table, targetPanel } from "./dom.js";
+import { badges } from "./badges.js";
 import { icon } from "./icons.js";
 import { credits, dayOf, lasting, number, percent, t, tn, until } from "./text.js";
 import { DROPS, describe, nameOf } from "./words.js";
@@ -17,7 +18,9 @@ export function ritual(calendar, account, context) {
     if (!checkIn.canCheckIn) document.querySelector('.hero-panel a[href="#home/check-in"]')?.remove();
     won.replaceChildren(h("span", {}, t("You won")), " ", h("strong", {}, describe(result)));
     won.classList.add("revealed");
-    if (result.type === "CREDITS") document.querySelector(".hero-panel .figure").textContent = credits((await session.get("/api/user/account")).available);
+    const [now, dashboard] = await Promise.all([session.get("/api/user/account"), session.get("/api/user/dashboardInfo")]);
+    document.querySelector(".hero-panel .figure").textContent = credits(now.available);
+    document.getElementById("badges").replaceWith(badges(now, dashboard));
   };
   const button = ({ canCheckIn, attemptsLeft }) => {
     const open = actionButton(canCheckIn ? t("Check in") : t("Checked in"), draw, report);

@@ -2,7 +2,7 @@
 
 import { actionButton, actions, h, panel, quiet, table } from "./dom.js";
 import { icon } from "./icons.js";
-import { credits, lasting, t, tn, until } from "./text.js";
+import { credits, lasting, number, t, tn, until } from "./text.js";
 import { HELD_BECAUSE, SOURCES, nameOf } from "./words.js";
 
 export async function earn({ session, report, draw }) {
@@ -38,7 +38,7 @@ function onTheWay({ count, credits: sum, earnings }) {
     tn("Arriving: {count} earning, {credits}", "Arriving: {count} earnings, {credits}", count, { credits: credits(sum) }),
     table(t("Earnings on their way"), [
       { label: t("From"), cell: (row) => row.networkName },
-      { label: t("Credits"), number: true, cell: (row) => credits(row.credits) },
+      { label: t("Credits"), number: true, cell: (row) => number(row.credits) },
       { label: t("When"), cell: (row) => (row.arrivesAt ? until(row.arrivesAt) : t("not known yet")) },
       { label: t("Why it is held"), cell: (row) => HELD_BECAUSE[row.heldBecause] ?? t("held") },
     ], earnings),

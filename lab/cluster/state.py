@@ -33,8 +33,15 @@ def until(is_so: Callable[[], bool], *, seconds: float, otherwise: str) -> None:
 
 def primary_of(cluster: Cluster) -> Host:
     """Return the host of the primary; wait during an election."""
-    until(lambda: bool(_primaries(cluster)), seconds=60, otherwise="There is no primary.")
-    return _primaries(cluster)[0]
+    found: list[Host] = []
+
+    def is_found() -> bool:
+        # A busy host may not answer a second time.
+        found[:] = _primaries(cluster)
+        return bool(found)
+
+    until(is_found, seconds=60, otherwise="There is no primary.")
+    return found[0]
 
 
 def master_of(cluster: Cluster) -> Host:

@@ -1,10 +1,14 @@
 """How `python -m lab cluster-test` counts what came of a fault."""
 
 from pathlib import Path
+from unittest import mock
+
+import pytest
 
 from devstack.rpc import Rpc
 from devstack.wallet import Wallet
 from lab.chaos.traffic import Call
+from lab.cluster import network, state
 from lab.cluster.results import Results, Trial
 from lab.cluster.trials import idle_since, longest_silence
 
@@ -22,6 +26,13 @@ gateway_relay_loop_succeeded_timestamp_seconds{loop="tracking"} 1.7e+09
 
 def test_whoever_has_not_succeeded_since_the_fault_is_named() -> None:
     assert idle_since(_EXPOSITION, since=1_650_000_000) == ["broadcasting", "never-again"]
+
+
+def test_a_primary_that_answers_only_once_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[list[network.Host]] = [[], [network.DATABASES[1]], []]
+    monkeypatch.setattr(state, "_primaries", lambda _: answers.pop(0))
+
+    assert state.primary_of(mock.Mock()) == network.DATABASES[1]
 
 
 def test_the_longest_silence_reaches_to_the_end() -> None:

@@ -93,6 +93,8 @@ class Trial:
         answer = urllib3.request(
             "GET", f"{base_url}/metrics", headers={"authorization": f"Bearer {METRICS_TOKEN}"}, timeout=30
         )
+        if answer.status != 200:
+            return
         text = answer.data.decode()
         self.out_of_rotation.update(_OUT_OF_ROTATION.findall(text))
         self.alerted = {}

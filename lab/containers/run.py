@@ -59,16 +59,7 @@ def _run(engine: Engine, parts: list[str]) -> int:
     host = str(ip_network(subnet)[1])
     place = Path(tempfile.mkdtemp(prefix="containers-"))
     with chain_at(host, place) as (anvil, world, profiles):
-        names = {
-            "https://node-one.example,https://node-two.example": anvil.url,
-            "https://node-two.example": anvil.url,
-            "AUTH_DOMAIN=gateway.example": f"AUTH_DOMAIN=127.0.0.1:{balancer.port}",
-            "https://gateway.example": f"http://127.0.0.1:{balancer.port}",
-            "ALLOWED_HOSTS=gateway.example": "ALLOWED_HOSTS=127.0.0.1",
-            "CHAIN_ID=42": "CHAIN_ID=4201",
-            "STAFF_ENVIRONMENT=production": _further_settings(),
-        }
-        site = Site.unpack(place / "site", engine, names)
+        site = Site.unpack(place / "site", engine, settings(anvil.url, f"127.0.0.1:{balancer.port}"))
         (site.folder / "gateway.server").write_text("server 127.0.0.1:8000;\n")
         try:
             with proxy_of(site.folder / "gateway.server", loop, balancer):
@@ -88,11 +79,23 @@ def _url(balancer: Balancer) -> str:
     return f"http://127.0.0.1:{balancer.port}"
 
 
-def _further_settings() -> str:
-    settings = {"CREDIT_WEI": CREDIT_WEI, "CHAIN_BLOCK_SECONDS": BLOCK_SECONDS, "AUTH_ACCESS_SECONDS": 86_400}
-    return "\n".join(
-        ["STAFF_ENVIRONMENT=production", *(f"{name}={value}" for name, value in settings.items())]
-    )
+def settings(node_url: str, host: str) -> dict[str, str]:
+    """Return what an operator with this node, whose proxy answers at this host, writes for lines of `.env.example`."""
+    further = [
+        "STAFF_ENVIRONMENT=production",
+        f"CHAIN_BLOCK_SECONDS={BLOCK_SECONDS}",
+        "AUTH_ACCESS_SECONDS=86400",
+    ]
+    return {
+        "https://node-one.example,https://node-two.example": node_url,
+        "https://node-two.example": node_url,
+        "AUTH_DOMAIN=gateway.example": f"AUTH_DOMAIN={host}",
+        "https://gateway.example": f"http://{host}",
+        "ALLOWED_HOSTS=gateway.example": "ALLOWED_HOSTS=127.0.0.1",
+        "CHAIN_ID=42": "CHAIN_ID=4201",
+        "CREDIT_WEI=1000000000000": f"CREDIT_WEI={CREDIT_WEI}",
+        "STAFF_ENVIRONMENT=production": "\n".join(further),
+    }
 
 
 def _begin(site: Site, world: World, traffic: Traffic) -> Trials:

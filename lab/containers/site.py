@@ -32,36 +32,49 @@ def blocks(page: str, heading: str) -> list[str]:
     return _BLOCK.findall(page[begin : end.start() if end else len(page)])
 
 
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """
+    Return a text with the operator's own names in place of its examples, in the order that is given.
+
+    Raises:
+        ValueError: an example is not in the text, which says something else by now.
+    """
+    for example, own in names.items():
+        if example not in text:
+            raise ValueError(f"no example to replace: {example}")
+        text = text.replace(example, own)
+    return text
+
+
 @dataclass(frozen=True)
 class Site:
-    """The folder, and what stands in the documented steps for the operator's own names."""
+    """The folder of an operator, with a release and an engine to run it."""
 
     folder: Path
     engine: Engine
-    names: Mapping[str, str]
 
     @classmethod
     def unpack(cls, folder: Path, engine: Engine, names: Mapping[str, str]) -> "Site":
-        """Return the folder with the files of the newest commit."""
+        """Return the folder with the files of the newest commit, and the operator's names among the settings."""
         folder.mkdir(parents=True)
         archive = subprocess.run(
             ["git", "archive", "HEAD"], cwd=PROJECT, capture_output=True, check=True
         ).stdout
         subprocess.run(["tar", "-x", "-C", str(folder)], input=archive, check=True)
+        # Step 1 copies it, and has its reader put hosts and nodes into the copy.
+        settings = folder / ".env.example"
+        settings.write_text(with_names(settings.read_text(), names))
         sudo = folder / "bin" / "sudo"
         sudo.parent.mkdir()
         sudo.write_text(_SUDO)
         sudo.chmod(0o755)
-        return cls(folder, engine, names)
+        return cls(folder, engine)
 
     def documented(
         self, page: str, heading: str, place: int = 0, *, names: Mapping[str, str] | None = None
     ) -> str:
         """Carry out the block of commands under a heading, the first or a later one; return what it prints."""
-        script = blocks((self.folder / page).read_text(), heading)[place]
-        for name, value in {**self.names, **(names or {})}.items():
-            script = script.replace(name, value)
-        return self.shell(script)
+        return self.shell(with_names(blocks((self.folder / page).read_text(), heading)[place], names or {}))
 
     def shell(self, script: str) -> str:
         """Carry out commands in the folder; the first that fails ends them."""
@@ -101,7 +114,7 @@ class Site:
         lines = self.shell("docker compose ps --format '{{.Service}} {{.ID}}'").splitlines()
         return dict(line.split() for line in lines)
 
-    def wait_healthy(self, service: str, *, seconds: float = 300) -> float:
+    def wait_healthy(self, service: str, *, seconds: float = 600) -> float:
         """Wait until a service's container runs and is healthy; return the seconds."""
         began = time.monotonic()
         while time.monotonic() < began + seconds:

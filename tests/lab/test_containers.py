@@ -1,5 +1,6 @@
 """The steps that `python -m lab containers` follows, which are read from the pages for operators."""
 
+import secrets
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from lab.containers import run as containers
 from lab.containers.bases import provide_bases
 from lab.containers.engine import Engine
-from lab.containers.site import DEPLOYMENT, RUNBOOK, Site, blocks
+from lab.containers.site import DEPLOYMENT, RUNBOOK, Site, blocks, with_names
 from tests.docs.pages import ROOT
 
 STEPS = [
@@ -36,12 +37,33 @@ def test_a_step_is_carried_out_with_the_operators_names_and_the_first_failure_en
     (tmp_path / "page.md").write_text(
         "## A\n\n```sh\necho NAME # a comment\n\n# another\nfalse\necho more\n```\n\n## B\n"
     )
-    site = Site(tmp_path, Engine("/nowhere"), {"NAME": "gateway"})
+    site = Site(tmp_path, Engine("/nowhere"))
 
     with pytest.raises(RuntimeError, match="exit 1") as failed:
-        site.documented("page.md", "## A")
+        site.documented("page.md", "## A", names={"NAME": "gateway"})
 
     assert str(failed.value).endswith("gateway\n")
+
+
+def test_the_operators_names_are_in_the_settings_that_step_1_copies(tmp_path: Path) -> None:
+    node, host = f"http://10.0.0.{secrets.randbelow(255)}:8545", f"127.0.0.1:{secrets.randbelow(2**16)}"
+
+    site = Site.unpack(tmp_path / "site", Engine("/nowhere"), containers.settings(node, host))
+
+    lines = (site.folder / ".env.example").read_text().splitlines()
+    wanted = {
+        f"CHAIN_RPC_URLS={node}",
+        f"SIGNER_RPC_URL={node}",
+        f"PUBLIC_URL=http://{host}",
+        "CHAIN_ID=4201",
+    }
+    assert wanted <= set(lines)
+    assert not [line for line in lines if ".example" in line and not line.startswith("#")]
+
+
+def test_a_name_whose_example_is_no_longer_in_a_text_is_an_error() -> None:
+    with pytest.raises(ValueError, match="node-one"):
+        with_names("CHAIN_RPC_URLS=https://other.example", {"https://node-one.example": "http://10.0.0.1"})
 
 
 def test_without_an_engine_it_says_so_and_does_nothing(

@@ -16,6 +16,7 @@ from django.conf import settings
 from devstack.chart import process_files
 from devstack.processes import Web
 from gateway.common.processes import USED_BY, withheld
+from signer import probe
 from signer.configuration import Misconfigured, configure
 from tests.gateway.test_wiring import settings_with
 
@@ -79,6 +80,21 @@ def test_nothing_is_unhealthy_while_it_starts_slowly(services: dict[str, Any]) -
 
     assert {check.get("start_period") for check in checks} == {"1m", "5m"}
     assert "--start-period=1m" in image
+
+
+def test_a_busy_host_has_time_to_start_a_health_check_of_ours(services: dict[str, Any]) -> None:
+    """The checks have limits of their own for the answer; `up --wait` gives up on a container that is unhealthy."""
+    ours = [part for part in services.values() if _is_ours(part)]
+    checks = [part["healthcheck"] for part in ours if part.get("healthcheck", {}).get("test")]
+    image = (settings.BASE_DIR / "Dockerfile").read_text()
+
+    assert {check.get("timeout") for check in checks} == {"10s"}
+    assert "--timeout=10s" in image
+
+
+def test_the_signers_health_check_is_the_file_that_loads_nothing_of_it(services: dict[str, Any]) -> None:
+    check = services["signer"]["healthcheck"]["test"]
+    assert check == ["CMD", "python", "-I", str(Path(probe.__file__).relative_to(settings.BASE_DIR))]
 
 
 def test_the_signer_trusts_what_env_names_without_a_change_of_the_file(services: dict[str, Any]) -> None:

@@ -87,6 +87,7 @@ INSTALLED_APPS = [
     "backoffice.apps.SecondFactorAdminConfig",
     "users",
     "credits",
+    "sponsors",
     "proofs",
     "rewards",
     "earnings",

@@ -23,9 +23,18 @@ from gateway.common.models import APPEND_ONLY, never_emptied
 
 
 class CreditAccount(models.Model):
-    """Whole credits of one user. `balance` is not constrained: a clawback or a higher gas price may overshoot."""
+    """
+    Whole credits of one owner, a user or a sponsor.
 
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="credit_account")
+    `balance` is not constrained: a clawback or a higher gas price may overshoot.
+    """
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="credit_account"
+    )
+    sponsor = models.OneToOneField(
+        "sponsors.Sponsor", models.PROTECT, null=True, related_name="credit_account"
+    )
     balance = models.BigIntegerField(default=0, help_text="Credits: the sum of all entries.")
     held = models.BigIntegerField(default=0, help_text="Credits set aside by open holds.")
     open_holds = models.IntegerField(default=0, help_text="How many holds are open.")
@@ -45,6 +54,11 @@ class CreditAccount(models.Model):
                 condition=Q(open_holds__gte=0), name="credits_account_open_holds_not_negative"
             ),
             models.CheckConstraint(condition=Q(version__gte=0), name="credits_account_version_not_negative"),
+            models.CheckConstraint(
+                condition=Q(user__isnull=False, sponsor__isnull=True)
+                | Q(user__isnull=True, sponsor__isnull=False),
+                name="credits_account_one_owner",
+            ),
         ]
 
     def __str__(self) -> str:

@@ -76,7 +76,8 @@ class CreditHold(models.Model):
         db_table = "credits_hold"
         constraints = [
             models.UniqueConstraint(fields=["key"], name="credits_hold_key"),
-            models.CheckConstraint(condition=Q(amount__gt=0), name="credits_hold_amount_positive"),
+            # A hold of 0 stands for a call that a sponsor pays.
+            models.CheckConstraint(condition=Q(amount__gte=0), name="credits_hold_amount_not_negative"),
             models.CheckConstraint(
                 condition=Q(status=HoldStatus.HELD, captured_amount=None, entry=None, closed_at=None)
                 | Q(

@@ -1,0 +1,1 @@
+"""Sponsors pay for their users' relay calls, within the rules of their policies."""

@@ -1,0 +1,192 @@
+"""
+Sponsors, the policies by which they pay for others' relay calls, and what their policies have used.
+
+A sponsor owns a credit account (`credits.CreditAccount.sponsor`). Its account's row is the lock of everything that its
+policies count: `sponsors/functions.sql` takes it before it reads or changes a `Usage`.
+"""
+
+from pathlib import Path
+from typing import ClassVar
+
+import pgtrigger
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from gateway.common import sql_functions
+from gateway.common.fields import AddressField, Uint256Field, staff_reference
+from gateway.common.models import APPEND_ONLY
+
+# Counts and holds what a call costs its sponsor, and corrects it when the call ends.
+FUNCTIONS = sql_functions.register(Path(__file__).parent)
+
+
+class Sponsor(models.Model):
+    """An organisation that pays for its users' relay calls out of a credit account of its own."""
+
+    slug = models.SlugField(max_length=40, unique=True, help_text="The name by which calls choose it.")
+    name = models.CharField(max_length=80)
+    is_frozen = models.BooleanField(db_default=False, help_text="A frozen sponsor pays for no new call.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        permissions = [
+            ("freeze_sponsor", "Can freeze sponsors and switch off policies"),
+            ("fund_sponsor", "Can ask for an adjustment of a sponsor's credits"),
+        ]
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Policy(models.Model):
+    """A rule set of a sponsor. Its newest version counts; of several policies, the first that fits a call pays."""
+
+    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="policies")
+    name = models.SlugField(max_length=40, help_text="Refusals and exports name the policy by it.")
+    position = models.PositiveSmallIntegerField(default=0, help_text="Lower positions are asked first.")
+    is_enabled = models.BooleanField(db_default=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        verbose_name_plural = "policies"
+        constraints = [models.UniqueConstraint(fields=["sponsor", "name"], name="sponsors_policy_name")]
+
+    def __str__(self) -> str:
+        return f"{self.sponsor_id}/{self.name}"
+
+
+class ProfileRule(models.TextChoices):
+    """Whose calls a policy pays for."""
+
+    ALL = "all", "Every profile"
+    LISTED = "listed", "Listed profiles"
+    NEW = "new", "Profiles that signed in here first after a date"
+
+
+def _limit(text: str) -> "models.BigIntegerField[int | None, int | None]":
+    return models.BigIntegerField(null=True, blank=True, validators=[MinValueValidator(1)], help_text=text)
+
+
+class PolicyVersion(models.Model):
+    """
+    The terms of a policy, never edited: a change is a version with the next number.
+
+    Limits are whole credits of the sponsor's part, or calls; an empty one does not limit.
+    """
+
+    policy = models.ForeignKey(Policy, models.PROTECT, related_name="versions", db_index=False)
+    number = models.PositiveIntegerField()
+    starts_at = models.DateTimeField(null=True, blank=True)
+    ends_at = models.DateTimeField(null=True, blank=True)
+    # [{"contract": address or "profile", "functions": ["0x12345678"]}]; no functions: all; no targets: every call.
+    targets = models.JSONField(default=list, blank=True, help_text="What the calls may do.")
+    profiles = models.CharField(max_length=8, choices=ProfileRule, default=ProfileRule.ALL)
+    listed = ArrayField(AddressField(), default=list, blank=True, help_text="The listed profiles.")
+    new_since = models.DateTimeField(null=True, blank=True)
+    gas_price_ceiling_wei = Uint256Field(null=True, blank=True)
+    share_percent = models.PositiveSmallIntegerField(
+        default=100,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text="The sponsor's part of each call's cost; the user pays the rest.",
+    )
+    call_credits = models.BigIntegerField(
+        validators=[MinValueValidator(1)], help_text="Credits of one call, at most."
+    )
+    user_day_credits = _limit("Credits of a user in a UTC day, at most.")
+    user_credits = _limit("Credits of a user in all, at most.")
+    user_calls = _limit("Calls of a user in all, at most.")
+    window_seconds = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(60)])
+    window_credits = _limit("Credits in each window, at most.")
+    campaign_credits = _limit("Credits in all, at most.")
+    actor = staff_reference("Who made this version.")
+    reason = models.TextField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["policy", "number"], name="sponsors_policyversion_number"),
+            models.CheckConstraint(
+                condition=Q(share_percent__gte=1, share_percent__lte=100), name="sponsors_policyversion_share"
+            ),
+            models.CheckConstraint(
+                condition=Q(window_credits__isnull=True, window_seconds__isnull=True)
+                | Q(window_credits__isnull=False, window_seconds__gte=60),
+                name="sponsors_policyversion_window_whole",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    call_credits__gte=1,
+                    user_day_credits__gte=1,
+                    user_credits__gte=1,
+                    user_calls__gte=1,
+                    window_credits__gte=1,
+                    campaign_credits__gte=1,
+                ),
+                name="sponsors_policyversion_limits_positive",
+            ),
+        ]
+        triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
+
+    def __str__(self) -> str:
+        return f"version {self.number} of policy {self.policy_id}"
+
+
+class UsageScope(models.TextChoices):
+    """What a `Usage` counts: a user's UTC day, a user in all, a window, or the whole campaign."""
+
+    USER_DAY = "user-day"
+    USER = "user"
+    WINDOW = "window"
+    CAMPAIGN = "campaign"
+
+
+class Usage(models.Model):
+    """Credits and calls that count towards a limit of a policy: captured, or held by calls in flight."""
+
+    policy = models.ForeignKey(Policy, models.PROTECT, related_name="usage", db_index=False)
+    scope = models.CharField(max_length=8, choices=UsageScope)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    begins = models.DateTimeField(null=True, help_text="When the day or window begins.")
+    credits = models.BigIntegerField(default=0)
+    calls = models.BigIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "usage"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["policy", "scope", "user", "begins"],
+                name="sponsors_usage_once",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                condition=Q(credits__gte=0, calls__gte=0), name="sponsors_usage_not_negative"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.scope} of policy {self.policy_id}"
+
+
+class SponsoredCall(models.Model):
+    """
+    A relay call that a sponsor pays, wholly or in part: the caller's hold, which is the call's identity, and the sponsor's.
+
+    `counted_credits` and `counted_calls` are what the policy's usage contains for it now.
+    """
+
+    hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="sponsored")
+    sponsor_hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="sponsors")
+    version = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="calls")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
+    counted_credits = models.BigIntegerField()
+    counted_calls = models.PositiveSmallIntegerField(default=1)
+    accepted_at = models.DateTimeField(help_text="Decides the day and the window that it counts in.")
+
+    def __str__(self) -> str:
+        return f"call of hold {self.hold_id}"

@@ -1,0 +1,1 @@
+"""What changes sponsors' rows."""

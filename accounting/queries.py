@@ -48,9 +48,14 @@ class Sale:
 
 @dataclass(frozen=True, slots=True)
 class Gas:
-    """Gas that was paid for a user's call on a day; `entry_id` is the charge, None where there is none."""
+    """
+    Gas that was paid for a call on a day; `entry_id` is the charge, None where there is none.
 
-    user_id: int
+    The gas of a call that a sponsor pays belongs to the sponsor's account, which has no user, as far as it is charged.
+    """
+
+    account_id: int
+    user_id: int | None
     entry_id: int | None
     day: date
     wei: int
@@ -58,8 +63,8 @@ class Gas:
 
 def entries_by_account(
     *, until: datetime, users: Iterable[int] | None = None
-) -> Iterator[tuple[int, list[Row]]]:
-    """Yield each account's user with its entries before `until`, by version."""
+) -> Iterator[tuple[int | None, list[Row]]]:
+    """Yield each account's user (None for a sponsor's) with its entries before `until`, by version."""
     rows = CreditEntry.objects.filter(created_at__lt=until + _DISORDER)
     if users is not None:
         rows = rows.filter(account__user__in=users)
@@ -157,18 +162,31 @@ def erased_users(*, until: datetime) -> set[int]:
 def gas_of_calls(*, since: datetime, until: datetime) -> list[Gas]:
     """Return the gas of the attempts that were mined from `since` until before `until`; in one statement."""
     rows = db.all_rows(_GAS, {"since": since, "until": until, "oldest": since - timedelta(days=40)})
-    return [Gas(user_id, entry_id, day, int(wei)) for user_id, entry_id, day, wei in rows]
+    return [Gas(*row[:4], int(row[4])) for row in rows]
 
 
 _GAS = """
-SELECT call.user_id, hold.entry_id, (coalesce(mined_at, attempt.created_at) AT TIME ZONE 'UTC')::date AS day,
-       sum(gas_used * effective_gas_price_wei)
+SELECT payer.account_id, payer.user_id, payer.entry_id,
+       (coalesce(mined_at, attempt.created_at) AT TIME ZONE 'UTC')::date AS day, sum(payer.wei)
 FROM relay_attempt AS attempt
 JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
 JOIN credits_hold AS hold ON hold.id = call.hold_id
-WHERE attempt.created_at >= %(oldest)s AND attempt.created_at < %(until)s AND gas_used IS NOT NULL
+LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
+LEFT JOIN credits_hold AS other ON other.id = sponsored.sponsor_hold_id AND other.entry_id IS NOT NULL
+CROSS JOIN LATERAL (
+    SELECT gas_used * effective_gas_price_wei AS wei, coalesce(div(
+        gas_used * effective_gas_price_wei * other.captured_amount,
+        other.captured_amount + coalesce(hold.captured_amount, 0)
+    ), 0) AS of_sponsor
+) AS gas
+CROSS JOIN LATERAL (VALUES
+    (hold.account_id, call.user_id, hold.entry_id, gas.wei - gas.of_sponsor),
+    (other.account_id, NULL, other.entry_id, gas.of_sponsor)
+) AS payer (account_id, user_id, entry_id, wei)
+WHERE (payer.wei > 0 OR other.id IS NULL) AND payer.account_id IS NOT NULL
+    AND attempt.created_at >= %(oldest)s AND attempt.created_at < %(until)s AND gas_used IS NOT NULL
     AND coalesce(mined_at, attempt.created_at) >= %(since)s AND coalesce(mined_at, attempt.created_at) < %(until)s
-GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
 """
 
 

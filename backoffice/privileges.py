@@ -66,7 +66,8 @@ def _owner_columns_of(model: type[models.Model]) -> Iterator[str]:
             isinstance(field, models.ForeignKey)
             and field.related_model in (User, CreditAccount)
             and field.remote_field.on_delete is models.PROTECT
-            and not field.null
+            # An account has one of two owners, so both are nullable.
+            and (model is CreditAccount or not field.null)
         ):
             yield field.column
 

@@ -32,7 +32,7 @@ END $$;
 -- Of equal keys only one is placed, here or in any other transaction: the insert waits for a competing one, in the
 -- order of keys, so that two batches never wait for each other. Then each account is charged with its holds in the
 -- order of places, computed from the row that the update has locked, in the order of accounts. A hold that its
--- account does not afford is deleted again. Holds on debt come last: with all accounts locked, their new debt is taken
+-- account does not afford is deleted again; one of 0, for a call that a sponsor pays, any account affords. Holds on debt come last: with all accounts locked, their new debt is taken
 -- from the day's, whose row no other hold touches.
 --
 -- wanted: [{place, user_id, key, credits, debt_limit}], with the debt limit of the user's badge. One row for each, in the
@@ -85,7 +85,8 @@ BEGIN
         END IF;
         UPDATE credits_account AS account
         SET held = account.held + call.credits, open_holds = account.open_holds + 1
-        WHERE account.id = call.account_id AND account.balance - account.held >= call.credits
+        WHERE account.id = call.account_id
+          AND (account.balance - account.held >= call.credits OR call.credits = 0)
         RETURNING 'placed', account.balance, account.open_holds INTO outcome, balance, open_holds;
         IF FOUND THEN
             RETURN NEXT;

@@ -276,12 +276,13 @@ END $$;
 -- Gives each of these calls what it needs to be signed: credits set aside, its place in its channel, a relayer and
 -- that relayer's next account nonce. One call is a batch of one; no two of a batch have the same channel.
 --
--- Locks are taken in one order everywhere: holds, accounts, the day's unbacked credits, relayers, each in the order of its
--- key. With its account locked, what is read of a channel is final: all its calls belong to one profile and one account.
+-- Locks are taken in one order everywhere: holds, users' accounts, the day's unbacked credits, sponsors' accounts, relayers,
+-- each in the order of its key. With its account locked, what is read of a channel is final: all its calls belong to one profile and one account.
 -- A refusal is a row, and leaves nothing of the call behind; an error leaves nothing of the batch.
 --
 -- calls: [{place, user_id, key, credits, debt_limit, key_manager, controller, channel, relay_nonce, chain_nonce,
--- worst_cost_wei, risk_wei, quote, now}]. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day,
+-- worst_cost_wei, risk_wei, quote, now, sponsor}], where `sponsor` is null, or {version, sponsor_credits, is_quoted} for a call that
+-- `sponsors_pay` pays beside `credits`. policy: {chain, addresses, in_flight, followers, share_percent, per_hour, per_day,
 -- user_loss_wei, service_loss_wei, lock_timeout, relayer_lock_timeout}: the latter from the first lock of a relayer to the end
 -- of the transaction; null changes nothing. One row for each call:
 --   taken          the hold, the balance before, and the relayer with the account nonce
@@ -297,6 +298,7 @@ END $$;
 --   relayers-busy  no relayer can
 --   loss-limit     the call may cost the service `risk_wei`, which may lose no more
 --   quote-used     the quote is used already; whether it is the call's and still good was seen before
+--   sponsor-…      the rule by which the sponsor does not pay, as `sponsors_pay` names it
 CREATE OR REPLACE FUNCTION relay_take_slots(calls jsonb, policy jsonb) RETURNS TABLE (
     place integer, outcome text, hold_id bigint, balance bigint, user_id bigint, number numeric,
     relayer_id bigint, relayer_address text, account_nonce bigint, transaction_hash text
@@ -313,6 +315,9 @@ DECLARE
     holds bigint[] := '{}';
     balances bigint[] := '{}';
     stickies bigint[] := '{}';
+    -- Of the calls that sponsors pay; and the rules that refused some of them, by place.
+    sponsored jsonb[] := '{}';
+    unpaid jsonb := '{}';
     -- The relayers that this transaction has locked, and what each can still take.
     locked bigint[];
     names text[];
@@ -331,6 +336,10 @@ BEGIN
             holds := holds || call.hold_id;
             balances := balances || call.balance;
             stickies := stickies || call.sticky;
+            IF call.request -> 'sponsor' <> 'null' THEN
+                sponsored := sponsored || (call.request || (call.request -> 'sponsor')
+                                           || jsonb_build_object('hold_id', call.hold_id));
+            END IF;
             CONTINUE;
         END IF;
         place := call.place;
@@ -345,6 +354,11 @@ BEGIN
             refused := refused || hold_id;
         END IF;
     END LOOP;
+
+    IF cardinality(sponsored) > 0 THEN
+        SELECT coalesce(jsonb_object_agg(paid.place, paid.outcome), '{}') INTO unpaid
+        FROM sponsors_pay(to_jsonb(sponsored)) AS paid WHERE paid.outcome IS NOT NULL;
+    END IF;
 
     -- The accounts are locked meanwhile, and others hold a relayer for a moment only.
     PERFORM set_config('lock_timeout', policy ->> 'relayer_lock_timeout', true)
@@ -363,6 +377,15 @@ BEGIN
         cost := admitted[item] ->> 'worst_cost_wei';
         hold_id := holds[item];
         balance := balances[item];
+        relayer_id := NULL;
+        relayer_address := NULL;
+        account_nonce := NULL;
+        IF unpaid ? place::text THEN
+            outcome := unpaid ->> place::text;
+            refused := refused || hold_id;
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
         best := NULL;
         FOR candidate IN 1 .. coalesce(cardinality(locked), 0) LOOP
             IF free_slots[candidate] > 0 AND funds[candidate] >= cost
@@ -384,9 +407,6 @@ BEGIN
         END IF;
         outcome := CASE WHEN best IS NOT NULL THEN relay_reserve_call(chain, admitted[item], policy)
                         WHEN stickies[item] IS NULL THEN 'relayers-busy' ELSE 'channel-busy' END;
-        relayer_id := NULL;
-        relayer_address := NULL;
-        account_nonce := NULL;
         IF outcome = 'taken' THEN
             relayer_id := locked[best];
             relayer_address := names[best];
@@ -405,6 +425,9 @@ BEGIN
     WHERE relayer.id = taken.id AND relayer.next_account_nonce < taken.next;
     IF cardinality(refused) > 0 THEN
         PERFORM credits_withdraw_holds(refused);
+        IF cardinality(sponsored) > 0 THEN
+            PERFORM sponsors_withdraw(refused);
+        END IF;
     END IF;
 END $$;
 

@@ -1,1 +1,144 @@
+-- Where a call counts: the parts of its policy's usage, with what its version allows there and the rule that refuses
+-- more. A part without a user counts all users, and one that begins in 1970 counts all time.
+CREATE OR REPLACE FUNCTION sponsors_parts_of(of_version bigint, of_user bigint, at timestamptz) RETURNS TABLE (
+    policy_id bigint, scope text, user_number bigint, begins timestamptz, most_credits bigint, most_calls bigint,
+    rule text, place integer
+) LANGUAGE sql STABLE AS $$
+    SELECT version.policy_id, part.*
+    FROM sponsors_policyversion AS version, LATERAL (VALUES
+        ('user', of_user, 'epoch'::timestamptz, version.user_credits, version.user_calls, 'sponsor-limit-user-total', 1),
+        ('user-day', of_user, date_trunc('day', at, 'UTC'), version.user_day_credits, NULL, 'sponsor-limit-user-day', 2),
+        ('window', 0, to_timestamp(floor(extract(epoch FROM at) / version.window_seconds) * version.window_seconds),
+         version.window_credits, NULL, 'sponsor-limit-window', 3),
+        ('campaign', 0, 'epoch', version.campaign_credits, NULL, 'sponsor-limit-campaign', 4)
+    ) AS part (scope, user_number, begins, most_credits, most_calls, rule, place)
+    WHERE version.id = of_version AND (part.scope <> 'window' OR version.window_seconds IS NOT NULL)
+$$;
 
+-- Counts a call towards all limits of its policy, or none: returns the first rule that refuses it, null if it counts.
+-- The caller has locked the sponsor's account in an earlier statement, so nobody else changes the policy's usage.
+CREATE OR REPLACE FUNCTION sponsors_count_call(
+    of_version bigint, of_user bigint, at timestamptz, new_credits bigint
+) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    refusal text;
+BEGIN
+    INSERT INTO sponsors_usage (policy_id, scope, user_number, begins, credits, calls)
+    SELECT policy_id, scope, user_number, begins, 0, 0 FROM sponsors_parts_of(of_version, of_user, at)
+    ON CONFLICT DO NOTHING;
+    WITH locked AS (
+        SELECT usage.id, part.place,
+               CASE WHEN usage.calls + 1 > part.most_calls THEN 'sponsor-limit-user-calls'
+                    WHEN usage.credits + new_credits > part.most_credits THEN part.rule END AS rule
+        FROM sponsors_parts_of(of_version, of_user, at) AS part
+        JOIN sponsors_usage AS usage ON usage.policy_id = part.policy_id AND usage.scope = part.scope
+             AND usage.user_number = part.user_number AND usage.begins = part.begins
+        FOR NO KEY UPDATE OF usage
+    ), counted AS (
+        UPDATE sponsors_usage AS usage SET credits = usage.credits + new_credits, calls = usage.calls + 1
+        FROM locked WHERE usage.id = locked.id AND NOT EXISTS (SELECT FROM locked WHERE rule IS NOT NULL)
+    )
+    SELECT rule INTO refusal FROM locked WHERE rule IS NOT NULL ORDER BY place LIMIT 1;
+    RETURN refusal;
+END $$;
+
+-- Has sponsors pay for calls whose users' holds are placed: counts each towards the limits of its policy, holds its
+-- credits on the sponsor's account, and links the two holds. A sponsor never owes anything.
+--
+-- The sponsors' accounts are locked in their order, after those of all users and before relayers. A call that is refused
+-- leaves nothing behind.
+--
+-- calls: [{place, hold_id, user_id, key, now, version, sponsor_credits, is_quoted}]. One row for each: its place, and the rule
+-- that refuses it or null: those of `sponsors.errors`, or
+--   sponsor-frozen           staff have frozen the sponsor, or switched off the policy
+--   sponsor-policy-changed   the policy has a newer version, and no quote names this one
+--   sponsor-without-credits  the sponsor's account does not have the credits
+CREATE OR REPLACE FUNCTION sponsors_pay(calls jsonb) RETURNS TABLE (place integer, outcome text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    call record;
+BEGIN
+    FOR call IN
+        SELECT request.*, version.policy_id, version.number, version.call_credits, account.id AS account_id
+        FROM jsonb_to_recordset(calls) AS request (
+            place integer, hold_id bigint, user_id bigint, key text, now timestamptz, version bigint,
+            sponsor_credits bigint, is_quoted boolean
+        )
+        JOIN sponsors_policyversion AS version ON version.id = request.version
+        JOIN sponsors_policy AS policy ON policy.id = version.policy_id
+        JOIN credits_account AS account ON account.sponsor_id = policy.sponsor_id
+        ORDER BY account.id, request.place
+    LOOP
+        place := call.place;
+        PERFORM FROM credits_account WHERE id = call.account_id FOR NO KEY UPDATE;
+        -- Statements from here on see what others committed before they gave up the account.
+        SELECT CASE WHEN sponsor.is_frozen OR NOT policy.is_enabled THEN 'sponsor-frozen'
+                    WHEN NOT call.is_quoted AND EXISTS (
+                        SELECT FROM sponsors_policyversion AS newer
+                        WHERE newer.policy_id = policy.id AND newer.number > call.number
+                    ) THEN 'sponsor-policy-changed'
+                    WHEN call.sponsor_credits > call.call_credits THEN 'sponsor-limit-call'
+                    WHEN account.balance - account.held < call.sponsor_credits THEN 'sponsor-without-credits' END
+        INTO outcome
+        FROM credits_account AS account
+        JOIN sponsors_sponsor AS sponsor ON sponsor.id = account.sponsor_id
+        JOIN sponsors_policy AS policy ON policy.id = call.policy_id
+        WHERE account.id = call.account_id;
+        outcome := coalesce(outcome, sponsors_count_call(call.version, call.user_id, call.now, call.sponsor_credits));
+        IF outcome IS NULL THEN
+            WITH placed AS (
+                INSERT INTO credits_hold (account_id, key, amount, status)
+                VALUES (call.account_id, 'sponsored:' || call.key, call.sponsor_credits, 'HELD') RETURNING id
+            )
+            INSERT INTO sponsors_sponsoredcall (
+                hold_id, sponsor_hold_id, version_id, user_id, counted_credits, counted_calls, accepted_at
+            )
+            SELECT call.hold_id, placed.id, call.version, call.user_id, call.sponsor_credits, 1, call.now FROM placed;
+            UPDATE credits_account SET held = held + call.sponsor_credits, open_holds = open_holds + 1
+            WHERE id = call.account_id;
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
+-- Makes the usage of policies fit the sponsors' holds of these calls, which are named by their users' holds: an open hold
+-- counts whole, a captured one as captured, a released or withdrawn one not at all. The caller has locked the sponsors'
+-- accounts in an earlier statement. A repeat changes nothing.
+CREATE OR REPLACE FUNCTION sponsors_recount(holds bigint[]) RETURNS void LANGUAGE sql AS $$
+    WITH wanted AS (
+        SELECT call.id, call.version_id, call.user_id, call.accepted_at, call.counted_credits, call.counted_calls,
+               coalesce(CASE hold.status WHEN 'HELD' THEN hold.amount ELSE hold.captured_amount END, 0) AS credits,
+               CASE WHEN hold.status IN ('HELD', 'CAPTURED') THEN 1 ELSE 0 END AS calls
+        FROM sponsors_sponsoredcall AS call LEFT JOIN credits_hold AS hold ON hold.id = call.sponsor_hold_id
+        WHERE call.hold_id = ANY(holds)
+    ), kept AS (
+        UPDATE sponsors_sponsoredcall AS call SET counted_credits = wanted.credits, counted_calls = wanted.calls
+        FROM wanted WHERE call.id = wanted.id
+    ), moved AS (
+        SELECT part.policy_id, part.scope, part.user_number, part.begins,
+               sum(wanted.credits - wanted.counted_credits)::bigint AS credits,
+               sum(wanted.calls - wanted.counted_calls)::bigint AS calls
+        FROM wanted, LATERAL sponsors_parts_of(wanted.version_id, wanted.user_id, wanted.accepted_at) AS part
+        GROUP BY 1, 2, 3, 4
+    )
+    UPDATE sponsors_usage AS usage SET credits = usage.credits + moved.credits, calls = usage.calls + moved.calls
+    FROM moved
+    WHERE usage.policy_id = moved.policy_id AND usage.scope = moved.scope
+      AND usage.user_number = moved.user_number AND usage.begins = moved.begins
+$$;
+
+-- Takes back what sponsors hold for calls that were refused after all, named by their users' withdrawn holds.
+CREATE OR REPLACE FUNCTION sponsors_withdraw(holds bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    of_sponsors bigint[];
+BEGIN
+    SELECT array_agg(sponsor_hold_id) INTO of_sponsors FROM sponsors_sponsoredcall WHERE hold_id = ANY(holds);
+    IF of_sponsors IS NULL THEN
+        RETURN;
+    END IF;
+    PERFORM FROM credits_account
+    WHERE id IN (SELECT account_id FROM credits_hold WHERE id = ANY(of_sponsors)) ORDER BY id FOR NO KEY UPDATE;
+    PERFORM credits_withdraw_holds(of_sponsors);
+    PERFORM sponsors_recount(holds);
+    DELETE FROM sponsors_sponsoredcall WHERE hold_id = ANY(holds);
+END $$;

@@ -149,10 +149,9 @@ class Usage(models.Model):
 
     policy = models.ForeignKey(Policy, models.PROTECT, related_name="usage", db_index=False)
     scope = models.CharField(max_length=8, choices=UsageScope)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+", db_index=False
-    )
-    begins = models.DateTimeField(null=True, help_text="When the day or window begins.")
+    # No empty columns, so that the unique index finds each row.
+    user_number = models.BigIntegerField(default=0, help_text="The user's id; 0 counts all users.")
+    begins = models.DateTimeField(help_text="When the day or window begins; 1970-01-01 counts all time.")
     credits = models.BigIntegerField(default=0)
     calls = models.BigIntegerField(default=0)
 
@@ -160,9 +159,7 @@ class Usage(models.Model):
         verbose_name_plural = "usage"
         constraints = [
             models.UniqueConstraint(
-                fields=["policy", "scope", "user", "begins"],
-                name="sponsors_usage_once",
-                nulls_distinct=False,
+                fields=["policy", "scope", "user_number", "begins"], name="sponsors_usage_once"
             ),
             models.CheckConstraint(
                 condition=Q(credits__gte=0, calls__gte=0), name="sponsors_usage_not_negative"
@@ -175,7 +172,7 @@ class Usage(models.Model):
 
 class SponsoredCall(models.Model):
     """
-    A relay call that a sponsor pays, wholly or in part: the caller's hold, which is the call's identity, and the sponsor's.
+    The two holds of a relay call that a sponsor pays, wholly or in part. The user's has the call's identity as its key.
 
     `counted_credits` and `counted_calls` are what the policy's usage contains for it now.
     """

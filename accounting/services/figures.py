@@ -24,7 +24,7 @@ WEI = 10**18
 DEBT, NOT_CHARGED, FUNDING = "DEBT", "NOT_CHARGED", "FUNDING"
 # What a total is about: a name, and the kind, source or currency that it belongs to.
 Key = tuple[str, ...]
-# A user (None for what belongs to no person), the source of credits, and a currency.
+# A user (None for what belongs to sponsors or to no person), the source of credits, and a currency.
 PersonKey = tuple[int | None, str, str]
 SourceKey = tuple[str, str]
 _Key = TypeVar("_Key")
@@ -68,7 +68,7 @@ def figures(*, since: datetime, until: datetime) -> Figures:
     erased = (queries.erased_users(until=since), queries.erased_users(until=until))
     gas: dict[int, list[Gas]] = {}
     for paid in queries.gas_of_calls(since=since, until=until):
-        gas.setdefault(paid.user_id, []).append(paid)
+        gas.setdefault(paid.account_id, []).append(paid)
     result = Figures()
     for user_id, rows in queries.entries_by_account(until=until):
         place = queries.first_from(rows, since)
@@ -82,7 +82,7 @@ def figures(*, since: datetime, until: datetime) -> Figures:
         _count_entries(result, rows, place)
         _compare(result, lots, rows)
         _add_person(result, user_id, before, after)
-        _add_gas(result, lots, rows, sales, gas.pop(user_id, []))
+        _add_gas(result, lots, rows, sales, gas.pop(rows[0].account_id, []) if rows else [])
     for left in gas.values():
         _add_gas(result, Lots(), [], sales, left)
     for day, wei in queries.gas_of_funding(since=since, until=until).items():
@@ -131,7 +131,7 @@ def _compare(result: Figures, lots: Lots, rows: list[Row]) -> None:
         )
 
 
-def _add_person(result: Figures, user_id: int, before: Counter[Key], after: Counter[Key]) -> None:
+def _add_person(result: Figures, user_id: int | None, before: Counter[Key], after: Counter[Key]) -> None:
     for key in {*before, *after}:
         moved = after[key] - before[key]
         if moved and key[0] in {"revenue", "used"}:

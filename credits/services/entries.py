@@ -116,16 +116,42 @@ def adjust(*, user: User, credits: int, key: str, actor: User | None, reason: st
     return _post(user=user, credits=credits, source=source, key=key, actor=actor, reason=why)
 
 
+def adjust_sponsor(
+    *, sponsor_id: int, credits: int, key: str, actor: User | None, reason: str
+) -> CreditEntry:
+    """
+    Correct the balance of a sponsor, who has an account; as `adjust`.
+
+    Raises:
+        ReasonRequired: the reason is blank.
+        ValueError: `credits` is zero.
+    """
+    if credits == 0:
+        raise ValueError("an adjustment must be at least one credit")
+    params = {
+        "owner": sponsor_id,
+        "credits": credits,
+        "source": str(EntrySource.STAFF_ADJUSTMENT),
+        "key": key,
+        "actor": actor.pk if actor else None,
+        "reason": stated(reason),
+    }
+    posted = CreditEntry.objects.raw(statements.POST_TO_SPONSOR, params)
+    if (entry := next(iter(posted), None) or _repeat(params, "sponsor_id")) is None:
+        raise CreditAccount.DoesNotExist(f"sponsor {sponsor_id} has no account")
+    return entry
+
+
 def _post(*, user: User, credits: int, source: str, key: str, actor: User | None, reason: str) -> CreditEntry:
     params = {
-        "user": user.pk,
+        "owner": user.pk,
         "credits": credits,
         "source": str(source),
         "key": key,
         "actor": actor.pk if actor else None,
         "reason": reason,
     }
-    while (entry := _insert(params) or _repeat(params)) is None:
+    while (entry := _insert(params) or _repeat(params, "user_id")) is None:
         open_account(user_id=user.pk)  # Only the account can be missing.
     return entry
 
@@ -134,11 +160,11 @@ def _insert(params: Mapping[str, Any]) -> CreditEntry | None:
     return next(iter(CreditEntry.objects.raw(statements.POST_ENTRY, params)), None)
 
 
-def _repeat(params: Mapping[str, Any]) -> CreditEntry | None:
+def _repeat(params: Mapping[str, Any], owner: str) -> CreditEntry | None:
     first = next(iter(CreditEntry.objects.select_related("account").filter(key=params["key"])), None)
     if first is None:
         return None
-    same = (params["user"], params["credits"], params["source"])
-    if (first.account.user_id, first.amount, first.source) != same:
+    same = (params["owner"], params["credits"], params["source"])
+    if (getattr(first.account, owner), first.amount, first.source) != same:
         raise KeyConflict(key=params["key"])
     return first

@@ -52,8 +52,9 @@ def announce(*, now: datetime) -> int:
         return 0
     old = now + NOTICE - valid
     accounts = CreditEntry.objects.filter(
-        source__in=_GIVEN, amount__gt=0, created_at__lte=old, expiry=None, account__balance__gt=0
-    )
+        source__in=_GIVEN, amount__gt=0, created_at__lte=old, expiry=None, account__balance__gt=0,
+        account__user__isnull=False,
+    )  # fmt: skip
     announced = 0
     for account_ids in _batches(
         list(accounts.values_list("account", flat=True).distinct().order_by("account"))

@@ -10,11 +10,15 @@ from gateway.common import db
 
 
 class ClosedHold(NamedTuple):
-    """A hold that this call closed, and its user: `entry` is the charge, or None where it was released."""
+    """
+    A hold that this call closed: `entry` is the charge, or None where it was released.
+
+    `user_id` is None for a hold of a sponsor.
+    """
 
     hold_id: int
     account_id: int
-    user_id: int
+    user_id: int | None
     entry: CreditEntry | None
 
 
@@ -53,11 +57,15 @@ def close(*, costs: Mapping[int, int]) -> list[ClosedHold]:
 
 
 class ReopenedHold(NamedTuple):
-    """A reopened hold, and its user: `entry_key` names the reversed charge, if there was one."""
+    """
+    A reopened hold: `entry_key` names the reversed charge, if there was one.
+
+    `user_id` is None for a hold of a sponsor.
+    """
 
     hold_id: int
     account_id: int
-    user_id: int
+    user_id: int | None
     entry_key: str | None
 
 

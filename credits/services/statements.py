@@ -14,8 +14,8 @@ concurrent moves right in READ COMMITTED, without a read in Python before a writ
   version its snapshot shows before it looks for a newer one, so `held - x` could be refused on stale
   numbers when the hold itself has just been raised.
 - *Lock order is hold, then account*, each in the order of ids, so that two statements never wait for
-  each other; then the day's unbacked credits. A statement that locks an account waits for nothing but a competing
-  insert of its own unique key, or for that day.
+  each other; then the day's unbacked credits. Accounts of users come before those of sponsors. A statement
+  that locks an account waits for nothing but a competing insert of its own unique key, or for that day.
 
 Closing takes any number of holds; a single one is a batch of one. Posting has two kinds of statements, because what
 they do with a repeated key differs. `POST_ENTRY` returns no row for it, and its caller looks up the first entry.
@@ -31,7 +31,7 @@ from gateway.common import db
 # balance. No row: the key was used, or there is no account.
 POST_ENTRY = """
 WITH locked AS (
-    SELECT id, balance, version FROM credits_account WHERE user_id = %(user)s FOR NO KEY UPDATE
+    SELECT id, balance, version FROM credits_account WHERE user_id = %(owner)s FOR NO KEY UPDATE
 ), posted AS (
     INSERT INTO credits_entry
         (account_id, amount, source, key, balance_before, balance_after, account_version, actor_id, reason)
@@ -46,6 +46,7 @@ WITH locked AS (
 )
 SELECT * FROM posted
 """
+POST_TO_SPONSOR = POST_ENTRY.replace("user_id =", "sponsor_id =")
 
 
 # One row per user, overwritten. A late payment must not replace a later period, so the later start wins.
@@ -87,7 +88,7 @@ WITH due AS (
     SELECT account.id, balance, held - totals.amount AS held, open_holds - totals.holds AS open_holds, version,
            totals.cost, totals.entries, user_id
     FROM credits_account AS account JOIN totals ON totals.account_id = account.id
-    ORDER BY account.id FOR NO KEY UPDATE OF account
+    ORDER BY account.user_id IS NULL, account.id FOR NO KEY UPDATE OF account
 ), charged AS (
     UPDATE credits_account AS account
     SET balance = locked.balance - locked.cost, held = locked.held, open_holds = locked.open_holds,
@@ -129,7 +130,7 @@ WITH due AS (
 ), locked AS (
     SELECT account.id, balance, held, open_holds, version, user_id, totals.*
     FROM credits_account AS account JOIN totals ON totals.account_id = account.id
-    ORDER BY account.id FOR NO KEY UPDATE OF account
+    ORDER BY account.user_id IS NULL, account.id FOR NO KEY UPDATE OF account
 ), moved AS (
     UPDATE credits_account AS account
     SET balance = locked.balance + captured, held = locked.held + amount,

@@ -13,7 +13,8 @@ _LOST = Hidden("", "")
 _READ = """
 SELECT entry.id, entry.account_id, entry.account_version, entry.actor_id, entry.amount, entry.balance_after,
        entry.balance_before, entry.created_at, entry.key, entry.source, entry.reason,
-       coalesce(owner.profile_address, ''), salted.salt, erased.profile_hash, erased.reason_hash,
+       coalesce(owner.profile_address, 'sponsor:' || account.sponsor_id, ''), salted.salt,
+       erased.profile_hash, erased.reason_hash,
        deletion.id IS NOT NULL
 FROM credits_entry AS entry
 LEFT JOIN credits_account AS account ON account.id = entry.account_id

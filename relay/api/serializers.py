@@ -22,6 +22,7 @@ from gateway.web.serializers import (
 )
 from relay.models import RelayTransaction
 from relay.queries.reports import TransactionReport, changed_reports
+from relay.services.accepting.calls import SponsorChoice
 from relay.services.accepting.preparation import VALID_SECONDS, Draft, PreparedCall
 
 
@@ -139,6 +140,16 @@ class CallSerializer(BodySerializer):
         return attrs
 
 
+class SponsorField(serializers.CharField):
+    """The name of a sponsor."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, allow_null=True, max_length=40, **kwargs)
+
+
+_SPONSOR_HELP = "The name of a sponsor that is to pay for the call."
+
+
 class PrepareSerializer(BodySerializer):
     """The body of prepare."""
 
@@ -164,6 +175,13 @@ class PrepareSerializer(BodySerializer):
     )
     quote = serializers.BooleanField(
         required=False, allow_null=True, default=True, help_text="Whether a quote is wanted."
+    )
+    sponsor = SponsorField(help_text=_SPONSOR_HELP)
+    sponsorFallback = serializers.ChoiceField(
+        choices=["user"],
+        required=False,
+        allow_null=True,
+        help_text="`user`: the user pays if the sponsor does not. Without it, the call is refused.",
     )
 
     def validate_channel(self, value: int | None) -> int | None:
@@ -206,6 +224,15 @@ _OWNERSHIP_TRANSFER = {
 }
 
 
+class PreparedSponsorSerializer(serializers.Serializer[Any]):
+    """The sponsor that would pay for the call, and how its highest cost is divided."""
+
+    name = serializers.CharField(help_text="The sponsor's name.")
+    policy = serializers.CharField(help_text="The name of the policy that pays.")
+    credits = serializers.IntegerField(help_text="The sponsor's part of the highest cost.")
+    userCredits = serializers.IntegerField(help_text="The user's part of the highest cost.")
+
+
 class PreparedSerializer(serializers.Serializer[Any]):
     """A relay call that is complete except for its signature, and its expected cost."""
 
@@ -231,6 +258,10 @@ class PreparedSerializer(serializers.Serializer[Any]):
     warnings = CallWarningSerializer(many=True, help_text="What the user should know before signing.")
     quoteRefusal = ProblemSerializer(
         allow_null=True, help_text="Why there is no quote for a call that execute would accept."
+    )
+    sponsor = PreparedSponsorSerializer(allow_null=True, help_text="Null where the user would pay alone.")
+    sponsorRefusal = ProblemSerializer(
+        allow_null=True, help_text="Why the named sponsor does not pay; the rule is its `code`."
     )
 
 
@@ -298,6 +329,9 @@ class TransactionStatusSerializer(serializers.Serializer[Any]):
         help_text="Why the call ended without success, such as `reverted`; empty otherwise."
     )
     failureDetail = serializers.CharField(help_text="The same as a sentence for people; empty otherwise.")
+    paidBy = serializers.CharField(
+        help_text="`user`, or the name of the sponsor that pays the call or a part of it; `creditsUsed` is the user's."
+    )
 
 
 def relay_call(*, key_manager: str, transaction: dict[str, Any]) -> RelayCall:
@@ -323,7 +357,13 @@ def draft_of(body: dict[str, Any]) -> Draft:
         validity=body["validityTimestamps"],
         controller=body.get("controller"),
         wants_quote=body["quote"] is not False,
+        sponsor=sponsor_choice(body.get("sponsor"), body.get("sponsorFallback")),
     )
+
+
+def sponsor_choice(name: str | None, fallback: str | None) -> SponsorChoice | None:
+    """Return the sponsor that a request names, if it names one."""
+    return SponsorChoice(name, user_may_pay=fallback == "user") if name else None
 
 
 def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
@@ -351,6 +391,14 @@ def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:
         },
         "warnings": [_OWNERSHIP_TRANSFER] if prepared.moves_profile else [],
         "quoteRefusal": prepared.quote_refusal and document(prepared.quote_refusal),
+        "sponsor": prepared.sponsorship
+        and {
+            "name": prepared.sponsorship.sponsor,
+            "policy": prepared.sponsorship.policy,
+            "credits": prepared.sponsorship.credits,
+            "userCredits": (prepared.highest_cost or 0) - prepared.sponsorship.credits,
+        },
+        "sponsorRefusal": prepared.sponsor_refusal and document(prepared.sponsor_refusal),
     }
 
 
@@ -364,6 +412,7 @@ def status_answer(report: TransactionReport) -> dict[str, Any]:
         "creditsAfter": report.credits_after,
         "failureCode": report.failure_code,
         "failureDetail": report.failure_detail,
+        "paidBy": report.sponsor or "user",
     }
 
 

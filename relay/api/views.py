@@ -34,11 +34,12 @@ from relay.api.serializers import (
     draft_of,
     prepared_answer,
     relay_call,
+    sponsor_choice,
     status_answer,
 )
 from relay.queries.reports import transaction_report
 from relay.services.accepting import preparation, quota, submission
-from relay.services.accepting.calls import Caller
+from relay.services.accepting.calls import Caller, SponsorChoice
 from relay.services.accepting.preflight import check_own
 from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
 from users.tokens import TokenHolder
@@ -91,6 +92,31 @@ def _quote_id(request: Request) -> UUID | None:
         raise InvalidRequest("Correct the header Relay-Quote.", errors=[fault]) from None
 
 
+_SPONSOR_HEADERS = [
+    OpenApiParameter(
+        "Relay-Sponsor",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        description="The name of a sponsor that is to pay for the call. A quote decides by itself who pays.",
+    ),
+    OpenApiParameter(
+        "Relay-Sponsor-Fallback",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        enum=["user"],
+        description="`user`: the user pays if the sponsor does not. Without it, the call is refused.",
+    ),
+]
+
+
+def _sponsor(request: Request) -> SponsorChoice | None:
+    name, fallback = (request.META.get(f"HTTP_RELAY_SPONSOR{which}") for which in ("", "_FALLBACK"))
+    if fallback not in {None, "user"} or len(name or "") > 40:
+        fault = {"pointer": "", "code": "invalid", "detail": "Relay-Sponsor-Fallback can only be `user`."}
+        raise InvalidRequest("Correct the headers that name a sponsor.", errors=[fault])
+    return sponsor_choice(name, fallback)
+
+
 class RelayViewSet(SessionReadLate, ViewSet):
     """Relay requests of the signed-in profile; each action reads the session together with its other rows."""
 
@@ -103,7 +129,7 @@ class RelayViewSet(SessionReadLate, ViewSet):
         description=schema.EXECUTE_DESCRIPTION,
         auth=_TOKEN,
         request=ExecuteSerializer,
-        parameters=[_QUOTE_HEADER],
+        parameters=[_QUOTE_HEADER, *_SPONSOR_HEADERS],
         responses={200: TransactionHashSerializer, **schema.EXECUTE},
         examples=schema.EXECUTE_EXAMPLES,
     )
@@ -119,7 +145,11 @@ class RelayViewSet(SessionReadLate, ViewSet):
                 signers=lambda: [submission.identify(call=call)[1].controller],
             )
         transaction_hash = submission.execute(
-            caller=caller, call=call, now=clock.now(), quote_id=_quote_id(request)
+            caller=caller,
+            call=call,
+            now=clock.now(),
+            quote_id=_quote_id(request),
+            sponsor=_sponsor(request),
         )
         return json_answer({"transactionHash": transaction_hash})
 

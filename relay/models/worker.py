@@ -61,6 +61,14 @@ class Quote(models.Model):
     max_fee_per_gas_wei = Uint256Field(help_text="The highest fee that the loss reservation covers.")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
+    sponsor_version = models.ForeignKey(
+        "sponsors.PolicyVersion",
+        models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="The version of a sponsor's policy that pays.",
+    )
 
     class Meta:
         indexes = [models.Index(fields=["expires_at"], name="quote_by_expiry")]

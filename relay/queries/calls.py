@@ -55,6 +55,8 @@ class QuotedTerms(NamedTuple):
     max_fee_per_gas_wei: int
     expires_at: datetime
     is_used: bool
+    # The version of a sponsor's policy that pays; None where the user does.
+    sponsor_version_id: int | None = None
 
 
 class CallRows(NamedTuple):
@@ -119,8 +121,8 @@ def rows_of_calls(keys: Sequence[CallKey]) -> list[CallRows]:
 
 
 def _call_rows(row: tuple[Any, ...]) -> CallRows:
-    *columns, codes, is_pair_known, digest, quoted, gas_limit, max_fee, expires_at, is_used = row
-    quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used)
+    *columns, codes, is_pair_known, digest, quoted, gas_limit, max_fee, expires_at, is_used, version_id = row
+    quote = digest and QuotedTerms(digest, quoted, gas_limit, int(max_fee), expires_at, is_used, version_id)
     return CallRows._make([*columns, frozenset(codes), bool(is_pair_known), quote])
 
 
@@ -144,7 +146,7 @@ SELECT {session_state(user="call.user_id", session="call.session_id", now="call.
         WHERE newest.user_id = call.user_id AND newest.chain_id = %(chain)s
         ORDER BY newest.id DESC LIMIT 1) = call.key_manager,
        quote.digest, quote.credits, quote.gas_limit, quote.max_fee_per_gas_wei, quote.expires_at,
-       quote.used_at IS NOT NULL
+       quote.used_at IS NOT NULL, quote.sponsor_version_id
 FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
     place integer, user_id bigint, session_id uuid, digest text, controller text, key_manager text, quote uuid,
     now timestamptz

@@ -29,6 +29,8 @@ class TransactionReport:
     # Why it ended without success, and a sentence for its owner; empty in progress and after a success.
     failure_code: str = ""
     failure_detail: str = ""
+    # The name of the sponsor that pays the call or a part of it; empty where the user pays alone.
+    sponsor: str = ""
 
     @property
     def is_in_progress(self) -> bool:
@@ -71,13 +73,14 @@ def _report_of(
     detail: str,
     expected_cost: int,
     before: int,
+    sponsor: str | None,
     *entry: Any,
 ) -> TransactionReport:
     posted = None if entry[0] is None else tuple(entry)
     used, before, after = _credits_of(status, expected_cost, before, posted)
     # A call that is being cancelled has its reason already, and may still succeed.
     failure = ("", "") if status in RelayTransaction.IN_PROGRESS else (code, _FAILURES.get(code, detail))
-    return TransactionReport(row_id, status, sender, used, before, after, *failure)
+    return TransactionReport(row_id, status, sender, used, before, after, *failure, sponsor=sponsor or "")
 
 
 # Where the stored detail is for staff: it has the words of a node or of our accounts.
@@ -98,6 +101,11 @@ def changed_reports(shown: Set[tuple[int, str]]) -> dict[tuple[int, str], Transa
 _REPORT_COLUMNS = """
 call.id, call.status, call.profile_address, call.failure_code, call.failure_detail,
 call.expected_cost, call.credits_before,
+(SELECT sponsor.slug FROM sponsors_sponsoredcall AS sponsored
+ JOIN sponsors_policyversion AS version ON version.id = sponsored.version_id
+ JOIN sponsors_policy AS policy ON policy.id = version.policy_id
+ JOIN sponsors_sponsor AS sponsor ON sponsor.id = policy.sponsor_id
+ WHERE sponsored.hold_id = call.hold_id),
 entry.amount, entry.balance_before, entry.balance_after
 """
 
@@ -137,6 +145,8 @@ class ListedTransaction(Protocol):
     amount: int | None
     balance_before: int | None
     balance_after: int | None
+    # The name of the sponsor that pays the call or a part of it.
+    sponsor: str | None
 
 
 def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]:
@@ -156,6 +166,7 @@ def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]
     )
     costs = ("expected_cost", "real_cost", "credits_before")
     entry = {name: F(f"hold__entry__{name}") for name in ("amount", "balance_before", "balance_after")}
+    entry["sponsor"] = F("hold__sponsored__version__policy__sponsor__slug")
     transactions = RelayTransaction.objects.filter(user_id=user.pk).annotate(**entry)
     return cast(
         "QuerySet[RelayTransaction, ListedTransaction]",
@@ -209,7 +220,12 @@ WHERE status = '{RelayTransaction.Status.SUCCESS}' AND real_cost > 0
 """  # noqa: S608 - constants of our own
 _SPENT_BY_DAY = """
 SELECT (settled_at AT TIME ZONE 'UTC')::date AS day, sum(real_cost)::bigint
-FROM (SELECT settled_at, real_cost FROM relay_relaytransaction
+FROM (SELECT settled_at, real_cost - coalesce((
+          SELECT captured_amount FROM sponsors_sponsoredcall AS sponsored
+          JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
+          WHERE sponsored.hold_id = call.hold_id
+      ), 0) AS real_cost
+      FROM relay_relaytransaction AS call
       WHERE user_id = %(user)s ORDER BY id DESC LIMIT %(calls)s) AS newest
 WHERE real_cost > 0 AND (settled_at AT TIME ZONE 'UTC')::date >= %(since)s
 GROUP BY day ORDER BY day

@@ -11,12 +11,20 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from credits.models import CreditEntry, EntrySource
-from credits.services.holds import ClosedHold, close, reopen, require_not_released
+from credits.services.holds import close, reopen, require_not_released
 from gateway.common import db
 from rewards.models import BadgeTrack, CashbackEntry, ExperienceEntry
 from rewards.rules import cashback_fraction, cashback_parts
 from rewards.services import statements
 from rewards.services.experience import open_progress, take_back
+
+
+class _Charged(NamedTuple):
+    """A user's charge."""
+
+    user_id: int
+    account_id: int
+    entry: CreditEntry
 
 
 class _Returned(NamedTuple):
@@ -41,10 +49,14 @@ def settle(*, costs: Mapping[int, int], now: datetime, unrewarded: Collection[in
         HoldReleased: one of them was released before, so it cannot be charged.
         ValueError: a cost is negative.
     """
-    closed = close(costs=costs)
+    closed = close(costs=costs)  # Those of sponsors, which have no user, among them.
     closed_before = costs.keys() - {row.hold_id for row in closed}
     require_not_released(hold_ids=[hold_id for hold_id in closed_before if costs[hold_id]])
-    charged = [(row, row.entry) for row in closed if row.entry is not None and row.hold_id not in unrewarded]
+    charged = [
+        _Charged(row.user_id, row.account_id, row.entry)
+        for row in closed
+        if row.entry is not None and row.user_id is not None and row.hold_id not in unrewarded
+    ]
     if charged:
         _reward(charged, now)
 
@@ -57,18 +69,12 @@ def reverse(*, hold_ids: Collection[int]) -> None:
     """
     reopened = reopen(hold_ids=hold_ids)
     keys = [row.entry_key for row in reopened if row.entry_key is not None]
-    owners = {f"back:{row.entry_key}": row for row in reopened}
+    owners = {
+        f"back:{row.entry_key}": (row.user_id, row.account_id) for row in reopened if row.user_id is not None
+    }
     returned = CashbackEntry.objects.filter(key__in=[f"back:{key}" for key in keys]).order_by("pk")
     _post(
-        [
-            _Returned(
-                owners[entry.key].user_id,
-                owners[entry.key].account_id,
-                -entry.amount,
-                f"reversal:{entry.key}",
-            )
-            for entry in returned
-        ],
+        [_Returned(*owners[entry.key], -entry.amount, f"reversal:{entry.key}") for entry in returned],
         source=EntrySource.RELAY_REVERSAL,
     )
     gained = ExperienceEntry.objects.filter(key__in=[f"spent:{key}" for key in keys], amount__gt=0)
@@ -82,32 +88,32 @@ def reverse(*, hold_ids: Collection[int]) -> None:
         )
 
 
-def _reward(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> None:
+def _reward(charged: Sequence[_Charged], now: datetime) -> None:
     fractions = _gain_experience(charged, now)
     returned = [
         _Returned(
-            hold.user_id,
-            hold.account_id,
-            cashback_parts(cost=-entry.amount, fraction=fraction),
-            f"back:{entry.key}",
+            row.user_id,
+            row.account_id,
+            cashback_parts(cost=-row.entry.amount, fraction=fraction),
+            f"back:{row.entry.key}",
         )
-        for (hold, entry), fraction in zip(charged, fractions, strict=True)
+        for row, fraction in zip(charged, fractions, strict=True)
     ]
     _post([row for row in returned if row.parts], source=EntrySource.CREDITS_BACK)
 
 
-def _gain_experience(charged: Sequence[tuple[ClosedHold, CreditEntry]], now: datetime) -> list[Decimal]:
+def _gain_experience(charged: Sequence[_Charged], now: datetime) -> list[Decimal]:
     """Add each cost to the payer's permanent experience; return the cashback fraction of each."""
-    keys = [f"spent:{entry.key}" for _, entry in charged]
+    keys = [f"spent:{row.entry.key}" for row in charged]
     params = {
-        "users": [hold.user_id for hold, _ in charged],
-        "bases": [-entry.amount for _, entry in charged],
+        "users": [row.user_id for row in charged],
+        "bases": [-row.entry.amount for row in charged],
         "keys": keys,
         "cause": EntrySource.RELAY_TRANSACTION,
         "now": now,
     }
     while not (rows := db.all_rows(statements.GAIN_EXPERIENCE, params)):
-        open_progress(user_ids={hold.user_id for hold, _ in charged})  # Only the account can be missing.
+        open_progress(user_ids={row.user_id for row in charged})  # Only the account can be missing.
     fractions = {key: _fraction(*terms) for key, *terms in rows}
     return [fractions[key] for key in keys]
 

@@ -281,7 +281,16 @@ class Migration(migrations.Migration):
                         max_length=8,
                     ),
                 ),
-                ("begins", models.DateTimeField(help_text="When the day or window begins.", null=True)),
+                (
+                    "user_number",
+                    models.BigIntegerField(default=0, help_text="The user's id; 0 counts all users."),
+                ),
+                (
+                    "begins",
+                    models.DateTimeField(
+                        help_text="When the day or window begins; 1970-01-01 counts all time."
+                    ),
+                ),
                 ("credits", models.BigIntegerField(default=0)),
                 ("calls", models.BigIntegerField(default=0)),
                 (
@@ -291,16 +300,6 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="usage",
                         to="sponsors.policy",
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        db_index=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
                     ),
                 ),
             ],
@@ -367,7 +366,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="usage",
             constraint=models.UniqueConstraint(
-                fields=("policy", "scope", "user", "begins"), name="sponsors_usage_once", nulls_distinct=False
+                fields=("policy", "scope", "user_number", "begins"), name="sponsors_usage_once"
             ),
         ),
         migrations.AddConstraint(

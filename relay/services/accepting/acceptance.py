@@ -23,7 +23,7 @@ from gateway.common import db
 from gateway.common.errors import DomainError
 from relay.errors import RelayNonceTaken
 from relay.pricing import cost_in_credits
-from relay.services.accepting import contention, unsigned
+from relay.services.accepting import contention, sponsoring, unsigned
 from relay.services.accepting.calls import ApprovedCall
 from relay.services.accepting.contention import BATCH_MILLISECONDS, Line, Lines, Ticket, locked
 from relay.services.accepting.slots import (
@@ -113,9 +113,9 @@ def require_unlocked(user_id: int) -> None:
         raise locked()
 
 
-def accept_alone(call: LinedUpCall) -> str:
+def accept_alone(call: LinedUpCall) -> str | ApprovedCall:
     """
-    Accept the call after earlier ones of its user, and return its hash.
+    Accept the call after earlier ones of its user, and return its hash; the call where its sponsor is asked again.
 
     Raises:
         ServiceUnavailable: another transaction keeps the lock for too long; nothing is stored.
@@ -136,12 +136,26 @@ def accept_alone(call: LinedUpCall) -> str:
 
 
 def _accept(
+    batch: Sequence[ApprovedCall], signer: Signer, *, lock_timeout: str | None = None
+) -> list[str | ApprovedCall | Exception]:
+    """Decide which sponsors pay, then accept what no sponsor refuses."""
+    if not any(approved.wants_sponsor for approved in batch):
+        return _accept_decided(batch, signer, lock_timeout=lock_timeout)
+    outcomes: dict[int, str | ApprovedCall | Exception] = dict(enumerate(sponsoring.decided(batch)))
+    paid = {place: one for place, one in outcomes.items() if isinstance(one, ApprovedCall)}
+    if paid:
+        accepted = _accept_decided(list(paid.values()), signer, lock_timeout=lock_timeout)
+        outcomes |= zip(paid, accepted, strict=True)
+    return [outcomes[place] for place in range(len(batch))]
+
+
+def _accept_decided(
     batch: Sequence[ApprovedCall],
     signer: Signer,
     *,
     lock_timeout: str | None = None,
     may_finish_waiting: bool = True,
-) -> list[str | Exception]:
+) -> list[str | ApprovedCall | Exception]:
     try:
         policy = policy_of(batch, signer) | {
             "lock_timeout": lock_timeout,
@@ -164,14 +178,14 @@ def _accept(
         if len(batch) > 1:
             raise
         open_account(user_id=batch[0].request.caller.user_id)
-        return _accept(batch, signer, lock_timeout=lock_timeout)
+        return _accept_decided(batch, signer, lock_timeout=lock_timeout)
     except IntegrityError as error:
         constraint = db.violated_constraint(error)
         if len(batch) > 1 or constraint not in {_ACTIVE, _WAITING}:
             raise
         outcome = _finish_waiting(batch[0]) if constraint == _WAITING and may_finish_waiting else None
         if outcome is _WITHDRAWN:
-            return _accept(batch, signer, lock_timeout=lock_timeout, may_finish_waiting=False)
+            return _accept_decided(batch, signer, lock_timeout=lock_timeout, may_finish_waiting=False)
         # Otherwise an active call of another account uses the nonce.
         return [outcome or RelayNonceTaken(nonce=batch[0].request.call.relay_nonce)]
     if signer.is_remote:
@@ -218,6 +232,9 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
     if slot.outcome in {"taken", "repeated"}:
         return None
     refusal = hash_or_refusal(approved, slot, debt_terms_of([approved], [slot]))
+    if isinstance(refusal, ApprovedCall):
+        (again,) = sponsoring.decided([refusal])
+        return refusal_of(again) if isinstance(again, ApprovedCall) else again
     if not isinstance(refusal, DomainError):
         raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
     return refusal
@@ -225,10 +242,10 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
 
 def _take(
     batch: Sequence[ApprovedCall], policy: dict[str, Any]
-) -> tuple[dict[int, Slot], dict[int, str | Exception]]:
+) -> tuple[dict[int, Slot], dict[int, str | ApprovedCall | Exception]]:
     """Take a slot for each call; return the slots taken, and the outcomes of the other calls, by place."""
     taken: dict[int, Slot] = {}
-    outcomes: dict[int, str | Exception] = {}
+    outcomes: dict[int, str | ApprovedCall | Exception] = {}
     slots = take_slots(batch, policy)
     terms = debt_terms_of(batch, slots)
     for slot in slots:
@@ -256,7 +273,9 @@ def _sign_and_store(
     return {place: row["transaction_hash"] for place, row in rows.items()}
 
 
-def _finish(calls: dict[int, Unsigned], outcomes: dict[int, str | Exception]) -> dict[int, str | Exception]:
+def _finish(
+    calls: dict[int, Unsigned], outcomes: dict[int, str | ApprovedCall | Exception]
+) -> dict[int, str | Exception]:
     """Sign remotely and store the calls, including those that an equal request took before."""
     finished = dict(zip(calls, unsigned.complete(list(calls.values())), strict=True)) if calls else {}
     for place, outcome in outcomes.items():
@@ -283,6 +302,9 @@ def _sign(signer: Signer, approved: ApprovedCall, *, relayer: str, account_nonce
 def _row_of(approved: ApprovedCall, slot: Slot) -> dict[str, Any]:
     """Return the columns of the call and of its attempt, without the signed bytes."""
     request, approval = approved.request, approved.approval
+    expected = cost_in_credits(
+        gas=approval.gas.expected, price_wei=approval.fees.expected_price_wei, credit_wei=settings.CREDIT_WEI
+    )
     return {
         "chain_id": get_chain().id,
         "user_id": request.caller.user_id,
@@ -303,11 +325,7 @@ def _row_of(approved: ApprovedCall, slot: Slot) -> dict[str, Any]:
         "gas_limit": approval.gas.limit,
         "max_fee_per_gas_wei": approval.fees.max_fee_per_gas_wei,
         "max_priority_fee_per_gas_wei": approval.fees.max_priority_fee_per_gas_wei,
-        "expected_cost": cost_in_credits(
-            gas=approval.gas.expected,
-            price_wei=approval.fees.expected_price_wei,
-            credit_wei=settings.CREDIT_WEI,
-        ),
+        "expected_cost": expected - sponsoring.part_of(expected, approved.sponsorship),
         "quoted_cost": approved.quoted_cost,
         "credits_before": slot.balance,
         "request_id": request.request_id,

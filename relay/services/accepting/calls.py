@@ -28,6 +28,30 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
+class SponsorChoice:
+    """The sponsor that a request names, and whether the user pays where the sponsor does not."""
+
+    slug: str
+    user_may_pay: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sponsorship:
+    """
+    The version of a policy that pays `share_percent` of a call: `credits` of its hold.
+
+    With `is_quoted`, a newer version changes nothing.
+    """
+
+    sponsor: str
+    policy: str
+    version_id: int
+    share_percent: int
+    credits: int
+    is_quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
 class CallRequest:
     """A relay call as submitted."""
 
@@ -43,6 +67,7 @@ class CallRequest:
     trace: tracing.Request | None = None
     # Whether the chain has just said that profile and key manager belong together.
     is_pair_verified: bool = False
+    sponsor: SponsorChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +78,20 @@ class ApprovedCall:
     rows: CallRows
     query: RelayQuery
     approval: Approval
+    # Decided just before the call is accepted, and how often it was decided.
+    sponsorship: Sponsorship | None = None
+    decisions: int = 0
+
+    @property
+    def wants_sponsor(self) -> bool:
+        """Whether a sponsor is to be asked: the request or the quote names one, and nothing is decided."""
+        quoted = self.rows.quote is not None and self.rows.quote.sponsor_version_id is not None
+        return self.sponsorship is None and (self.request.sponsor is not None or quoted)
+
+    @property
+    def user_credits(self) -> int:
+        """What the user's account holds of the call's highest cost."""
+        return self.hold_credits - (self.sponsorship.credits if self.sponsorship else 0)
 
     @property
     def hold_key(self) -> str:
@@ -75,7 +114,7 @@ class ApprovedCall:
 
     @property
     def hold_credits(self) -> int:
-        """The hold: the call's highest cost for its user, bounded by the quote."""
+        """What is held in all: the call's highest cost, bounded by the quote."""
         worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=settings.CREDIT_WEI)
         return worst if self.quoted_cost is None else min(worst, self.quoted_cost)
 

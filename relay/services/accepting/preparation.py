@@ -23,8 +23,14 @@ from relay.errors import KeyManagerNotFound, RelayPaused, SignerNotController
 from relay.models import Quote
 from relay.pricing import cost_in_credits
 from relay.queries.calls import CallKey, Identity, controller_of_session, next_relay_nonce, rows_of_calls
-from relay.services.accepting import acceptance, gas_limits, limits, preflight, quotes
-from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest
+from relay.services.accepting import acceptance, gas_limits, limits, preflight, quotes, sponsoring
+from relay.services.accepting.calls import (
+    ApprovedCall,
+    Caller,
+    CallRequest,
+    SponsorChoice,
+    Sponsorship,
+)
 from relay.services.accepting.gas_limits import Gas
 from relay.services.accepting.preflight import Approval
 from relay.services.accepting.quotes import Offer
@@ -46,6 +52,7 @@ class Draft:
     validity: int | None = None
     controller: str | None = None
     wants_quote: bool = True
+    sponsor: SponsorChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,9 @@ class PreparedCall:
     highest_cost: int | None = None
     quote: Quote | None = None
     quote_refusal: DomainError | None = None
+    # What a sponsor would pay, if the draft names one that does; the reason why it does not, where the user may pay.
+    sponsorship: Sponsorship | None = None
+    sponsor_refusal: DomainError | None = None
 
     @property
     def moves_profile(self) -> bool:
@@ -115,7 +125,7 @@ def prepare(*, caller: Caller, draft: Draft, now: datetime) -> PreparedCall:
         validity = max(int(now.timestamp()), state.head.timestamp) + VALID_SECONDS
     call = RelayCall(query.key_manager, draft.payload, b"", nonce, validity)
     identity = Identity("0x" + call.digest(get_chain().id).hex(), controller)
-    request = CallRequest(caller, call, identity, now)
+    request = CallRequest(caller, call, identity, now, sponsor=draft.sponsor)
     return _assess(request, query, state, wants_quote=draft.wants_quote)
 
 
@@ -174,12 +184,19 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
     if gas is None or fees is None or is_trusted is None:
         return PreparedCall(request.call, request.identity, tuple(refusals), gas and gas.limit)
     approval = Approval(gas, fees, state.relay_nonce or 0, is_trusted)
-    refusal = acceptance.refusal_of(ApprovedCall(request, rows, query, approval))
+    payers = sponsoring.payers_of(ApprovedCall(request, rows, query, approval))
+    refusal = payers.refusal or acceptance.refusal_of(payers.call)
     if refusal is not None:
         refusals.append(refusal)
-    quote = None
+    quote, sponsorship = None, payers.call.sponsorship
     if wants_quote and not refusals:
-        offer = Offer(request.caller.user_id, request.identity, approval, state.head.base_fee_wei)
+        offer = Offer(
+            request.caller.user_id,
+            request.identity,
+            approval,
+            state.head.base_fee_wei,
+            sponsorship and sponsorship.version_id,
+        )
         quote = quotes.issue(offer, now=request.now)
     return PreparedCall(
         request.call,
@@ -190,6 +207,8 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
         highest_cost=_credits(gas.limit, fees.max_fee_per_gas_wei),
         quote=quote if isinstance(quote, Quote) else None,
         quote_refusal=quote if isinstance(quote, DomainError) else None,
+        sponsorship=sponsorship,
+        sponsor_refusal=payers.sponsor_refusal,
     )
 
 

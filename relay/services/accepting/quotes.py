@@ -40,6 +40,8 @@ class Offer:
     identity: Identity
     approval: Approval
     base_fee_wei: int
+    # The version of a sponsor's policy that pays.
+    sponsor_version_id: int | None = None
 
 
 def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
@@ -56,6 +58,7 @@ def issue(offer: Offer, *, now: datetime) -> Quote | DomainError:
         gas_limit=gas.limit,
         max_fee_per_gas_wei=_highest_fee(fees, offer.base_fee_wei),
         expires_at=now + timedelta(seconds=settings.RELAY_QUOTE_SECONDS),
+        sponsor_version_id=offer.sponsor_version_id,
     )
     loss_wei = gas.limit * quote.max_fee_per_gas_wei - quote.credits * settings.CREDIT_WEI
     with transaction.atomic(durable=True):

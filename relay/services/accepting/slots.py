@@ -6,7 +6,7 @@ Slots of relay calls: the hold, relayer and account nonce that `relay_take_slots
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -26,6 +26,7 @@ from relay.errors import (
     RelayShareUsed,
 )
 from relay.models import Loss
+from relay.services.accepting import sponsoring
 from relay.services.accepting.calls import ApprovedCall
 from relay.services.fleet import losses
 from relay.services.fleet.relayers import seconds_until_next_block
@@ -71,7 +72,7 @@ def take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[Sl
             "place": place,
             "user_id": approved.request.caller.user_id,
             "key": approved.hold_key,
-            "credits": approved.hold_credits,
+            "credits": approved.user_credits,
             "debt_limit": approved.badge_debt,
             "key_manager": approved.request.call.key_manager,
             "controller": approved.request.identity.controller,
@@ -82,6 +83,7 @@ def take_slots(batch: Sequence[ApprovedCall], policy: dict[str, Any]) -> list[Sl
             "risk_wei": approved.risk_wei,
             "quote": approved.request.quote_id and str(approved.request.quote_id),
             "now": approved.request.now.isoformat(),
+            "sponsor": sponsoring.as_json(approved.sponsorship),
         }
         for place, approved in enumerate(batch)
     ]
@@ -115,7 +117,12 @@ def policy_of(batch: Sequence[ApprovedCall], signer: Signer) -> dict[str, Any]:
     }
 
 
-def hash_or_refusal(approved: ApprovedCall, slot: Slot, terms: Mapping[int, DebtTerms]) -> str | Exception:
+def hash_or_refusal(
+    approved: ApprovedCall, slot: Slot, terms: Mapping[int, DebtTerms]
+) -> str | ApprovedCall | Exception:
+    """Return the hash or the error; the call, undecided again, where its sponsor's rows have changed meanwhile."""
+    if slot.outcome.startswith("sponsor-"):
+        return replace(approved, sponsorship=None)
     call = approved.request.call
     number = int(slot.number or 0)
     match slot.outcome:
@@ -124,7 +131,7 @@ def hash_or_refusal(approved: ApprovedCall, slot: Slot, terms: Mapping[int, Debt
         case "insufficient":
             limit, lendable = terms[slot.place]
             return InsufficientCredits(
-                required=approved.hold_credits, available=number, debt_limit=limit, lendable=lendable
+                required=approved.user_credits, available=number, debt_limit=limit, lendable=lendable
             )
         case "nonce-taken":
             return RelayNonceTaken(nonce=call.relay_nonce)

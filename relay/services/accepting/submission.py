@@ -39,7 +39,7 @@ from relay.queries.calls import CallKey, CallRows, Identity, active_transaction,
 from relay.services.accepting import gas_limits, limits, preflight, quotes
 from relay.services.accepting.acceptance import LinedUpCall, accept_alone, accept_together, require_unlocked
 from relay.services.accepting.batching import Batcher, Seal, WaitLimits
-from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest
+from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest, SponsorChoice
 from users.queries import require_active_state
 
 # A node must answer the rest of a batch again without an oversized answer, so its author waits alone for this time.
@@ -52,13 +52,21 @@ refused_calls = limits.RefusedCalls()
 Outcome = Literal["accepted", "refused", "unavailable", "failed"]
 
 
-def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | None = None) -> str:
+def execute(
+    *,
+    caller: Caller,
+    call: RelayCall,
+    now: datetime,
+    quote_id: UUID | None = None,
+    sponsor: SponsorChoice | None = None,
+) -> str:
     """
     Relay the call for the caller's profile and return the transaction's hash.
 
     A repeat of a call that is in progress or executed returns the same hash. A call that
     ended as `Failed`, `Cancelled` or `Expired` is tried again; for callers without a token
-    only as often as `limits.check_failures` allows. With a quote, the call costs at most the quote.
+    only as often as `limits.check_failures` allows. With a quote, the call costs at most the quote, and who
+    pays is as quoted; without one, the sponsor's policies decide.
 
     Raises:
         NotAuthenticated: the session or the account has ended.
@@ -67,7 +75,7 @@ def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | 
     started = time.perf_counter()
     outcome: Outcome = "failed"
     try:
-        transaction_hash = _execute(caller, call, now, quote_id)
+        transaction_hash = _execute(caller, call, now, quote_id, sponsor)
         outcome = "accepted"
     except DomainError as error:
         outcome = "unavailable" if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else "refused"
@@ -77,16 +85,19 @@ def execute(*, caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | 
     return transaction_hash
 
 
-def _execute(caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | None) -> str:
+def _execute(
+    caller: Caller, call: RelayCall, now: datetime, quote_id: UUID | None, sponsor: SponsorChoice | None
+) -> str:
     call, identity = identify(call=call)
     trace = tracing.identified(identity.digest)
     item: CallRequest | ApprovedCall
-    item = CallRequest(caller, call, identity, now, quote_id, request_id() or "", trace)
+    item = CallRequest(caller, call, identity, now, quote_id, request_id() or "", trace, sponsor=sponsor)
     try:
         while not isinstance(outcome := relay_batched(item), str):
             if isinstance(outcome, LinedUpCall):
                 outcome = accept_alone(outcome)
-                break
+                if isinstance(outcome, str):
+                    break
             item = _read_alone(outcome)
     except DomainError:
         # A concurrent equal request may have been accepted, with this one's nonce or credits.

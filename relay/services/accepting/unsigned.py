@@ -27,6 +27,7 @@ from relay.models import UnsignedCall
 from relay.services.accepting.contention import BATCH_MILLISECONDS, locked
 from signer.messages import SigningRequest
 from signer.transactions import PolicyViolation, SignedTransaction, UnsignedTransaction
+from sponsors.services import holding
 
 logger = logging.getLogger(__name__)
 # The signer's policy changes only by staff, so a repeat within a minute is pointless.
@@ -235,6 +236,7 @@ def give_up(calls: Sequence[Unsigned], *, give_back: bool = False) -> None:
     gone = db.all_rows(_TAKE_AWAY_SLOTS, {"holds": [call.hold_id for call in calls]})
     holds = [hold_id for hold_id, _, _ in gone]
     db.all_rows(_RELEASE, {"holds": holds, "chain": get_chain().id})
+    holding.withdraw(hold_ids=holds)
     if give_back:
         # Highest first, so that each one is the last taken when its turn comes.
         for _, relayer_id, account_nonce in sorted(gone, key=lambda slot: slot[2], reverse=True):

@@ -149,7 +149,7 @@ WITH expired AS (
 UPDATE relay_loss AS loss
 SET lost_wei = greatest(0, ended.spent_wei - ended.paid * %(credit_wei)s), settled_at = %(now)s
 FROM (
-    SELECT open.id, coalesce(-entry.amount, 0) AS paid, coalesce((
+    SELECT open.id, coalesce(-entry.amount, 0) + coalesce(of_sponsor.captured_amount, 0) AS paid, coalesce((
         SELECT max(attempt.gas_used * attempt.effective_gas_price_wei) FROM relay_attempt AS attempt
         WHERE attempt.relay_transaction_id = call.id AND attempt.status = '{Attempt.Status.MINED.value}'
     ), 0) AS spent_wei
@@ -157,6 +157,8 @@ FROM (
     JOIN credits_hold AS hold ON hold.key = open.key
     JOIN relay_relaytransaction AS call ON call.hold_id = hold.id
     LEFT JOIN credits_entry AS entry ON entry.id = hold.entry_id
+    LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
+    LEFT JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
     WHERE open.chain_id = %(chain)s AND open.settled_at IS NULL
       AND call.status NOT IN {IN_PROGRESS_SQL}
 ) AS ended

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.conf import settings
 
+from credits.models import CreditHold
 from credits.services import holds
 from gateway.chain.config import get_chain
 from gateway.chain.fees import Fees, FeesTooHigh, bump, quote_fees
@@ -170,10 +171,16 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
 
 def _cover(*, call: RelayTransaction, cost_wei: int, now: datetime) -> bool:
     """
-    Raise the hold to this cost, and never above the call's quote.
+    Raise the hold to this cost, and never above the call's quote. The holds of a call that a sponsor pays stay.
 
-    The difference that the hold does not cover is reserved as the service's loss.
+    The difference that the holds do not cover is reserved as the service's loss.
     """
+    of_sponsor = CreditHold.objects.filter(sponsors__hold_id=call.hold_id).first()
+    if of_sponsor is not None:
+        excess_wei = cost_wei - (call.hold.amount + of_sponsor.amount) * settings.CREDIT_WEI
+        return excess_wei <= 0 or _reserve_loss(
+            call=call, kind=Loss.Kind.REPLACEMENT, amount_wei=excess_wei, now=now
+        )
     cost = cost_in_credits(gas=1, price_wei=cost_wei, credit_wei=settings.CREDIT_WEI)
     most = cost if call.quoted_cost is None else min(cost, call.quoted_cost)
     is_raised = holds.raise_hold(

@@ -32,14 +32,21 @@ BATCH_SIZE = 200
 
 _FIND_DIFFERENCES = f"""
 WITH settled AS (
-    SELECT call.id, call.status, call.settled_at, call.real_cost, hold.id AS hold_id, hold.amount,
-           coalesce(hold.captured_amount, 0) AS captured, hold.status AS hold_status,
+    SELECT call.id, call.status, call.settled_at, call.real_cost, hold.id AS hold_id,
+           hold.amount + coalesce(of_sponsor.amount, 0) AS amount,
+           coalesce(hold.captured_amount, 0) + coalesce(of_sponsor.captured_amount, 0) AS captured,
+           of_sponsor.id AS sponsor_hold_id, of_sponsor.amount AS sponsor_amount,
+           coalesce(of_sponsor.captured_amount, 0) AS sponsor_captured,
+           ceil(call.real_cost * version.share_percent / 100.0) AS sponsor_part,
            mined.succeeded, mined.id AS attempt_id,
            CASE WHEN mined.kind = '{Attempt.Kind.CALL}' AND call.failure_code <> '{OVERTAKEN}'
                 THEN ceil(mined.gas_used::numeric * mined.effective_gas_price_wei / %(credit_wei)s)
                 ELSE 0 END AS cost
     FROM relay_relaytransaction AS call
     JOIN credits_hold AS hold ON hold.id = call.hold_id
+    LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
+    LEFT JOIN sponsors_policyversion AS version ON version.id = sponsored.version_id
+    LEFT JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
     LEFT JOIN relay_attempt AS mined ON mined.relay_transaction_id = call.id
          AND mined.chain_id = call.chain_id AND mined.transaction_hash = call.transaction_hash
          AND mined.status = '{Attempt.Status.MINED}'
@@ -56,6 +63,17 @@ UNION ALL
 SELECT 'captured is the cost, and never more than was held', id, hold_id, least(real_cost, amount), captured
 FROM settled WHERE captured <> least(real_cost, amount)
     AND NOT (captured = 0 AND hold_id::text IN (SELECT object_id FROM released))
+UNION ALL
+SELECT 'a sponsor pays its part, and never more than was held for it', id, sponsor_hold_id,
+       least(sponsor_part, sponsor_amount), sponsor_captured
+FROM settled WHERE sponsor_captured <> least(sponsor_part, sponsor_amount)
+UNION ALL
+SELECT 'a sponsor''s hold is open while its call is in progress', call.id, of_sponsor.id,
+       (call.status IN {IN_PROGRESS_SQL})::integer, (of_sponsor.status = '{HoldStatus.HELD}')::integer
+FROM sponsors_sponsoredcall AS sponsored
+JOIN credits_hold AS of_sponsor ON of_sponsor.id = sponsored.sponsor_hold_id
+JOIN relay_relaytransaction AS call ON call.hold_id = sponsored.hold_id
+WHERE (call.status IN {IN_PROGRESS_SQL}) <> (of_sponsor.status = '{HoldStatus.HELD}')
 UNION ALL
 SELECT 'a success was mined, and succeeded', id, attempt_id, 1, CASE WHEN succeeded THEN 1 ELSE 0 END
 FROM settled WHERE status = '{RelayTransaction.Status.SUCCESS}' AND succeeded IS NOT TRUE

@@ -25,6 +25,7 @@ from relay.models import IN_PROGRESS_SQL, Attempt, FinalBlock, RelayTransaction,
 from relay.services.fleet import losses, relayers
 from relay.services.sending import cancellation
 from rewards.services import cashback
+from sponsors.services import holding
 
 logger = logging.getLogger(__name__)
 _Status = RelayTransaction.Status
@@ -146,7 +147,9 @@ def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: da
         reversed_at=now,
     )
     # This locks the account, so rows of the channel that are read afterwards cannot change.
-    cashback.reverse(hold_ids=[call.hold_id])
+    shares = holding.shares_of(hold_ids=[call.hold_id])
+    cashback.reverse(hold_ids=[call.hold_id, *(share.hold_id for share in shares.values())])
+    holding.recount(hold_ids=shares)
     logger.warning("%s is undone: %s was in block %s", call.status, carrier.transaction_hash, block.number)
     call.terminal_status, call.failure_code, call.failure_detail = _cancellation_of(call, now)
     call.is_superseded = _is_superseded(call)

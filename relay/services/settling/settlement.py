@@ -30,6 +30,7 @@ from relay.models import IN_PROGRESS_SQL, Attempt, RelayTransaction
 from relay.pricing import cost_in_credits
 from relay.services.settling import reorganisations, traces
 from rewards.services import cashback
+from sponsors.services import holding
 
 logger = logging.getLogger(__name__)
 _Status = RelayTransaction.Status
@@ -272,11 +273,14 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
     settled = db.all_rows(_SETTLE_CALLS, params)
     # Accounts come last, because requests wait for their locks.
     if settled:
+        costs = {hold_id: cost for hold_id, cost, *_ in settled}
+        shares = {row[0]: holding.Share(*row[3:5]) for row in settled if row[3] is not None}
         cashback.settle(
-            costs={hold_id: cost for hold_id, cost, *_ in settled},
+            costs=holding.divided(costs, shares),
             now=now,
-            unrewarded={hold_id for hold_id, _, status, _ in settled if status != _Status.SUCCESS},
+            unrewarded={hold_id for hold_id, _, status, *_ in settled if status != _Status.SUCCESS},
         )
+        holding.recount(hold_ids=shares)
     for *_, seconds in settled:
         metrics.SETTLED.observe(seconds)
     if settled and tracing.is_on():
@@ -286,7 +290,7 @@ def _settle(settlements: Sequence[_Settlement], now: datetime) -> int:
 
 
 # Locks the calls in row order and writes the outcome of those in progress. Returns their holds,
-# costs and durations.
+# costs, sponsors' holds and shares, and durations.
 _SETTLE_CALLS = f"""
 WITH due AS (
     SELECT call.id
@@ -303,5 +307,9 @@ FROM due JOIN unnest(
     %(hashes)s::text[]
 ) AS outcome (id, status, cost, code, detail, hash) ON outcome.id = due.id
 WHERE call.id = due.id
-RETURNING call.hold_id, outcome.cost, outcome.status, extract(epoch FROM call.settled_at - call.created_at)::float
+RETURNING call.hold_id, outcome.cost, outcome.status,
+    (SELECT sponsor_hold_id FROM sponsors_sponsoredcall WHERE hold_id = call.hold_id),
+    (SELECT share_percent FROM sponsors_sponsoredcall AS sponsored
+     JOIN sponsors_policyversion AS version ON version.id = sponsored.version_id WHERE hold_id = call.hold_id),
+    extract(epoch FROM call.settled_at - call.created_at)::float
 """  # noqa: S608 - constants of our own

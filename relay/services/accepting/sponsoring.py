@@ -1,0 +1,147 @@
+"""
+Which policy of a sponsor pays for a call, decided from the rows just before the call is accepted.
+
+`relay_take_slots` counts the call towards the policy's limits in the statement that holds its credits, and may refuse
+what was decided here a moment before. The call is then decided again, so that the answer names the rule as it is now.
+Only calls that name a sponsor cost a statement.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from gateway.common.errors import DomainError
+from relay.services.accepting.calls import ApprovedCall, Sponsorship
+from sponsors.errors import SponsorBusy, SponsorFrozen, SponsorUnknown, SponsorWithoutCredits
+from sponsors.queries import Offer, Wanted, offers_for
+from sponsors.rules.calls import Action, Unreadable, actions_of
+from sponsors.rules.choosing import decide
+from sponsors.rules.policies import Facts, sponsor_part
+
+# Each time, other calls have taken what was left a moment before, or a policy has changed.
+_MOST_DECISIONS = 5
+
+
+def as_json(sponsorship: Sponsorship | None) -> dict[str, Any] | None:
+    """Return the decision as `relay_take_slots` takes it."""
+    return sponsorship and {
+        "version": sponsorship.version_id,
+        "sponsor_credits": sponsorship.credits,
+        "is_quoted": sponsorship.is_quoted,
+    }
+
+
+def part_of(credits: int, sponsorship: Sponsorship | None) -> int:
+    """Return the sponsor's part of a cost; 0 where no sponsor pays."""
+    return sponsor_part(credits, share_percent=sponsorship.share_percent) if sponsorship else 0
+
+
+def decided(calls: Sequence[ApprovedCall]) -> list[ApprovedCall | DomainError]:
+    """
+    Decide for each call that wants a sponsor which policy pays; return the call, or the error with which to refuse it.
+
+    Where the caller allows it, the user pays for a call that no policy pays for.
+    """
+    outcomes: list[ApprovedCall | DomainError] = list(calls)
+    places = [place for place, call in enumerate(calls) if call.wants_sponsor]
+    offers = offers_for([_wanted(calls[place]) for place in places]) if places else []
+    for place, offer in zip(places, offers, strict=True):
+        payers = _payers(calls[place], offer)
+        outcomes[place] = payers.refusal or payers.call
+    return outcomes
+
+
+class Payers(NamedTuple):
+    """
+    The call, with its sponsorship if one pays, and why the sponsor does not.
+
+    `refusal` is set where the call is refused for that reason, because the caller does not let the user pay.
+    """
+
+    call: ApprovedCall
+    sponsor_refusal: DomainError | None = None
+    refusal: DomainError | None = None
+
+
+def payers_of(call: ApprovedCall) -> Payers:
+    """Decide which policy pays for a single call."""
+    return _payers(call, *offers_for([_wanted(call)])) if call.wants_sponsor else Payers(call)
+
+
+def _payers(call: ApprovedCall, offer: Offer | None) -> Payers:
+    try:
+        return Payers(_paid(call, offer))
+    except DomainError as refusal:
+        choice = call.request.sponsor
+        if choice is None or not choice.user_may_pay or _is_quoted(call):
+            return Payers(call, refusal, refusal)
+        return Payers(replace(call, request=replace(call.request, sponsor=None)), refusal)
+
+
+def _is_quoted(call: ApprovedCall) -> bool:
+    return call.rows.quote is not None and call.rows.quote.sponsor_version_id is not None
+
+
+def _wanted(call: ApprovedCall) -> Wanted:
+    request, quote = call.request, call.rows.quote
+    return Wanted(
+        slug=request.sponsor and request.sponsor.slug,
+        version_id=quote and quote.sponsor_version_id,
+        user_id=request.caller.user_id,
+        profile=request.caller.profile_address,
+        now=request.now,
+    )
+
+
+def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
+    """
+    Return the call with the policy that pays.
+
+    Raises:
+        SponsorUnknown, SponsorFrozen, SponsorWithoutCredits, SponsorBusy: see `sponsors.errors`.
+        PolicyRefused: no policy pays; the error is that of the rule.
+    """
+    if offer is None:
+        raise SponsorUnknown("No sponsor has this name.")
+    if offer.is_frozen:
+        raise SponsorFrozen("The sponsor pays for no calls at the moment.", sponsor=offer.slug)
+    if call.decisions >= _MOST_DECISIONS:
+        raise SponsorBusy("Many calls change what the sponsor's policies have left.", retry_after=1)
+    facts = Facts(
+        actions=_actions(call, offer),
+        profile_since=offer.profile_since,
+        credits=call.hold_credits,
+        gas_price_wei=call.approval.fees.max_fee_per_gas_wei,
+        now=call.request.now,
+        listed=frozenset(offer.listed),
+    )
+    decision = decide(offer.versions, facts, offer.usage)
+    if decision.paid_by is None:
+        raise decision.error()
+    if offer.available < decision.sponsor_credits:
+        raise SponsorWithoutCredits(
+            "The sponsor's account has too few credits for this call.", sponsor=offer.slug
+        )
+    sponsorship = Sponsorship(
+        offer.slug,
+        decision.paid_by.policy,
+        decision.paid_by.version_id,
+        decision.paid_by.share_percent,
+        decision.sponsor_credits,
+        _is_quoted(call),
+    )
+    return replace(call, sponsorship=sponsorship, decisions=call.decisions + 1)
+
+
+def _actions(call: ApprovedCall, offer: Offer) -> tuple[Action, ...] | None:
+    """Return what the call does, None where it cannot be read; nothing where no policy asks."""
+    if not any(version.targets for version in offer.versions):
+        return ()
+    try:
+        return actions_of(
+            call.request.call.payload,
+            profile=call.request.caller.profile_address,
+            key_manager=call.request.call.key_manager,
+        )
+    except Unreadable:
+        return None

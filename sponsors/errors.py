@@ -1,0 +1,132 @@
+"""The errors of sponsored calls. Their docstrings are the public catalogue of problems."""
+
+from gateway.common.errors import DomainError
+
+
+class PolicyRefused(DomainError):
+    """
+    No policy of the sponsor pays for the call.
+
+    `policies` has, for each policy in order, the rule that refused (`code`, `detail`) with its `limit`, what is `used`
+    of it, when it `resets`, and what `fits`. The problem is that of the policy that came closest.
+    """
+
+
+class NoPolicy(PolicyRefused):
+    """The sponsor has no policy in force."""
+
+    code, title, status = "sponsor-no-policy", "The sponsor pays for no calls", 403
+
+
+class TargetNotSponsored(PolicyRefused):
+    """The call reaches a contract or a function that the policy does not list, perhaps inside a batch."""
+
+    code, title, status = "sponsor-target", "The sponsor does not pay for this contract or function", 403
+
+
+class PayloadUnreadable(PolicyRefused):
+    """Part of the payload does not decode, so the policy cannot tell which contracts the call reaches."""
+
+    code, title, status = "sponsor-unreadable", "The sponsor cannot read the call", 403
+
+
+class ProfileNotSponsored(PolicyRefused):
+    """The policy pays for other profiles only: listed ones, or new ones."""
+
+    code, title, status = "sponsor-profile", "The sponsor does not pay for this profile", 403
+
+
+class VoucherMissing(PolicyRefused):
+    """The policy pays only with a voucher of the sponsor for this policy. Ask the sponsor's server for one."""
+
+    code, title, status = "sponsor-voucher-missing", "The sponsor wants a voucher", 403
+
+
+class SponsoringNotStarted(PolicyRefused):
+    """The policy pays from a later time on, `resets`."""
+
+    code, title, status = "sponsor-not-started", "The sponsor pays from later on", 403
+
+
+class SponsoringEnded(PolicyRefused):
+    """The policy paid until `limit`."""
+
+    code, title, status = "sponsor-ended", "The sponsor no longer pays", 403
+
+
+class GasPriceTooHigh(PolicyRefused):
+    """The gas price, `used`, is above the policy's ceiling, `limit`, in wei. Try again later."""
+
+    code, title, status, retryable = "sponsor-gas-price", "The sponsor does not pay this gas price", 403, True
+
+
+class CallLimit(PolicyRefused):
+    """The sponsor's part of this one call is above what the policy pays for a call."""
+
+    code, title, status = "sponsor-limit-call", "The call costs more than the sponsor pays", 402
+
+
+class VoucherLimit(PolicyRefused):
+    """The sponsor's part of this call is above the maximum in the voucher."""
+
+    code, title, status = "sponsor-limit-voucher", "The call costs more than the voucher allows", 402
+
+
+class UserDayLimit(PolicyRefused):
+    """The policy's credits for this profile are used up for the day; the day begins at midnight UTC."""
+
+    code, title, status = "sponsor-limit-user-day", "The sponsor's credits of the day are used up", 402
+
+
+class UserTotalLimit(PolicyRefused):
+    """The policy's credits for this profile are used up."""
+
+    code, title, status = "sponsor-limit-user-total", "The sponsor's credits for the profile are used up", 402
+
+
+class UserCallsLimit(PolicyRefused):
+    """The policy's calls for this profile are used up."""
+
+    code, title, status = "sponsor-limit-user-calls", "The sponsor's calls for the profile are used up", 402
+
+
+class WindowLimit(PolicyRefused):
+    """The policy's credits for all profiles in this window of time are used up."""
+
+    code, title, status = "sponsor-limit-window", "The sponsor's credits of this window are used up", 402
+
+
+class CampaignLimit(PolicyRefused):
+    """All credits of the policy are used up."""
+
+    code, title, status = "sponsor-limit-campaign", "The sponsor's campaign is used up", 402
+
+
+class VoucherRefused(DomainError):
+    """The voucher is not one of this sponsor for this profile and chain, or its deadline has passed."""
+
+    code, title, status = "sponsor-voucher", "The voucher is not valid", 403
+
+
+class SponsorUnknown(DomainError):
+    """No sponsor has this name. Ask the sponsor for the name, or send the call without one."""
+
+    code, title, status = "sponsor-unknown", "No sponsor has this name", 403
+
+
+class SponsorFrozen(DomainError):
+    """The sponsor, or the policy that would pay, is switched off. Send the call without the sponsor, or later."""
+
+    code, title, status = "sponsor-frozen", "The sponsor does not pay at the moment", 403
+
+
+class SponsorWithoutCredits(DomainError):
+    """The sponsor's account does not have the credits for this call. Send it without the sponsor, or later."""
+
+    code, title, status = "sponsor-without-credits", "The sponsor has too few credits", 402
+
+
+class SponsorBusy(DomainError):
+    """The sponsor's policies or their use changed while the call was accepted. Nothing happened; retry."""
+
+    code, title, status, retryable = "sponsor-busy", "The sponsor's policies are changing", 503, True

@@ -1,0 +1,125 @@
+"""What a sponsor offers a call: the policies in force, what they have used, and the sponsor's credits."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from gateway.common import db
+from sponsors.rules.policies import Limits, PolicyVersion, Profiles, Target, Usage
+
+
+class Wanted(NamedTuple):
+    """A user's call whose sponsor is named by its slug, or by the version of a quote, which alone may then pay."""
+
+    slug: str | None
+    version_id: int | None
+    user_id: int
+    profile: str
+    now: datetime
+
+
+@dataclass(slots=True)
+class Offer:
+    """A sponsor's enabled policies in their order, what they have used for this user, and the available credits."""
+
+    slug: str
+    is_frozen: bool
+    available: int
+    profile_since: datetime
+    versions: list[PolicyVersion] = field(default_factory=list)
+    usage: dict[int, Usage] = field(default_factory=dict)
+    listed: set[int] = field(default_factory=set)
+
+
+def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
+    """Return the offer to each call, None where no sponsor has the name; in one statement."""
+    wanted = [
+        {**call._asdict(), "place": place, "now": call.now.isoformat()} for place, call in enumerate(calls)
+    ]
+    offers: list[Offer | None] = [None] * len(calls)
+    for place, slug, is_frozen, available, since, version, is_listed, used in db.all_rows(
+        _OFFERS, {"calls": json.dumps(wanted)}
+    ):
+        offer = offers[place] = offers[place] or Offer(slug, is_frozen, available, since)
+        if version is not None:
+            offer.versions.append(_version(version))
+            offer.usage[version["id"]] = _usage(used or {})
+            if is_listed:
+                offer.listed.add(version["id"])
+    return offers
+
+
+def _version(row: dict[str, Any]) -> PolicyVersion:
+    return PolicyVersion(
+        version_id=row["id"],
+        policy=row["policy"],
+        targets=tuple(
+            Target(each["contract"], frozenset(map(_unhex, each.get("functions", ()))))
+            for each in row["targets"]
+        ),
+        profiles=Profiles(row["profiles"]),
+        new_since=_time(row["new_since"]),
+        limits=Limits(
+            call=row["call_credits"],
+            user_day=row["user_day_credits"],
+            user_total=row["user_credits"],
+            user_calls=row["user_calls"],
+            window=row["window_credits"],
+            window_seconds=row["window_seconds"],
+            campaign=row["campaign_credits"],
+        ),
+        gas_price_ceiling_wei=row["gas_price_ceiling_wei"],
+        starts_at=_time(row["starts_at"]),
+        ends_at=_time(row["ends_at"]),
+        share_percent=row["share_percent"],
+    )
+
+
+def _unhex(text: str) -> bytes:
+    return bytes.fromhex(text.removeprefix("0x"))
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def _usage(parts: dict[str, list[int]]) -> Usage:
+    """Return the usage of [credits, calls] by scope."""
+    used = {scope: part[0] for scope, part in parts.items()}
+    return Usage(
+        user_day=used.get("user-day", 0),
+        user_total=used.get("user", 0),
+        user_calls=parts.get("user", [0, 0])[1],
+        window=used.get("window", 0),
+        campaign=used.get("campaign", 0),
+    )
+
+
+_OFFERS = """
+SELECT call.place, sponsor.slug, sponsor.is_frozen, account.balance - account.held,
+       coalesce(person.created_at, call.now),
+       (to_jsonb(version) - 'listed') || jsonb_build_object('policy', policy.name), call.profile = ANY(version.listed),
+       (SELECT jsonb_object_agg(usage.scope, jsonb_build_array(usage.credits, usage.calls))
+        FROM sponsors_parts_of(version.id, call.user_id, call.now) AS part
+        JOIN sponsors_usage AS usage ON usage.policy_id = part.policy_id AND usage.scope = part.scope
+             AND usage.user_number = part.user_number AND usage.begins = part.begins)
+FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
+    place integer, slug text, version_id bigint, user_id bigint, profile text, now timestamptz
+)
+LEFT JOIN sponsors_policyversion AS quoted ON quoted.id = call.version_id
+LEFT JOIN sponsors_policy AS of_quote ON of_quote.id = quoted.policy_id
+JOIN sponsors_sponsor AS sponsor
+  ON CASE WHEN quoted.id IS NULL THEN sponsor.slug = call.slug ELSE sponsor.id = of_quote.sponsor_id END
+JOIN credits_account AS account ON account.sponsor_id = sponsor.id
+LEFT JOIN users_user AS person ON person.id = call.user_id
+LEFT JOIN sponsors_policy AS policy
+       ON policy.sponsor_id = sponsor.id AND policy.is_enabled AND (quoted.id IS NULL OR policy.id = of_quote.id)
+LEFT JOIN LATERAL (
+    SELECT * FROM sponsors_policyversion AS each
+    WHERE each.policy_id = policy.id AND (quoted.id IS NULL OR each.id = quoted.id)
+    ORDER BY each.number DESC LIMIT 1
+) AS version ON true
+ORDER BY call.place, policy.position, policy.id
+"""

@@ -1,0 +1,83 @@
+"""The rules about how much a policy pays: a call, a voucher, a user, a window of time, a campaign."""
+
+from datetime import datetime
+
+from sponsors import errors
+from sponsors.rules.policies import DAY_SECONDS, Profiles, period_of
+from sponsors.rules.refusals import Case, Refusal
+
+
+def _call(case: Case) -> Refusal | None:
+    return _bounded(case, errors.CallLimit, "a call", case.version.limits.call, used=0)
+
+
+def _voucher(case: Case) -> Refusal | None:
+    voucher = case.facts.voucher
+    if case.version.profiles is not Profiles.VOUCHED or voucher is None:
+        return None
+    return _bounded(case, errors.VoucherLimit, "this voucher", voucher.maximum_credits, used=0)
+
+
+def _user_calls(case: Case) -> Refusal | None:
+    limit, used = case.version.limits.user_calls, case.usage.user_calls
+    if limit is None or used < limit:
+        return None
+    return Refusal(
+        error=errors.UserCallsLimit,
+        detail=f"The policy pays for {limit} calls of a profile, and has paid for {used}.",
+        limit=limit,
+        used=used,
+        fits=0,
+    )
+
+
+def _user_total(case: Case) -> Refusal | None:
+    limit = case.version.limits.user_total
+    return _bounded(case, errors.UserTotalLimit, "a profile", limit, used=case.usage.user_total)
+
+
+def _user_day(case: Case) -> Refusal | None:
+    resets = period_of(case.facts.now, seconds=DAY_SECONDS).end
+    limit, used = case.version.limits.user_day, case.usage.user_day
+    return _bounded(case, errors.UserDayLimit, "a profile a day", limit, used=used, resets=resets)
+
+
+def _window(case: Case) -> Refusal | None:
+    limit, seconds = case.version.limits.window, case.version.limits.window_seconds
+    if seconds is None:
+        return None
+    resets = period_of(case.facts.now, seconds=seconds).end
+    subject = f"all profiles in {seconds} seconds"
+    return _bounded(case, errors.WindowLimit, subject, limit, used=case.usage.window, resets=resets)
+
+
+def _campaign(case: Case) -> Refusal | None:
+    limit = case.version.limits.campaign
+    return _bounded(case, errors.CampaignLimit, "all calls", limit, used=case.usage.campaign)
+
+
+def _bounded(
+    case: Case,
+    error: type[errors.PolicyRefused],
+    subject: str,
+    limit: int | None,
+    *,
+    used: int,
+    resets: datetime | None = None,
+) -> Refusal | None:
+    """Return the refusal where the credits used and the sponsor's part together are above the limit."""
+    if limit is None or used + case.part <= limit:
+        return None
+    left = max(0, limit - used)
+    return Refusal(
+        error=error,
+        detail=f"The policy pays {limit} credits for {subject}; {left} are left, and {case.part} are needed.",
+        limit=limit,
+        used=used,
+        resets=resets,
+        fits=left,
+    )
+
+
+# In the order of checking: what lasts first, what the next minute may change last.
+BOUNDS = (_call, _voucher, _user_calls, _user_total, _user_day, _window, _campaign)

@@ -1,0 +1,149 @@
+"""
+What a policy pays for, and what a call offers to be judged by.
+
+A version of a policy never changes: every sponsored call names the version that paid. Limits bound the sponsor's part
+of the calls, in credits; the user pays the rest. A limit of None does not limit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from sponsors.rules.calls import Action
+from sponsors.rules.vouchers import Voucher
+
+
+class Profiles(StrEnum):
+    """The profiles that a policy pays for."""
+
+    ALL = "all"
+    LISTED = "listed"
+    NEW = "new"
+    """Profiles whose account with the service began at `new_since` or later."""
+    VOUCHED = "vouched"
+    """Profiles for which the call brings the sponsor's signed voucher."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """
+    A contract that a policy pays for, and its functions as 4-byte selectors.
+
+    `contract` is an EIP-55 address, or `sponsors.rules.calls.PROFILE` for what the profile does to itself. Without
+    functions all are meant; NO_FUNCTION is a transfer of LYX without data.
+    """
+
+    contract: str
+    functions: frozenset[bytes] = frozenset()
+
+    def allows(self, action: Action) -> bool:
+        """Return whether the action is one of this contract and these functions."""
+        return action.contract == self.contract and (not self.functions or action.function in self.functions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """
+    The most that a policy pays, in credits: for a call, for a user a day (UTC) and in all, in a window, and in all.
+
+    `user_calls` is a number of calls. `window` holds for all users together in each `window_seconds`, counted from the
+    unix epoch.
+    """
+
+    call: int | None = None
+    user_day: int | None = None
+    user_total: int | None = None
+    user_calls: int | None = None
+    window: int | None = None
+    window_seconds: int | None = None
+    campaign: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyVersion:
+    """
+    One version of a policy.
+
+    Without targets it pays for every call. It pays from `starts_at` on and before `ends_at`, at a gas price of at most
+    `gas_price_ceiling_wei`, and `share_percent` (1 to 100) of each call. `new_since` is set for Profiles.NEW alone.
+
+    Raises:
+        ValueError: the share, `new_since` or the window's length contradicts this.
+    """
+
+    version_id: int
+    policy: str
+    targets: tuple[Target, ...] = ()
+    profiles: Profiles = Profiles.ALL
+    new_since: datetime | None = None
+    limits: Limits = Limits()
+    gas_price_ceiling_wei: int | None = None
+    starts_at: datetime | None = None
+    ends_at: datetime | None = None
+    share_percent: int = 100
+
+    def __post_init__(self) -> None:
+        is_whole = 1 <= self.share_percent <= 100
+        has_since = (self.profiles is Profiles.NEW) == (self.new_since is not None)
+        has_seconds = (self.limits.window is None) == (self.limits.window_seconds is None)
+        if not (is_whole and has_since and has_seconds):
+            raise ValueError("the version of the policy contradicts itself")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What live calls already take of a policy's limits, held or charged: by this user, and by all."""
+
+    user_day: int = 0
+    user_total: int = 0
+    user_calls: int = 0
+    window: int = 0
+    campaign: int = 0
+
+
+NOTHING_USED = Usage()
+UsageByVersion = Mapping[int, Usage]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """
+    One call as policies judge it.
+
+    `actions` is None if the payload does not decode. `profile_since` is the time when the profile's account with the
+    service began, `listed` the versions that list the profile, `credits` the most that the call may cost, and
+    `gas_price_wei` the gas price that this cost assumes. `voucher` is one that `vouchers.verify` accepted.
+    """
+
+    actions: tuple[Action, ...] | None
+    profile_since: datetime
+    credits: int
+    gas_price_wei: int
+    now: datetime
+    listed: frozenset[int] = frozenset()
+    voucher: Voucher | None = None
+
+
+class Period(NamedTuple):
+    """A span of time, without its end."""
+
+    start: datetime
+    end: datetime
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DAY_SECONDS = 86_400
+
+
+def period_of(now: datetime, *, seconds: int) -> Period:
+    """Return the window of this length in which `now` lies; windows follow each other from the unix epoch on."""
+    length = timedelta(seconds=seconds)
+    start = _EPOCH + (now - _EPOCH) // length * length
+    return Period(start, start + length)
+
+
+def sponsor_part(credits: int, *, share_percent: int) -> int:
+    """Return the sponsor's part of a cost, rounded up: the user never pays for a rounding."""
+    return -(-credits * share_percent // 100)

@@ -1,0 +1,45 @@
+"""A rule's refusal, and the case that rules judge."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sponsors.errors import PolicyRefused
+from sponsors.rules.policies import Facts, PolicyVersion, Usage
+
+
+class Case(NamedTuple):
+    """One call before one version of a policy; `part` is what the sponsor would pay at most, in credits."""
+
+    version: PolicyVersion
+    facts: Facts
+    usage: Usage
+    part: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """
+    The rule with which one policy refused the call.
+
+    `limit` is the rule's bound, `used` what counts against it without this call, `resets` when that begins anew, and
+    `fits` what the rule would accept; each is None where the rule has none.
+    """
+
+    error: type[PolicyRefused]
+    detail: str
+    limit: int | str | None = None
+    used: int | None = None
+    resets: datetime | None = None
+    fits: Any = None
+
+    @property
+    def code(self) -> str:
+        """Return the problem code, such as `sponsor-limit-user-day`."""
+        return self.error.code
+
+    def members(self) -> dict[str, Any]:
+        """Return the members of the problem document that are known."""
+        resets = self.resets.isoformat() if self.resets else None
+        known = {"limit": self.limit, "used": self.used, "resets": resets, "fits": self.fits}
+        return {name: value for name, value in known.items() if value is not None}

@@ -1,0 +1,110 @@
+"""
+Vouchers: a sponsor's server signs that its policy may pay for one call of one profile.
+
+The form is EIP-712, not EIP-191's `personal_sign`: ethers, viem and web3 sign typed data with one function, hardware
+wallets and cloud key stores show or log its fields by name, and fields cannot run into each other as in a text. The
+domain binds the chain, the message the sponsor, the policy, the profile, an id that is used once, a deadline and a
+maximum. The signer is a plain key: no contract is asked.
+
+That an id is used once is a unique key in PostgreSQL, not a rule here.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from eth_account.messages import SignableMessage, encode_typed_data
+from eth_hash.auto import keccak
+
+from gateway.chain.errors import UnusableSignature
+from gateway.chain.signatures import recover_signers
+from sponsors.errors import VoucherRefused
+
+UINT64_MAX, ID_BYTES = 2**64 - 1, 32
+DOMAIN_NAME, DOMAIN_VERSION = "Relay sponsor", "1"
+TYPES = {
+    "Voucher": [
+        {"name": "sponsor", "type": "string"},
+        {"name": "policy", "type": "string"},
+        {"name": "profile", "type": "address"},
+        {"name": "id", "type": "bytes32"},
+        {"name": "deadline", "type": "uint64"},
+        {"name": "maximumCredits", "type": "uint64"},
+    ]
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voucher:
+    """
+    What the sponsor signs.
+
+    `sponsor` and `policy` are their public ids, `voucher_id` 32 random bytes, `deadline` a unix time in seconds, and
+    `maximum_credits` bounds the sponsor's part of the call.
+    """
+
+    sponsor: str
+    policy: str
+    profile: str
+    voucher_id: bytes
+    deadline: int
+    maximum_credits: int
+
+
+def typed_data(voucher: Voucher, *, chain_id: int) -> SignableMessage:
+    """Return the message to sign (EIP-712)."""
+    domain: dict[str, Any] = {"name": DOMAIN_NAME, "version": DOMAIN_VERSION, "chainId": chain_id}
+    message = {
+        "sponsor": voucher.sponsor,
+        "policy": voucher.policy,
+        "profile": voucher.profile,
+        "id": voucher.voucher_id,
+        "deadline": voucher.deadline,
+        "maximumCredits": voucher.maximum_credits,
+    }
+    return encode_typed_data(domain, TYPES, message)
+
+
+def verify(
+    voucher: Voucher,
+    signature: bytes,
+    *,
+    chain_id: int,
+    sponsor: str,
+    signers: Collection[str],
+    profile: str,
+    now: datetime,
+) -> str:
+    """
+    Return the registered address, of `signers`, that signed the voucher for this sponsor, profile and chain.
+
+    Raises:
+        VoucherRefused: it is of another sponsor, profile, chain or signer, or its deadline has passed.
+    """
+    if voucher.sponsor != sponsor:
+        raise VoucherRefused("The voucher is of another sponsor.", reason="sponsor")
+    if voucher.profile.lower() != profile.lower():
+        raise VoucherRefused("The voucher is for another profile.", reason="profile")
+    numbers = voucher.deadline, voucher.maximum_credits
+    if not all(0 <= each <= UINT64_MAX for each in numbers) or len(voucher.voucher_id) != ID_BYTES:
+        raise VoucherRefused("A field of the voucher is out of range.", reason="range")
+    if now.timestamp() >= voucher.deadline:
+        raise VoucherRefused("The voucher's deadline has passed.", reason="deadline")
+    signer = _signer(voucher, signature, chain_id=chain_id)
+    if signer not in signers:
+        raise VoucherRefused(
+            f"The voucher is signed by {signer}, which is no signer of the sponsor. Perhaps the signed fields, the "
+            f"domain or the chain id, {chain_id}, differ.",
+            reason="signer",
+        )
+    return signer
+
+
+def _signer(voucher: Voucher, signature: bytes, *, chain_id: int) -> str:
+    message = typed_data(voucher, chain_id=chain_id)
+    digest = keccak(b"\x19" + message.version + message.header + message.body)
+    try:
+        return recover_signers(signature, digest, chain_id=chain_id)[1][0]
+    except UnusableSignature as error:
+        raise VoucherRefused("The voucher's signature has a wrong form.", reason="signature") from error

@@ -1,0 +1,47 @@
+"""What sponsored calls hold and count, when their calls end, begin again, or are withdrawn."""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from gateway.common import db
+from sponsors.rules.policies import sponsor_part
+
+
+class Share(NamedTuple):
+    """The sponsor's hold of a call, and the sponsor's part of the call's cost in percent."""
+
+    hold_id: int
+    percent: int
+
+
+def divided(costs: Mapping[int, int], shares: Mapping[int, Share]) -> dict[int, int]:
+    """Return what each side pays of the calls' costs, by the holds of both; `shares` are by the users' holds."""
+    parts = dict(costs)
+    for hold_id, share in shares.items():
+        parts[share.hold_id] = sponsor_part(costs[hold_id], share_percent=share.percent)
+        parts[hold_id] -= parts[share.hold_id]
+    return parts
+
+
+def recount(*, hold_ids: Collection[int]) -> None:
+    """Make the usage of policies fit the sponsors' holds, named by the users'. The caller has locked the accounts."""
+    if hold_ids:
+        db.all_rows("SELECT sponsors_recount(%(holds)s::bigint[])::text", {"holds": list(hold_ids)})
+
+
+def withdraw(*, hold_ids: Collection[int]) -> None:
+    """Take back what sponsors hold for withdrawn calls, named by the users' holds, which are withdrawn before."""
+    db.all_rows("SELECT sponsors_withdraw(%(holds)s::bigint[])::text", {"holds": list(hold_ids)})
+
+
+def shares_of(*, hold_ids: Collection[int]) -> dict[int, Share]:
+    """Return the sponsors' shares of the calls with these holds, by them; none for calls that no sponsor pays."""
+    rows = db.all_rows(_SHARES, {"holds": list(hold_ids)})
+    return {hold_id: Share(*share) for hold_id, *share in rows}
+
+
+_SHARES = """
+SELECT call.hold_id, call.sponsor_hold_id, version.share_percent
+FROM sponsors_sponsoredcall AS call JOIN sponsors_policyversion AS version ON version.id = call.version_id
+WHERE call.hold_id = ANY(%(holds)s::bigint[])
+"""

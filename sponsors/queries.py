@@ -43,11 +43,13 @@ def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
         _OFFERS, {"calls": json.dumps(wanted)}
     ):
         offer = offers[place] = offers[place] or Offer(slug, is_frozen, available, since)
+        # Django leaves JSON as text.
         if version is not None:
-            offer.versions.append(_version(version))
-            offer.usage[version["id"]] = _usage(used or {})
+            terms = _version(json.loads(version))
+            offer.versions.append(terms)
+            offer.usage[terms.version_id] = _usage(json.loads(used or "{}"))
             if is_listed:
-                offer.listed.add(version["id"])
+                offer.listed.add(terms.version_id)
     return offers
 
 
@@ -99,10 +101,10 @@ def _usage(parts: dict[str, list[int]]) -> Usage:
 
 _OFFERS = """
 SELECT call.place, sponsor.slug, sponsor.is_frozen, account.balance - account.held,
-       coalesce(person.created_at, call.now),
-       (to_jsonb(version) - 'listed') || jsonb_build_object('policy', policy.name), call.profile = ANY(version.listed),
+       coalesce(person.date_joined, call.now),
+       (to_jsonb(terms) - 'listed') || jsonb_build_object('policy', policy.name), call.profile = ANY(terms.listed),
        (SELECT jsonb_object_agg(usage.scope, jsonb_build_array(usage.credits, usage.calls))
-        FROM sponsors_parts_of(version.id, call.user_id, call.now) AS part
+        FROM sponsors_parts_of(terms.id, call.user_id, call.now) AS part
         JOIN sponsors_usage AS usage ON usage.policy_id = part.policy_id AND usage.scope = part.scope
              AND usage.user_number = part.user_number AND usage.begins = part.begins)
 FROM jsonb_to_recordset(%(calls)s::jsonb) AS call (
@@ -120,6 +122,6 @@ LEFT JOIN LATERAL (
     SELECT * FROM sponsors_policyversion AS each
     WHERE each.policy_id = policy.id AND (quoted.id IS NULL OR each.id = quoted.id)
     ORDER BY each.number DESC LIMIT 1
-) AS version ON true
+) AS terms ON true
 ORDER BY call.place, policy.position, policy.id
 """

@@ -162,7 +162,9 @@ def erased_users(*, until: datetime) -> set[int]:
 def gas_of_calls(*, since: datetime, until: datetime) -> list[Gas]:
     """Return the gas of the attempts that were mined from `since` until before `until`; in one statement."""
     rows = db.all_rows(_GAS, {"since": since, "until": until, "oldest": since - timedelta(days=40)})
-    return [Gas(*row[:4], int(row[4])) for row in rows]
+    return [
+        Gas(account_id, user_id, entry_id, day, int(wei)) for account_id, user_id, entry_id, day, wei in rows
+    ]
 
 
 _GAS = """

@@ -106,14 +106,23 @@ def adjust_credits(owner: Owner) -> ReasonedAction:
         effect=lambda row: f"For {owner(row).profile_address}, by an entry that names you and your reason.",
         run=run,
         form=AdjustForm,
-        applies_to=lambda row: owner(row).profile_address is not None,
+        applies_to=lambda row: _has_profile(owner(row)),
         kind=adjustments.ADJUST,
         person=owner,
     )
 
 
+def _has_profile(owner: User | None) -> bool:
+    """Return whether the row's owner is a person with a profile; a sponsor's account has no user."""
+    return owner is not None and owner.profile_address is not None
+
+
 class OwnedAdmin(OwnedRows):
-    """Rows that belong to one user, searchable by a profile address, whole, its beginning or its end, in any casing."""
+    """
+    Rows that belong to one user, or to none where a sponsor owns the account.
+
+    They are searchable by a profile address, whole, its beginning or its end, in any casing.
+    """
 
     ordering = ("-id",)
 

@@ -115,7 +115,8 @@ def grant_modifier(owner: Owner) -> ReasonedAction:
         ),
         run=run,
         form=ModifierForm,
-        applies_to=lambda row: owner(row).profile_address is not None,
+        # A sponsor's account has no user.
+        applies_to=lambda row: owner(row) is not None and owner(row).profile_address is not None,
         kind=modifiers.GRANT,
         person=owner,
     )

@@ -5,20 +5,25 @@ A sponsor owns a credit account (`credits.CreditAccount.sponsor`). Its account's
 policies count: `sponsors/functions.sql` takes it before it reads or changes a `Usage`.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pgtrigger
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
 from gateway.common import sql_functions
-from gateway.common.fields import AddressField, Uint256Field, staff_reference
+from gateway.common.fields import AddressField, Uint256Field, checksum
 from gateway.common.models import APPEND_ONLY
+
+# The contract of what a profile does to itself, as in `sponsors.rules.calls`, which is above this module.
+PROFILE = "profile"
 
 # Counts and holds what a call costs its sponsor, and corrects it when the call ends.
 FUNCTIONS = sql_functions.register(Path(__file__).parent)
@@ -102,13 +107,19 @@ class PolicyVersion(models.Model):
     window_seconds = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(60)])
     window_credits = _limit("Credits in each window, at most.")
     campaign_credits = _limit("Credits in all, at most.")
-    actor = staff_reference("Who made this version.")
-    reason = models.TextField()
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        permissions = [
+            ("decide_policyversion", "Can decide other people's requests for versions of policies")
+        ]
         constraints = [
             models.UniqueConstraint(fields=["policy", "number"], name="sponsors_policyversion_number"),
+            models.CheckConstraint(
+                condition=Q(profiles=ProfileRule.NEW, new_since__isnull=False)
+                | (~Q(profiles=ProfileRule.NEW) & Q(new_since__isnull=True)),
+                name="sponsors_policyversion_since",
+            ),
             models.CheckConstraint(
                 condition=Q(share_percent__gte=1, share_percent__lte=100), name="sponsors_policyversion_share"
             ),
@@ -133,6 +144,27 @@ class PolicyVersion(models.Model):
 
     def __str__(self) -> str:
         return f"version {self.number} of policy {self.policy_id}"
+
+    def clean(self) -> None:
+        """Refuse terms that contradict themselves, and write the targets as the rules compare them."""
+        if (self.profiles == ProfileRule.NEW) != (self.new_since is not None):
+            raise ValidationError({"new_since": "Give a time for new profiles, and only for them."})
+        if (self.window_credits is None) != (self.window_seconds is None):
+            raise ValidationError({"window_seconds": "A window has both a length and credits."})
+        try:
+            self.targets = [_target(**each) for each in self.targets or ()]
+        except (TypeError, ValueError) as error:
+            example = '[{"contract": "0x… or profile", "functions": ["0x12345678"]}]'
+            raise ValidationError({"targets": f"Write the targets as {example}."}) from error
+
+
+def _target(contract: str, functions: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a target with a checksummed address and lower-case selectors."""
+    selectors = [bytes.fromhex(one.removeprefix("0x")) for one in functions]
+    if any(len(one) not in {0, 4} for one in selectors):
+        raise ValueError("a selector has 4 bytes; none is a transfer of LYX")
+    address = contract if contract == PROFILE else checksum(contract)
+    return {"contract": address, "functions": ["0x" + one.hex() for one in selectors]}
 
 
 class UsageScope(models.TextChoices):

@@ -11,6 +11,7 @@ from credits.rules import days_left
 from earnings.models import Postback
 from payments.models import Purchase, Subscription
 from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
+from sponsors.rules.policies import sponsor_part
 from webhooks.models import CreditLevel, EventType, Subject
 
 Data = dict[str, Any]
@@ -49,7 +50,7 @@ def history_of(
     """
     events = [_of_call(call, EventType.CALL_ACCEPTED, call.created_at, answered_hash, _pending(call))]
     for row in reversals:
-        undone = _outcome(row, row.real_cost)
+        undone = _outcome(row, _part_of_user(call, row.real_cost))
         reopened = {"status": RelayStatus.SUBMITTED.value, "creditsUsed": call.expected_cost}
         events += [
             _of_call(call, EventType.CALL_SETTLED, row.settled_at, answered_hash, undone, row.number),
@@ -59,6 +60,12 @@ def history_of(
         outcome, number = _outcome(call, charged), len(reversals)
         events.append(_of_call(call, EventType.CALL_SETTLED, call.settled_at, answered_hash, outcome, number))
     return events
+
+
+def _part_of_user(call: RelayTransaction, cost: int) -> int:
+    """Return what the user pays of the call's cost; a sponsor may pay the rest."""
+    sponsored = getattr(call.hold, "sponsored", None)
+    return cost - (sponsor_part(cost, share_percent=sponsored.version.share_percent) if sponsored else 0)
 
 
 def _pending(call: RelayTransaction) -> Data:
@@ -154,7 +161,7 @@ def of_level(
 
 def of_expiry(row: ExpiringLot) -> Event:
     """Return the event of given credits whose expiry is announced."""
-    user = row.entry.account.user
+    user = row.entry.account.person
     data = {
         "address": str(user.profile_address),
         "credits": row.credits,

@@ -111,7 +111,9 @@ def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
             charged=-call.hold.entry.amount if call.hold.entry else 0,
             reversals=sorted(call.reversed_settlements.all(), key=lambda row: row.number),
         )
-        for call in calls.select_related("hold__entry").prefetch_related("reversed_settlements")
+        for call in calls.select_related("hold__entry", "hold__sponsored__version").prefetch_related(
+            "reversed_settlements"
+        )
     }
 
 
@@ -122,7 +124,7 @@ def posted_entries(span: Span, audience: Audience) -> list[Event]:
     rows = visible.exclude(source=EntrySource.RELAY_TRANSACTION).select_related("account__user")
     return [
         payloads.of_entry(
-            row, user_id=row.account.user_id, profile_address=str(row.account.user.profile_address)
+            row, user_id=row.account.person.pk, profile_address=str(row.account.person.profile_address)
         )
         for row in rows.order_by("pk")
     ]

@@ -65,6 +65,18 @@ class CreditAccount(models.Model):
         return f"account {self.pk}"
 
     @property
+    def person(self) -> Any:
+        """
+        The user who owns it.
+
+        Raises:
+            ValueError: a sponsor owns it.
+        """
+        if self.user is None:
+            raise ValueError(f"account {self.pk} is a sponsor's")
+        return self.user
+
+    @property
     def available(self) -> int:
         """Credits that a new hold may take; negative for an account in debt."""
         return self.balance - self.held

@@ -225,8 +225,10 @@ class OwnedRows(ReadOnlyAdmin):
 
     @admin.display(description="profile")
     def profile(self, row: Any) -> SafeString | str:
-        """Return a link to the owner, named by profile address or, without one, by id."""
+        """Return a link to the owner, named by profile address or, without one, by id; a dash without an owner."""
         owner = reduce(getattr, self.owner_path.split("__"), row)
+        if owner is None:
+            return "—"
         page = reverse("admin:users_user_change", args=[owner.pk])
         return format_html('<a href="{}">{}</a>', page, columns.short(str(owner.profile_address or owner.pk)))
 

@@ -114,7 +114,7 @@ def _pages() -> Iterator[tuple[str, str]]:
 
     call = RelayTransaction.objects.order_by("-pk")[777]
     postback = Postback.objects.order_by("-pk")[777]
-    heavy = CreditAccount.objects.order_by("pk")[0].user
+    heavy = CreditAccount.objects.order_by("pk")[0].person
     address = str(call.profile_address)
     parts = {"whole": address.lower(), "beginning": address[:12], "end": f"…{address[-8:]}"}
     entries, calls = "/admin/credits/creditentry/", "/admin/relay/relaytransaction/"

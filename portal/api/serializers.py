@@ -116,10 +116,14 @@ class TransactionSerializer(serializers.Serializer[Any]):
     transaction_hash = HashField()
     related_user = AddressField(source="profile_address")
     expected_cost = serializers.IntegerField()
-    real_cost = serializers.IntegerField(help_text="0 until settled.")
+    real_cost = serializers.SerializerMethodField(help_text="0 until settled.")
     credits_before = serializers.SerializerMethodField()
     credits_after = serializers.SerializerMethodField()
     status = serializers.ChoiceField(choices=RelayTransaction.Status.choices)
+
+    def get_real_cost(self, row: Any) -> int:
+        # Of a call that a sponsor pays, the user's part.
+        return credits_of(row)[0] if row.sponsor and row.settled_at else int(row.real_cost)
 
     def get_credits_before(self, row: Any) -> int:
         return credits_of(row)[1]
@@ -134,6 +138,12 @@ class DatedTransactionSerializer(TransactionSerializer):
     failure_code = serializers.CharField(
         help_text="Reason of a failure or cancellation, such as `reverted`; otherwise empty."
     )
+    paidBy = serializers.SerializerMethodField(
+        help_text="`user`, or the name of the sponsor that pays the call or a part of it."
+    )
+
+    def get_paidBy(self, row: Any) -> str:  # noqa: N802 - REST framework's name for the field
+        return row.sponsor or "user"
 
 
 class DeletionResponseSerializer(serializers.Serializer[Any]):

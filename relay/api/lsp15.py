@@ -26,6 +26,7 @@ from relay.api.serializers import (
     QuotaRequestSerializer,
     TransactionHashSerializer,
     relay_call,
+    sponsor_choice,
 )
 from relay.services.accepting import lsp15, quota, submission
 
@@ -85,6 +86,7 @@ class Lsp15ViewSet(ViewSet):
             user=user,
             call=call,
             key_manager=claimed,
+            sponsor=sponsor_choice(body.get("sponsor"), body.get("sponsorFallback")),
             now=clock.now(),
             admit=_admitting(body["address"], request),
         )

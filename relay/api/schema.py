@@ -10,6 +10,7 @@ from gateway.common import errors as common
 from gateway.common.errors import DomainError
 from gateway.common.problems import BODY_ERRORS, problem_responses
 from relay import errors as relay_errors
+from sponsors import errors as sponsors_errors
 from users import errors as users_errors
 
 _WITH_TOKEN: tuple[type[DomainError], ...] = (*BODY_ERRORS, common.NotAuthenticated)
@@ -35,10 +36,14 @@ CALL: tuple[type[DomainError], ...] = (
     relay_errors.RelayPaused,
 )
 
+SPONSORED = tuple(
+    refusal for refusal in common.all_errors() if refusal.__module__ == sponsors_errors.__name__
+)
 EXECUTE = problem_responses(
     *_WITH_TOKEN,
     common.WrongChecksum,
     *CALL,
+    *SPONSORED,
     relay_errors.NotYourProfile,
     relay_errors.QuoteNotFound,
     relay_errors.QuoteForOtherCall,
@@ -76,6 +81,7 @@ LSP15_EXECUTE = problem_responses(
     *BODY_ERRORS,
     common.WrongChecksum,
     *CALL,
+    *SPONSORED,
     relay_errors.ProfileNotRegistered,
     relay_errors.CallFailedBefore,
 )
@@ -101,6 +107,9 @@ hash, or the hash of the replacement that was mined with other fees. `transactio
 After `Failed`, `Cancelled` or `Expired`, a repeat is a new attempt. A nonce ahead of the key manager's is accepted
 behind calls of the same channel that are in progress, at most {settings.RELAY_MAX_FOLLOWERS} of them.
 
+With the header `Relay-Sponsor`, the named sponsor pays for the call if one of its policies fits. Otherwise the call is
+refused, and `code` names the rule; with `Relay-Sponsor-Fallback: user`, the user pays.
+
 `docs/signing.md` of the repository shows how to compute the hash.
 """.strip()
 
@@ -117,6 +126,8 @@ Members that this document does not have are refused, because a misspelt one wou
 With a `quote`, the call costs at most its `cost`, even if gas prices rise: send its `id` as the header `Relay-Quote` of
 execute before `expiresAt`. A quote is valid for this call, once. Each quote reserves a part of the service's loss
 budget, so prepare without one (`"quote": false`) where you only display a price.
+
+With a `sponsor`, the answer shows who would pay. Its quote decides who pays: execute with it needs no other header.
 """.strip()
 
 QUOTA_DESCRIPTION = """
@@ -217,6 +228,8 @@ PREPARE_EXAMPLES = [
             },
             "warnings": [],
             "quoteRefusal": None,
+            "sponsor": None,
+            "sponsorRefusal": None,
         },
     ),
 ]
@@ -278,6 +291,7 @@ STATUS_EXAMPLES = [
             "creditsAfter": 24873,
             "failureCode": "",
             "failureDetail": "",
+            "paidBy": "user",
         },
     ),
     OpenApiExample(
@@ -292,6 +306,7 @@ STATUS_EXAMPLES = [
             "creditsAfter": 24873,
             "failureCode": "not-authorised",
             "failureDetail": "The controller needs the permission TRANSFERVALUE.",
+            "paidBy": "user",
         },
     ),
 ]

@@ -67,6 +67,25 @@ def _validity_field(*, without: str = "") -> Uint256Field:
     )
 
 
+class SponsorField(serializers.CharField):
+    """The name of a sponsor."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, allow_null=True, max_length=40, **kwargs)
+
+
+_SPONSOR_HELP = "The name of a sponsor that is to pay for the call."
+
+
+def _fallback_field() -> serializers.ChoiceField:
+    return serializers.ChoiceField(
+        choices=["user"],
+        required=False,
+        allow_null=True,
+        help_text="`user`: the user pays if the sponsor does not. Without it, the call is refused.",
+    )
+
+
 class TransactionSerializer(BodySerializer):
     """The signed LSP-25 relay call."""
 
@@ -96,6 +115,8 @@ class Lsp15ExecuteSerializer(BodySerializer):
     keyManagerAddress = AddressField(
         required=False, allow_null=True, help_text="By default the profile's; another one is refused."
     )
+    sponsor = SponsorField(help_text=_SPONSOR_HELP)
+    sponsorFallback = _fallback_field()
 
 
 class TransactionHashSerializer(BodySerializer):
@@ -140,16 +161,6 @@ class CallSerializer(BodySerializer):
         return attrs
 
 
-class SponsorField(serializers.CharField):
-    """The name of a sponsor."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, allow_null=True, max_length=40, **kwargs)
-
-
-_SPONSOR_HELP = "The name of a sponsor that is to pay for the call."
-
-
 class PrepareSerializer(BodySerializer):
     """The body of prepare."""
 
@@ -177,12 +188,7 @@ class PrepareSerializer(BodySerializer):
         required=False, allow_null=True, default=True, help_text="Whether a quote is wanted."
     )
     sponsor = SponsorField(help_text=_SPONSOR_HELP)
-    sponsorFallback = serializers.ChoiceField(
-        choices=["user"],
-        required=False,
-        allow_null=True,
-        help_text="`user`: the user pays if the sponsor does not. Without it, the call is refused.",
-    )
+    sponsorFallback = _fallback_field()
 
     def validate_channel(self, value: int | None) -> int | None:
         """Refuse a channel that does not fit into a nonce."""

@@ -178,20 +178,7 @@ class Migration(migrations.Migration):
                         validators=[django.core.validators.MinValueValidator(1)],
                     ),
                 ),
-                ("reason", models.TextField()),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                (
-                    "actor",
-                    models.ForeignKey(
-                        blank=True,
-                        db_index=False,
-                        help_text="Who made this version.",
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
                 (
                     "policy",
                     models.ForeignKey(
@@ -202,6 +189,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "permissions": [
+                    ("decide_policyversion", "Can decide other people's requests for versions of policies")
+                ],
+            },
         ),
         migrations.AddField(
             model_name="policy",
@@ -311,6 +303,17 @@ class Migration(migrations.Migration):
             model_name="policyversion",
             constraint=models.UniqueConstraint(
                 fields=("policy", "number"), name="sponsors_policyversion_number"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="policyversion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("new_since__isnull", False), ("profiles", "new")),
+                    models.Q(models.Q(("profiles", "new"), _negated=True), ("new_since__isnull", True)),
+                    _connector="OR",
+                ),
+                name="sponsors_policyversion_since",
             ),
         ),
         migrations.AddConstraint(

@@ -59,7 +59,7 @@ class Decision:
 
 def decide(versions: Sequence[PolicyVersion], facts: Facts, usage: UsageByVersion) -> Decision:
     """Return which of the versions, in order, pays for the call; `usage` is by version, none where it is missing."""
-    refusals = []
+    refusals: list[PolicyRefusal] = []
     for version in versions:
         part = sponsor_part(facts.credits, share_percent=version.share_percent)
         used = usage.get(version.version_id, NOTHING_USED)

@@ -12,16 +12,15 @@ from users.models import User
 
 
 @transaction.atomic
-def open_sponsor(*, slug: str, name: str) -> Sponsor:
+def open_account(sponsor: Sponsor) -> CreditAccount:
     """
-    Return a new sponsor, with an empty account.
+    Store a new sponsor, with an empty account.
 
     Raises:
         IntegrityError: the slug is taken.
     """
-    sponsor = Sponsor.objects.create(slug=slug, name=name)
-    CreditAccount.objects.create(sponsor=sponsor)
-    return sponsor
+    sponsor.save(force_insert=True)
+    return CreditAccount.objects.create(sponsor=sponsor)
 
 
 def request(*, sponsor: Sponsor, credits: int, key: str, actor: User, reason: str) -> ApprovalRequest:

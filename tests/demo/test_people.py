@@ -90,7 +90,7 @@ def _assert_rows_are_spread_over_weeks(now: Any) -> None:
         newest = model.objects.latest("created_at").created_at
         assert now - timedelta(days=31) < oldest < newest < now
     for entry in CreditEntry.objects.select_related("account__user"):
-        assert entry.created_at >= entry.account.user.date_joined
+        assert entry.created_at >= entry.account.person.date_joined
     for hold in CreditHold.objects.all():
         assert hold.closed_at is not None
         assert hold.closed_at >= hold.created_at

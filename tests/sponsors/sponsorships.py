@@ -5,12 +5,13 @@ from typing import Any
 
 from credits.services import entries
 from sponsors.models import Policy, PolicyVersion, Sponsor
-from sponsors.services.funding import open_sponsor
+from sponsors.services.funding import open_account
 
 
 def make_sponsor(credits: int = 100_000) -> Sponsor:
     """Return a new sponsor with these credits."""
-    sponsor = open_sponsor(slug=f"s-{secrets.token_hex(6)}", name="A dApp")
+    sponsor = Sponsor(slug=f"s-{secrets.token_hex(6)}", name="A dApp")
+    open_account(sponsor)
     if credits:
         entries.adjust_sponsor(
             sponsor_id=sponsor.pk, credits=credits, key=secrets.token_hex(8), actor=None, reason="a pack"
@@ -27,5 +28,5 @@ def make_policy(sponsor: Sponsor, *, position: int = 0, **terms: Any) -> PolicyV
 def new_version(policy: Policy, **terms: Any) -> PolicyVersion:
     """Return the next version of the policy with these terms."""
     number = PolicyVersion.objects.filter(policy=policy).count() + 1
-    terms = {"call_credits": 10_000, "reason": "the campaign", **terms}
+    terms = {"call_credits": 10_000, **terms}
     return PolicyVersion.objects.create(policy=policy, number=number, **terms)

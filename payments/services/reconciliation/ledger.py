@@ -83,7 +83,7 @@ def _entry_differences(
         yield Finding(rule=rule, have=have, wanted=_posting_text(wanted), ids=ids)
 
 
-def _posting_text(posting: tuple[int, str, int]) -> str:
+def _posting_text(posting: tuple[int | None, str, int]) -> str:
     user_id, source, amount = posting
     return f"{amount:+d} {source} of user {user_id}"
 

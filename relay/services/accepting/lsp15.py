@@ -17,14 +17,22 @@ from relay.errors import KeyManagerNotFound, KeyManagerNotOwner, ProfileNotRegis
 from relay.models import RelayTransaction
 from relay.queries.calls import CallKey, registered_owner, rows_of_calls
 from relay.services.accepting import limits, preflight, quota, submission
-from relay.services.accepting.calls import Caller
+from relay.services.accepting.calls import Caller, SponsorChoice
 from users.models import User
 
 # Counts a request of this signer, or of a signer new to the profile (None); raises when the rate limit is reached.
 Admit = Callable[[str | None], None]
 
 
-def execute(*, user: User, call: RelayCall, key_manager: str | None, now: datetime, admit: Admit) -> str:
+def execute(
+    *,
+    user: User,
+    call: RelayCall,
+    key_manager: str | None,
+    now: datetime,
+    admit: Admit,
+    sponsor: SponsorChoice | None = None,
+) -> str:
     """
     Relay a call for the user's profile and return the transaction's hash.
 
@@ -39,7 +47,7 @@ def execute(*, user: User, call: RelayCall, key_manager: str | None, now: dateti
     if key_manager is None or claimed not in {None, key_manager}:
         admit(None)
         moved = _addressed(user, call) if claimed is None else replace(call, key_manager=claimed)
-        return _execute(user, moved, now)
+        return _execute(user, moved, sponsor, now)
     call, identity = submission.identify(call=replace(call, key_manager=key_manager))
     (rows,) = rows_of_calls([CallKey(identity, key_manager, user.pk, None, now)])
     if rows.transaction_hash is not None:
@@ -48,17 +56,17 @@ def execute(*, user: User, call: RelayCall, key_manager: str | None, now: dateti
     limits.check_failures(rows=rows)
     admit(accepted_signer(key_manager=key_manager, signers=[identity.controller]))
     try:
-        return _execute(user, call, now)
+        return _execute(user, call, sponsor, now)
     except (KeyManagerNotFound, KeyManagerNotOwner):
         # The profile may have moved to another key manager since its last call.
         moved = _addressed(user, call)
         if moved.key_manager == key_manager:
             raise
-        return _execute(user, moved, now)
+        return _execute(user, moved, sponsor, now)
 
 
-def _execute(user: User, call: RelayCall, now: datetime) -> str:
-    return submission.execute(caller=_caller(user), call=call, now=now)
+def _execute(user: User, call: RelayCall, sponsor: SponsorChoice | None, now: datetime) -> str:
+    return submission.execute(caller=_caller(user), call=call, now=now, sponsor=sponsor)
 
 
 def _caller(user: User) -> Caller:

@@ -195,7 +195,7 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
             request.identity,
             approval,
             state.head.base_fee_wei,
-            sponsorship and sponsorship.version_id,
+            sponsorship.version_id if sponsorship else None,
         )
         quote = quotes.issue(offer, now=request.now)
     return PreparedCall(

@@ -24,7 +24,9 @@ _MOST_DECISIONS = 5
 
 def as_json(sponsorship: Sponsorship | None) -> dict[str, Any] | None:
     """Return the decision as `relay_take_slots` takes it."""
-    return sponsorship and {
+    if sponsorship is None:
+        return None
+    return {
         "version": sponsorship.version_id,
         "sponsor_credits": sponsorship.credits,
         "is_quoted": sponsorship.is_quoted,
@@ -85,8 +87,8 @@ def _is_quoted(call: ApprovedCall) -> bool:
 def _wanted(call: ApprovedCall) -> Wanted:
     request, quote = call.request, call.rows.quote
     return Wanted(
-        slug=request.sponsor and request.sponsor.slug,
-        version_id=quote and quote.sponsor_version_id,
+        slug=request.sponsor.slug if request.sponsor else None,
+        version_id=quote.sponsor_version_id if quote else None,
         user_id=request.caller.user_id,
         profile=request.caller.profile_address,
         now=request.now,

@@ -288,7 +288,6 @@ def test_a_replacement_raises_no_hold_and_the_service_pays_the_rest(
 def test_a_call_without_effect_gives_its_credits_and_its_place_back(
     newcomer: User, new_call: Callable[..., RelayCall], chain: Chain
 ) -> None:
-    from relay.services.sending import cancellation
 
     sponsor = make_sponsor()
     make_policy(sponsor, user_calls=1)

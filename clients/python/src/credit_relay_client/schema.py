@@ -114,6 +114,26 @@ ProblemCode: TypeAlias = Literal[
     "signature-value-not-zero",
     "signer-not-a-controller",
     "signer-unavailable",
+    "sponsor-busy",
+    "sponsor-ended",
+    "sponsor-frozen",
+    "sponsor-gas-price",
+    "sponsor-limit-call",
+    "sponsor-limit-campaign",
+    "sponsor-limit-user-calls",
+    "sponsor-limit-user-day",
+    "sponsor-limit-user-total",
+    "sponsor-limit-voucher",
+    "sponsor-limit-window",
+    "sponsor-no-policy",
+    "sponsor-not-started",
+    "sponsor-profile",
+    "sponsor-target",
+    "sponsor-unknown",
+    "sponsor-unreadable",
+    "sponsor-voucher",
+    "sponsor-voucher-missing",
+    "sponsor-without-credits",
     "target-reverted",
     "timestamp-out-of-window",
     "too-many-cancelled-calls",
@@ -344,6 +364,7 @@ class DatedTransaction(TypedDict):
     created_at: str
     settled_at: str | None
     failure_code: str
+    paidBy: str
 
 
 class DeletionResponse(TypedDict):
@@ -589,6 +610,8 @@ class Lsp15ExecuteRequest(TypedDict):
     address: str
     transaction: "TransactionRequest"
     keyManagerAddress: NotRequired[str | None]
+    sponsor: NotRequired[str | None]
+    sponsorFallback: NotRequired["SponsorFallbackEnum | None"]
 
 
 class Lsp15Quota(TypedDict):
@@ -750,6 +773,8 @@ class PrepareRequest(TypedDict):
     controller: NotRequired[str | None]
     address: NotRequired[str | None]
     quote: NotRequired[bool | None]
+    sponsor: NotRequired[str | None]
+    sponsorFallback: NotRequired["SponsorFallbackEnum | None"]
 
 
 class Prepared(TypedDict):
@@ -767,6 +792,17 @@ class Prepared(TypedDict):
     quote: "Quote | None"
     warnings: "list[CallWarning]"
     quoteRefusal: "Problem | None"
+    sponsor: "PreparedSponsor | None"
+    sponsorRefusal: "Problem | None"
+
+
+class PreparedSponsor(TypedDict):
+    """The sponsor that would pay for the call, and how its highest cost is divided."""
+
+    name: str
+    policy: str
+    credits: int
+    userCredits: int
 
 
 class Problem(TypedDict):
@@ -928,6 +964,8 @@ class Spent(TypedDict):
     credits: int
 
 
+SponsorFallbackEnum: TypeAlias = Literal["user"]
+
 StatusEnum: TypeAlias = Literal[
     "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"
 ]
@@ -1071,6 +1109,7 @@ class TransactionStatus(TypedDict):
     creditsAfter: int
     failureCode: str
     failureDetail: str
+    paidBy: str
 
 
 TypeEnum: TypeAlias = Literal[

@@ -1,0 +1,34 @@
+"""Terms of policies, and the switches that end what a sponsor or a policy pays at once."""
+
+from django.db.models import Max, Model
+
+from gateway.staff.form_kinds import Values
+from sponsors.models import Policy, PolicyVersion, Sponsor
+
+
+def save_version(version: PolicyVersion, values: Values) -> Model:
+    """
+    Store new terms as the next version of their policy.
+
+    Raises:
+        ValidationError: the terms contradict themselves.
+    """
+    # Versions of a policy are numbered without gaps, so one waits for another.
+    Policy.objects.select_for_update(no_key=True).get(pk=version.policy_id)
+    newest = PolicyVersion.objects.filter(policy_id=version.policy_id).aggregate(Max("number"))["number__max"]
+    version.number = (newest or 0) + 1
+    version.full_clean()
+    version.save(force_insert=True)
+    return version
+
+
+def freeze(sponsor: Sponsor, *, is_frozen: bool) -> str:
+    """Stop or allow what the sponsor pays from the next call on; return what happened as a sentence."""
+    Sponsor.objects.filter(pk=sponsor.pk).update(is_frozen=is_frozen)
+    return "It is frozen now." if is_frozen else "It pays again."
+
+
+def enable(policy: Policy, *, is_enabled: bool) -> str:
+    """Switch a policy on or off from the next call on; return what happened as a sentence."""
+    Policy.objects.filter(pk=policy.pk).update(is_enabled=is_enabled)
+    return "It is on now." if is_enabled else "It is off now."

@@ -33,7 +33,7 @@ from relay.services.accepting import unsigned
 from relay.services.sending import broadcasting, funding
 from relay.services.sending.loops import BROADCASTING, SIGNED_CHANNEL, TRACKING, LoopLease, Stall, stalls
 from relay.services.sending.notifications import Listener
-from relay.services.settling import tracking
+from relay.services.settling import sponsors, tracking
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ _GATHERING_SECONDS = 0.1
 # Until a new block is read, the account nonces that it has used count as taken.
 _READS_PER_BLOCK = 4
 # A loop that has not completed a run within this time is stuck.
+_FOLLOW_SECONDS = 60.0
 _STUCK_SECONDS = 180.0
 # Interval of the watchdog's checks.
 _WATCH_SECONDS = 5.0
@@ -172,10 +173,13 @@ class Tracking(Loop):
     def __init__(self, *, owner: str) -> None:
         super().__init__(owner=owner)
         self._tracker = tracking.Tracker()
-        self._next_at = 0.0
+        self._next_at = self._follow_at = 0.0
 
     def work(self) -> int:
-        """Read the newest block; track if it is a new one."""
+        """Read the newest block; track if it is a new one. Once a minute, see what older processes have left behind."""
+        if time.monotonic() >= self._follow_at:
+            self._follow_at = time.monotonic() + _FOLLOW_SECONDS
+            sponsors.follow_calls()
         seconds = min(settings.RELAY_TRACK_SECONDS, get_chain().block_seconds / _READS_PER_BLOCK)
         self._next_at = time.monotonic() + seconds
         return self._tracker.track_new_block(now=clock.now())

@@ -23,7 +23,7 @@ from relay.models import IN_PROGRESS_SQL, Attempt, Relayer, RelayTransaction
 from relay.services.fleet import losses, relayers
 from relay.services.sending import cancellation, gaps, replacement
 from relay.services.sending.replacement import current_fees
-from relay.services.settling import reorganisations, settlement, sponsors
+from relay.services.settling import reorganisations, settlement
 
 _Status = RelayTransaction.Status
 
@@ -119,7 +119,6 @@ def _track(*, now: datetime) -> tuple[int, ChainView]:
     settled = settlement.settle(confirmed=_confirmed(attempts, view), now=now)
     unmined = _unmined(attempts, view)
     settled += _settle_lost(attempts=unmined, relayers=accounts, view=view, now=now)
-    sponsors.follow_calls()
     losses.settle_ended(now=now)
     _cancel_or_replace_stuck(attempts=unmined, view=view, now=now)
     return settled, view

@@ -41,8 +41,8 @@ def test_a_status_that_contradicts_the_columns_is_refused(
     assert everything() == before
 
 
-def test_a_hold_of_nothing_is_refused(user: User, key: str) -> None:
+def test_a_hold_of_less_than_nothing_is_refused(user: User, key: str) -> None:
     account = entries.open_account(user_id=user.pk)
-    with pytest.raises(IntegrityError, match="credits_hold_amount_positive"), transaction.atomic():
-        CreditHold.objects.create(account=account, key=key, amount=0)
+    with pytest.raises(IntegrityError, match="credits_hold_amount_not_negative"), transaction.atomic():
+        CreditHold.objects.create(account=account, key=key, amount=-1)
     assert CreditHold.objects.count() == 0

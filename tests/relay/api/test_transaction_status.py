@@ -33,7 +33,7 @@ def test_a_call_is_followed_from_pending_to_success(
     def status() -> dict[str, object]:
         answer = wallet.post(path, {"transactionHash": row.transaction_hash})
         assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-        assert [type(value) for value in answer.body.values()] == [str, str, int, int, int, str, str]
+        assert [type(value) for value in answer.body.values()] == [str, str, int, int, int, str, str, str]
         return answer.body
 
     expected = {
@@ -44,6 +44,7 @@ def test_a_call_is_followed_from_pending_to_success(
         "creditsAfter": 10_000 - row.expected_cost,
         "failureCode": "",
         "failureDetail": "",
+        "paidBy": "user",
     }
     assert status() == expected
     broadcast_all()
@@ -59,6 +60,7 @@ def test_a_call_is_followed_from_pending_to_success(
         "creditsAfter": 10_000 - row.real_cost,
         "failureCode": "",
         "failureDetail": "",
+        "paidBy": "user",
     }
 
 
@@ -117,6 +119,7 @@ def test_a_call_whose_block_disappears_is_submitted_again(
         "creditsAfter": 10_000 - row.expected_cost,
         "failureCode": "",
         "failureDetail": "",
+        "paidBy": "user",
     }
 
 

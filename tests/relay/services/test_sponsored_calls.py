@@ -14,12 +14,19 @@ from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.models import RelayTransaction
 from relay.queries.reports import spending_of
+from relay.services.accepting import preparation
+from relay.services.accepting.calls import SponsorChoice
+from relay.services.accepting.preparation import Draft, PreparedCall
 from relay.services.sending import cancellation, replacement
+from relay.services.settling import sponsors
 from rewards.models import ExperienceEntry
 from sponsors.models import Policy, Sponsor, SponsoredCall
+from sponsors.services import holding
 from tests.relay.callers import report_of
 from tests.relay.chain import Chain
 from tests.relay.conftest import Settle
+from tests.relay.quoting import caller_of, execute_prepared
+from tests.relay.signing import set_data_payload
 from tests.relay.sponsoring import account_of, all_rows, execute_sponsored, hold_of, used
 from tests.relay.workers import assert_books_agree, broadcast_all, bumped_fees, resend, track
 from tests.sponsors.sponsorships import make_policy, make_sponsor, new_version
@@ -302,3 +309,96 @@ def test_a_call_without_effect_gives_its_credits_and_its_place_back(
     assert used(sponsor) == dict.fromkeys(("user", "user-day", "campaign"), (0, 0))
     execute_sponsored(newcomer, new_call(channel=5), sponsor)
     assert_books_agree()
+
+
+@pytest.mark.parametrize("percent", [100, 50])
+def test_a_sponsors_hold_follows_a_call_that_an_older_process_settled(
+    user: User, new_call: Callable[..., RelayCall], settle: Settle, chain: Chain, percent: int
+) -> None:
+    sponsor = make_sponsor()
+    make_policy(sponsor, share_percent=percent)
+    before = balance_of(user).balance
+    row = row_of(execute_sponsored(user, new_call(), sponsor))
+    with pytest.MonkeyPatch.context() as old, pytest.MonkeyPatch.context() as no_sweep:
+        old.setattr(holding, "divided", lambda costs, shares: costs)
+        old.setattr(holding, "recount", lambda **_: None)
+        no_sweep.setattr(sponsors, "follow_calls", lambda: 0)
+        assert settle() == 1
+    assert hold_of(row).status == "HELD"
+    row.refresh_from_db()
+
+    assert sponsors.follow_calls() == 1
+    assert sponsors.follow_calls() == 0
+    paid = before - balance_of(user).balance
+    assert 100_000 - account_of(sponsor).balance == row.real_cost - paid
+    assert account_of(sponsor).open_holds == 0
+    assert used(sponsor)["campaign"][0] == row.real_cost - paid
+    if percent == 100:
+        assert_books_agree()
+
+    # And of one that an older process has reopened.
+    with pytest.MonkeyPatch.context() as old:
+        old.setattr(holding, "shares_of", lambda **_: {})
+        old.setattr(sponsors, "follow_calls", lambda: 0)
+        chain.reorganise(settings.CONFIRMATIONS)
+        track()
+    assert hold_of(row).status != "HELD"
+    assert sponsors.follow_calls() == 1
+    assert (account_of(sponsor).balance, account_of(sponsor).held) == (100_000, hold_of(row).amount)
+    assert_books_agree()
+
+
+def prepare(user: User, profile: Profile, choice: SponsorChoice | None) -> PreparedCall:
+    draft = Draft(set_data_payload(), controller=profile.controller.address, sponsor=choice)
+    return preparation.prepare(caller=caller_of(user), draft=draft, now=timezone.now())
+
+
+def test_prepare_shows_who_would_pay_and_the_quote_binds_it(
+    newcomer: User, profile: Profile, settle: Settle
+) -> None:
+    sponsor = make_sponsor()
+    version = make_policy(sponsor)
+    prepared = prepare(newcomer, profile, SponsorChoice(sponsor.slug))
+    assert prepared.refusals == ()
+    assert prepared.sponsorship is not None
+    assert prepared.sponsorship.credits == prepared.highest_cost
+    assert prepared.quote is not None
+    assert prepared.quote.sponsor_version == version
+    assert not SponsoredCall.objects.exists()
+
+    # A newer version changes nothing of what was quoted, and nobody need name the sponsor again.
+    new_version(version.policy, call_credits=1)
+    row = row_of(execute_prepared(newcomer, profile, prepared, quote=prepared.quote))
+    assert hold_of(row).amount <= prepared.quote.credits
+    assert SponsoredCall.objects.get().version == version
+    assert settle() == 1
+    assert balance_of(newcomer).balance == 1
+    assert_books_agree()
+
+
+def test_a_quoted_sponsor_that_is_frozen_pays_nothing(newcomer: User, profile: Profile) -> None:
+    sponsor = make_sponsor()
+    make_policy(sponsor)
+    prepared = prepare(newcomer, profile, SponsorChoice(sponsor.slug))
+    _freeze(sponsor)
+    before = all_rows()
+    with pytest.raises(DomainError) as refusal:
+        execute_prepared(newcomer, profile, prepared, quote=prepared.quote)
+    assert refusal.value.code == "sponsor-frozen"
+    assert all_rows() == before
+
+
+def test_prepare_tells_why_a_sponsor_does_not_pay(user: User, profile: Profile) -> None:
+    sponsor = make_sponsor()
+    make_policy(sponsor, call_credits=1)
+    refused = prepare(user, profile, SponsorChoice(sponsor.slug))
+    assert [refusal.code for refusal in refused.refusals] == ["sponsor-limit-call"]
+    assert refused.quote is None
+    assert refused.sponsorship is None
+    paid = prepare(user, profile, SponsorChoice(sponsor.slug, user_may_pay=True))
+    assert paid.refusals == ()
+    assert paid.sponsorship is None
+    assert paid.sponsor_refusal is not None
+    assert paid.sponsor_refusal.code == "sponsor-limit-call"
+    assert paid.quote is not None
+    assert paid.quote.sponsor_version is None

@@ -1,0 +1,100 @@
+"""Sponsors on the wire: headers of execute, members of prepare, of LSP-15's body and of the status."""
+
+from collections.abc import Callable
+
+import pytest
+
+from devstack.world.profiles import Profile
+from gateway.chain.lsp25 import RelayCall
+from sponsors.models import Sponsor, SponsoredCall
+from tests.relay.api.conftest import Wallet, execute_body
+from tests.relay.conftest import Settle
+from tests.relay.sponsoring import account_of, all_rows
+from tests.sponsors.sponsorships import make_policy, make_sponsor
+from users.models import User
+
+pytestmark = pytest.mark.django_db
+EXECUTE, LSP15, STATUS = "/api/relay/execute", "/api/lsp15/execute", "/api/relay/transactionStatus"
+
+
+@pytest.fixture
+def user(profile: Profile, open_account: Callable[..., User]) -> User:
+    """The owner of the profile, with a single credit."""
+    return open_account(profile, credits=1)
+
+
+@pytest.fixture
+def sponsor(user: User) -> Sponsor:
+    """A sponsor that pays for every call."""
+    sponsor = make_sponsor()
+    make_policy(sponsor)
+    return sponsor
+
+
+def test_a_newcomers_first_call_is_paid_by_the_sponsor_in_the_header(
+    wallet: Wallet, new_call: Callable[..., RelayCall], sponsor: Sponsor, settle: Settle
+) -> None:
+    body = execute_body(new_call())
+    assert wallet.post(EXECUTE, body).body["code"] == "insufficient-credits"
+    answer = wallet.post(EXECUTE, body, **{"Relay-Sponsor": sponsor.slug})
+    assert answer.status == 200, answer.body
+    assert settle() == 1
+    status = wallet.post(STATUS, {"transactionHash": answer.body["transactionHash"]}).body
+    shown = {
+        name: status[name] for name in ("status", "creditsUsed", "creditsBefore", "creditsAfter", "paidBy")
+    }
+    assert shown == {
+        "status": "Success",
+        "creditsUsed": 0,
+        "creditsBefore": 1,
+        "creditsAfter": 1,
+        "paidBy": sponsor.slug,
+    }
+    assert account_of(sponsor).balance < 100_000
+    page = wallet.send("get", "/api/user/transactions").body
+    [listed] = page["transactions"] if "transactions" in page else page["items"]
+    assert (listed["paidBy"], listed["real_cost"], listed["credits_after"]) == (sponsor.slug, 0, 1)
+
+
+def test_a_refusal_names_the_rule_and_the_policies(
+    wallet: Wallet, new_call: Callable[..., RelayCall], user: User
+) -> None:
+    sponsor = make_sponsor()
+    version = make_policy(sponsor, call_credits=1)
+    before = all_rows()
+    answer = wallet.post(EXECUTE, execute_body(new_call()), **{"Relay-Sponsor": sponsor.slug})
+    assert (answer.status, answer.body["code"]) == (402, "sponsor-limit-call")
+    assert (answer.body["limit"], answer.body["fits"]) == (1, 1)
+    assert (answer.body["policy"], len(answer.body["policies"])) == (version.policy.name, 1)
+    assert all_rows() == before
+
+
+@pytest.mark.parametrize("headers", [{"Relay-Sponsor-Fallback": "nobody"}, {"Relay-Sponsor": "x" * 41}])
+def test_headers_that_cannot_be_meant_are_refused(
+    wallet: Wallet, new_call: Callable[..., RelayCall], headers: dict[str, str]
+) -> None:
+    answer = wallet.post(EXECUTE, execute_body(new_call()), **headers)
+    assert (answer.status, answer.body["code"]) == (400, "invalid-request")
+
+
+def test_prepare_shows_the_sponsors_part(wallet: Wallet, profile: Profile, sponsor: Sponsor) -> None:
+    draft = {"transaction": {"to": profile.controller.address}, "sponsor": sponsor.slug}
+    body = {**draft, "controller": profile.controller.address}
+    answer = wallet.post("/api/relay/prepare", body)
+    assert answer.status == 200, answer.body
+    assert answer.body["refusals"] == []
+    shown = answer.body["sponsor"]
+    assert (shown["name"], shown["userCredits"]) == (sponsor.slug, 0)
+    assert shown["credits"] == answer.body["highestCost"] == answer.body["quote"]["cost"]
+    assert answer.body["sponsorRefusal"] is None
+
+
+def test_the_body_of_lsp15_may_name_a_sponsor(
+    wallet: Wallet, new_call: Callable[..., RelayCall], profile: Profile, sponsor: Sponsor
+) -> None:
+    transaction = execute_body(new_call())["transaction"]
+    body = {"address": profile.profile_address, "transaction": transaction, "sponsor": sponsor.slug}
+    wallet.token = None
+    answer = wallet.post(LSP15, body)
+    assert answer.status == 200, answer.body
+    assert SponsoredCall.objects.count() == 1

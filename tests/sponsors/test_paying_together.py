@@ -1,0 +1,107 @@
+"""Many calls at the same moment, at each limit of a policy: none is passed by one credit or one call."""
+
+import json
+import random
+import secrets
+from functools import partial
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from credits.models import CreditAccount, CreditHold
+from credits.services import reconciliation
+from gateway.common import db
+from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Usage
+from sponsors.services import holding
+from tests.credits.holding import place_hold
+from tests.factories import UserFactory
+from tests.sponsors.sponsorships import make_policy, make_sponsor
+from tests.threads import at_once
+from users.models import User
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CLIENTS = 64
+
+
+def pay(version: PolicyVersion, user: User, part: int) -> str | None:
+    """Have the sponsor pay for a call of a user, as the acceptance of a call does; return the rule that refuses it."""
+    with transaction.atomic():
+        key = secrets.token_hex(12)
+        hold = place_hold(user=user, credits=0, key=key).hold
+        call = {
+            "place": 0,
+            "hold_id": hold.pk,
+            "user_id": user.pk,
+            "key": key,
+            "now": timezone.now().isoformat(),
+            "version": version.pk,
+            "sponsor_credits": part,
+            "is_quoted": False,
+        }
+        place, outcome = db.only_row(
+            "SELECT * FROM sponsors_pay(%(calls)s::jsonb)", {"calls": json.dumps([call])}
+        )
+        assert place == 0
+        if outcome is not None:
+            db.all_rows("SELECT credits_withdraw_holds(ARRAY[%(hold)s::bigint])::text", {"hold": hold.pk})
+            holding.withdraw(hold_ids=[hold.pk])
+        return None if outcome is None else str(outcome)
+
+
+def assert_agree(sponsor: Sponsor) -> None:
+    """The account, its holds, the calls and what is counted agree."""
+    account = CreditAccount.objects.get(sponsor=sponsor)
+    held = list(CreditHold.objects.filter(account=account, status="HELD").values_list("amount", flat=True))
+    assert (account.held, account.open_holds) == (sum(held), len(held))
+    counted = Usage.objects.get(policy__sponsor=sponsor, scope="campaign")
+    assert (counted.credits, counted.calls) == (sum(held), len(held))
+    assert SponsoredCall.objects.filter(version__policy__sponsor=sponsor).count() == len(held)
+    assert reconciliation.find_differences() == []
+
+
+# Each with the number of calls that fit, of `part` credits.
+BOUNDS: dict[str, Any] = {
+    "sponsor-limit-user-day": lambda part, fits: {"user_day_credits": part * fits + part - 1},
+    "sponsor-limit-user-total": lambda part, fits: {"user_credits": part * fits + part - 1},
+    "sponsor-limit-user-calls": lambda part, fits: {"user_calls": fits},
+    "sponsor-limit-window": lambda part, fits: {
+        "window_credits": part * fits + part - 1,
+        "window_seconds": 10**8,
+    },
+    "sponsor-limit-campaign": lambda part, fits: {"campaign_credits": part * fits},
+}
+
+
+@pytest.mark.parametrize("rule", BOUNDS)
+def test_no_limit_is_passed_by_64_calls_at_once(rule: str) -> None:
+    part, fits = random.randint(2, 50), random.randint(1, CLIENTS - 1)
+    sponsor, user = make_sponsor(10**6), UserFactory.create()
+    version = make_policy(sponsor, **BOUNDS[rule](part, fits))
+    users = [user] * CLIENTS if "user" in rule else [UserFactory.create() for _ in range(CLIENTS)]
+    outcomes = at_once([partial(pay, version, one, part) for one in users])
+    assert outcomes.count(None) == fits
+    assert set(outcomes) == {None, rule}
+    assert_agree(sponsor)
+
+
+def test_a_sponsor_never_owes_a_credit_to_64_calls_at_once() -> None:
+    part, fits = random.randint(2, 50), random.randint(1, CLIENTS - 1)
+    sponsor = make_sponsor(part * fits + part - 1)
+    version = make_policy(sponsor)
+    users = [UserFactory.create() for _ in range(CLIENTS)]
+    outcomes = at_once([partial(pay, version, one, part) for one in users])
+    assert outcomes.count(None) == fits
+    assert set(outcomes) == {None, "sponsor-without-credits"}
+    assert_agree(sponsor)
+
+
+def test_calls_of_several_sponsors_wait_for_each_other_in_one_order() -> None:
+    sponsors = [make_sponsor(10**6) for _ in range(4)]
+    versions = [make_policy(sponsor) for sponsor in sponsors]
+    users = [UserFactory.create() for _ in range(8)]
+    calls = [(random.choice(versions), random.choice(users)) for _ in range(CLIENTS)]
+    assert at_once([partial(pay, version, user, 3) for version, user in calls]) == [None] * CLIENTS
+    for sponsor in {version.policy.sponsor for version, _ in calls}:
+        assert_agree(sponsor)

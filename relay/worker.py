@@ -48,8 +48,9 @@ CLOCK_SECONDS = 1.0
 _GATHERING_SECONDS = 0.1
 # Until a new block is read, the account nonces that it has used count as taken.
 _READS_PER_BLOCK = 4
-# A loop that has not completed a run within this time is stuck.
+# Between looks for sponsors' holds that a process of an older version has left behind.
 _FOLLOW_SECONDS = 60.0
+# A loop that has not completed a run within this time is stuck.
 _STUCK_SECONDS = 180.0
 # Interval of the watchdog's checks.
 _WATCH_SECONDS = 5.0

@@ -9,6 +9,8 @@ maximum. The signer is a plain key: no contract is asked.
 That an id is used once is a unique key in PostgreSQL, not a rule here.
 """
 
+import json
+from base64 import urlsafe_b64decode
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,6 +21,7 @@ from eth_hash.auto import keccak
 
 from gateway.chain.errors import UnusableSignature
 from gateway.chain.signatures import recover_signers
+from gateway.common.fields import checksum
 from sponsors.errors import VoucherRefused
 
 UINT64_MAX, ID_BYTES = 2**64 - 1, 32
@@ -50,6 +53,43 @@ class Voucher:
     voucher_id: bytes
     deadline: int
     maximum_credits: int
+
+
+@dataclass(frozen=True, slots=True)
+class SignedVoucher:
+    """A voucher as a call brings it, not verified yet."""
+
+    voucher: Voucher
+    signature: bytes
+
+
+def parse(text: str) -> SignedVoucher:
+    """
+    Return the voucher in its text: base64url of a JSON object with the signed fields and the `signature`.
+
+    Raises:
+        VoucherRefused: the text has another form.
+    """
+    try:
+        fields = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        voucher = Voucher(
+            sponsor=str(fields["sponsor"]),
+            policy=str(fields["policy"]),
+            profile=checksum(fields["profile"]),
+            voucher_id=_unhex(fields["id"]),
+            deadline=int(fields["deadline"]),
+            maximum_credits=int(fields["maximumCredits"]),
+        )
+        return SignedVoucher(voucher, _unhex(fields["signature"]))
+    # RecursionError: JSON that is nested very deeply. UnicodeDecodeError and the errors of base64 are ValueErrors.
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise VoucherRefused(
+            "A voucher is base64url of a JSON object with its signed fields and `signature`.", reason="form"
+        ) from error
+
+
+def _unhex(text: Any) -> bytes:
+    return bytes.fromhex(str(text).removeprefix("0x"))
 
 
 def typed_data(voucher: Voucher, *, chain_id: int) -> SignableMessage:

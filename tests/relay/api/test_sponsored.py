@@ -52,7 +52,7 @@ def test_a_newcomers_first_call_is_paid_by_the_sponsor_in_the_header(
     }
     assert account_of(sponsor).balance < 100_000
     page = wallet.send("get", "/api/user/transactions").body
-    [listed] = page["transactions"] if "transactions" in page else page["items"]
+    [listed] = page["results"]
     assert (listed["paidBy"], listed["real_cost"], listed["credits_after"]) == (sponsor.slug, 0, 1)
 
 

@@ -58,6 +58,10 @@ export interface SendOptions {
   channel?: bigint;
   /** The validity of the signed call; by default an hour. */
   validSeconds?: number;
+  /** The name of a sponsor that pays. Not with a provider, whose wallet submits calls itself. */
+  sponsor?: string;
+  /** "user": the user pays where the sponsor does not. Without it, the call is rejected then. */
+  sponsorFallback?: "user";
 }
 
 export interface PrepareOptions extends SendOptions {
@@ -125,13 +129,18 @@ export class Relay {
   async prepare(profile: string, work: Work, options: PrepareOptions = {}): Promise<PreparedCall> {
     const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
     const quote = this.route.controller !== undefined && (options.quote ?? true);
+    if (options.sponsor !== undefined && this.route.controller === undefined) {
+      throw new Error("The wallet behind a provider submits calls itself, so they can name no sponsor.");
+    }
     const session = this.session(profile);
     const payload = "payload" in work ? work.payload : encodeCalls(work);
     const validityTimestamps = BigInt(Math.floor(Date.now() / 1000) + validSeconds);
     // Numbers as text, because JSON numbers above 2^53 lose digits.
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
-    const body = { transaction: { abi: payload }, ...numbers, quote, ...(controller && { controller }) };
+    const { sponsor, sponsorFallback = null } = options;
+    const payer = sponsor === undefined ? {} : { sponsor, sponsorFallback };
+    const body = { transaction: { abi: payload }, ...numbers, quote, ...payer, ...(controller && { controller }) };
     const prepared = (await session.request("post", "/api/relay/prepare", { body })) as Prepared;
     return new PreparedCall({ session, work, payload, validityTimestamps, prepared }, this.route);
   }

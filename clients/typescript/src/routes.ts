@@ -55,7 +55,10 @@ export class SignerRoute implements Route {
     const signature = await this.signer.signHash(relayCallHash(call));
     const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
     const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
-    const headers: Record<string, string> = prepared.quote ? { "relay-quote": prepared.quote.id } : {};
+    const headers: Record<string, string> = {};
+    // A quote decides who pays, too.
+    if (prepared.quote) headers["relay-quote"] = prepared.quote.id;
+    else if (prepared.sponsor) headers["relay-sponsor"] = prepared.sponsor.name;
     const answer = (await session.request("post", "/api/relay/execute", { body, headers })) as TransactionHash;
     return answer.transactionHash;
   }

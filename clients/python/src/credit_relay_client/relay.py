@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from eth_account.signers.local import LocalAccount
@@ -118,6 +118,8 @@ class Relay:
         channel: int = 0,
         valid_seconds: int = _HOUR_SECONDS,
         quote: bool = True,
+        sponsor: str | None = None,
+        sponsor_fallback: Literal["user"] | None = None,
     ) -> "PreparedCall":
         """
         Return the cost of a call, and why the service would reject it, before the controller signs it.
@@ -126,16 +128,20 @@ class Relay:
 
         With a `quote` the call costs at most that if it is sent within a minute. To show a price while the user is
         typing, do not request one, because each quote reserves a part of the service's loss limit for the profile.
+
+        The `sponsor` of this name pays; where it does not, the user pays only with the `sponsor_fallback` "user".
         """
         payload = work if isinstance(work, bytes) else encode_calls(work)
         validity = int(time.time()) + valid_seconds
-        body = {
+        body: dict[str, Any] = {
             "transaction": {"abi": "0x" + payload.hex()},
             "channel": str(channel),
             "validityTimestamps": str(validity),
             "controller": self.signer.address,
             "quote": quote,
         }
+        if sponsor is not None:
+            body |= {"sponsor": sponsor, "sponsorFallback": sponsor_fallback}
         session = self.session(profile)
         prepared: Prepared = session.request("POST", "/api/relay/prepare", body)
         if self._node:
@@ -150,17 +156,33 @@ class Relay:
         return PreparedCall(call, prepared, session, self.signer)
 
     def send(
-        self, profile: str, work: Work, *, channel: int = 0, valid_seconds: int = _HOUR_SECONDS
+        self,
+        profile: str,
+        work: Work,
+        *,
+        channel: int = 0,
+        valid_seconds: int = _HOUR_SECONDS,
+        sponsor: str | None = None,
+        sponsor_fallback: Literal["user"] | None = None,
     ) -> "SentTransaction":
         """
         Prepare, sign and submit a call. When this returns, the service has accepted it, but it is not mined yet.
+
+        A `sponsor` pays as in `prepare`.
 
         Raises:
             RelayProblem: the service rejects the call.
         """
 
         def attempt() -> SentTransaction:
-            return self.prepare(profile, work, channel=channel, valid_seconds=valid_seconds).send()
+            return self.prepare(
+                profile,
+                work,
+                channel=channel,
+                valid_seconds=valid_seconds,
+                sponsor=sponsor,
+                sponsor_fallback=sponsor_fallback,
+            ).send()
 
         # One at a time, so that no two calls are prepared with the same nonce.
         with self._channels[profile.lower(), channel]:
@@ -269,8 +291,11 @@ class PreparedCall:
             "validityTimestamps": str(self.call.validity_timestamps),
         }
         body = {"keyManagerAddress": self.call.key_manager, "transaction": transaction}
-        quote = self.prepared["quote"]
-        headers = {"Relay-Quote": quote["id"]} if quote else {}
+        # A quote decides who pays, too.
+        quote, sponsor = self.prepared["quote"], self.prepared.get("sponsor")
+        headers = (
+            {"Relay-Quote": quote["id"]} if quote else {"Relay-Sponsor": sponsor["name"]} if sponsor else {}
+        )
         answer = self.session.request("POST", "/api/relay/execute", body, headers=headers)
         return SentTransaction(answer["transactionHash"], self.session)
 

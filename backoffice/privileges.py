@@ -26,6 +26,7 @@ from psycopg.errors import InsufficientPrivilege
 from credits.models import CreditAccount
 from gateway.common.models import APPEND_ONLY
 from proofs.models import AccountSalt, ErasedEntry
+from sponsors.models import Sponsor
 from users.models import User
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ def _owner_columns_of(model: type[models.Model]) -> Iterator[str]:
     for field in model._meta.concrete_fields:
         if (
             isinstance(field, models.ForeignKey)
-            and field.related_model in (User, CreditAccount)
+            and field.related_model in (User, CreditAccount, Sponsor)
             and field.remote_field.on_delete is models.PROTECT
             # An account has one of two owners, so both are nullable.
             and (model is CreditAccount or not field.null)

@@ -23,13 +23,15 @@ from factory.helpers import make_factory
 
 from accounting.models import CoinRate, Month
 from checkin.models import CheckIn, DropTable
-from credits.models import CreditEntry
+from credits.models import CreditAccount, CreditEntry
 from earnings.models import Postback
 from gateway.common.fields import AddressField, HashField, Uint256Field, checksum
 from gateway.staff.models import ApprovalRequest, StaffAction
 from payments.models import Clawback, Customer, Payout, StripeEvent, Subscription
 from relay.models import Attempt, Relayer, RelayTransaction, ReversedSettlement
 from rewards.models import Badge, Modifier
+from sponsors.models import Sponsor
+from sponsors.services.funding import open_account
 from users.models import TrustedImplementation, User
 from webhooks.models import Endpoint
 
@@ -118,6 +120,30 @@ def _stripe_id(prefix: str) -> Any:
 
 _tomorrow = LazyFunction(lambda: timezone.now() + timedelta(days=1))
 _user_type = LazyFunction(lambda: ContentType.objects.get_for_model(User))
+
+
+class CreditAccountFactory(RowFactory[CreditAccount]):
+    """The account of a user."""
+
+    class Meta:
+        model = CreditAccount
+
+    user = SubFactory(UserFactory)
+
+
+class SponsorFactory(RowFactory[Sponsor]):
+    """A sponsor with its account."""
+
+    class Meta:
+        model = Sponsor
+
+    is_frozen = False
+
+    @classmethod
+    def _create(cls, model_class: type[Sponsor], *args: Any, **kwargs: Any) -> Sponsor:
+        sponsor = Sponsor(**kwargs)
+        open_account(sponsor)
+        return sponsor
 
 
 class CreditEntryFactory(RowFactory[CreditEntry]):

@@ -37,6 +37,8 @@ from relay.models import Relayer
 from relay.services.fleet import relayers
 from rewards.models import Badge, Modifier, ModifierType
 from rewards.services import modifiers
+from sponsors.models import Policy, PolicyVersion, Sponsor
+from sponsors.services import funding
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.earnings.ad_networks import new_reward, set_up
 from tests.factories import RelayerFactory, UserFactory, make, random_address
@@ -201,6 +203,22 @@ def _unbacked_ceiling() -> Scene:
     return Scene(row_written("add_unbacked_ceiling", UnbackedCeiling(), credits="321"), made.exists)
 
 
+def _policy_version() -> Scene:
+    policy = make(Policy)
+    written = row_written("add_policy_version", PolicyVersion(), policy=str(policy.pk), call_credits="321")
+    return Scene(written, PolicyVersion.objects.filter(policy=policy, number=1, call_credits=321).exists)
+
+
+def _sponsor() -> Scene:
+    sponsor = make(Sponsor)
+    return Scene(
+        lambda actor, amount: funding.request(
+            sponsor=sponsor, credits=amount, key=secrets.token_hex(8), actor=actor, reason="x"
+        ),
+        CreditEntry.objects.filter(account__sponsor=sponsor).exists,
+    )
+
+
 def _credit_pack() -> Scene:
     pack = CreditPack.objects.order_by("pk")[0]
     changed = CreditPack.objects.filter(pk=pack.pk, bonus_credits=321)
@@ -311,6 +329,7 @@ def _second_factor() -> Scene:
 
 SCENES: dict[str, Callable[[], Scene]] = {
     "add_payout_rate": _payout_rate,
+    "add_policy_version": _policy_version,
     "add_unbacked_ceiling": _unbacked_ceiling,
     "add_relayer": _relayer,
     "adjust_credits": _adjust,
@@ -318,6 +337,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "bring_back_relayer": _returning_relayer,
     "close_month": _month,
     "configure_ad_network": _network("configure_ad_network"),
+    "fund_sponsor": _sponsor,
     "grant_modifier": _modifier,
     "import_earnings": _link_or_report("import_earnings"),
     "issue_network_address": _network("issue_network_address"),
@@ -339,9 +359,11 @@ SCENES: dict[str, Callable[[], Scene]] = {
 # What carrying out a request makes, beside the row that it is about.
 MADE = {
     "add_payout_rate": "payoutrate",
+    "add_policy_version": "policyversion",
     "add_unbacked_ceiling": "unbackedceiling",
     "adjust_credits": "creditentry",
     "assign_earning": "creditentry",
+    "fund_sponsor": "creditentry",
     "grant_modifier": "modifier",
     "refund_payout": "refund",
     "release_beyond_cap": "creditentry",

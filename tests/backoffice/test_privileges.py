@@ -26,6 +26,7 @@ _REFUSED = [
     "TRUNCATE credits_entry",
     "INSERT INTO credits_erasedentry (entry_id, profile_hash, reason_hash) VALUES (1, '', '')",
     "UPDATE credits_account SET user_id = user_id",
+    "UPDATE credits_account SET sponsor_id = sponsor_id",
     "UPDATE rewards_progress SET user_id = user_id",
     "UPDATE credits_hold SET account_id = account_id",
     "UPDATE payments_payout SET user_id = user_id",

@@ -62,6 +62,11 @@ MATRIX = {
     ),
     "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}, export="fS"),
     "credits.CreditEntry": Row(ALL, export="fS"),
+    "sponsors.Sponsor": Row(ALL, add="fS", actions={"fund_sponsor": "sS", "freeze": "foS", "thaw": "foS"}),
+    "sponsors.Policy": Row(ALL, add="fS", actions={"switch_off": "foS", "switch_on": "foS"}),
+    "sponsors.PolicyVersion": Row(ALL, add="fS"),
+    "sponsors.SponsoredCall": Row(ALL),
+    "sponsors.Usage": Row(ALL),
     "credits.ExpiryRule": Row(ALL, add="fS"),
     "credits.ExpiringLot": Row(ALL),
     "credits.CreditHold": Row(ALL, actions={"release_orphaned_hold": "oS"}),
@@ -139,6 +144,7 @@ MATRIX = {
 
 MONEY = [
     "credits.CreditAccount", "credits.CreditEntry", "credits.CreditHold", "credits.ExpiringLot",
+    "sponsors.SponsoredCall", "sponsors.Usage",
     "gateway_admin.ApprovalRequest",
     "credits.Allowance", "rewards.Progress", "rewards.ExperienceEntry", "rewards.CashbackEntry", "earnings.Postback",
     "relay.RelayTransaction", "relay.Attempt", "relay.Loss",

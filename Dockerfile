@@ -31,6 +31,7 @@ COPY manage.py ./
 COPY gateway gateway
 COPY users users
 COPY credits credits
+COPY sponsors sponsors
 COPY proofs proofs
 COPY rewards rewards
 COPY earnings earnings

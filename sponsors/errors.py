@@ -57,7 +57,7 @@ class SponsoringEnded(PolicyRefused):
 class GasPriceTooHigh(PolicyRefused):
     """The gas price, `used`, is above the policy's ceiling, `limit`, in wei. Try again later."""
 
-    code, title, status, retryable = "sponsor-gas-price", "The sponsor does not pay this gas price", 403, True
+    code, title, status = "sponsor-gas-price", "The sponsor does not pay this gas price", 403
 
 
 class CallLimit(PolicyRefused):
@@ -115,13 +115,13 @@ class SponsorUnknown(DomainError):
 
 
 class SponsorFrozen(DomainError):
-    """The sponsor, or the policy that would pay, is switched off. Send the call without the sponsor, or later."""
+    """The `sponsor`, or the policy that would pay, is switched off. Send the call without the sponsor, or later."""
 
     code, title, status = "sponsor-frozen", "The sponsor does not pay at the moment", 403
 
 
 class SponsorWithoutCredits(DomainError):
-    """The sponsor's account does not have the credits for this call. Send it without the sponsor, or later."""
+    """The account of the `sponsor` does not have the credits for this call. Send it without the sponsor, or later."""
 
     code, title, status = "sponsor-without-credits", "The sponsor has too few credits", 402
 

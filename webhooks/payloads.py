@@ -64,7 +64,7 @@ def history_of(
 
 def _part_of_user(call: RelayTransaction, cost: int) -> int:
     """Return what the user pays of the call's cost; a sponsor may pay the rest."""
-    sponsored = getattr(call.hold, "sponsored", None)
+    sponsored = getattr(getattr(call, "hold", None), "sponsored", None)
     return cost - (sponsor_part(cost, share_percent=sponsored.version.share_percent) if sponsored else 0)
 
 

@@ -1,10 +1,10 @@
 """
-Random histories of sponsored calls with reorganisations on a real node, beside a model in plain Python.
+Random histories of sponsored calls, compared with a reference model.
 
 A history makes the moves of `tests.relay.services.test_reorganised_histories`; its calls name sponsors, whose policies
-change, whose accounts are frozen, funded and emptied. After every call the model must have chosen the same payer. In the
-end ledger, holds and counters must be those of the model and of the final chain. `SPONSOR_HISTORIES` sets the number of
-histories, and `SPONSOR_SEED` the first.
+change, whose accounts are frozen, funded and emptied. After every call the model must have chosen the same payer. In
+the end ledger, holds and counters must be those of the model and of the final chain. `SPONSOR_HISTORIES` sets the
+number of histories, and `SPONSOR_SEED` the first.
 """
 
 import os

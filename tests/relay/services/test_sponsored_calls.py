@@ -368,7 +368,7 @@ def test_prepare_shows_who_would_pay_and_the_quote_binds_it(
 
     # A newer version changes nothing of what was quoted, and nobody need name the sponsor again.
     new_version(version.policy, call_credits=1)
-    row = row_of(execute_prepared(newcomer, profile, prepared, quote=prepared.quote))
+    row = execute_prepared(newcomer, profile, prepared, quote=prepared.quote)
     assert hold_of(row).amount <= prepared.quote.credits
     assert SponsoredCall.objects.get().version == version
     assert settle() == 1

@@ -61,6 +61,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "sponsors.add_sponsor",
         "sponsors.add_policy",
         "sponsors.add_policyversion",
+        "sponsors.add_vouchersigner",
         "sponsors.freeze_sponsor",
         "payments.change_creditpack",
         "credits.run_stripe_reconciliation",

@@ -103,9 +103,19 @@ class CampaignLimit(PolicyRefused):
 
 
 class VoucherRefused(DomainError):
-    """The voucher is not one of this sponsor for this profile and chain, or its deadline has passed."""
+    """
+    The voucher is not one of this sponsor for this profile and chain, or its deadline has passed.
+
+    `reason` is the part that is wrong: `form`, `range`, `sponsor`, `profile`, `deadline`, `signature` or `signer`.
+    """
 
     code, title, status = "sponsor-voucher", "The voucher is not valid", 403
+
+
+class VoucherUsed(DomainError):
+    """Another call has used the voucher, `id`. Ask the sponsor's server for a new one."""
+
+    code, title, status = "sponsor-voucher-used", "The voucher has been used", 409
 
 
 class SponsorUnknown(DomainError):

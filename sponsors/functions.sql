@@ -48,11 +48,13 @@ END $$;
 -- The sponsors' accounts are locked in their order, after those of all users and before relayers. A call that is refused
 -- leaves nothing behind.
 --
--- calls: [{place, hold_id, user_id, key, now, version, sponsor_credits, is_quoted}]. One row for each: its place, and the rule
--- that refuses it or null: those of `sponsors.errors`, or
+-- calls: [{place, hold_id, user_id, key, now, version, sponsor_credits, is_quoted, voucher, signer}], where
+-- `voucher` is the id of a voucher that `signer` signed, or null. One row for each: its place, and the rule that refuses it
+-- or null: those of `sponsors.errors`, or
 --   sponsor-frozen           staff have frozen the sponsor, or switched off the policy
 --   sponsor-policy-changed   the policy has a newer version, and no quote names this one
 --   sponsor-without-credits  the sponsor's account does not have the credits
+--   sponsor-voucher-used     another call has used the voucher
 CREATE OR REPLACE FUNCTION sponsors_pay(calls jsonb) RETURNS TABLE (place integer, outcome text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -62,7 +64,7 @@ BEGIN
         SELECT request.*, version.policy_id, version.number, version.call_credits, account.id AS account_id
         FROM jsonb_to_recordset(calls) AS request (
             place integer, hold_id bigint, user_id bigint, key text, now timestamptz, version bigint,
-            sponsor_credits bigint, is_quoted boolean
+            sponsor_credits bigint, is_quoted boolean, voucher text, signer text
         )
         JOIN sponsors_policyversion AS version ON version.id = request.version
         JOIN sponsors_policy AS policy ON policy.id = version.policy_id
@@ -77,6 +79,10 @@ BEGIN
                         SELECT FROM sponsors_policyversion AS newer
                         WHERE newer.policy_id = policy.id AND newer.number > call.number
                     ) THEN 'sponsor-policy-changed'
+                    WHEN EXISTS (
+                        SELECT FROM sponsors_usedvoucher AS used
+                        WHERE used.sponsor_id = sponsor.id AND used.voucher_id = call.voucher
+                    ) THEN 'sponsor-voucher-used'
                     WHEN call.sponsor_credits > call.call_credits THEN 'sponsor-limit-call'
                     WHEN account.balance - account.held < call.sponsor_credits THEN 'sponsor-without-credits' END
         INTO outcome
@@ -89,11 +95,16 @@ BEGIN
             WITH placed AS (
                 INSERT INTO credits_hold (account_id, key, amount, status)
                 VALUES (call.account_id, 'sponsored:' || call.key, call.sponsor_credits, 'HELD') RETURNING id
+            ), paid AS (
+                INSERT INTO sponsors_sponsoredcall (
+                    hold_id, sponsor_hold_id, version_id, user_id, counted_credits, counted_calls, accepted_at
+                )
+                SELECT call.hold_id, placed.id, call.version, call.user_id, call.sponsor_credits, 1, call.now
+                FROM placed RETURNING id
             )
-            INSERT INTO sponsors_sponsoredcall (
-                hold_id, sponsor_hold_id, version_id, user_id, counted_credits, counted_calls, accepted_at
-            )
-            SELECT call.hold_id, placed.id, call.version, call.user_id, call.sponsor_credits, 1, call.now FROM placed;
+            INSERT INTO sponsors_usedvoucher (sponsor_id, voucher_id, signer, call_id)
+            SELECT account.sponsor_id, call.voucher, call.signer, paid.id
+            FROM paid, credits_account AS account WHERE account.id = call.account_id AND call.voucher IS NOT NULL;
             UPDATE credits_account SET held = held + call.sponsor_credits, open_holds = open_holds + 1
             WHERE id = call.account_id;
         END IF;
@@ -140,5 +151,7 @@ BEGIN
     WHERE id IN (SELECT account_id FROM credits_hold WHERE id = ANY(of_sponsors)) ORDER BY id FOR NO KEY UPDATE;
     PERFORM credits_withdraw_holds(of_sponsors);
     PERFORM sponsors_recount(holds);
+    DELETE FROM sponsors_usedvoucher
+    WHERE call_id IN (SELECT id FROM sponsors_sponsoredcall WHERE hold_id = ANY(holds));
     DELETE FROM sponsors_sponsoredcall WHERE hold_id = ANY(holds);
 END $$;

@@ -19,7 +19,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from gateway.common import sql_functions
-from gateway.common.fields import AddressField, Uint256Field, checksum
+from gateway.common.fields import AddressField, HashField, Uint256Field, checksum
 from gateway.common.models import APPEND_ONLY
 
 # The contract of what a profile does to itself, as in `sponsors.rules.calls`, which is above this module.
@@ -70,6 +70,7 @@ class ProfileRule(models.TextChoices):
     ALL = "all", "Every profile"
     LISTED = "listed", "Listed profiles"
     NEW = "new", "Profiles that signed in here first after a date"
+    VOUCHED = "vouched", "Profiles with a voucher of the sponsor"
 
 
 def _limit(text: str) -> "models.BigIntegerField[int | None, int | None]":
@@ -219,3 +220,36 @@ class SponsoredCall(models.Model):
 
     def __str__(self) -> str:
         return f"call of hold {self.hold_id}"
+
+
+class VoucherSigner(models.Model):
+    """An address whose key signs the sponsor's vouchers. Without the row its vouchers are refused."""
+
+    sponsor = models.ForeignKey(Sponsor, models.CASCADE, related_name="signers", db_index=False)
+    address = AddressField()
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["sponsor", "address"], name="sponsors_vouchersigner_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class UsedVoucher(models.Model):
+    """A voucher that a call has used. The unique key refuses a second use, also after the call has failed."""
+
+    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="used_vouchers", db_index=False)
+    voucher_id = HashField()
+    signer = AddressField()
+    call = models.OneToOneField(SponsoredCall, models.PROTECT, related_name="voucher")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["sponsor", "voucher_id"], name="sponsors_usedvoucher_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.voucher_id

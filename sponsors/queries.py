@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from gateway.common import db
+from sponsors.models import UsedVoucher, VoucherSigner
 from sponsors.rules.policies import Limits, PolicyVersion, Profiles, Target, Usage
 
 
@@ -31,6 +32,20 @@ class Offer:
     versions: list[PolicyVersion] = field(default_factory=list)
     usage: dict[int, Usage] = field(default_factory=dict)
     listed: set[int] = field(default_factory=set)
+
+
+class VoucherState(NamedTuple):
+    """The addresses that sign a sponsor's vouchers, and whether a call has used this voucher."""
+
+    signers: frozenset[str]
+    is_used: bool
+
+
+def voucher_state(*, sponsor: str, voucher_id: bytes) -> VoucherState:
+    """Return what is known of a voucher of this sponsor."""
+    signers = VoucherSigner.objects.filter(sponsor__slug=sponsor).values_list("address", flat=True)
+    used = UsedVoucher.objects.filter(sponsor__slug=sponsor, voucher_id="0x" + voucher_id.hex())
+    return VoucherState(frozenset(signers), used.exists())
 
 
 def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:

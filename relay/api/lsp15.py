@@ -86,7 +86,9 @@ class Lsp15ViewSet(ViewSet):
             user=user,
             call=call,
             key_manager=claimed,
-            sponsor=sponsor_choice(body.get("sponsor"), body.get("sponsorFallback")),
+            sponsor=sponsor_choice(
+                body.get("sponsor"), body.get("sponsorFallback"), body.get("sponsorVoucher")
+            ),
             now=clock.now(),
             admit=_admitting(body["address"], request),
         )

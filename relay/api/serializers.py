@@ -24,6 +24,7 @@ from relay.models import RelayTransaction
 from relay.queries.reports import TransactionReport, changed_reports
 from relay.services.accepting.calls import SponsorChoice
 from relay.services.accepting.preparation import VALID_SECONDS, Draft, PreparedCall
+from sponsors.rules.vouchers import MOST_CHARACTERS, parse
 
 
 class SignatureField(HexField):
@@ -86,6 +87,15 @@ def _fallback_field() -> serializers.ChoiceField:
     )
 
 
+def _voucher_field() -> serializers.CharField:
+    return serializers.CharField(
+        required=False,
+        allow_null=True,
+        max_length=MOST_CHARACTERS,
+        help_text="The sponsor's voucher, for policies that want one. It pays for one call; preparing uses none up.",
+    )
+
+
 class TransactionSerializer(BodySerializer):
     """The signed LSP-25 relay call."""
 
@@ -117,6 +127,7 @@ class Lsp15ExecuteSerializer(BodySerializer):
     )
     sponsor = SponsorField(help_text=_SPONSOR_HELP)
     sponsorFallback = _fallback_field()
+    sponsorVoucher = _voucher_field()
 
 
 class TransactionHashSerializer(BodySerializer):
@@ -189,6 +200,7 @@ class PrepareSerializer(BodySerializer):
     )
     sponsor = SponsorField(help_text=_SPONSOR_HELP)
     sponsorFallback = _fallback_field()
+    sponsorVoucher = _voucher_field()
 
     def validate_channel(self, value: int | None) -> int | None:
         """Refuse a channel that does not fit into a nonce."""
@@ -363,13 +375,20 @@ def draft_of(body: dict[str, Any]) -> Draft:
         validity=body["validityTimestamps"],
         controller=body.get("controller"),
         wants_quote=body["quote"] is not False,
-        sponsor=sponsor_choice(body.get("sponsor"), body.get("sponsorFallback")),
+        sponsor=sponsor_choice(body.get("sponsor"), body.get("sponsorFallback"), body.get("sponsorVoucher")),
     )
 
 
-def sponsor_choice(name: str | None, fallback: str | None) -> SponsorChoice | None:
-    """Return the sponsor that a request names, if it names one."""
-    return SponsorChoice(name, user_may_pay=fallback == "user") if name else None
+def sponsor_choice(name: str | None, fallback: str | None, voucher: str | None) -> SponsorChoice | None:
+    """
+    Return the sponsor that a request names, if it names one.
+
+    Raises:
+        VoucherRefused: the voucher has another form.
+    """
+    if not name:
+        return None
+    return SponsorChoice(name, user_may_pay=fallback == "user", voucher=parse(voucher) if voucher else None)
 
 
 def prepared_answer(prepared: PreparedCall) -> dict[str, Any]:

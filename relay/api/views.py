@@ -41,6 +41,7 @@ from relay.queries.reports import transaction_report
 from relay.services.accepting import preparation, quota, submission
 from relay.services.accepting.calls import Caller, SponsorChoice
 from relay.services.accepting.preflight import check_own
+from sponsors.rules.vouchers import MOST_CHARACTERS
 from users.api.authentication import SessionReadLate, VerifiedTokenAuthentication
 from users.tokens import TokenHolder
 
@@ -106,15 +107,23 @@ _SPONSOR_HEADERS = [
         enum=["user"],
         description="`user`: the user pays if the sponsor does not. Without it, the call is refused.",
     ),
+    OpenApiParameter(
+        "Relay-Sponsor-Voucher",
+        OpenApiTypes.STR,
+        OpenApiParameter.HEADER,
+        description="The sponsor's voucher, for policies that want one. A voucher pays for one call.",
+    ),
 ]
 
 
 def _sponsor(request: Request) -> SponsorChoice | None:
-    name, fallback = (request.META.get(f"HTTP_RELAY_SPONSOR{which}") for which in ("", "_FALLBACK"))
-    if fallback not in {None, "user"} or len(name or "") > 40:
+    name, fallback, voucher = (
+        request.META.get(f"HTTP_RELAY_SPONSOR{which}") for which in ("", "_FALLBACK", "_VOUCHER")
+    )
+    if fallback not in {None, "user"} or len(name or "") > 40 or len(voucher or "") > MOST_CHARACTERS:
         fault = {"pointer": "", "code": "invalid", "detail": "Relay-Sponsor-Fallback can only be `user`."}
         raise InvalidRequest("Correct the headers that name a sponsor.", errors=[fault])
-    return sponsor_choice(name, fallback)
+    return sponsor_choice(name, fallback, voucher)
 
 
 class RelayViewSet(SessionReadLate, ViewSet):

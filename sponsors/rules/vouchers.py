@@ -24,6 +24,8 @@ from gateway.chain.signatures import recover_signers
 from gateway.common.fields import checksum
 from sponsors.errors import VoucherRefused
 
+# Of the text, which is a header: all fields and a signature, with room for long names.
+MOST_CHARACTERS = 1500
 UINT64_MAX, ID_BYTES = 2**64 - 1, 32
 DOMAIN_NAME, DOMAIN_VERSION = "Relay sponsor", "1"
 TYPES = {

@@ -37,7 +37,7 @@ from relay.models import Relayer
 from relay.services.fleet import relayers
 from rewards.models import Badge, Modifier, ModifierType
 from rewards.services import modifiers
-from sponsors.models import Policy, PolicyVersion, Sponsor
+from sponsors.models import Policy, PolicyVersion, Sponsor, VoucherSigner
 from sponsors.services import funding
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.earnings.ad_networks import new_reward, set_up
@@ -209,6 +209,12 @@ def _policy_version() -> Scene:
     return Scene(written, PolicyVersion.objects.filter(policy=policy, number=1, call_credits=321).exists)
 
 
+def _voucher_signer() -> Scene:
+    sponsor, address = make(Sponsor), random_address()
+    written = row_written("add_voucher_signer", VoucherSigner(), sponsor=str(sponsor.pk), address=address)
+    return Scene(written, VoucherSigner.objects.filter(sponsor=sponsor, address=address).exists)
+
+
 def _sponsor() -> Scene:
     sponsor = make(Sponsor)
     return Scene(
@@ -332,6 +338,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "add_policy_version": _policy_version,
     "add_unbacked_ceiling": _unbacked_ceiling,
     "add_relayer": _relayer,
+    "add_voucher_signer": _voucher_signer,
     "adjust_credits": _adjust,
     "assign_earning": _assign,
     "bring_back_relayer": _returning_relayer,
@@ -361,6 +368,7 @@ MADE = {
     "add_payout_rate": "payoutrate",
     "add_policy_version": "policyversion",
     "add_unbacked_ceiling": "unbackedceiling",
+    "add_voucher_signer": "vouchersigner",
     "adjust_credits": "creditentry",
     "assign_earning": "creditentry",
     "fund_sponsor": "creditentry",

@@ -65,6 +65,7 @@ MATRIX = {
     "sponsors.Sponsor": Row(ALL, add="fS", actions={"fund_sponsor": "sS", "freeze": "foS", "thaw": "foS"}),
     "sponsors.Policy": Row(ALL, add="fS", actions={"switch_off": "foS", "switch_on": "foS"}),
     "sponsors.PolicyVersion": Row(ALL, add="fS"),
+    "sponsors.VoucherSigner": Row(ALL, add="fS", actions={"remove_signer": "foS"}),
     "sponsors.SponsoredCall": Row(ALL),
     "sponsors.Usage": Row(ALL),
     "credits.ExpiryRule": Row(ALL, add="fS"),

@@ -23,6 +23,8 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("Policy", "pays nothing without terms", "add: name, position, sponsor"),
     ("Policy", "stops, or resumes what was approved", "switch_off", "switch_on"),
     ("PolicyVersion", "add_policy_version", "add"),
+    ("VoucherSigner", "add_voucher_signer", "add"),
+    ("VoucherSigner", "only takes away", "remove_signer"),
     ("CreditHold", "returns credits that nothing can spend", "release_orphaned_hold"),
     ("ReconciliationRun", "compares", "run"),
     ("Badge", "save_badge", "add", "change"),

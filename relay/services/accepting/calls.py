@@ -14,6 +14,7 @@ from relay.pricing import cost_in_credits
 from relay.queries.calls import CallRows, Identity
 from relay.services.accepting.preflight import Approval
 from signer.transactions import SELF_TRANSFER_GAS
+from sponsors.rules.vouchers import SignedVoucher, Voucher
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,11 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class SponsorChoice:
-    """The sponsor that a request names, and whether the user pays where the sponsor does not."""
+    """The sponsor that a request names, its voucher, and whether the user pays where the sponsor does not."""
 
     slug: str
     user_may_pay: bool = False
+    voucher: SignedVoucher | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Sponsorship:
     """
     The version of a policy that pays `share_percent` of a call: `credits` of its hold.
 
-    With `is_quoted`, a newer version changes nothing.
+    With `is_quoted`, a newer version changes nothing. `voucher` is the one that the call uses, `signer` its signer.
     """
 
     sponsor: str
@@ -49,6 +51,8 @@ class Sponsorship:
     share_percent: int
     credits: int
     is_quoted: bool
+    voucher: Voucher | None = None
+    signer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

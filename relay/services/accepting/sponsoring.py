@@ -10,13 +10,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from gateway.chain.config import get_chain
 from gateway.common.errors import DomainError
 from relay.services.accepting.calls import ApprovedCall, Sponsorship
-from sponsors.errors import SponsorBusy, SponsorFrozen, SponsorUnknown, SponsorWithoutCredits
-from sponsors.queries import Offer, Wanted, offers_for
+from sponsors.errors import (
+    SponsorBusy,
+    SponsorFrozen,
+    SponsorUnknown,
+    SponsorWithoutCredits,
+    VoucherUsed,
+)
+from sponsors.queries import Offer, Wanted, offers_for, voucher_state
 from sponsors.rules.calls import Action, Unreadable, actions_of
 from sponsors.rules.choosing import decide
-from sponsors.rules.policies import Facts, sponsor_part
+from sponsors.rules.policies import Facts, Profiles, sponsor_part
+from sponsors.rules.vouchers import Voucher, verify
 
 # Each time, other calls have taken what was left a moment before, or a policy has changed.
 _MOST_DECISIONS = 5
@@ -30,6 +38,8 @@ def as_json(sponsorship: Sponsorship | None) -> dict[str, Any] | None:
         "version": sponsorship.version_id,
         "sponsor_credits": sponsorship.credits,
         "is_quoted": sponsorship.is_quoted,
+        "voucher": sponsorship.voucher and "0x" + sponsorship.voucher.voucher_id.hex(),
+        "signer": sponsorship.signer,
     }
 
 
@@ -101,6 +111,7 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
 
     Raises:
         SponsorUnknown, SponsorFrozen, SponsorWithoutCredits, SponsorBusy: see `sponsors.errors`.
+        VoucherRefused, VoucherUsed: the request brings a voucher that is not valid, or that is used.
         PolicyRefused: no policy pays; the error is that of the rule.
     """
     if offer is None:
@@ -109,6 +120,7 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         raise SponsorFrozen("The sponsor pays for no calls at the moment.", sponsor=offer.slug)
     if call.decisions >= _MOST_DECISIONS:
         raise SponsorBusy("Many calls change what the sponsor's policies have left.", retry_after=1)
+    voucher, signer = _voucher(call, offer)
     facts = Facts(
         actions=_actions(call, offer),
         profile_since=offer.profile_since,
@@ -116,6 +128,7 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         gas_price_wei=call.approval.fees.max_fee_per_gas_wei,
         now=call.request.now,
         listed=frozenset(offer.listed),
+        voucher=voucher,
     )
     decision = decide(offer.versions, facts, offer.usage)
     if decision.paid_by is None:
@@ -124,6 +137,8 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         raise SponsorWithoutCredits(
             "The sponsor's account has too few credits for this call.", sponsor=offer.slug
         )
+    if decision.paid_by.profiles is not Profiles.VOUCHED:
+        voucher, signer = None, None
     sponsorship = Sponsorship(
         offer.slug,
         decision.paid_by.policy,
@@ -131,8 +146,31 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         decision.paid_by.share_percent,
         decision.sponsor_credits,
         _is_quoted(call),
+        voucher,
+        signer,
     )
     return replace(call, sponsorship=sponsorship, decisions=call.decisions + 1)
+
+
+def _voucher(call: ApprovedCall, offer: Offer) -> tuple[Voucher | None, str | None]:
+    """Return the voucher that the call brings, and its signer."""
+    choice = call.request.sponsor
+    if choice is None or choice.voucher is None:
+        return None, None
+    voucher = choice.voucher.voucher
+    state = voucher_state(sponsor=offer.slug, voucher_id=voucher.voucher_id)
+    signer = verify(
+        voucher,
+        choice.voucher.signature,
+        chain_id=get_chain().id,
+        sponsor=offer.slug,
+        signers=state.signers,
+        profile=call.request.caller.profile_address,
+        now=call.request.now,
+    )
+    if state.is_used:
+        raise VoucherUsed("Another call has used this voucher.", id="0x" + voucher.voucher_id.hex())
+    return voucher, signer
 
 
 def _actions(call: ApprovedCall, offer: Offer) -> tuple[Action, ...] | None:

@@ -133,6 +133,7 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-unreadable",
     "sponsor-voucher",
     "sponsor-voucher-missing",
+    "sponsor-voucher-used",
     "sponsor-without-credits",
     "target-reverted",
     "timestamp-out-of-window",
@@ -612,6 +613,7 @@ class Lsp15ExecuteRequest(TypedDict):
     keyManagerAddress: NotRequired[str | None]
     sponsor: NotRequired[str | None]
     sponsorFallback: NotRequired["SponsorFallbackEnum | None"]
+    sponsorVoucher: NotRequired[str | None]
 
 
 class Lsp15Quota(TypedDict):
@@ -775,6 +777,7 @@ class PrepareRequest(TypedDict):
     quote: NotRequired[bool | None]
     sponsor: NotRequired[str | None]
     sponsorFallback: NotRequired["SponsorFallbackEnum | None"]
+    sponsorVoucher: NotRequired[str | None]
 
 
 class Prepared(TypedDict):

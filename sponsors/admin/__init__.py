@@ -12,8 +12,8 @@ from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin
 from gateway.staff import approvals
 from gateway.staff.form_kinds import form_kind
-from sponsors.models import Policy, PolicyVersion, Sponsor, SponsoredCall, Usage
-from sponsors.services import funding, policies
+from sponsors.models import Policy, PolicyVersion, Sponsor, SponsoredCall, Usage, VoucherSigner
+from sponsors.services import funding, policies, signers
 
 navigation.register(
     "Sponsors",
@@ -21,6 +21,7 @@ navigation.register(
         "sponsors.Sponsor": "volunteer_activism",
         "sponsors.Policy": "rule",
         "sponsors.PolicyVersion": "history_edu",
+        "sponsors.VoucherSigner": "signature",
         "sponsors.SponsoredCall": "send",
         "sponsors.Usage": "data_usage",
     },
@@ -149,6 +150,37 @@ class PolicyVersionAdmin(ApprovedForm, ReadOnlyAdmin):
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("sponsors.add_policyversion")
+
+
+REMOVE_SIGNER = ReasonedAction(
+    name="remove_signer",
+    label="Remove",
+    permission="sponsors.freeze_sponsor",
+    effect=lambda row: "Vouchers with its signature are refused from now on.",
+    run=lambda row, decision: signers.remove(row),
+)
+
+
+@admin.register(VoucherSigner)
+class VoucherSignerAdmin(ApprovedForm, ReasonedActions, ReadOnlyAdmin):
+    """Addresses that sign sponsors' vouchers. A new one counts after approval; one person removes it."""
+
+    saves = form_kind(
+        name="add_voucher_signer",
+        title="Add a signer of a sponsor's vouchers",
+        model=VoucherSigner,
+        asks="sponsors.add_vouchersigner",
+        decides="sponsors.decide_policyversion",
+        save=signers.save,
+    )
+    list_display = ("id", "sponsor", "address", "created_at")
+    list_select_related = ("sponsor",)
+    search_fields = ("sponsor__slug__exact",)
+    ordering = ("-id",)
+    staff_actions = (REMOVE_SIGNER,)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("sponsors.add_vouchersigner")
 
 
 @admin.register(SponsoredCall)

@@ -12,6 +12,7 @@ from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin
 from gateway.staff import approvals
 from gateway.staff.form_kinds import form_kind
+from sponsors.admin.simulator import SimulatorPage
 from sponsors.models import Policy, PolicyVersion, Sponsor, SponsoredCall, Usage, VoucherSigner
 from sponsors.services import funding, policies, signers
 
@@ -80,7 +81,7 @@ SWITCH_ON = ReasonedAction(
 
 
 @admin.register(Sponsor)
-class SponsorAdmin(ReasonedActions, ReadOnlyAdmin):
+class SponsorAdmin(SimulatorPage):
     """Sponsors with their credits."""
 
     list_display = ("slug", "name", "is_frozen", "balance", "available", "created_at")

@@ -62,7 +62,9 @@ MATRIX = {
     ),
     "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}, export="fS"),
     "credits.CreditEntry": Row(ALL, export="fS"),
-    "sponsors.Sponsor": Row(ALL, add="fS", actions={"fund_sponsor": "sS", "freeze": "foS", "thaw": "foS"}),
+    "sponsors.Sponsor": Row(
+        ALL, add="fS", actions={"fund_sponsor": "sS", "freeze": "foS", "thaw": "foS"}, pages={"simulate": ALL}
+    ),
     "sponsors.Policy": Row(ALL, add="fS", actions={"switch_off": "foS", "switch_on": "foS"}),
     "sponsors.PolicyVersion": Row(ALL, add="fS"),
     "sponsors.VoucherSigner": Row(ALL, add="fS", actions={"remove_signer": "foS"}),

@@ -19,6 +19,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("CreditAccount", "grant_modifier", "grant_modifier"),
     ("Sponsor", "pays nothing without credits and terms", "add: name, slug"),
     ("Sponsor", "fund_sponsor", "fund_sponsor"),
+    ("Sponsor", "stores nothing", "simulate"),
     ("Sponsor", "stops, or resumes what was approved", "freeze", "thaw"),
     ("Policy", "pays nothing without terms", "add: name, position, sponsor"),
     ("Policy", "stops, or resumes what was approved", "switch_off", "switch_on"),

@@ -1,0 +1,149 @@
+"""The simulator of a sponsor: whether a call would be sponsored, by which policy, for how much, and why not."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from gateway.admin.actions import ReasonedActions
+from gateway.admin.base import ReadOnlyAdmin
+from gateway.common import clock
+from gateway.common.errors import DomainError
+from gateway.common.fields import SAFE_INTEGER_MAX, checksum
+from sponsors.models import Sponsor
+from sponsors.rules.calls import PROFILE, Action
+from sponsors.rules.choosing import Decision
+from sponsors.services.simulation import ImaginedCall, simulate
+
+_ACTION = re.compile(r"(profile|0x[0-9a-f]{40})(?:\s+(0x(?:[0-9a-f]{8})?))?", re.IGNORECASE)
+_GWEI = 10**9
+
+
+class SimulationForm(forms.Form):
+    """A call as people describe it."""
+
+    profile = forms.CharField(
+        max_length=42,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Its address. A profile that has never signed in counts as new.",
+    )
+    actions = forms.CharField(
+        max_length=4_000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+        help_text=(
+            "What the call reaches: on each line a contract, or the word profile, then a function such as 0xa9059cbb, "
+            "or nothing for a transfer of LYX."
+        ),
+    )
+    credits = forms.IntegerField(
+        min_value=1,
+        max_value=SAFE_INTEGER_MAX,
+        widget=UnfoldAdminIntegerFieldWidget(),
+        help_text="The highest cost of the call.",
+    )
+    gas_price = forms.IntegerField(
+        label="Gas price in gwei",
+        min_value=0,
+        max_value=10**6,
+        initial=1,
+        widget=UnfoldAdminIntegerFieldWidget(),
+    )
+    voucher_for = forms.CharField(
+        required=False,
+        max_length=40,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="The name of a policy, if the call brings a good voucher for it.",
+    )
+
+    def clean_profile(self) -> str:
+        """Return the address in EIP-55 form."""
+        try:
+            return checksum(self.cleaned_data["profile"].strip())
+        except ValueError as error:
+            raise ValidationError("Enter a 20-byte hex address.") from error
+
+    def clean_actions(self) -> list[Action]:
+        """Return the lines as actions."""
+        lines = [line.strip() for line in self.cleaned_data["actions"].splitlines() if line.strip()]
+        return [_action(line) for line in lines]
+
+
+def _action(line: str) -> Action:
+    parts = _ACTION.fullmatch(line)
+    if parts is None:
+        raise ValidationError(f"“{line[:60]}” is not a contract and a function.")
+    contract, function = parts[1].lower(), parts[2] or "0x"
+    return Action(contract if contract == PROFILE else checksum(contract), bytes.fromhex(function[2:]))
+
+
+def _sentence(decision: Decision) -> str:
+    if decision.paid_by is None:
+        return "No policy pays for this call."
+    return (
+        f"Policy {decision.paid_by.policy} pays {decision.sponsor_credits} credits, "
+        f"and the user {decision.user_credits}."
+    )
+
+
+class SimulatorPage(ReasonedActions, ReadOnlyAdmin):
+    """Adds the simulator to a sponsor's pages."""
+
+    def offered_for(self, request: HttpRequest, row: Any) -> list[dict[str, str]]:
+        offered = super().offered_for(request, row)
+        if row is not None:
+            offered.append({"label": "Would it pay?", "url": self.page_url("simulate", row.pk)})
+        return offered
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.simulator_view)
+        return [
+            path("<int:sponsor_id>/simulate/", view, name="sponsors_sponsor_simulate"),
+            *super().get_urls(),
+        ]
+
+    def simulator_view(self, request: HttpRequest, sponsor_id: int) -> HttpResponse:
+        """Show the form; with a call, show who would pay and each policy's rule that refuses."""
+        sponsor: Sponsor | None = self.get_object(request, str(sponsor_id))
+        if not self.has_view_permission(request, sponsor):
+            raise PermissionDenied
+        if sponsor is None:
+            raise Http404
+        form = SimulationForm(request.POST if request.method == "POST" else None)
+        result: dict[str, Any] = {}
+        if form.is_valid():
+            values = form.cleaned_data
+            call = ImaginedCall(
+                profile=values["profile"],
+                actions=values["actions"],
+                credits=values["credits"],
+                gas_price_wei=values["gas_price"] * _GWEI,
+                voucher_for=values["voucher_for"],
+            )
+            result = _result(sponsor, call)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": f"Would {sponsor.name} pay for a call?",
+            "opts": self.opts,
+            "form": form,
+            "back": self.page_url("change", sponsor.pk),
+            **result,
+        }
+        return TemplateResponse(request, "admin/sponsors/sponsor/simulate.html", context)
+
+
+def _result(sponsor: Sponsor, call: ImaginedCall) -> dict[str, Any]:
+    try:
+        decision = simulate(sponsor=sponsor, call=call, now=clock.now())
+    except DomainError as refusal:
+        return {"sentence": refusal.detail}
+    refusals = [(each.version.policy, each.refusal.code, each.refusal.detail) for each in decision.refusals]
+    return {"sentence": _sentence(decision), "refusals": refusals}

@@ -1,0 +1,71 @@
+"""A call that nobody has made: which policy of a sponsor would pay for it, and how much."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sponsors.errors import SponsorFrozen, SponsorWithoutCredits
+from sponsors.models import Sponsor
+from sponsors.queries import Wanted, offers_for
+from sponsors.rules.calls import Action
+from sponsors.rules.choosing import Decision, decide
+from sponsors.rules.policies import Facts
+from sponsors.rules.vouchers import UINT64_MAX, Voucher
+from users.models import User
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImaginedCall:
+    """
+    A call by its profile, its actions and its cost in credits at a gas price in wei.
+
+    With `voucher_for`, a policy's name, it brings a good voucher for that policy.
+    """
+
+    profile: str
+    actions: Sequence[Action]
+    credits: int
+    gas_price_wei: int
+    voucher_for: str = ""
+
+
+def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision:
+    """
+    Decide as the relay would now; nothing is stored or counted. An unknown profile is new at this moment.
+
+    Raises:
+        SponsorFrozen, SponsorWithoutCredits: as for a real call.
+    """
+    user = User.objects.filter(profile_address=call.profile).first()
+    wanted = Wanted(sponsor.slug, None, user.pk if user else 0, call.profile, now)
+    (offer,) = offers_for([wanted])
+    assert offer is not None, "the sponsor has an account"  # noqa: S101 - opened with the sponsor
+    if offer.is_frozen:
+        raise SponsorFrozen("The sponsor is frozen, so it pays for no calls.", sponsor=sponsor.slug)
+    facts = Facts(
+        actions=tuple(call.actions),
+        profile_since=offer.profile_since,
+        credits=call.credits,
+        gas_price_wei=call.gas_price_wei,
+        now=now,
+        listed=frozenset(offer.listed),
+        voucher=_good_voucher(sponsor, call) if call.voucher_for else None,
+    )
+    decision = decide(offer.versions, facts, offer.usage)
+    if decision.sponsor_credits > offer.available:
+        raise SponsorWithoutCredits(
+            f"The call would cost the sponsor {decision.sponsor_credits} credits, and {offer.available} are available.",
+            sponsor=sponsor.slug,
+        )
+    return decision
+
+
+def _good_voucher(sponsor: Sponsor, call: ImaginedCall) -> Voucher:
+    return Voucher(
+        sponsor=sponsor.slug,
+        policy=call.voucher_for,
+        profile=call.profile,
+        voucher_id=bytes(32),
+        deadline=UINT64_MAX,
+        maximum_credits=UINT64_MAX,
+    )

@@ -588,7 +588,9 @@ var SignerRoute = class {
     const signature = await this.signer.signHash(relayCallHash(call));
     const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
     const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
-    const headers = prepared.quote ? { "relay-quote": prepared.quote.id } : {};
+    const headers = {};
+    if (prepared.quote) headers["relay-quote"] = prepared.quote.id;
+    else if (prepared.sponsor) headers["relay-sponsor"] = prepared.sponsor.name;
     const answer = await session.request("post", "/api/relay/execute", { body, headers });
     return answer.transactionHash;
   }
@@ -776,12 +778,17 @@ var Relay = class {
   async prepare(profile, work, options = {}) {
     const { channel = 0n, validSeconds = HOUR_SECONDS } = options;
     const quote = this.route.controller !== void 0 && (options.quote ?? true);
+    if (options.sponsor !== void 0 && this.route.controller === void 0) {
+      throw new Error("The wallet behind a provider submits calls itself, so they can name no sponsor.");
+    }
     const session = this.session(profile);
     const payload = "payload" in work ? work.payload : encodeCalls(work);
     const validityTimestamps = BigInt(Math.floor(Date.now() / 1e3) + validSeconds);
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
-    const body = { transaction: { abi: payload }, ...numbers, quote, ...controller && { controller } };
+    const { sponsor, sponsorFallback = null } = options;
+    const payer = sponsor === void 0 ? {} : { sponsor, sponsorFallback };
+    const body = { transaction: { abi: payload }, ...numbers, quote, ...payer, ...controller && { controller } };
     const prepared = await session.request("post", "/api/relay/prepare", { body });
     return new PreparedCall({ session, work, payload, validityTimestamps, prepared }, this.route);
   }

@@ -2,19 +2,20 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from credits.models import CreditEntry
+from credits.models import CreditEntry, CreditHold
 from credits.queries import balance_of
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
 from gateway.common.errors import DomainError
 from relay.models import RelayTransaction
 from relay.queries.reports import spending_of
-from relay.services.accepting import preparation
+from relay.services.accepting import preparation, unsigned
 from relay.services.accepting.calls import SponsorChoice
 from relay.services.accepting.preparation import Draft, PreparedCall
 from relay.services.sending import cancellation, replacement
@@ -402,3 +403,38 @@ def test_prepare_tells_why_a_sponsor_does_not_pay(user: User, profile: Profile) 
     assert paid.sponsor_refusal.code == "sponsor-limit-call"
     assert paid.quote is not None
     assert paid.quote.sponsor_version is None
+
+
+def test_a_call_that_is_never_signed_leaves_nothing_with_its_sponsor(
+    newcomer: User, new_call: Callable[..., RelayCall]
+) -> None:
+    sponsor = make_sponsor()
+    make_policy(sponsor, user_calls=1)
+    row = row_of(execute_sponsored(newcomer, new_call(), sponsor))
+    hold_id, sponsor_hold_id = row.hold_id, hold_of(row).pk
+    # As an unsigned call is, between its two transactions: a hold, a slot, and no relay transaction.
+    row.attempts.all().delete()
+    RelayTransaction.objects.filter(pk=row.pk).delete()
+    unsigned.keep([unsigned.Unsigned(_columns(row), row.relayer.address)])
+
+    unsigned.give_up([unsigned.Unsigned({"hold_id": hold_id}, row.relayer.address)])
+
+    assert not CreditHold.objects.filter(pk__in=[hold_id, sponsor_hold_id]).exists()
+    assert not SponsoredCall.objects.exists()
+    assert (account_of(sponsor).held, account_of(sponsor).open_holds) == (0, 0)
+    assert used(sponsor) == dict.fromkeys(("user", "user-day", "campaign"), (0, 0))
+    assert balance_of(newcomer) == (1, 0, 1)
+    assert_books_agree()
+
+
+def _columns(row: RelayTransaction) -> dict[str, Any]:
+    return {
+        "relayer_id": row.relayer_id,
+        "account_nonce": 0,
+        "hold_id": row.hold_id,
+        "key_manager_address": row.key_manager_address,
+        "controller_address": row.controller_address,
+        "relay_nonce": row.relay_nonce,
+        "gas_limit": row.gas_limit,
+        "max_fee_per_gas_wei": 1,
+    }

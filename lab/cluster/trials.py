@@ -91,6 +91,8 @@ def _try_on_one_cluster(chosen: Sequence[str], results: Results, options: Option
         _kept(cluster) as keeper,
     ):
         scene = Scene(cluster, keeper)
+        # On a busy machine PostgreSQL may have changed hosts while the service started.
+        wait_until_whole(cluster)
         arena = Arena(scene)
         while (left := _left(chosen, results, options)) and time.monotonic() < ends_at:
             name, began = left[0], time.monotonic()

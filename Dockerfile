@@ -47,6 +47,6 @@ COPY templates templates
 COPY docs docs
 USER 10001
 EXPOSE 8000
-HEALTHCHECK --interval=10s --timeout=10s --start-period=1m \
+HEALTHCHECK --interval=10s --timeout=10s --start-period=3m \
     CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/healthz', timeout=5)"]
 CMD ["granian", "--interface", "rsgi", "gateway.web.rsgi:application", "--host", "0.0.0.0", "--port", "8000", "--workers", "1", "--http", "1", "--no-ws", "--backpressure", "65536", "--respawn-failed-workers", "--log-config", "gateway/server-logging.json"]

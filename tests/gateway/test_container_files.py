@@ -78,8 +78,8 @@ def test_nothing_is_unhealthy_while_it_starts_slowly(services: dict[str, Any]) -
     checks = [part["healthcheck"] for part in services.values() if part.get("healthcheck", {}).get("test")]
     image = (settings.BASE_DIR / "Dockerfile").read_text()
 
-    assert {check.get("start_period") for check in checks} == {"1m", "5m"}
-    assert "--start-period=1m" in image
+    assert {check.get("start_period") for check in checks} == {"3m", "5m"}
+    assert "--start-period=3m" in image
 
 
 def test_a_busy_host_has_time_to_start_a_health_check_of_ours(services: dict[str, Any]) -> None:

@@ -17,6 +17,8 @@ from payments.stripe.client import AccountState, BalanceTransaction
 
 ENDED = ("canceled", "incomplete_expired")
 _HOUR = timedelta(hours=1)
+# How long the first payment of a subscription may be made (Stripe, "subscription statuses").
+_INCOMPLETE = timedelta(hours=23)
 _Row = TypeVar("_Row")
 
 
@@ -232,10 +234,18 @@ class Account:
             invoice.subscription.status = "past_due"
             self._emit("customer.subscription.updated", invoice.subscription.id)
 
+    def _expire(self, subscription: Subscription) -> None:
+        self._void(subscription)
+        subscription.status, subscription.ended_at = "incomplete_expired", self._now
+        self._emit("customer.subscription.updated", subscription.id)
+
+    def _void(self, subscription: Subscription) -> None:
+        subscription.invoices[-1].status = "void"
+        self._emit("invoice.voided", subscription.invoices[-1].id)
+
     def _end(self, subscription: Subscription, at: datetime) -> None:
         if subscription.status == "incomplete":
-            subscription.invoices[-1].status = "void"
-            self._emit("invoice.voided", subscription.invoices[-1].id)
+            self._void(subscription)
         subscription.status, subscription.ended_at = "canceled", at
         self._emit("customer.subscription.deleted", subscription.id)
 
@@ -260,7 +270,12 @@ class Account:
             and invoice.subscription is not None
             and invoice.subscription.status not in ENDED
         ]
-        first = min([*period_ends, *collections], key=lambda item: item[0], default=None)
+        expiries: list[tuple[datetime, Callable[[], None]]] = [
+            (row.anchor + _INCOMPLETE, partial(self._expire, row))
+            for row in self._subscriptions.values()
+            if row.status == "incomplete"
+        ]
+        first = min([*period_ends, *collections, *expiries], key=lambda item: item[0], default=None)
         return first if first is not None and first[0] <= target else None
 
     def _finalize(self, invoice: Invoice) -> None:

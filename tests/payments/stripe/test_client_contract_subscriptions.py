@@ -80,6 +80,19 @@ class TestCreatingSubscriptions:
         invoice = seam.client.retrieve_invoice(invoice_id=made.latest_invoice_id)
         assert (invoice.status, invoice.collected_minor) == ("paid", amount)
 
+    def test_a_first_payment_that_is_never_made_expires_after_a_day(
+        self, seam: SeamCase, begin: Begin
+    ) -> None:
+        made = begin(NEEDS_CONFIRMATION)
+        seam.account.pass_time(22 * _HOUR)
+        waiting = seam.client.retrieve_subscription(subscription_id=made.subscription_id)
+        assert waiting.status == "incomplete"
+        seam.account.pass_time(2 * _HOUR)
+        expired = seam.client.retrieve_subscription(subscription_id=made.subscription_id)
+        assert (expired.status, expired.payment_client_secret) == ("incomplete_expired", "")
+        assert expired.ended_at is not None
+        assert seam.client.retrieve_invoice(invoice_id=made.latest_invoice_id).status == "void"
+
     @pytest.mark.parametrize("cents", [1, 49])
     def test_an_amount_below_the_minimum_charge_is_paid_without_a_payment(
         self, seam: SeamCase, begin: Begin, cents: int

@@ -14,7 +14,7 @@ from typing import TypeVar
 from django.db.models import QuerySet
 
 from gateway.common import clock
-from payments.errors import BillingInProgress, PaymentMethodRequired, StaleSnapshot
+from payments.errors import BillingInProgress, BillingRefused, PaymentMethodRequired, StaleSnapshot
 from payments.models import Customer, Payout, StripeEvent, Subscription
 from payments.services import clawbacks, payouts
 from payments.services.synchronisation import (
@@ -120,11 +120,16 @@ def fetch_snapshot(*, event_type: str, object_id: str) -> Snapshot:
     Fetch everything that an event of this type concerns; the snapshot of other types is empty.
 
     For a captured card, the customer's newest card first becomes the default, and open invoices of its subscriptions
-    are retried with it.
+    are retried with it. It is also empty where an endpoint for all types got an event about an object that Stripe
+    has deleted since, such as a draft of an invoice.
     """
     for prefix, fetch in _FETCHERS:
         if event_type.startswith(prefix):
-            return fetch(object_id)
+            try:
+                return fetch(object_id)
+            except BillingRefused as refusal:
+                if event_type in EVENT_TYPES or refusal.members.get("reason") != "resource_missing":
+                    raise
     return _empty()
 
 

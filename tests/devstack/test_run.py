@@ -117,7 +117,14 @@ def test_a_taken_port_is_one_line_before_anything_starts(tmp_path: Path, taken: 
 @pytest.mark.parametrize("is_number", [True, False])
 def test_make_refuses_a_port_before_it_installs_anything(tmp_path: Path, taken: int, is_number: bool) -> None:
     port = str(taken) if is_number else f"{secrets.token_hex(4)}x"
-    make = ["make", "run", f"PORT={port}", f"PYTHON={sys.executable}", f"VENV={tmp_path}/.venv"]
+    make = [
+        "make",
+        "--no-print-directory",
+        "run",
+        f"PORT={port}",
+        f"PYTHON={sys.executable}",
+        f"VENV={tmp_path}/.venv",
+    ]
     outcome = subprocess.run(make, cwd=PROJECT, capture_output=True, text=True, timeout=600)
     assert outcome.returncode == 2
     reason = f"Port {port} is used by another program" if is_number else f"{port} is not a port"

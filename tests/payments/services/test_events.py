@@ -157,6 +157,23 @@ def test_events_of_other_types_are_processed_as_nothing_to_do(fake: FakeBilling)
     assert (row.status, row.outcome) == ("processed", "nothing")
 
 
+@pytest.mark.parametrize("type", ["invoice.created", "invoice.deleted"])
+def test_an_unused_event_about_an_object_that_is_deleted_since_is_nothing_to_do(
+    fake: FakeBilling, type: str
+) -> None:
+    row = receive_event(_foreign(type, f"in_{secrets.token_hex(8)}", fake), now=fake.now())
+    assert events.process(event_id=row.pk, now=fake.now())
+    row.refresh_from_db()
+    assert (row.status, row.outcome, Payout.objects.count()) == ("processed", "nothing", 0)
+
+
+def test_a_used_event_about_an_object_that_stripe_does_not_have_fails(fake: FakeBilling) -> None:
+    row = receive_event(_foreign("invoice.paid", f"in_{secrets.token_hex(8)}", fake), now=fake.now())
+    assert not events.process(event_id=row.pk, now=fake.now())
+    row.refresh_from_db()
+    assert (row.status, row.last_error[:15]) == ("failed", "billing-refused")
+
+
 def test_storing_an_event_enqueues_its_processing_after_the_commit(
     subscriber: Payer,
     fake: FakeBilling,

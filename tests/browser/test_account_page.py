@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.utils.timezone import now
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 from pytest_django.live_server_helper import LiveServer
 
 from checkin.services import checkins, seeds
@@ -254,6 +254,26 @@ def test_a_plan_is_started_changed_cancelled_and_resumed_with_the_amount_that_it
         resume.click()
         expect(page.get_by_role("button", name="Cancel the plan")).to_be_visible()
         expect(page.get_by_role("heading", name="Your plan: $40.00 a month")).to_be_visible()
+
+
+def test_a_month_that_a_balance_at_stripe_paid_is_told(browser: Browser, holder: Holder) -> None:
+    told = "Your balance at Stripe paid for this month, so it gives no credits."
+
+    def from_balance(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"latestInvoice": "balance"})
+
+    with window_of(browser, holder) as page:
+        holder.installs_extension(page)
+        holder.signs_in(page)
+        page.goto(f"{holder.base_url}{ACCOUNT}#plan")
+        page.get_by_role("button", name="Subscribe and pay").click()
+        expect(page.get_by_role("heading", name="Your plan: $10.00 a month")).to_be_visible()
+        expect(page.get_by_text(told)).to_have_count(0)
+        page.route("**/api/payments/subscription", from_balance)
+        section(page, "Home")
+        section(page, "Plan")
+        expect(page.get_by_text(told)).to_be_visible()
 
 
 def test_who_leaves_stripe_without_a_card_is_told_so_and_charged_nothing(

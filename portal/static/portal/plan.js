@@ -17,6 +17,7 @@ const WAITS = {
   disputed: t("The payment of this month is disputed, so it gives no credits."),
   "not-paid": t("This month gives no credits, because it was not paid by card."),
 };
+const FROM_BALANCE = t("Your balance at Stripe paid for this month, so it gives no credits.");
 
 export async function plan(context) {
   const { session, draw } = context;
@@ -47,6 +48,7 @@ function current(state, { invoices, card, account, terms }, context) {
   return panel(
     t("Your plan: {price} a month", { price }),
     WAITS[state.nextStep] && h("p", { class: "notice bad" }, WAITS[state.nextStep]),
+    state.latestInvoice === "balance" && h("p", { class: "notice" }, FROM_BALANCE),
     definitions(
       [t("Status"), ends ? t("ends on {date}", { date: unixDate(state.currentPeriodEnd) }) : nameOf(SUBSCRIPTION_STATES, state.status)],
       account.totalQuota > 0 && [t("This period"), t("{credits} until {date}", { credits: credits(account.totalQuota), date: unixDate(state.currentPeriodEnd) })],

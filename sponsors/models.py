@@ -89,11 +89,22 @@ class PolicyVersion(models.Model):
     starts_at = models.DateTimeField(null=True, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
     # [{"contract": address or "profile", "functions": ["0x12345678"]}]; no functions: all; no targets: every call.
-    targets = models.JSONField(default=list, blank=True, help_text="What the calls may do.")
+    targets = models.JSONField(
+        default=list,
+        blank=True,
+        help_text=(
+            'What calls may reach, such as [{"contract": "0x…", "functions": ["0xa9059cbb"]}]. '
+            "Without functions all of the contract; an empty list allows every call."
+        ),
+    )
     profiles = models.CharField(max_length=8, choices=ProfileRule, default=ProfileRule.ALL)
     listed = ArrayField(AddressField(), default=list, blank=True, help_text="The listed profiles.")
-    new_since = models.DateTimeField(null=True, blank=True)
-    gas_price_ceiling_wei = Uint256Field(null=True, blank=True)
+    new_since = models.DateTimeField(
+        null=True, blank=True, help_text="For new profiles: their account here began at this time or later."
+    )
+    gas_price_ceiling_wei = Uint256Field(
+        null=True, blank=True, help_text="The highest gas price of a call that is paid, in wei."
+    )
     share_percent = models.PositiveSmallIntegerField(
         default=100,
         validators=[MinValueValidator(1), MaxValueValidator(100)],
@@ -105,7 +116,12 @@ class PolicyVersion(models.Model):
     user_day_credits = _limit("Credits of a user in a UTC day, at most.")
     user_credits = _limit("Credits of a user in all, at most.")
     user_calls = _limit("Calls of a user in all, at most.")
-    window_seconds = models.PositiveIntegerField(null=True, blank=True, validators=[MinValueValidator(60)])
+    window_seconds = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(60)],
+        help_text="How long a window is, from 60 seconds.",
+    )
     window_credits = _limit("Credits in each window, at most.")
     campaign_credits = _limit("Credits in all, at most.")
     created_at = models.DateTimeField(db_default=Now())

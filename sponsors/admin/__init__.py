@@ -1,15 +1,17 @@
 """Sponsors and their policies in the admin: opened by one person, funded and given terms by two."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import admin
 from django.http import HttpRequest
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from credits.admin import AdjustForm
 from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
 from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin
+from gateway.common.fields import Uint256Field
 from gateway.staff import approvals
 from gateway.staff.form_kinds import form_kind
 from sponsors.admin.simulator import SimulatorPage
@@ -87,9 +89,12 @@ class SponsorAdmin(SimulatorPage):
     list_display = ("slug", "name", "is_frozen", "balance", "available", "created_at")
     list_select_related = ("credit_account",)
     search_fields = ("slug__exact",)
-    fields = ("slug", "name")
+    readonly_fields = ("is_frozen", "balance", "available", "created_at")
     ordering = ("slug",)
     staff_actions = (FUND, FREEZE, THAW)
+
+    def get_fields(self, request: HttpRequest, obj: Sponsor | None = None) -> tuple[str, ...]:
+        return ("slug", "name", *(self.readonly_fields if obj else ()))
 
     @admin.display(description="balance")
     def balance(self, row: Sponsor) -> int:
@@ -146,7 +151,8 @@ class PolicyVersionAdmin(ApprovedForm, ReadOnlyAdmin):
         "created_at",
     )
     list_select_related = ("policy",)
-    exclude = ("number",)
+    exclude = ("number", "created_at")
+    formfield_overrides: ClassVar = {Uint256Field: {"widget": UnfoldAdminTextInputWidget}}
     ordering = ("-id",)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -84,7 +84,14 @@ class Migration(migrations.Migration):
                 ("number", models.PositiveIntegerField()),
                 ("starts_at", models.DateTimeField(blank=True, null=True)),
                 ("ends_at", models.DateTimeField(blank=True, null=True)),
-                ("targets", models.JSONField(blank=True, default=list, help_text="What the calls may do.")),
+                (
+                    "targets",
+                    models.JSONField(
+                        blank=True,
+                        default=list,
+                        help_text='What calls may reach, such as [{"contract": "0x…", "functions": ["0xa9059cbb"]}]. Without functions all of the contract; an empty list allows every call.',
+                    ),
+                ),
                 (
                     "profiles",
                     models.CharField(
@@ -107,8 +114,22 @@ class Migration(migrations.Migration):
                         size=None,
                     ),
                 ),
-                ("new_since", models.DateTimeField(blank=True, null=True)),
-                ("gas_price_ceiling_wei", gateway.common.fields.Uint256Field(blank=True, null=True)),
+                (
+                    "new_since",
+                    models.DateTimeField(
+                        blank=True,
+                        help_text="For new profiles: their account here began at this time or later.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "gas_price_ceiling_wei",
+                    gateway.common.fields.Uint256Field(
+                        blank=True,
+                        help_text="The highest gas price of a call that is paid, in wei.",
+                        null=True,
+                    ),
+                ),
                 (
                     "share_percent",
                     models.PositiveSmallIntegerField(
@@ -157,7 +178,10 @@ class Migration(migrations.Migration):
                 (
                     "window_seconds",
                     models.PositiveIntegerField(
-                        blank=True, null=True, validators=[django.core.validators.MinValueValidator(60)]
+                        blank=True,
+                        help_text="How long a window is, from 60 seconds.",
+                        null=True,
+                        validators=[django.core.validators.MinValueValidator(60)],
                     ),
                 ),
                 (

@@ -1,0 +1,49 @@
+"""Sponsors in the admin: their credits at a glance, and terms written in a form and approved by a second person."""
+
+import re
+import secrets
+
+import pytest
+from django.test import Client
+
+from sponsors.models import Policy, PolicyVersion
+from tests.factories import make, random_address
+from tests.sponsors.sponsorships import make_sponsor
+from tests.staff import browser_of, member, saved
+
+pytestmark = pytest.mark.django_db
+ADD_VERSION = "/admin/sponsors/policyversion/add/"
+
+
+@pytest.fixture
+def finance() -> Client:
+    return browser_of(member("finance"))
+
+
+def test_the_page_of_a_sponsor_shows_its_credits(finance: Client) -> None:
+    balance = 10_000 + secrets.randbelow(90_000)
+    sponsor = make_sponsor(balance)
+    page = finance.get(f"/admin/sponsors/sponsor/{sponsor.pk}/change/").content.decode()
+    assert re.findall(r">\s*(Balance|Available|Is frozen)\s*<", page) == ["Is frozen", "Balance", "Available"]
+    assert len(re.findall(rf">\s*{balance}\s*<", page)) == 2
+
+
+def test_terms_written_in_the_form_count_once_they_are_approved(finance: Client) -> None:
+    policy, contract = make(Policy), random_address()
+    ceiling = secrets.randbelow(10**12)
+    form = finance.get(ADD_VERSION).content.decode()
+    [field] = re.findall(r'<input[^>]*name="gas_price_ceiling_wei"[^>]*>', form)
+    assert "border" in field
+    body = {
+        "policy": policy.pk,
+        "targets": f'[{{"contract": "{contract}"}}]',
+        "profiles": "all",
+        "listed": "",
+        "gas_price_ceiling_wei": ceiling,
+        "share_percent": 100,
+        "call_credits": 500,
+    }
+    saved(finance, ADD_VERSION, body, role="operations")
+    version = PolicyVersion.objects.get(policy=policy)
+    assert (version.number, version.gas_price_ceiling_wei, version.call_credits) == (1, ceiling, 500)
+    assert version.targets == [{"contract": contract, "functions": []}]

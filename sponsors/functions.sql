@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION sponsors_parts_of(of_version bigint, of_user bigint, 
 $$;
 
 -- Counts a call towards all limits of its policy, or none: returns the first rule that refuses it, null if it counts.
--- The caller has locked the sponsor's account in an earlier statement, so nobody else changes the policy's usage.
+-- The caller has locked the sponsor's account in an earlier statement, so no other process changes the policy's usage.
 CREATE OR REPLACE FUNCTION sponsors_count_call(
     of_version bigint, of_user bigint, at timestamptz, new_credits bigint
 ) RETURNS text LANGUAGE plpgsql AS $$

@@ -1,4 +1,4 @@
-"""A call that nobody has made: which policy of a sponsor would pay for it, and how much."""
+"""A call that staff describe: which policy of a sponsor would pay for it, and how much."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Sponsors in the admin: their credits at a glance, and terms written in a form and approved by a second person."""
+"""Sponsors in the admin: their credits on their page, and terms written in a form and approved by a second person."""
 
 import re
 import secrets

@@ -2,7 +2,7 @@
 Sponsors' holds follow their calls, also where a process of a version without sponsors has settled or reopened a call.
 
 This version closes and reopens both holds in one transaction. During an upgrade, a relay worker of the version before
-may still do so for the user's hold alone. The sponsor's hold is then found here, with the next block.
+may still do so for the user's hold alone. The sponsor's hold is then found here, within a minute.
 """
 
 import logging

@@ -13,12 +13,11 @@ export function ritual(calendar, account, context) {
   const show = (state) => place.replaceChildren(days(state), streak(state), actions(button(state)), wait(state));
   const draw = async () => {
     const { result } = await session.post("/api/user/executeCheckIn", {}, { "Idempotency-Key": crypto.randomUUID() });
-    const { checkIn } = await session.get("/api/user/home");
-    show(checkIn);
-    if (!checkIn.canCheckIn) document.querySelector('.hero-panel a[href="#home/check-in"]')?.remove();
     won.replaceChildren(h("span", {}, t("You won")), " ", h("strong", {}, describe(result)));
     won.classList.add("revealed");
-    const [now, dashboard] = await Promise.all([session.get("/api/user/account"), session.get("/api/user/dashboardInfo")]);
+    const [{ checkIn }, now, dashboard] = await Promise.all(["home", "account", "dashboardInfo"].map((name) => session.get(`/api/user/${name}`)));
+    show(checkIn);
+    if (!checkIn.canCheckIn) document.querySelector('.hero-panel a[href="#home/check-in"]')?.remove();
     document.querySelector(".hero-panel .figure").textContent = credits(now.available);
     document.getElementById("badges").replaceWith(badges(now, dashboard));
   };

@@ -22,11 +22,17 @@ _DISORDER = timedelta(hours=1)
 _CHUNK = 5_000
 
 
+class Owner(NamedTuple):
+    """Whose credits or gas it is: a user's, a sponsor's by its name, or nobody's."""
+
+    user_id: int | None
+    sponsor: str = ""
+
+
 class Row(NamedTuple):
     """An entry, and the account's balance after it."""
 
     account_id: int
-    user_id: int
     posting: Posting
     balance_after: int
     created_at: datetime
@@ -51,11 +57,11 @@ class Gas:
     """
     Gas that was paid for a call on a day; `entry_id` is the charge, None where there is none.
 
-    The gas of a call that a sponsor pays belongs to the sponsor's account, which has no user, as far as it is charged.
+    The gas of a call that a sponsor pays belongs to the sponsor's account, as far as it is charged.
     """
 
     account_id: int
-    user_id: int | None
+    owner: Owner
     entry_id: int | None
     day: date
     wei: int
@@ -63,17 +69,20 @@ class Gas:
 
 def entries_by_account(
     *, until: datetime, users: Iterable[int] | None = None
-) -> Iterator[tuple[int | None, list[Row]]]:
-    """Yield each account's user (None for a sponsor's) with its entries before `until`, by version."""
+) -> Iterator[tuple[Owner, list[Row]]]:
+    """Yield the owner of each account with its entries before `until`, by version."""
     rows = CreditEntry.objects.filter(created_at__lt=until + _DISORDER)
     if users is not None:
         rows = rows.filter(account__user__in=users)
     values = rows.order_by("account_id", "account_version").values_list(
-        "account_id", "account__user_id", "id", "key", "source", "amount", "balance_after", "created_at"
-    )
-    for (_, user_id), group in groupby(values.iterator(chunk_size=_CHUNK), key=lambda row: row[:2]):
-        own = [Row(row[0], row[1], Posting(*row[2:6]), row[6], row[7]) for row in group]
-        yield user_id, own[: first_from(own, until)]
+        "account_id", "account__user_id", "account__sponsor__slug",
+        "id", "key", "source", "amount", "balance_after", "created_at",
+    )  # fmt: skip
+    for (account_id, user_id, sponsor), group in groupby(
+        values.iterator(chunk_size=_CHUNK), key=lambda row: row[:3]
+    ):
+        own = [Row(account_id, Posting(*row[3:7]), row[7], row[8]) for row in group]
+        yield Owner(user_id, sponsor or ""), own[: first_from(own, until)]
 
 
 def first_from(rows: list[Row], moment: datetime) -> int:
@@ -93,7 +102,7 @@ class Worth(NamedTuple):
 def worth_of(user: User, *, now: datetime) -> Worth:
     """Return what a person's credits are; it reads all of the person's entries."""
     until = now + _DISORDER
-    rows = next(iter(entries_by_account(until=until, users=[user.pk])), (user.pk, []))[1]
+    rows = next(iter(entries_by_account(until=until, users=[user.pk])), (Owner(user.pk), []))[1]
     lots = Lots(row.posting for row in rows)
     own, back = sales(until=until, users=[user.pk]), returned(until=until, users=[user.pk])
     owed: dict[str, int] = {}
@@ -163,12 +172,13 @@ def gas_of_calls(*, since: datetime, until: datetime) -> list[Gas]:
     """Return the gas of the attempts that were mined from `since` until before `until`; in one statement."""
     rows = db.all_rows(_GAS, {"since": since, "until": until, "oldest": since - timedelta(days=40)})
     return [
-        Gas(account_id, user_id, entry_id, day, int(wei)) for account_id, user_id, entry_id, day, wei in rows
+        Gas(account_id, Owner(user_id, sponsor or ""), entry_id, day, int(wei))
+        for account_id, user_id, sponsor, entry_id, day, wei in rows
     ]
 
 
 _GAS = """
-SELECT payer.account_id, payer.user_id, payer.entry_id,
+SELECT payer.account_id, payer.user_id, sponsor.slug, payer.entry_id,
        (coalesce(mined_at, attempt.created_at) AT TIME ZONE 'UTC')::date AS day, sum(payer.wei)
 FROM relay_attempt AS attempt
 JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
@@ -185,10 +195,12 @@ CROSS JOIN LATERAL (VALUES
     (hold.account_id, call.user_id, hold.entry_id, gas.wei - gas.of_sponsor),
     (other.account_id, NULL, other.entry_id, gas.of_sponsor)
 ) AS payer (account_id, user_id, entry_id, wei)
-WHERE (payer.wei > 0 OR other.id IS NULL) AND payer.account_id IS NOT NULL
+JOIN credits_account AS account ON account.id = payer.account_id
+LEFT JOIN sponsors_sponsor AS sponsor ON sponsor.id = account.sponsor_id
+WHERE (payer.wei > 0 OR other.id IS NULL)
     AND attempt.created_at >= %(oldest)s AND attempt.created_at < %(until)s AND gas_used IS NOT NULL
     AND coalesce(mined_at, attempt.created_at) >= %(since)s AND coalesce(mined_at, attempt.created_at) < %(until)s
-GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5
 """
 
 
@@ -215,12 +227,18 @@ def averages(*, since: datetime) -> Today:
     return Today(*db.only_row(_AVERAGES, {"since": since}))
 
 
+# A call costs what its user and its sponsor pay together.
 _AVERAGES = """
-SELECT avg(hold.captured_amount), sum(gas_used * effective_gas_price_wei) / nullif(sum(gas_used), 0)
+SELECT avg(charged), sum(gas_used * effective_gas_price_wei) / nullif(sum(gas_used), 0)
 FROM relay_attempt AS attempt
 JOIN relay_relaytransaction AS call ON call.id = attempt.relay_transaction_id
 JOIN credits_hold AS hold ON hold.id = call.hold_id
-WHERE attempt.created_at >= %(since)s AND gas_used > 0 AND hold.captured_amount > 0
+LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
+LEFT JOIN credits_hold AS other ON other.id = sponsored.sponsor_hold_id
+CROSS JOIN LATERAL (
+    SELECT coalesce(hold.captured_amount, 0) + coalesce(other.captured_amount, 0) AS charged
+) AS both_parts
+WHERE attempt.created_at >= %(since)s AND gas_used > 0 AND charged > 0
 """
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 from django.conf import settings
 
 from accounting import queries
-from accounting.queries import Gas, Returned, Row, Sale
+from accounting.queries import Gas, Owner, Returned, Row, Sale
 from accounting.rules import deferred, divided, kept_net, rounded
 from credits.lots import PAID_SOURCES, Lots
 from credits.models import EntrySource
@@ -24,8 +24,10 @@ WEI = 10**18
 DEBT, NOT_CHARGED, FUNDING = "DEBT", "NOT_CHARGED", "FUNDING"
 # What a total is about: a name, and the kind, source or currency that it belongs to.
 Key = tuple[str, ...]
-# A user (None for what belongs to sponsors or to no person), the source of credits, and a currency.
-PersonKey = tuple[int | None, str, str]
+# An owner, the source of credits, and a currency.
+PersonKey = tuple[Owner, str, str]
+# What belongs to no account.
+NOBODY = Owner(None)
 SourceKey = tuple[str, str]
 _Key = TypeVar("_Key")
 
@@ -35,7 +37,7 @@ class Figures:
     """
     Totals at the beginning and at the end, and the gas in between.
 
-    `gas` is in wei by person and day; `people` has the revenue and used credits of each.
+    `gas` is in wei by owner and day; `people` has the revenue and used credits of each.
     """
 
     opening: Counter[Key] = field(default_factory=Counter)
@@ -70,23 +72,23 @@ def figures(*, since: datetime, until: datetime) -> Figures:
     for paid in queries.gas_of_calls(since=since, until=until):
         gas.setdefault(paid.account_id, []).append(paid)
     result = Figures()
-    for user_id, rows in queries.entries_by_account(until=until):
+    for owner, rows in queries.entries_by_account(until=until):
         place = queries.first_from(rows, since)
         lots = Lots(row.posting for row in rows[:place])
-        before = _totals(lots, sales, returned[0], is_erased=user_id in erased[0])
+        before = _totals(lots, sales, returned[0], is_erased=owner.user_id in erased[0])
         for row in rows[place:]:
             lots.post(row.posting)
-        after = _totals(lots, sales, returned[1], is_erased=user_id in erased[1])
+        after = _totals(lots, sales, returned[1], is_erased=owner.user_id in erased[1])
         result.opening.update(before)
         result.closing.update(after)
         _count_entries(result, rows, place)
         _compare(result, lots, rows)
-        _add_person(result, user_id, before, after)
+        _add_person(result, owner, before, after)
         _add_gas(result, lots, rows, sales, gas.pop(rows[0].account_id, []) if rows else [])
     for left in gas.values():
         _add_gas(result, Lots(), [], sales, left)
     for day, wei in queries.gas_of_funding(since=since, until=until).items():
-        result.gas[(None, FUNDING, base_currency()), day] += wei
+        result.gas[(NOBODY, FUNDING, base_currency()), day] += wei
     return result
 
 
@@ -131,12 +133,12 @@ def _compare(result: Figures, lots: Lots, rows: list[Row]) -> None:
         )
 
 
-def _add_person(result: Figures, user_id: int | None, before: Counter[Key], after: Counter[Key]) -> None:
+def _add_person(result: Figures, owner: Owner, before: Counter[Key], after: Counter[Key]) -> None:
     for key in {*before, *after}:
         moved = after[key] - before[key]
         if moved and key[0] in {"revenue", "used"}:
             name, source, currency = key
-            result.people.setdefault((user_id, source, currency), Counter())[name] += moved
+            result.people.setdefault((owner, source, currency), Counter())[name] += moved
 
 
 def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, Sale], gas: list[Gas]) -> None:
@@ -156,14 +158,14 @@ def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, S
         if use is None or use.debt:
             weights[DEBT if use else NOT_CHARGED, base_currency()] += use.debt if use else 1
         for (source, currency), wei in divided(row.wei, weights).items():
-            result.gas[(row.user_id, source, currency), row.day] += wei
+            result.gas[(row.owner, source, currency), row.day] += wei
 
 
 @dataclass(frozen=True)
 class GasMoney:
     """
-    The cost of gas in minor units, by source, by day and by person; each adds up to the same sum of its currency, and
-    the people of a source to the sum of the source.
+    The cost of gas in minor units, by source, by day and by owner; each adds up to the same sum of its currency, and
+    the owners of a source to the sum of the source.
 
     `missing` has the days and currencies without a rate.
     """

@@ -256,19 +256,24 @@ def sources(figures: Figures, money: GasMoney) -> Sheet:
 
 
 def people(figures: Figures, money: GasMoney) -> Sheet:
-    """Return the same for each person; gas that no person has caused is at the end, without a user."""
+    """Return the same for each person, then for each sponsor; gas of neither is at the end."""
     spent: Counter[PersonKey] = Counter()
     for (person, _), wei in figures.gas.items():
         spent[person] += wei
     rows: Rows = []
-    for person in sorted({*figures.people, *spent}, key=lambda key: (key[0] is None, key)):
-        user_id, source, currency = person
+    for person in sorted({*figures.people, *spent}, key=_people_first):
+        owner, source, currency = person
         own, cost = figures.people.get(person, Counter()), money.by_person.get(person, 0)
         amounts = [own["used"], own["revenue"], spent[person], cost, own["revenue"] - cost]
-        rows.append([user_id, user_id, source, currency, *amounts])
-    heads = [("user", COUNT), ("profile", PERSON), ("source", TEXT), ("currency", TEXT)]
+        rows.append([owner.user_id, owner.user_id, owner.sponsor, source, currency, *amounts])
+    heads = [("user", COUNT), ("profile", PERSON), ("sponsor", TEXT), ("source", TEXT), ("currency", TEXT)]
     more = [("credits used", CREDITS), ("revenue", MONEY), ("gas", WEI)]
     return Sheet("people", [*heads, *more, *_money("gas cost", "margin")], rows)
+
+
+def _people_first(key: PersonKey) -> tuple[bool, bool, PersonKey]:
+    owner = key[0]
+    return owner.user_id is None, not owner.sponsor, key
 
 
 def movements(statement: Statement) -> Sheet:

@@ -12,11 +12,12 @@ from django.db.models import F, Q, Sum
 from accounting.models import Month
 from accounting.services.closing import digest_of
 from credits.lots import EXPIRY, Lots, Posting
-from credits.models import CreditAccount, CreditEntry, ExpiringLot
+from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot
 from credits.services.expiry import NOTICE, lifetime
 from payments.models import Clawback, MoneyReturn, Payout, Purchase
 from payments.services.top_ups import COOLDOWN
 from relay.models import Attempt, TopUp
+from sponsors.models import SponsoredCall
 from tests.accounting.timeline import Timeline, sheet, total, without_zeros
 from users.models import AccountDeletion
 
@@ -29,7 +30,7 @@ def books(until: datetime) -> Sums:
     sums: Sums = Counter()
     erased = set(AccountDeletion.objects.filter(erased_at__lt=until).values_list("user_id", flat=True))
     returned, clawed = _by_payout(until)
-    payouts = Payout.objects.filter(entry__created_at__lt=until).select_related("entry")
+    payouts = Payout.objects.filter(entry__created_at__lt=until).select_related("entry__account")
     for account, own in groupby(
         payouts.order_by("entry__account", "pk"), key=lambda row: row.entry.account_id
     ):
@@ -45,7 +46,7 @@ def books(until: datetime) -> Sums:
             owed = ceil(Fraction(kept * lot.remaining, sold)) if lot.remaining else 0
             sums["collected", *key] += payout.amount_minor
             sums["returned", *key] += back
-            sums["lost" if payout.user_id in erased else "owed", *key] += owed
+            sums["lost" if payout.entry.account.user_id in erased else "owed", *key] += owed
             sums["earned", *key] += kept - owed
     return sums
 
@@ -84,6 +85,7 @@ def month_ties(timeline: Timeline, month: Month, begins: datetime, ends: datetim
     _ties_to_the_books(month, before, after, moved)
     _ties_to_stripe(timeline, month, begins, ends)
     _ties_to_the_chain(month, begins, ends)
+    _ties_to_the_owners(month, begins, ends)
     return after
 
 
@@ -170,6 +172,51 @@ def _ties_to_the_chain(month: Month, begins: datetime, ends: datetime) -> None:
         assert row["margin"] == row["revenue"] - row["gas cost"]
 
 
+def _ties_to_the_owners(month: Month, begins: datetime, ends: datetime) -> None:
+    """Compare the used credits and the gas of each person and each sponsor."""
+    used: Counter[tuple[int | None, str]] = Counter()
+    for account in CreditAccount.objects.select_related("sponsor"):
+        owner = (account.user_id, account.sponsor.slug if account.sponsor else "")
+        for until, sign in ((begins, -1), (ends, 1)):
+            lots = Lots(_postings(account.pk, until))
+            used[owner] += sign * sum(lot.taken[EntrySource.RELAY_TRANSACTION] for lot in lots)
+    rows = sheet(month, "people")
+    stated: dict[str, Counter[tuple[int | None, str]]] = {"credits used": Counter(), "gas": Counter()}
+    for row in rows:
+        for title, sums in stated.items():
+            sums[row["user"], row["sponsor"]] += int(row[title])
+    assert without_zeros(stated["credits used"]) == without_zeros(used)
+    gas = _gas_by_owner(begins, ends)
+    gas[None, ""] += sum(
+        int(row.fee_wei or 0) for row in TopUp.objects.filter(ended_at__gte=begins, ended_at__lt=ends)
+    )
+    assert without_zeros(stated["gas"]) == without_zeros(gas)
+
+
+def _gas_by_owner(begins: datetime, ends: datetime) -> Counter[tuple[int | None, str]]:
+    """Divide the gas of each call between its user and its sponsor, by what each was charged."""
+    gas: Counter[tuple[int | None, str]] = Counter()
+    mined = Attempt.objects.filter(mined_at__gte=begins, mined_at__lt=ends)
+    for row in mined.select_related("relay_transaction__hold"):
+        call = row.relay_transaction
+        wei, own = (
+            int(row.gas_used or 0) * int(row.effective_gas_price_wei or 0),
+            call.hold.captured_amount or 0,
+        )
+        sponsored = SponsoredCall.objects.filter(hold=call.hold).select_related(
+            "sponsor_hold__account__sponsor"
+        )
+        for other in sponsored:
+            paid = other.sponsor_hold.captured_amount or 0
+            part = wei * paid // (paid + own) if paid else 0
+            sponsor = other.sponsor_hold.account.sponsor
+            assert sponsor is not None
+            gas[None, sponsor.slug] += part
+            wei -= part
+        gas[call.user_id, ""] += wei
+    return gas
+
+
 # --- All months
 
 
@@ -232,7 +279,8 @@ def expired_in_time(timeline: Timeline) -> None:
     added = dict(CreditEntry.objects.filter(amount__gt=0).values_list("pk", "created_at"))
     for entry_id, row in announced.items():
         assert row.expires_at == max(added[entry_id] + valid, row.announced_at + NOTICE)
-    for account in CreditAccount.objects.all():
+    assert not CreditEntry.objects.filter(source=EXPIRY, account__user=None).exists()
+    for account in CreditAccount.objects.filter(sponsor=None):
         outliving = 0
         for lot in Lots(_postings(account.pk)):
             assert not (lot.is_paid and lot.taken[EXPIRY])

@@ -1,4 +1,4 @@
-"""People in a past year: they subscribe, buy packs, earn, make calls, want money back, and leave."""
+"""People in a past year: they subscribe, buy packs, earn, make calls, want money back, and leave. Sponsors pay, too."""
 
 import secrets
 from collections.abc import Callable
@@ -6,15 +6,19 @@ from typing import Any
 
 from django.conf import settings
 
-from credits.models import CreditAccount, ExpiryRule
+from credits.models import CreditAccount, CreditHold, ExpiryRule
 from credits.queries import debt_terms
 from credits.services import entries, holds
+from gateway.staff import approvals
 from payments.errors import AuthenticationRequired, BillingUnavailable, CardDeclined, PaymentMethodRequired
 from payments.models import Payout, Subscription
 from payments.services import deletion, purchases, top_ups
 from payments.services.purchases import Order
 from payments.services.top_ups import Terms
 from relay.models import Attempt, RelayTransaction, TopUp
+from sponsors.models import Sponsor
+from sponsors.rules.policies import sponsor_part
+from sponsors.services import funding, holding
 from tests.accounting.timeline import Timeline
 from tests.credits.holding import place_hold
 from tests.database import tamper
@@ -22,6 +26,8 @@ from tests.factories import RelayerFactory, UserFactory, make
 from tests.payments.buying import new_pack
 from tests.payments.payers import Payer
 from tests.payments.stripe_accounts import DECLINES, NEEDS_CONFIRMATION, VISA
+from tests.sponsors.sponsorships import make_policy, make_sponsor, pay
+from tests.staff import member
 
 _GWEI = 10**9
 _DEBT_LIMIT = 500
@@ -45,7 +51,13 @@ class World(Timeline):
         }
         ExpiryRule.objects.create(days=self.chance.randint(30, 90), valid_from=self.now)
         self.relayer = RelayerFactory.create()
-        self.charged: dict[int, int] = {}
+        self.support = member("support")
+        # One sponsor pays whole calls, the other a part of each.
+        self.terms = [
+            make_policy(make_sponsor(0), share_percent=share) for share in (100, self.chance.randint(1, 99))
+        ]
+        # What the charged calls have cost, by the holds of all who pay; named by the user's hold.
+        self.charged: dict[int, dict[int, int]] = {}
         self.disputes: list[str] = []
         # A charge is disputed at most once, as card networks want it.
         self.disputed: set[str] = set()
@@ -55,6 +67,7 @@ class World(Timeline):
         moves = [
             self.subscribe, self.buy, self.buy, self.consent, self.change_card, self.earn, self.earn, self.call,
             self.call, self.call, self.call, self.refund, self.dispute, self.adjust, self.reverse, self.fund,
+            self.fund_sponsor, self.sponsored_call, self.sponsored_call, self.sponsored_call,
         ]  # fmt: skip
         move = self.leave if self.chance.random() < 0.003 else self.chance.choice(moves)
         with self.dated():
@@ -176,28 +189,79 @@ class World(Timeline):
         hold = place_hold(
             user=payer.user, credits=cost, key=secrets.token_hex(8), debt_limit=_DEBT_LIMIT
         ).hold
+        self.mine(payer, hold, cost)
+        if self.chance.random() < 0.9:
+            self.settle(hold, cost)
+
+    def sponsored_call(self, payer: Payer) -> None:
+        """Relay a call that a sponsor pays, wholly or in part."""
+        terms = self.chance.choice(self.terms)
+        most = min(5_000, CreditAccount.objects.get(sponsor=terms.policy.sponsor).available)
+        if terms.share_percent < 100:
+            own = max(0, CreditAccount.objects.get(user=payer.user).available)
+            most = min(most, own * 100 // (100 - terms.share_percent))
+        if most > 0:
+            cost = self.chance.randint(1, most)
+            hold = self.sponsored_hold(payer, terms, cost)
+            used = self.chance.choice([0, cost, self.chance.randint(1, cost)])
+            self.mine(payer, hold, used)
+            if self.chance.random() < 0.9:
+                self.settle(hold, used)
+
+    def sponsored_hold(self, payer: Payer, terms: Any, cost: int) -> CreditHold:
+        """Place the holds of a sponsored call, and return the user's."""
+        part, key = sponsor_part(cost, share_percent=terms.share_percent), secrets.token_hex(8)
+        hold = place_hold(user=payer.user, credits=cost - part, key=key).hold
+        assert pay(terms, hold_id=hold.pk, user_id=payer.user.pk, key=key, part=part, now=self.now) is None
+        return hold
+
+    def mine(self, payer: Payer, hold: CreditHold, cost: int) -> Attempt:
+        """Store a call with an attempt that was mined."""
         digest = "0x" + secrets.token_hex(32)
         call = make(
             RelayTransaction, user=payer.user, digest=digest, relayer=self.relayer, hold=hold, transaction_hash=digest,
             expected_cost=cost, real_cost=cost, status="Success", created_at=self.now, settled_at=self.now,
         )  # fmt: skip
-        make(
+        return make(
             Attempt, is_mined=True, relay_transaction=call, transaction_hash=digest, max_fee_per_gas_wei=9 * _GWEI,
             gas_used=self.chance.randint(21_000, 100_000),
             effective_gas_price_wei=self.chance.randint(1, 9 * _GWEI), created_at=self.now, mined_at=self.now,
         )  # fmt: skip
-        if self.chance.random() < 0.9:
-            holds.close(costs={hold.pk: cost})
-            self.charged[hold.pk] = cost
+
+    def settle(self, hold: CreditHold, cost: int) -> None:
+        """Charge a call to all who pay it, or release their holds where it has cost nothing."""
+        costs = holding.divided({hold.pk: cost}, holding.shares_of(hold_ids=[hold.pk]))
+        holds.close(costs=costs)
+        holding.recount(hold_ids=[hold.pk])
+        if cost:
+            self.charged[hold.pk] = costs
 
     def reverse(self, _: Payer) -> None:
         """Undo the charge of a call, and perhaps charge it again."""
         if self.charged:
             hold_id = self.chance.choice(list(self.charged))
-            holds.reopen(hold_ids=[hold_id])
-            cost = self.charged.pop(hold_id)
+            costs = self.charged.pop(hold_id)
+            holds.reopen(hold_ids=list(costs))
             if self.chance.random() < 0.5:
-                holds.close(costs={hold_id: cost})
+                holds.close(costs=costs)
+            holding.recount(hold_ids=[hold_id])
+
+    def fund_sponsor(self, _: Payer) -> None:
+        self.adjust_sponsor(
+            self.chance.choice(self.terms).policy.sponsor, self.chance.randint(10_001, 50_000)
+        )
+
+    def adjust_sponsor(self, sponsor: Sponsor, credits: int) -> None:
+        """Have support ask for an adjustment, and finance approve it."""
+        approval = funding.request(
+            sponsor=sponsor,
+            credits=credits,
+            key=secrets.token_hex(8),
+            actor=self.support,
+            reason="an invoice",
+        )
+        assert approval.needs_second_person
+        approvals.approve(request_id=approval.pk, actor=self.finance, reason="paid")
 
     def fund(self, _: Payer) -> None:
         """Transfer coins from the treasury to a relayer."""

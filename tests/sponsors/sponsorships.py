@@ -1,9 +1,12 @@
 """Sponsors with credits and a policy, as a member of staff makes them."""
 
+import json
 import secrets
+from datetime import datetime
 from typing import Any
 
 from credits.services import entries
+from gateway.common import db
 from sponsors.models import Policy, PolicyVersion, Sponsor
 from sponsors.services.funding import open_account
 
@@ -30,3 +33,24 @@ def new_version(policy: Policy, **terms: Any) -> PolicyVersion:
     number = PolicyVersion.objects.filter(policy=policy).count() + 1
     terms = {"call_credits": 10_000, **terms}
     return PolicyVersion.objects.create(policy=policy, number=number, **terms)
+
+
+def pay(
+    version: PolicyVersion, *, hold_id: int, user_id: int, key: str, part: int, now: datetime
+) -> str | None:
+    """Have the sponsor pay its part of a call whose user's hold is placed; return the rule that refuses it."""
+    call = {
+        "place": 0,
+        "hold_id": hold_id,
+        "user_id": user_id,
+        "key": key,
+        "now": now.isoformat(),
+        "version": version.pk,
+        "sponsor_credits": part,
+        "is_quoted": False,
+    }
+    [(place, outcome)] = db.all_rows(
+        "SELECT * FROM sponsors_pay(%(calls)s::jsonb)", {"calls": json.dumps([call])}
+    )
+    assert place == 0
+    return None if outcome is None else str(outcome)

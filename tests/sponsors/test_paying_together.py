@@ -1,6 +1,5 @@
 """Many calls at the same moment, at each limit of a policy: none is passed by one credit or one call."""
 
-import json
 import random
 import secrets
 from functools import partial
@@ -17,6 +16,7 @@ from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Usage
 from sponsors.services import holding
 from tests.credits.holding import place_hold
 from tests.factories import UserFactory
+from tests.sponsors import sponsorships
 from tests.sponsors.sponsorships import make_policy, make_sponsor
 from tests.threads import at_once
 from users.models import User
@@ -30,24 +30,13 @@ def pay(version: PolicyVersion, user: User, part: int) -> str | None:
     with transaction.atomic():
         key = secrets.token_hex(12)
         hold = place_hold(user=user, credits=0, key=key).hold
-        call = {
-            "place": 0,
-            "hold_id": hold.pk,
-            "user_id": user.pk,
-            "key": key,
-            "now": timezone.now().isoformat(),
-            "version": version.pk,
-            "sponsor_credits": part,
-            "is_quoted": False,
-        }
-        place, outcome = db.only_row(
-            "SELECT * FROM sponsors_pay(%(calls)s::jsonb)", {"calls": json.dumps([call])}
+        outcome = sponsorships.pay(
+            version, hold_id=hold.pk, user_id=user.pk, key=key, part=part, now=timezone.now()
         )
-        assert place == 0
         if outcome is not None:
             db.all_rows("SELECT credits_withdraw_holds(ARRAY[%(hold)s::bigint])::text", {"hold": hold.pk})
             holding.withdraw(hold_ids=[hold.pk])
-        return None if outcome is None else str(outcome)
+        return outcome
 
 
 def assert_agree(sponsor: Sponsor) -> None:

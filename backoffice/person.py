@@ -63,6 +63,8 @@ class Payment:
         if purchase is None:
             return f"{self.row.period_start:%Y-%m-%d} to {self.row.period_end:%Y-%m-%d}"
         what = f"pack {purchase.pack}" if purchase.pack else "an amount"
+        if purchase.sponsor is not None:
+            return f"{what} for the sponsor {purchase.sponsor}"
         return f"{what}, automatically" if purchase.top_up_id else what
 
     @property
@@ -183,7 +185,7 @@ def _calls(user: User) -> list[Call]:
 
 
 def _payments(user: User) -> list[Payment]:
-    rows = Payout.objects.filter(user_id=user.pk).select_related("purchase__pack")
+    rows = Payout.objects.filter(user_id=user.pk).select_related("purchase__pack", "purchase__sponsor")
     return [
         Payment(
             row=row,

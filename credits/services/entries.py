@@ -128,29 +128,45 @@ def adjust_sponsor(
     """
     if credits == 0:
         raise ValueError("an adjustment must be at least one credit")
-    params = {
-        "owner": sponsor_id,
-        "credits": credits,
-        "source": str(EntrySource.STAFF_ADJUSTMENT),
-        "key": key,
-        "actor": actor.pk if actor else None,
-        "reason": stated(reason),
-    }
+    params = _params(sponsor_id, credits, EntrySource.STAFF_ADJUSTMENT, key, actor, stated(reason))
+    return _post_to_sponsor(params)
+
+
+def move_of_sponsor(*, sponsor_id: int, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
+    """
+    Grant a sponsor, who has an account, credits, or take them back if negative; the balance may become negative.
+
+    Raises:
+        ValueError: `credits` is zero, or the source does not fit.
+    """
+    is_reversal = EntrySource(source) in _REVERSALS
+    if not credits or source in _NOT_GRANTED or (credits < 0 and not is_reversal):
+        raise ValueError(f"{credits} credits cannot be posted as {source}")
+    return _post_to_sponsor(_params(sponsor_id, credits, source, key, None, reason))
+
+
+def _post_to_sponsor(params: Mapping[str, Any]) -> CreditEntry:
     posted = CreditEntry.objects.raw(statements.POST_TO_SPONSOR, params)
     if (entry := next(iter(posted), None) or _repeat(params, "sponsor_id")) is None:
-        raise CreditAccount.DoesNotExist(f"sponsor {sponsor_id} has no account")
+        raise CreditAccount.DoesNotExist(f"sponsor {params['owner']} has no account")
     return entry
 
 
-def _post(*, user: User, credits: int, source: str, key: str, actor: User | None, reason: str) -> CreditEntry:
-    params = {
-        "owner": user.pk,
+def _params(
+    owner: int, credits: int, source: str, key: str, actor: User | None, reason: str
+) -> dict[str, Any]:
+    return {
+        "owner": owner,
         "credits": credits,
         "source": str(source),
         "key": key,
         "actor": actor.pk if actor else None,
         "reason": reason,
     }
+
+
+def _post(*, user: User, credits: int, source: str, key: str, actor: User | None, reason: str) -> CreditEntry:
+    params = _params(user.pk, credits, source, key, actor, reason)
     while (entry := _insert(params) or _repeat(params, "user_id")) is None:
         open_account(user_id=user.pk)  # Only the account can be missing.
     return entry

@@ -64,6 +64,7 @@ class PurchaseAdmin(Exportable, PaymentsAdmin):
     export_columns = (
         Column("purchase", "pk"),
         Column("profile", "user__profile_address"),
+        Column("sponsor", "sponsor__slug"),
         Column("invoice", "stripe_invoice_id"),
         Column("pack", "pack__code"),
         Column("amount in minor units", "amount_minor"),
@@ -78,11 +79,11 @@ class PurchaseAdmin(Exportable, PaymentsAdmin):
         "cus": "customer__stripe_customer_id",
     }
     list_display = (
-        "stripe_invoice_id", "profile", "pack", "amount_minor", "bonus_credits", "status", "top_up", "failure_code",
-        "created_at", "finished_at",
+        "stripe_invoice_id", "profile", "sponsor", "pack", "amount_minor", "bonus_credits", "status", "top_up",
+        "failure_code", "created_at", "finished_at",
     )  # fmt: skip
     list_filter = ("status", _CURRENCY)
-    list_select_related = ("user", "pack", "top_up__pack")
+    list_select_related = ("user", "sponsor", "pack", "top_up__pack")
     ordering = ("-created_at",)
 
 

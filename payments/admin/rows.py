@@ -224,6 +224,7 @@ class PayoutAdmin(Refundable, Exportable, PaymentsAdmin):
     export_columns = (
         Column("payout", "pk"),
         Column("profile", "user__profile_address"),
+        Column("sponsor", "purchase__sponsor__slug"),
         Column("invoice", "stripe_invoice_id"),
         Column("invoice number", "invoice_number"),
         Column("payment intent", "stripe_payment_intent_id"),

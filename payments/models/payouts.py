@@ -48,7 +48,8 @@ class Payout(models.Model):
     """
     The credits paid out for one paid invoice: of a subscription period, or of a purchase. Amounts are in minor units.
 
-    A purchase has no subscription and no period.
+    A purchase has no subscription and no period. `user` is the payer; of a purchase for a sponsor, the sponsor has the
+    credits.
     """
 
     # The customer's prefix and a counter: Stripe's default numbering of invoices.
@@ -156,6 +157,11 @@ class Payout(models.Model):
             return self.subscription.customer
         assert self.purchase is not None  # noqa: S101 - by a constraint
         return self.purchase.customer
+
+    @property
+    def sponsor_id(self) -> int | None:
+        """The sponsor that has the credits; None where the payer has them."""
+        return self.purchase.sponsor_id if self.purchase is not None else None
 
     @property
     def source(self) -> EntrySource:

@@ -40,6 +40,8 @@ class Purchase(models.Model):
     """
     A one-off invoice for our product; its id is the idempotency key at Stripe.
 
+    `user` pays it, for own credits or for those of a sponsor.
+
     The owner orders it, or automatic top-up does. A paid one that staff made at Stripe is stored, too. A user has at
     most one that is open.
     """
@@ -52,6 +54,14 @@ class Purchase(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="purchases")
     customer = models.ForeignKey("payments.Customer", models.PROTECT, related_name="purchases")
+    sponsor = models.ForeignKey(
+        "sponsors.Sponsor",
+        models.PROTECT,
+        null=True,
+        related_name="purchases",
+        db_index=False,
+        help_text="Gets the credits; where empty, the payer does.",
+    )
     # Chosen by the caller. Empty if staff made it at Stripe.
     idempotency_key = models.CharField(max_length=128, blank=True, default="")
     pack = models.ForeignKey("payments.CreditPack", models.PROTECT, null=True, related_name="purchases")
@@ -92,6 +102,7 @@ class Purchase(models.Model):
         ]
         indexes = [
             models.Index(fields=["created_at"], condition=Q(status="open"), name="purchase_open"),
+            models.Index(fields=["sponsor"], condition=Q(sponsor__isnull=False), name="purchase_of_sponsor"),
             models.Index(
                 fields=["finished_at"], condition=Q(top_up__isnull=False), name="purchase_automatic"
             ),

@@ -10,8 +10,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Sum
 
-from credits.models import CreditEntry, EntrySource
-from credits.services import entries
+from credits.models import EntrySource
 from payments.amounts import clawback_target
 from payments.errors import StaleSnapshot
 from payments.models import Clawback, MoneyReturn, Payout
@@ -55,7 +54,12 @@ def apply_returned_money(*, returned: ReturnedMoney, is_stale: bool, cause: str,
         return
     key = f"stripe:clawback:{payout.stripe_invoice_id}:{payout.clawbacks.count() + 1}"
     # A cent can change experience without changing credits.
-    entry = _post_credits(payout=payout, credits=to_take, key=key, cause=cause) if to_take else None
+    source = EntrySource.PAYOUT_CLAWBACK
+    entry = (
+        payouts.post_credits(payout=payout, credits=-to_take, source=source, key=key, reason=cause)
+        if to_take
+        else None
+    )
     Clawback.objects.create(payout=payout, key=key, credits=to_take, entry=entry, created_at=now)
     _post_experience(payout=payout, experience_by_track=experience_by_track, clawback_key=key)
     payouts.update_allowance(user=payout.user)
@@ -99,13 +103,6 @@ def experience_to_take(*, payout: Payout, returned: ReturnedMoney) -> dict[Badge
         )
         left[track] = target + moved
     return left
-
-
-def _post_credits(*, payout: Payout, credits: int, key: str, cause: str) -> CreditEntry:
-    source = EntrySource.PAYOUT_CLAWBACK
-    if credits > 0:
-        return entries.reverse(user=payout.user, credits=credits, source=source, key=key, reason=cause)
-    return entries.grant(user=payout.user, credits=-credits, source=source, key=key, reason=cause)
 
 
 def _post_experience(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.db.models import Case, When
 
+from credits.models import CreditEntry
 from credits.queries import PaidPeriod
 from credits.services import allowance, entries
 from payments.amounts import earned_bonus, payout_credits
@@ -172,26 +173,40 @@ def _bonus_of(purchase: Purchase, invoice: InvoiceState) -> int:
 
 
 def _insert_payout(payout: Payout) -> Payout:
-    payout.entry = entries.grant(
-        user=payout.user,
+    payout.entry = post_credits(
+        payout=payout,
         credits=payout.credits,
         source=payout.source,
         key=f"stripe:invoice:{payout.stripe_invoice_id}",
     )
     Payout.objects.bulk_create([payout], ignore_conflicts=True)
-    stored = Payout.objects.select_related("user", "rate").get(stripe_invoice_id=payout.stripe_invoice_id)
+    rows = Payout.objects.select_related("user", "rate", "purchase")
+    stored = rows.get(stripe_invoice_id=payout.stripe_invoice_id)
     _gain_experience(stored)
     update_allowance(user=stored.user)
     return stored
 
 
+def post_credits(*, payout: Payout, credits: int, source: str, key: str, reason: str = "") -> CreditEntry:
+    """Post credits of a payout to the account that has them, or take them back if negative."""
+    if payout.sponsor_id is not None:
+        return entries.move_of_sponsor(
+            sponsor_id=payout.sponsor_id, credits=credits, source=source, key=key, reason=reason
+        )
+    post = entries.grant if credits > 0 else entries.reverse
+    return post(user=payout.user, credits=abs(credits), source=source, key=key, reason=reason)
+
+
 def _gain_experience(payout: Payout) -> None:
     """
-    Add the payout's experience, once; in the caller's transaction. A purchase gives none on the subscriber track.
+    Add the payout's experience, once; in the caller's transaction. A purchase gives none on the subscriber track, and
+    one for a sponsor none at all.
 
     The growth rate is that of the badge at the time of posting, even where a payout is posted late: entries are final,
     so later ones cannot be recomputed.
     """
+    if payout.sponsor_id is not None:
+        return
     bases = {
         BadgeTrack.SUBSCRIBER: payout.amount_minor * payout.rate.experience_per_minor_unit
         if payout.subscription_id

@@ -38,6 +38,7 @@ from payments.services.payouts import rate_in_force
 from payments.services.snapshots import Snapshot, fetch_and_apply, invoice_snapshot
 from payments.services.subscriptions import SubscriptionRequest, check_sellable
 from payments.stripe import get_billing_client
+from sponsors.models import Sponsor
 from users.models import User
 
 # As Stripe does with the first invoice of a subscription.
@@ -48,12 +49,17 @@ _Status = Purchase.Status
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The item of a purchase: an amount in minor units with its bonus, of a pack or chosen by the user."""
+    """
+    The item of a purchase: an amount in minor units with its bonus, of a pack or chosen by the user.
+
+    A `sponsor` gets the credits instead of the user, who pays.
+    """
 
     amount_minor: int
     currency: str
     pack: CreditPack | None = None
     top_up: AutoTopUp | None = None
+    sponsor: Sponsor | None = None
 
     @property
     def bonus_credits(self) -> int:
@@ -61,10 +67,11 @@ class Order:
 
     def is_of(self, purchase: Purchase) -> bool:
         """Return whether the purchase was made by the same order; the bonus may have changed since."""
-        return (purchase.amount_minor, purchase.currency, purchase.pack_id) == (
+        return (purchase.amount_minor, purchase.currency, purchase.pack_id, purchase.sponsor_id) == (
             self.amount_minor,
             self.currency,
             self.pack.pk if self.pack else None,
+            self.sponsor.pk if self.sponsor else None,
         )
 
 
@@ -164,6 +171,7 @@ def store(*, customer: Customer, order: Order, key: str, now: datetime) -> Purch
         idempotency_key=key,
         pack=order.pack,
         top_up=order.top_up,
+        sponsor=order.sponsor,
         amount_minor=order.amount_minor,
         currency=order.currency,
         bonus_credits=order.bonus_credits,

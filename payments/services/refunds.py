@@ -14,7 +14,7 @@ from datetime import datetime
 
 from django.db.models import F, QuerySet
 
-from credits import queries as credits_queries
+from credits.models import CreditAccount
 from gateway.common import clock
 from gateway.common.errors import DomainError
 from gateway.common.tasks import Sweep, enqueue_on_commit
@@ -51,7 +51,7 @@ class Preview:
 
     @property
     def owed_after(self) -> int:
-        """Return the spent credits that the person will owe."""
+        """Return the spent credits that the person, or the sponsor, will owe."""
         return max(0, -self.available_after)
 
     @property
@@ -90,8 +90,9 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
         returned_minor=returned.total_minor,
         taken_before=taken_before,
         credits=clawbacks.credits_to_take(payout=payout, returned=after) - taken_before,
-        available=credits_queries.balance_of(payout.user).available,
-        debt_limit=rewards_queries.debt_limit_of(user=payout.user, now=now),
+        available=CreditAccount.objects.get(entries=payout.entry_id).available,
+        # A sponsor that owes pays for nothing.
+        debt_limit=0 if payout.sponsor_id else rewards_queries.debt_limit_of(user=payout.user, now=now),
     )
 
 

@@ -87,12 +87,13 @@ class World(Timeline):
             payer.cancel(immediately=self.chance.random() < 0.5)
 
     def buy(self, payer: Payer) -> None:
-        """Buy a pack or an amount; now and then the answer is lost, so the wallet repeats the request."""
+        """Buy a pack or an amount, some for a sponsor; now and then the answer is lost, so the request is repeated."""
         currency, key = self.currencies[payer.user.pk], secrets.token_hex(8)
-        order = Order(self.chance.randint(100, 10_000), currency)
+        sponsor = self.chance.choice([None, None, self.chance.choice(self.terms).policy.sponsor])
+        order = Order(self.chance.randint(100, 10_000), currency, sponsor=sponsor)
         if self.chance.random() < 0.5:
             pack = self.chance.choice(self.packs[currency])
-            order = Order(pack.amount_minor, currency, pack)
+            order = Order(pack.amount_minor, currency, pack, sponsor=sponsor)
 
         def press() -> object:
             return purchases.buy(user=payer.user, order=order, key=key, now=self.now)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from django_stubs_ext import WithAnnotations
 
 
+# Of an entry: the user or the sponsor who owns its account, its source and its credits.
+_Posting = tuple[int | None, int | None, str, int]
+
+
 def compare_rows(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
     """Yield payouts, clawbacks, entries, allowances, events and operations that break a rule."""
     yield from _payouts(window)
@@ -28,8 +32,8 @@ def compare_rows(*, window: Window, counts: Counter[str]) -> Iterator[Finding]:
 
 
 def _payouts(window: Window) -> Iterator[Finding]:
-    rows = Payout.objects.filter(created_at__gte=window.since).select_related("rate").order_by("pk")
-    for page in pages(rows.iterator()):
+    rows = Payout.objects.filter(created_at__gte=window.since).select_related("rate", "purchase")
+    for page in pages(rows.order_by("pk").iterator()):
         entries = _entries_by_id([payout.entry_id for payout in page])
         for payout in page:
             ids = {"payout": str(payout.pk), "invoice": payout.stripe_invoice_id}
@@ -39,17 +43,17 @@ def _payouts(window: Window) -> Iterator[Finding]:
             if payout.credits != at_rate:
                 wanted = f"{at_rate}: {payout.amount_minor} {payout.currency} at {rate} credits for 1.00"
                 yield Finding(rule=Rule.PAYOUT_CREDITS, have=str(payout.credits), wanted=wanted, ids=ids)
-            posting = (payout.user_id, payout.source, payout.credits)
+            posting = (*_owner(payout), payout.source, payout.credits)
             yield from _entry_differences(Rule.PAYOUT_ENTRY, posting, entries.get(payout.entry_id), ids)
 
 
 def _clawbacks(window: Window) -> Iterator[Finding]:
     rows = Clawback.objects.filter(created_at__gte=window.since, entry_id__isnull=False)
-    for page in pages(rows.select_related("payout").order_by("pk").iterator()):
+    for page in pages(rows.select_related("payout__purchase").order_by("pk").iterator()):
         entries = _entries_by_id([clawback.entry_id for clawback in page if clawback.entry_id])
         for clawback in page:
             ids = {"clawback": clawback.key, "invoice": clawback.payout.stripe_invoice_id}
-            posting = (clawback.payout.user_id, EntrySource.PAYOUT_CLAWBACK, -clawback.credits)
+            posting = (*_owner(clawback.payout), EntrySource.PAYOUT_CLAWBACK, -clawback.credits)
             entry = entries.get(clawback.entry_id or 0)
             yield from _entry_differences(Rule.CLAWBACK_ENTRY, posting, entry, ids)
 
@@ -74,18 +78,24 @@ def _entries_by_id(entry_ids: list[int]) -> dict[int, CreditEntry]:
     return CreditEntry.objects.select_related("account").in_bulk(entry_ids)
 
 
+def _owner(payout: Payout) -> tuple[int | None, int | None]:
+    """Return the user or the sponsor that has the credits."""
+    return (payout.user_id if payout.sponsor_id is None else None), payout.sponsor_id
+
+
 def _entry_differences(
-    rule: Rule, wanted: tuple[int, str, int], entry: CreditEntry | None, ids: dict[str, str]
+    rule: Rule, wanted: _Posting, entry: CreditEntry | None, ids: dict[str, str]
 ) -> Iterator[Finding]:
-    posted = (entry.account.user_id, entry.source, entry.amount) if entry else None
+    posted = (entry.account.user_id, entry.account.sponsor_id, entry.source, entry.amount) if entry else None
     if posted != wanted:
         have = "no entry" if posted is None else _posting_text(posted)
         yield Finding(rule=rule, have=have, wanted=_posting_text(wanted), ids=ids)
 
 
-def _posting_text(posting: tuple[int | None, str, int]) -> str:
-    user_id, source, amount = posting
-    return f"{amount:+d} {source} of user {user_id}"
+def _posting_text(posting: _Posting) -> str:
+    user_id, sponsor_id, source, amount = posting
+    owner = f"user {user_id}" if sponsor_id is None else f"sponsor {sponsor_id}"
+    return f"{amount:+d} {source} of {owner}"
 
 
 def _allowances(counts: Counter[str]) -> Iterator[Finding]:

@@ -59,6 +59,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "credits.add_expiryrule",
         "credits.add_unbackedceiling",
         "sponsors.add_sponsor",
+        "sponsors.add_member",
         "sponsors.add_policy",
         "sponsors.add_policyversion",
         "sponsors.add_vouchersigner",

@@ -13,6 +13,10 @@ OPENAPI = {
         {"name": "user", "description": "Dashboard, histories, check-ins and ad networks."},
         {"name": "payments", "description": "The monthly subscription by card."},
         {"name": "ledger", "description": "Signed roots of the ledger, and proofs for the user's entries."},
+        {
+            "name": "sponsors",
+            "description": "For the members of sponsors, which pay for others' relay calls.",
+        },
         {"name": "LSP-15 wallets", "description": "Paths for wallets that speak LSP-15 and send no token."},
         {"name": "ad networks", "description": "Where ad networks report earnings."},
     ],

@@ -17,6 +17,7 @@ _SERVICE = [
     path("", include("earnings.api")),
     path("", include("portal.api.views")),
     path("", include("proofs.api")),
+    path("", include("sponsors.api.views")),
     path("", include("webhooks.api")),
     path("", include("webhooks.pages")),
     path("", include("portal.pages")),

@@ -140,3 +140,33 @@ class SponsorBusy(DomainError):
     """The sponsor's policies or their use changed while the call was accepted. Nothing happened; retry."""
 
     code, title, status, retryable = "sponsor-busy", "The sponsor's policies are changing", 503, True
+
+
+class MemberUnknown(DomainError):
+    """No account has this profile address, or its owner is no member. A person signs in once before becoming one."""
+
+    code, title, status = "sponsor-member-unknown", "No such member", 404
+
+
+class LastOwner(DomainError):
+    """A sponsor keeps at least one owner. Make another member an owner first."""
+
+    code, title, status = "sponsor-last-owner", "The last owner stays", 409
+
+
+class KeyRefused(DomainError):
+    """The API key is unknown, has expired, or was revoked."""
+
+    code, title, status = "sponsor-key", "The key is not valid", 401
+
+
+class KeyNetworkRefused(DomainError):
+    """The API key is accepted from other network addresses only. `address` is yours."""
+
+    code, title, status = "sponsor-key-network", "The key is not accepted from here", 403
+
+
+class TooManyKeys(DomainError):
+    """The sponsor has as many API keys as it can have. Revoke one first."""
+
+    code, title, status = "sponsor-too-many-keys", "Too many keys", 409

@@ -1,5 +1,5 @@
 """
-Sponsors, the policies by which they pay for others' relay calls, and what their policies have used.
+Sponsors with their members, the policies by which they pay for others' relay calls, and what their policies have used.
 
 A sponsor owns a credit account (`credits.CreditAccount.sponsor`). Its account's row is the lock of everything that its
 policies count: `sponsors/functions.sql` takes it before it reads or changes a `Usage`.
@@ -45,6 +45,54 @@ class Sponsor(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+
+class Member(models.Model):
+    """A person who acts for a sponsor, signed in with a profile. The last owner stays until staff add another."""
+
+    class Role(models.TextChoices):
+        VIEWER = "viewer", "Viewer: sees everything, changes nothing"
+        MANAGER = "manager", "Manager: also keys and funds"
+        OWNER = "owner", "Owner: also members"
+
+    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="members", db_index=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="memberships")
+    role = models.CharField(max_length=7, choices=Role)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["sponsor", "user"], name="sponsors_member_once")]
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.user_id} of sponsor {self.sponsor_id}"
+
+
+class ApiKey(models.Model):
+    """
+    A key with which a sponsor's server uses the API. The key has 256 random bits, so its SHA-256 needs no salt.
+
+    A rotated key ends at `expires_at`, a revoked one has ended.
+    """
+
+    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="keys")
+    name = models.CharField(max_length=40, help_text="What it is used for.")
+    key_hash = models.CharField(max_length=64, unique=True)
+    hint = models.CharField(max_length=8, help_text="The key's last characters.")
+    scopes = ArrayField(models.CharField(max_length=8))
+    networks = ArrayField(
+        models.CharField(max_length=43), default=list, help_text="From where it is accepted; none: anywhere."
+    )
+    created_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True, help_text="To the hour.")
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = "API key"
+        verbose_name_plural = "API keys"
+
+    def __str__(self) -> str:
+        return f"{self.name} …{self.hint}"
 
 
 class Policy(models.Model):
@@ -219,6 +267,23 @@ class Usage(models.Model):
         return f"{self.scope} of policy {self.policy_id}"
 
 
+class RefusalCount(models.Model):
+    """How many requests of a UTC day named the sponsor and were refused by a rule, estimates included."""
+
+    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="refusals", db_index=False)
+    day = models.DateField()
+    rule = models.CharField(max_length=64, help_text="The code of the problem.")
+    requests = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["sponsor", "day", "rule"], name="sponsors_refusalcount_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rule} of sponsor {self.sponsor_id}"
+
+
 class SponsoredCall(models.Model):
     """
     The two holds of a relay call that a sponsor pays, wholly or in part. The user's has the call's identity as its key.
@@ -228,11 +293,15 @@ class SponsoredCall(models.Model):
 
     hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="sponsored")
     sponsor_hold = models.OneToOneField("credits.CreditHold", models.PROTECT, related_name="sponsors")
-    version = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="calls")
+    # The index below begins with the version.
+    version = models.ForeignKey(PolicyVersion, models.PROTECT, related_name="calls", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
     counted_credits = models.BigIntegerField()
     counted_calls = models.PositiveSmallIntegerField(default=1)
     accepted_at = models.DateTimeField(help_text="Decides the day and the window that it counts in.")
+
+    class Meta:
+        indexes = [models.Index(fields=["version", "accepted_at"], name="sponsors_sponsoredcall_by_time")]
 
     def __str__(self) -> str:
         return f"call of hold {self.hold_id}"

@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from django.contrib.contenttypes.models import ContentType
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import NOT_PROVIDED
 from django.utils import timezone
@@ -108,6 +109,7 @@ _KINDS: list[tuple[type, Callable[[Any], Any]]] = [
     (models.IntegerField, lambda _: next(_numbers)),
     (models.BinaryField, lambda _: secrets.token_bytes(32)),
     (models.JSONField, lambda _: {}),
+    (ArrayField, lambda _: []),
     # Later than the columns before, as constraints on pairs of times want it.
     (models.DateTimeField, lambda _: timezone.now() + timedelta(microseconds=next(_numbers))),
     (models.DateField, lambda _: date(2020, 1, 1) + timedelta(days=next(_numbers))),

@@ -34,9 +34,11 @@ from portal.api.serializers import (
     ServiceResponseSerializer,
     dashboard_members,
 )
+from portal.api.sponsors import SponsorContractViewSet
 from portal.dashboard import Dashboard, account_summary_of, dashboard_of, earnings_of, relayer_url
 from relay.models import RelayTransaction
 from relay.queries.reports import ListedTransaction, transactions_of
+from sponsors.api.access import SPONSOR_PATH
 from users.api.authentication import ProfileRequest
 from users.models import User
 from users.services import deletion, profile_cards
@@ -204,4 +206,5 @@ router.register("api/user", DashboardViewSet, basename="dashboard")
 router.register("api/user", PageViewSet, basename="page")
 router.register("api/user/earnings", EarningViewSet, basename="earnings")
 router.register("api/user/transactions", TransactionViewSet, basename="transactions")
+router.register(SPONSOR_PATH, SponsorContractViewSet, basename="sponsor-contracts")
 urlpatterns = router.urls

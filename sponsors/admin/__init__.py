@@ -2,31 +2,47 @@
 
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
-from unfold.widgets import UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from credits.admin import AdjustForm
 from gateway.admin import navigation
-from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions
+from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin
-from gateway.common.fields import Uint256Field
+from gateway.common import clock
+from gateway.common.fields import Uint256Field, checksum
 from gateway.staff import approvals
 from gateway.staff.form_kinds import form_kind
 from sponsors.admin.simulator import SimulatorPage
-from sponsors.models import Policy, PolicyVersion, Sponsor, SponsoredCall, Usage, VoucherSigner
-from sponsors.services import funding, policies, signers
+from sponsors.models import (
+    ApiKey,
+    Member,
+    Policy,
+    PolicyVersion,
+    RefusalCount,
+    Sponsor,
+    SponsoredCall,
+    Usage,
+    VoucherSigner,
+)
+from sponsors.services import funding, keys, members, policies, signers
 
 navigation.register(
     "Sponsors",
     {
         "sponsors.Sponsor": "volunteer_activism",
+        "sponsors.Member": "group",
+        "sponsors.ApiKey": "key",
         "sponsors.Policy": "rule",
         "sponsors.PolicyVersion": "history_edu",
         "sponsors.VoucherSigner": "signature",
         "sponsors.SponsoredCall": "send",
         "sponsors.Usage": "data_usage",
+        "sponsors.RefusalCount": "block",
     },
 )
 
@@ -47,6 +63,43 @@ FUND = ReasonedAction(
     run=_fund,
     form=AdjustForm,
     kind=funding.FUND,
+)
+
+
+class MemberForm(ReasonForm):
+    """A profile and its role."""
+
+    profile = forms.CharField(
+        max_length=42,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="The address of a profile that has signed in here before.",
+    )
+    role = forms.ChoiceField(
+        choices=Member.Role.choices, initial=Member.Role.OWNER, widget=UnfoldAdminSelectWidget()
+    )
+    field_order = ("profile", "role", "reason")
+
+    def clean_profile(self) -> str:
+        """Return the address in EIP-55 form."""
+        try:
+            return checksum(self.cleaned_data["profile"].strip())
+        except ValueError as error:
+            raise ValidationError("Enter a 20-byte hex address.") from error
+
+
+def _put_member(row: Sponsor, decision: Decision) -> str:
+    profile, role = decision.answers["profile"], decision.answers["role"]
+    members.put(sponsor=row, profile_address=profile, role=role)
+    return f"{profile} is its {role}."
+
+
+PUT_MEMBER = ReasonedAction(
+    name="put_member",
+    label="Add a member",
+    permission="sponsors.add_member",
+    effect=lambda row: f"The person acts for {row.name} from now on, with this role.",
+    run=_put_member,
+    form=MemberForm,
 )
 FREEZE = ReasonedAction(
     name="freeze",
@@ -91,7 +144,7 @@ class SponsorAdmin(SimulatorPage):
     search_fields = ("slug__exact",)
     readonly_fields = ("is_frozen", "balance", "available", "created_at")
     ordering = ("slug",)
-    staff_actions = (FUND, FREEZE, THAW)
+    staff_actions = (FUND, PUT_MEMBER, FREEZE, THAW)
 
     def get_fields(self, request: HttpRequest, obj: Sponsor | None = None) -> tuple[str, ...]:
         return ("slug", "name", *(self.readonly_fields if obj else ()))
@@ -110,6 +163,58 @@ class SponsorAdmin(SimulatorPage):
     def save_model(self, request: HttpRequest, obj: Sponsor, form: Any, change: bool) -> None:
         """Open the new sponsor's account with it."""
         funding.open_account(obj)
+
+
+def _remove_member(row: Member, decision: Decision) -> str:
+    members.remove(sponsor=row.sponsor, profile_address=str(row.user.profile_address))
+    return "The membership has ended."
+
+
+REMOVE_MEMBER = ReasonedAction(
+    name="remove_member",
+    label="Remove",
+    permission="sponsors.add_member",
+    effect=lambda row: f"The person no longer acts for {row.sponsor.name}, from now on.",
+    run=_remove_member,
+)
+
+
+@admin.register(Member)
+class MemberAdmin(ReasonedActions, ReadOnlyAdmin):
+    """People who act for sponsors. Staff add the first owner on the sponsor's page; owners add others."""
+
+    list_display = ("id", "sponsor", "user", "role", "created_at")
+    list_select_related = ("sponsor", "user")
+    search_fields = ("sponsor__slug__exact",)
+    ordering = ("sponsor_id", "id")
+    staff_actions = (REMOVE_MEMBER,)
+
+
+def _revoke_key(row: ApiKey, decision: Decision) -> str:
+    keys.revoke(key=row, now=clock.now())
+    return "The key is refused now."
+
+
+REVOKE_KEY = ReasonedAction(
+    name="revoke_key",
+    label="Revoke",
+    permission="sponsors.freeze_sponsor",
+    effect=lambda row: "Requests with this key are refused from now on.",
+    run=_revoke_key,
+    applies_to=lambda row: row.revoked_at is None,
+)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(ReasonedActions, ReadOnlyAdmin):
+    """Keys of sponsors' servers, which members make and replace."""
+
+    list_display = ("id", "sponsor", "name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at")
+    list_select_related = ("sponsor",)
+    search_fields = ("sponsor__slug__exact",)
+    exclude = ("key_hash",)
+    ordering = ("-id",)
+    staff_actions = (REVOKE_KEY,)
 
 
 @admin.register(Policy)
@@ -213,4 +318,14 @@ class UsageAdmin(ReadOnlyAdmin):
 
     list_display = ("id", "policy", "scope", "user_number", "begins", "credits", "calls")
     list_select_related = ("policy",)
+    ordering = ("-id",)
+
+
+@admin.register(RefusalCount)
+class RefusalCountAdmin(ReadOnlyAdmin):
+    """How many requests each rule refused."""
+
+    list_display = ("id", "sponsor", "day", "rule", "requests")
+    list_select_related = ("sponsor",)
+    search_fields = ("sponsor__slug__exact",)
     ordering = ("-id",)

@@ -63,8 +63,13 @@ MATRIX = {
     "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}, export="fS"),
     "credits.CreditEntry": Row(ALL, export="fS"),
     "sponsors.Sponsor": Row(
-        ALL, add="fS", actions={"fund_sponsor": "sS", "freeze": "foS", "thaw": "foS"}, pages={"simulate": ALL}
+        ALL, add="fS",
+        actions={"fund_sponsor": "sS", "put_member": "fS", "freeze": "foS", "thaw": "foS"},
+        pages={"simulate": ALL},
     ),
+    "sponsors.Member": Row(ALL, actions={"remove_member": "fS"}),
+    "sponsors.ApiKey": Row(ALL, actions={"revoke_key": "foS"}),
+    "sponsors.RefusalCount": Row(ALL),
     "sponsors.Policy": Row(ALL, add="fS", actions={"switch_off": "foS", "switch_on": "foS"}),
     "sponsors.PolicyVersion": Row(ALL, add="fS"),
     "sponsors.VoucherSigner": Row(ALL, add="fS", actions={"remove_signer": "foS"}),

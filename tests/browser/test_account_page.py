@@ -430,6 +430,7 @@ def test_the_download_has_everything_that_the_service_knows(browser: Browser, ho
         "sessions",
         "adNetworks",
         "checkIns",
+        "sponsors",
     } <= data.keys()
     assert data["invoices"] == []
     assert data["arriving"]["count"] == 0

@@ -18,6 +18,7 @@ from payments.models import BillingOperation, Customer, StripeEvent, Subscriptio
 from proofs.services.proving import prove
 from proofs.services.roots import close_roots
 from relay.models import Attempt, FinalBlock, Loss, RelayTransaction
+from sponsors.models import Member
 from tests.credits.holding import place_hold
 from tests.credits.rows import query
 from tests.factories import UserFactory, make
@@ -103,6 +104,7 @@ def test_nothing_tells_of_an_erased_person_and_every_proof_stays_good(
     head = 100 + secrets.randbelow(1_000)
     controller = profile.controller.address
     event = add_history(user, stripe, head, controller)
+    make(Member, user=user)
     close_roots()
     proofs = {proof.entry: proof.leaf for proof in prove(CreditEntry.objects.filter(account__user=user))}
     FinalBlock.objects.create(number=head, block_hash="0x" + "ab" * 32)
@@ -120,6 +122,7 @@ def test_nothing_tells_of_an_erased_person_and_every_proof_stays_good(
     assert bytes(event.raw_body) == b""
     assert not SignInSession.objects.filter(user=user).exists()
     assert not NetworkUser.objects.filter(user=user).exists()
+    assert not Member.objects.filter(user=user).exists()
     # What accounting needs is there: amounts, ids and hashes.
     assert {entry.source for entry in CreditEntry.objects.filter(account__user=user)} >= {
         EntrySource.STAFF_ADJUSTMENT,

@@ -6,10 +6,10 @@ import secrets
 import pytest
 from django.test import Client
 
-from sponsors.models import Policy, PolicyVersion
-from tests.factories import make, random_address
+from sponsors.models import Member, Policy, PolicyVersion
+from tests.factories import UserFactory, make, random_address
 from tests.sponsors.sponsorships import make_sponsor
-from tests.staff import browser_of, member, saved
+from tests.staff import browser_of, confirm, member, saved
 
 pytestmark = pytest.mark.django_db
 ADD_VERSION = "/admin/sponsors/policyversion/add/"
@@ -47,3 +47,13 @@ def test_terms_written_in_the_form_count_once_they_are_approved(finance: Client)
     version = PolicyVersion.objects.get(policy=policy)
     assert (version.number, version.gas_price_ceiling_wei, version.call_credits) == (1, ceiling, 500)
     assert version.targets == [{"contract": contract, "functions": []}]
+
+
+def test_staff_add_the_first_owner_and_owners_do_the_rest(finance: Client) -> None:
+    sponsor, user = make_sponsor(), UserFactory.create()
+    answers = {"profile": str(user.profile_address).lower(), "role": "owner"}
+    confirm(finance, "sponsors_sponsor", "put_member", sponsor, **answers)
+    member_row = Member.objects.get(sponsor=sponsor)
+    assert (member_row.user, member_row.role) == (user, "owner")
+    confirm(finance, "sponsors_member", "remove_member", member_row)
+    assert Member.objects.filter(sponsor=sponsor).exists()

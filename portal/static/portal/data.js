@@ -15,6 +15,7 @@ const READ = {
   noticeEmail: "/api/user/noticeEmail",
   topUp: "/api/payments/topUp",
   sessions: "/api/auth/sessions",
+  sponsors: "/api/sponsors",
 };
 const PAGED = { timeline: "/api/user/timeline", transactions: "/api/user/transactions", earnings: "/api/user/earnings", invoices: "/api/payments/invoices" };
 

@@ -25,6 +25,7 @@ from sponsors.rules.calls import Action, Unreadable, actions_of
 from sponsors.rules.choosing import decide
 from sponsors.rules.policies import Facts, Profiles, sponsor_part
 from sponsors.rules.vouchers import Voucher, verify
+from sponsors.services import refusals
 
 # Each time, other calls have taken what was left a moment before, or a policy has changed.
 _MOST_DECISIONS = 5
@@ -57,10 +58,21 @@ def decided(calls: Sequence[ApprovedCall]) -> list[ApprovedCall | DomainError]:
     outcomes: list[ApprovedCall | DomainError] = list(calls)
     places = [place for place, call in enumerate(calls) if call.wants_sponsor]
     offers = offers_for([_wanted(calls[place]) for place in places]) if places else []
-    for place, offer in zip(places, offers, strict=True):
-        payers = _payers(calls[place], offer)
-        outcomes[place] = payers.refusal or payers.call
+    payers = [_payers(calls[place], offer) for place, offer in zip(places, offers, strict=True)]
+    for place, one in zip(places, payers, strict=True):
+        outcomes[place] = one.refusal or one.call
+    _count_refusals(payers, offers)
     return outcomes
+
+
+def _count_refusals(payers: Sequence["Payers"], offers: Sequence[Offer | None]) -> None:
+    refused = [
+        (offer.slug, one.sponsor_refusal.code)
+        for one, offer in zip(payers, offers, strict=True)
+        if offer and one.sponsor_refusal
+    ]
+    if refused:
+        refusals.count(refused, now=payers[0].call.request.now)
 
 
 class Payers(NamedTuple):
@@ -77,7 +89,12 @@ class Payers(NamedTuple):
 
 def payers_of(call: ApprovedCall) -> Payers:
     """Decide which policy pays for a single call."""
-    return _payers(call, *offers_for([_wanted(call)])) if call.wants_sponsor else Payers(call)
+    if not call.wants_sponsor:
+        return Payers(call)
+    offers = offers_for([_wanted(call)])
+    payers = _payers(call, *offers)
+    _count_refusals([payers], offers)
+    return payers
 
 
 def _payers(call: ApprovedCall, offer: Offer | None) -> Payers:

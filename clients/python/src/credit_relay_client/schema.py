@@ -65,6 +65,7 @@ ProblemCode: TypeAlias = Literal[
     "payload-function-not-supported",
     "payload-malformed",
     "payment-method-required",
+    "permission-denied",
     "profile-balance-too-low",
     "profile-not-deployed",
     "profile-not-registered",
@@ -118,6 +119,9 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-ended",
     "sponsor-frozen",
     "sponsor-gas-price",
+    "sponsor-key",
+    "sponsor-key-network",
+    "sponsor-last-owner",
     "sponsor-limit-call",
     "sponsor-limit-campaign",
     "sponsor-limit-user-calls",
@@ -125,10 +129,12 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-limit-user-total",
     "sponsor-limit-voucher",
     "sponsor-limit-window",
+    "sponsor-member-unknown",
     "sponsor-no-policy",
     "sponsor-not-started",
     "sponsor-profile",
     "sponsor-target",
+    "sponsor-too-many-keys",
     "sponsor-unknown",
     "sponsor-unreadable",
     "sponsor-voucher",
@@ -175,6 +181,13 @@ class Action(TypedDict):
 
 
 ActionEnum: TypeAlias = Literal["send", "call", "write", "deploy", "manage"]
+
+
+class ActionRequest(TypedDict):
+    """What a call reaches."""
+
+    contract: str
+    function: NotRequired[str]
 
 
 class AdNetwork(TypedDict):
@@ -302,6 +315,10 @@ class Commitment(TypedDict):
 
     day: str
     commitment: str
+
+
+class Contracts(TypedDict):
+    contracts: "list[SpentOnContract]"
 
 
 CreditLevelEnum: TypeAlias = Literal["enough", "low", "depleted"]
@@ -567,6 +584,27 @@ class Item(TypedDict):
     effectiveTimeInMinutes: NotRequired[int]
 
 
+class Key(TypedDict):
+    """A key that works; its text was shown when it was made."""
+
+    key: int
+    name: str
+    hint: str
+    scopes: "list[ScopesEnum]"
+    networks: list[str]
+    createdAt: str
+    expiresAt: str | None
+    lastUsedAt: str | None
+
+
+class KeyRequestRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    name: str
+    scopes: "list[ScopesEnum]"
+    networks: NotRequired[list[str]]
+
+
 class KeyResponse(TypedDict):
     kty: str
     crv: str
@@ -579,6 +617,10 @@ class KeyResponse(TypedDict):
 
 class KeySetResponse(TypedDict):
     keys: "list[KeyResponse]"
+
+
+class Keys(TypedDict):
+    keys: "list[Key]"
 
 
 LatestInvoiceEnumOrEmpty: TypeAlias = Literal[
@@ -634,6 +676,38 @@ class MeResponse(TypedDict):
     issuer: str
 
 
+class Member(TypedDict):
+    """A member of a sponsor."""
+
+    address: str
+    role: "RoleEnum"
+    since: str
+
+
+class MemberRequestRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    address: str
+    role: "RoleEnum"
+
+
+class Members(TypedDict):
+    members: "list[Member]"
+
+
+class Membership(TypedDict):
+    """A sponsor of the signed-in profile."""
+
+    name: str
+    displayName: str
+    role: "RoleEnum"
+    since: str
+
+
+class Memberships(TypedDict):
+    sponsors: "list[Membership]"
+
+
 class Modifier(TypedDict):
     id: int
     related_user: str
@@ -650,6 +724,13 @@ ModifierTypeEnum: TypeAlias = Literal[
     "BONUS_SURVEYS_CREDITS",
     "BONUS_CREDITS_BACK",
 ]
+
+
+class NewKey(TypedDict):
+    """A new key."""
+
+    secret: str
+    key: "Key"
 
 
 class NewPurchaseRequest(TypedDict):
@@ -712,6 +793,20 @@ class OtherSubscription(TypedDict):
     currentPeriodEnd: int
 
 
+class Overview(TypedDict):
+    """A sponsor in short."""
+
+    name: str
+    displayName: str
+    isFrozen: bool
+    rights: "list[RightsEnum]"
+    balance: int
+    held: int
+    available: int
+    dailyUse: int
+    daysLeft: int | None
+
+
 class Pack(TypedDict):
     """A pack: credits for a fixed price, in minor units with tax."""
 
@@ -764,6 +859,36 @@ PausedReasonEnumOrEmpty: TypeAlias = Literal[
     "pack-changed",
     "",
 ]
+
+
+class Policies(TypedDict):
+    policies: "list[Policy]"
+
+
+class Policy(TypedDict):
+    """A policy. Calls ask them in this order, and the first that fits pays."""
+
+    name: str
+    isEnabled: bool
+    terms: "Terms | None"
+    use: "PolicyUse"
+
+
+class PolicyRefusal(TypedDict):
+    """The rule with which a policy refuses."""
+
+    policy: str
+    code: str
+    detail: str
+
+
+class PolicyUse(TypedDict):
+    """What counts towards the limits: charged, or held by calls in progress."""
+
+    credits: int
+    calls: int
+    windowCredits: int
+    windowEndsAt: str | None
 
 
 class PrepareRequest(TypedDict):
@@ -825,6 +950,9 @@ class Problem(TypedDict):
 class ProfileResponse(TypedDict):
     name: str
     picture: str | None
+
+
+ProfilesEnum: TypeAlias = Literal["all", "listed", "new", "vouched"]
 
 
 class Proof(TypedDict):
@@ -896,12 +1024,26 @@ class RefreshRequestRequest(TypedDict):
     refresh: str
 
 
+class Refusals(TypedDict):
+    refusals: "list[Refused]"
+
+
+class Refused(TypedDict):
+    rule: str
+    requests: int
+
+
 class RevealedSeed(TypedDict):
     """A revealed seed in hex."""
 
     day: str
     commitment: str
     seed: str
+
+
+RightsEnum: TypeAlias = Literal["read", "simulate", "manage", "own"]
+
+RoleEnum: TypeAlias = Literal["viewer", "manager", "owner"]
 
 
 class Root(TypedDict):
@@ -919,6 +1061,9 @@ class SavedCard(TypedDict):
     last4: str
     expiresMonth: int
     expiresYear: int
+
+
+ScopesEnum: TypeAlias = Literal["read", "simulate", "manage"]
 
 
 class ServiceResponse(TypedDict):
@@ -953,6 +1098,27 @@ class SetupIntent(TypedDict):
     clientSecret: str
 
 
+class Simulated(TypedDict):
+    """Who would pay how much, at most."""
+
+    policy: str | None
+    sponsorCredits: int
+    userCredits: int
+    refusals: "list[PolicyRefusal]"
+    code: str | None
+    detail: str | None
+
+
+class SimulationRequest(TypedDict):
+    """A call as people describe it."""
+
+    profile: str
+    actions: "list[ActionRequest]"
+    credits: int
+    gasPriceWei: NotRequired[str]
+    voucherFor: NotRequired[str]
+
+
 class SoldCurrency(TypedDict):
     """A currency in which any amount can be bought, within these limits in minor units."""
 
@@ -962,9 +1128,42 @@ class SoldCurrency(TypedDict):
     creditsPerMajorUnit: int
 
 
+class Spend(TypedDict):
+    """What the sponsor has paid, or holds for calls in progress."""
+
+    days: "list[SpentOnDay]"
+    policies: "list[SpentByPolicy]"
+    users: "list[SpentOnUser]"
+    userCount: int
+
+
 class Spent(TypedDict):
     day: str
     credits: int
+
+
+class SpentByPolicy(TypedDict):
+    policy: str
+    credits: int
+    calls: int
+
+
+class SpentOnContract(TypedDict):
+    contract: str
+    credits: int
+    calls: int
+
+
+class SpentOnDay(TypedDict):
+    day: str
+    credits: int
+    calls: int
+
+
+class SpentOnUser(TypedDict):
+    user: str
+    credits: int
+    calls: int
 
 
 SponsorFallbackEnum: TypeAlias = Literal["user"]
@@ -1019,6 +1218,37 @@ class Table(TypedDict):
     id: int
     version: int
     items: "list[Item]"
+
+
+class Target(TypedDict):
+    """A contract that a policy pays for."""
+
+    contract: str
+    functions: list[str]
+
+
+class Terms(TypedDict):
+    """
+    A version of a policy, which is never edited. Limits are credits of the sponsor's part;
+    null does not limit.
+    """
+
+    version: int
+    startsAt: str | None
+    endsAt: str | None
+    targets: "list[Target]"
+    profiles: "ProfilesEnum"
+    listedProfiles: int
+    newSince: str | None
+    gasPriceCeilingWei: str | None
+    sharePercent: int
+    callCredits: int
+    userDayCredits: int | None
+    userCredits: int | None
+    userCalls: int | None
+    windowSeconds: int | None
+    windowCredits: int | None
+    campaignCredits: int | None
 
 
 class Timeline(TypedDict):

@@ -1,0 +1,47 @@
+"""What sponsors spent on which contracts: read from the payloads of the calls that they paid for."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from gateway.common import db
+from gateway.common.fields import checksum
+from sponsors.models import Sponsor
+
+# Those on which the most was spent are listed.
+MOST_CONTRACTS = 100
+
+
+class SpentOnContract(NamedTuple):
+    """Credits and calls of a contract's address, or of `batch`, `profile` and `deployment`."""
+
+    contract: str
+    credits: int
+    calls: int
+
+
+def contracts_of(sponsor: Sponsor, *, since: datetime) -> list[SpentOnContract]:
+    """Return the spend for calls accepted since a time by the contract that each calls first, dearest first."""
+    params = {"sponsor": sponsor.pk, "since": since, "limit": MOST_CONTRACTS}
+    rows = [SpentOnContract(*row) for row in db.all_rows(_CONTRACTS, params)]
+    return [
+        row._replace(contract=checksum(row.contract)) if row.contract.startswith("0x") else row
+        for row in rows
+    ]
+
+
+# Of `execute(uint256 operation, address target, …)`, the last byte of the operation and the last 20 of the target are
+# read. Operations 1 and 2 create a contract. A batch is `executeBatch(uint256[],…)`; anything else is what the profile
+# does to itself.
+_CONTRACTS = """
+SELECT CASE WHEN substring(call.payload FOR 4) = '\\x31858452' THEN 'batch'
+            WHEN substring(call.payload FOR 4) <> '\\x44c028fe' OR octet_length(call.payload) < 68 THEN 'profile'
+            WHEN get_byte(call.payload, 35) IN (1, 2) THEN 'deployment'
+            ELSE '0x' || encode(substring(call.payload FROM 49 FOR 20), 'hex') END AS contract,
+       sum(sponsored.counted_credits)::bigint AS credits, sum(sponsored.counted_calls)::bigint AS calls
+FROM sponsors_policy AS policy
+JOIN sponsors_policyversion AS version ON version.policy_id = policy.id
+JOIN sponsors_sponsoredcall AS sponsored ON sponsored.version_id = version.id AND sponsored.accepted_at >= %(since)s
+JOIN relay_relaytransaction AS call ON call.hold_id = sponsored.hold_id
+WHERE policy.sponsor_id = %(sponsor)s
+GROUP BY 1 ORDER BY credits DESC, contract LIMIT %(limit)s
+"""

@@ -1,0 +1,1 @@
+"""The HTTP API of sponsors, for their members."""

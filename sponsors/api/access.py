@@ -1,0 +1,155 @@
+"""
+Who may use a sponsor's endpoints, `/api/sponsors/{name}/…`.
+
+    class FundsViewSet(SponsorViewSet):
+        @action(detail=False, methods=["post"], url_path="transfer", writes=Right.MANAGE)
+        def transfer(self, request: Request, name: str) -> Response:
+            transfers.start(sponsor=self.access.sponsor, user=self.access.person(), …)
+
+    router.register(SPONSOR_PATH, FundsViewSet, basename="sponsor-funds")
+
+Without `reads` and `writes`, GET needs `Right.READ`, and every other method `Right.MANAGE`. Members come with an access
+token, servers with an API key in its place.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+from rest_framework.viewsets import ViewSet
+
+from gateway.common import clock
+from gateway.common.errors import NotAuthenticated, NotFound, PermissionDenied
+from gateway.common.http import client_ip
+from gateway.web.throttling import user_rate
+from sponsors.errors import KeyNetworkRefused, KeyRefused
+from sponsors.models import ApiKey, Member, Sponsor
+from sponsors.rules.rights import Right, rights_of
+from sponsors.services import keys
+from users.api.authentication import AccessTokenAuthentication
+from users.models import User
+
+# The prefix under which viewsets are registered; their handlers take the sponsor's `name`.
+SPONSOR_PATH = r"api/sponsors/(?P<name>[-a-zA-Z0-9_]{1,40})"
+# What every endpoint may answer.
+FAULTS = (NotAuthenticated, NotFound, PermissionDenied, KeyRefused, KeyNetworkRefused)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyHolder:
+    """The server behind an API key, in the place of a user; throttles count by its `pk`."""
+
+    pk: str
+    is_authenticated: ClassVar[bool] = True
+
+
+class KeyAuthentication(BaseAuthentication):
+    """`Authorization: Bearer sponsor_…`. Sets `request.auth` to the `ApiKey`."""
+
+    def authenticate(self, request: Request) -> tuple[KeyHolder, ApiKey] | None:
+        """
+        Return the holder and the key; None if the request has another token.
+
+        Raises:
+            KeyRefused, KeyNetworkRefused: the key is not valid, or not accepted from this address.
+        """
+        parts = request.headers.get("Authorization", "").split()
+        if not parts or not parts[-1].startswith(keys.PREFIX):
+            return None
+        key = keys.used(text=parts[-1], address=client_ip(request), now=clock.now())
+        return KeyHolder(f"sponsor-key-{key.pk}"), key
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = KeyAuthentication
+    name = "sponsorKey"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API key of a sponsor, `sponsor_…`, as `Authorization: Bearer <key>`.",
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SponsorAccess:
+    """A sponsor, who acts for it, and what they may do. `user` is the member, None for the holder of a key."""
+
+    sponsor: Sponsor
+    user: User | None
+    rights: frozenset[Right]
+
+    def require(self, right: Right) -> None:
+        """
+        Refuse a caller without the right.
+
+        Raises:
+            PermissionDenied: the member's role, or the key, does not have it.
+        """
+        if right not in self.rights:
+            raise PermissionDenied(f"This needs the right to {right}.", needs=right)
+
+    def person(self) -> User:
+        """
+        Return the member who acts.
+
+        Raises:
+            PermissionDenied: the holder of a key does.
+        """
+        if self.user is None:
+            raise PermissionDenied("Only a member can do this, signed in with a profile; a key cannot.")
+        return self.user
+
+
+def access_of(request: Request, name: str) -> SponsorAccess:
+    """
+    Return the caller's access to the sponsor.
+
+    Raises:
+        NotAuthenticated: the caller has no profile.
+        NotFound: there is no such sponsor, or the caller is no member, or the key is another sponsor's.
+    """
+    key: Any = request.auth
+    if isinstance(key, ApiKey):
+        if key.sponsor.slug != name:
+            raise NotFound("No sponsor of this name has this key.")
+        return SponsorAccess(sponsor=key.sponsor, user=None, rights=frozenset(map(Right, key.scopes)))
+    user: Any = request.user
+    if user.profile_address is None:
+        raise NotAuthenticated("Sign in with a Universal Profile.")
+    member = (
+        Member.objects.select_related("sponsor__credit_account").filter(sponsor__slug=name, user=user).first()
+    )
+    if member is None:
+        raise NotFound("No sponsor of this name has you as a member.")
+    return SponsorAccess(sponsor=member.sponsor, user=user, rights=rights_of(member.role))
+
+
+class HasRight(BasePermission):
+    """Allows callers with the right that the view `reads` or `writes`, and gives it their `access`."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        user: Any = request.user
+        if user is None:
+            return False
+        view.access = access_of(request, view.kwargs["name"])
+        view.access.require(view.reads if request.method in SAFE_METHODS else view.writes)
+        return True
+
+
+class SponsorViewSet(ViewSet):
+    """Endpoints of one sponsor."""
+
+    authentication_classes = (KeyAuthentication, AccessTokenAuthentication)
+    permission_classes = (HasRight,)
+    throttle_classes = (user_rate("DASHBOARD_RATE"),)
+    reads: ClassVar[Right] = Right.READ
+    writes: ClassVar[Right] = Right.MANAGE
+    access: SponsorAccess

@@ -1,0 +1,242 @@
+"""
+What a sponsor's members see of it.
+
+GET /api/sponsors/{name}/overview: credits, how long they last, and who you are for the sponsor.
+GET /api/sponsors/{name}/policies: the policies with their newest terms, and what they have used.
+GET /api/sponsors/{name}/spend: spend by day, policy and user.
+GET /api/sponsors/{name}/refusals: how many requests each rule refused.
+"""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway.common import clock
+from gateway.common.db import reading_from_replica
+from gateway.common.errors import InvalidRequest
+from gateway.common.http import PRIVATE
+from gateway.common.problems import problem_responses
+from gateway.web.serializers import rendered
+from sponsors.api.access import FAULTS, SponsorViewSet
+from sponsors.models import ProfileRule
+from sponsors.queries.figures import (
+    MOST_USERS,
+    PolicyFigures,
+    burn_rate_of,
+    policies_of,
+    refusals_of,
+    since_of,
+    spend_of,
+)
+from sponsors.rules.rights import Right
+
+_FAULTS = problem_responses(InvalidRequest, *FAULTS)
+_USUAL_DAYS, _MOST_DAYS = 30, 90
+
+
+class OverviewSerializer(serializers.Serializer[Any]):
+    """A sponsor in short."""
+
+    name = serializers.CharField(help_text="By which calls choose it.")
+    displayName = serializers.CharField()
+    isFrozen = serializers.BooleanField(help_text="A frozen sponsor pays for no new call.")
+    rights = serializers.ListField(
+        child=serializers.ChoiceField(choices=[right.value for right in Right]), help_text="What you may do."
+    )
+    balance = serializers.IntegerField(help_text="Credits.")
+    held = serializers.IntegerField(help_text="Credits set aside for calls in progress.")
+    available = serializers.IntegerField(help_text="Credits that the next call may take.")
+    dailyUse = serializers.IntegerField(help_text="Credits that calls cost a day, in the last 14 days.")
+    daysLeft = serializers.IntegerField(
+        allow_null=True, help_text="Whole days that the credits last at this use; null without use."
+    )
+
+
+class TargetSerializer(serializers.Serializer[Any]):
+    """A contract that a policy pays for."""
+
+    contract = serializers.CharField(help_text="An address; `profile` for what a profile does to itself.")
+    functions = serializers.ListField(
+        child=serializers.CharField(), help_text="Selectors; `0x` is a transfer of LYX. None: all functions."
+    )
+
+
+class TermsSerializer(serializers.Serializer[Any]):
+    """A version of a policy, which is never edited. Limits are credits of the sponsor's part; null does not limit."""
+
+    version = serializers.IntegerField(source="number")
+    startsAt = serializers.DateTimeField(source="starts_at", allow_null=True)
+    endsAt = serializers.DateTimeField(source="ends_at", allow_null=True)
+    targets = TargetSerializer(many=True, help_text="None: every call.")
+    profiles = serializers.ChoiceField(choices=ProfileRule.choices)
+    listedProfiles = serializers.SerializerMethodField(help_text="How many profiles are listed.")
+    newSince = serializers.DateTimeField(source="new_since", allow_null=True)
+    gasPriceCeilingWei = serializers.CharField(source="gas_price_ceiling_wei", allow_null=True)
+    sharePercent = serializers.IntegerField(source="share_percent")
+    callCredits = serializers.IntegerField(source="call_credits")
+    userDayCredits = serializers.IntegerField(source="user_day_credits", allow_null=True)
+    userCredits = serializers.IntegerField(source="user_credits", allow_null=True)
+    userCalls = serializers.IntegerField(source="user_calls", allow_null=True)
+    windowSeconds = serializers.IntegerField(source="window_seconds", allow_null=True)
+    windowCredits = serializers.IntegerField(source="window_credits", allow_null=True)
+    campaignCredits = serializers.IntegerField(source="campaign_credits", allow_null=True)
+
+    def get_listedProfiles(self, terms: Any) -> int:  # noqa: N802 (the name on the wire)
+        return len(terms.listed)
+
+
+class PolicyUseSerializer(serializers.Serializer[Any]):
+    """What counts towards the limits: charged, or held by calls in progress."""
+
+    credits = serializers.IntegerField(help_text="In all.")
+    calls = serializers.IntegerField(help_text="In all.")
+    windowCredits = serializers.IntegerField(source="window_credits", help_text="In the present window.")
+    windowEndsAt = serializers.DateTimeField(source="window_ends_at", allow_null=True)
+
+
+class PolicySerializer(serializers.Serializer[Any]):
+    """A policy. Calls ask them in this order, and the first that fits pays."""
+
+    name = serializers.CharField()
+    isEnabled = serializers.BooleanField(help_text="One that is switched off pays for no new call.")
+    terms = TermsSerializer(allow_null=True, help_text="Null before the first version; it then pays nothing.")
+    use = PolicyUseSerializer()
+
+
+class PoliciesSerializer(serializers.Serializer[Any]):
+    policies = PolicySerializer(many=True)
+
+
+class SpentOnDaySerializer(serializers.Serializer[Any]):
+    day = serializers.DateField(source="what", help_text="UTC, of the calls' acceptance.")
+    credits = serializers.IntegerField()
+    calls = serializers.IntegerField()
+
+
+class SpentByPolicySerializer(serializers.Serializer[Any]):
+    policy = serializers.CharField(source="what")
+    credits = serializers.IntegerField()
+    calls = serializers.IntegerField()
+
+
+class SpentOnUserSerializer(serializers.Serializer[Any]):
+    user = serializers.CharField(
+        source="what",
+        help_text="The same id in each answer; it leads to no profile, also not at other sponsors.",
+    )
+    credits = serializers.IntegerField()
+    calls = serializers.IntegerField()
+
+
+class SpendSerializer(serializers.Serializer[Any]):
+    """What the sponsor has paid, or holds for calls in progress."""
+
+    days = SpentOnDaySerializer(many=True, help_text="Those with calls, oldest first.")
+    policies = SpentByPolicySerializer(many=True, help_text="Those with calls, dearest first.")
+    users = SpentOnUserSerializer(many=True, help_text=f"The {MOST_USERS} dearest.")
+    userCount = serializers.IntegerField(source="user_count", help_text="How many users there were.")
+
+
+class RefusedSerializer(serializers.Serializer[Any]):
+    rule = serializers.CharField(help_text="The code of the problem.")
+    requests = serializers.IntegerField()
+
+
+class RefusalsSerializer(serializers.Serializer[Any]):
+    refusals = RefusedSerializer(many=True, help_text="The most frequent first.")
+
+
+DAYS = OpenApiParameter(
+    "days",
+    int,
+    description=f"How many UTC days up to today, from 1 to {_MOST_DAYS}; {_USUAL_DAYS} without it.",
+)
+
+
+def days_in(request: Request) -> int:
+    """
+    Return the number of days that the query asks for.
+
+    Raises:
+        ValidationError: it is no number, or out of range.
+    """
+    text = request.query_params.get("days", str(_USUAL_DAYS))
+    if not (text.isdecimal() and len(text) < 4 and 1 <= int(text) <= _MOST_DAYS):
+        raise serializers.ValidationError({"days": [f"Send a whole number from 1 to {_MOST_DAYS}."]})
+    return int(text)
+
+
+class FiguresViewSet(SponsorViewSet):
+    @extend_schema(
+        operation_id="sponsorOverview",
+        tags=["sponsors"],
+        summary="Read a sponsor's credits and how long they last",
+        responses={200: OverviewSerializer, **_FAULTS},
+    )
+    @action(detail=False)
+    def overview(self, request: Request, name: str) -> Response:
+        sponsor = self.access.sponsor
+        account = sponsor.credit_account
+        with reading_from_replica():
+            rate = burn_rate_of(sponsor, now=clock.now())
+        answer = {
+            "name": sponsor.slug,
+            "displayName": sponsor.name,
+            "isFrozen": sponsor.is_frozen,
+            "rights": sorted(self.access.rights),
+            "balance": account.balance,
+            "held": account.held,
+            "available": account.available,
+            "dailyUse": rate.daily_use,
+            "daysLeft": rate.days_left,
+        }
+        return Response(rendered(OverviewSerializer, answer), headers=PRIVATE)
+
+    @extend_schema(
+        operation_id="sponsorPolicies",
+        tags=["sponsors"],
+        summary="List a sponsor's policies with their use",
+        description="Staff change policies, by two persons: terms are never edited, a change is a new version.",
+        responses={200: PoliciesSerializer, **_FAULTS},
+    )
+    @action(detail=False)
+    def policies(self, request: Request, name: str) -> Response:
+        rows = [_policy(row) for row in policies_of(self.access.sponsor, now=clock.now())]
+        return Response(rendered(PoliciesSerializer, {"policies": rows}), headers=PRIVATE)
+
+    @extend_schema(
+        operation_id="sponsorSpend",
+        tags=["sponsors"],
+        summary="Read what a sponsor spent by day, policy and user",
+        parameters=[DAYS],
+        responses={200: SpendSerializer, **_FAULTS},
+    )
+    @action(detail=False)
+    def spend(self, request: Request, name: str) -> Response:
+        since = since_of(days_in(request), now=clock.now())
+        with reading_from_replica():
+            spent = spend_of(self.access.sponsor, since=since)
+        return Response(rendered(SpendSerializer, spent), headers=PRIVATE)
+
+    @extend_schema(
+        operation_id="sponsorRefusals",
+        tags=["sponsors"],
+        summary="Read how many requests each rule refused",
+        description="Requests that named the sponsor and that it did not pay for, those of `prepare` included.",
+        parameters=[DAYS],
+        responses={200: RefusalsSerializer, **_FAULTS},
+    )
+    @action(detail=False)
+    def refusals(self, request: Request, name: str) -> Response:
+        since = since_of(days_in(request), now=clock.now())
+        rows = refusals_of(self.access.sponsor, since=since)
+        refusals = [{"rule": rule, "requests": number} for rule, number in rows]
+        return Response(rendered(RefusalsSerializer, {"refusals": refusals}), headers=PRIVATE)
+
+
+def _policy(row: PolicyFigures) -> dict[str, Any]:
+    return {"name": row.policy.name, "isEnabled": row.policy.is_enabled, "terms": row.terms, "use": row}

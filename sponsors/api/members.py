@@ -1,0 +1,153 @@
+"""
+The people who act for sponsors.
+
+GET /api/sponsors: the sponsors of the signed-in profile.
+GET and PUT /api/sponsors/{name}/members, DELETE /api/sponsors/{name}/members/{address}: the members of one.
+"""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from gateway.common.errors import NotAuthenticated, WrongChecksum
+from gateway.common.http import PRIVATE
+from gateway.common.problems import BODY_ERRORS, problem_responses
+from gateway.web.serializers import AddressField, BodySerializer, rendered
+from gateway.web.throttling import user_rate
+from sponsors.api.access import FAULTS, SponsorViewSet
+from sponsors.errors import LastOwner, MemberUnknown
+from sponsors.models import Member
+from sponsors.rules.rights import Right
+from sponsors.services import members
+from users.api.authentication import ProfileRequest
+
+_ROLES = "`viewer` sees everything, `manager` also has keys and funds, `owner` also members."
+_PROFILE = "0x12860139DBD9E9678A08B4c8aAE062302298b05c"
+
+
+class MembershipSerializer(serializers.Serializer[Any]):
+    """A sponsor of the signed-in profile."""
+
+    name = serializers.CharField(source="sponsor.slug", help_text="By which calls choose it.")
+    displayName = serializers.CharField(source="sponsor.name")
+    role = serializers.ChoiceField(choices=Member.Role.choices, help_text=_ROLES)
+    since = serializers.DateTimeField(source="created_at")
+
+
+class MembershipsSerializer(serializers.Serializer[Any]):
+    sponsors = MembershipSerializer(many=True)
+
+
+class MemberSerializer(serializers.Serializer[Any]):
+    """A member of a sponsor."""
+
+    address = AddressField(source="user.profile_address")
+    role = serializers.ChoiceField(choices=Member.Role.choices, help_text=_ROLES)
+    since = serializers.DateTimeField(source="created_at")
+
+
+class MembersSerializer(serializers.Serializer[Any]):
+    members = MemberSerializer(many=True)
+
+
+class MemberRequestSerializer(BodySerializer):
+    address = AddressField(help_text="Of the profile, which has signed in here before.")
+    role = serializers.ChoiceField(choices=Member.Role.choices, help_text=_ROLES)
+
+
+class MembershipViewSet(ViewSet):
+    throttle_classes = (user_rate("DASHBOARD_RATE"),)
+
+    @extend_schema(
+        operation_id="sponsors",
+        tags=["sponsors"],
+        summary="List the sponsors that you act for",
+        responses={200: MembershipsSerializer, **problem_responses(NotAuthenticated)},
+        examples=[
+            OpenApiExample(
+                "One sponsor",
+                value={
+                    "sponsors": [
+                        {
+                            "name": "my-dapp",
+                            "displayName": "My dApp",
+                            "role": "owner",
+                            "since": "2026-11-21T10:08:57.759Z",
+                        }
+                    ]
+                },
+                response_only=True,
+            )
+        ],
+    )
+    def list(self, request: ProfileRequest) -> Response:
+        rows = Member.objects.filter(user=request.user).select_related("sponsor").order_by("sponsor__slug")
+        return Response(rendered(MembershipsSerializer, {"sponsors": rows}), headers=PRIVATE)
+
+
+class MemberViewSet(SponsorViewSet):
+    writes = Right.OWN
+
+    @extend_schema(
+        operation_id="sponsorMembers",
+        tags=["sponsors"],
+        summary="List the members of a sponsor",
+        responses={200: MembersSerializer, **problem_responses(*FAULTS)},
+    )
+    @action(detail=False, url_path="members")
+    def members(self, request: Request, name: str) -> Response:
+        return self._members()
+
+    @extend_schema(
+        operation_id="putSponsorMember",
+        tags=["sponsors"],
+        summary="Add a member of a sponsor, or change a role",
+        description="For owners. The person has signed in here before.",
+        request=MemberRequestSerializer,
+        responses={
+            200: MembersSerializer,
+            **problem_responses(*BODY_ERRORS, WrongChecksum, MemberUnknown, LastOwner, *FAULTS),
+        },
+        examples=[
+            OpenApiExample("Add a viewer", value={"address": _PROFILE, "role": "viewer"}, request_only=True)
+        ],
+    )
+    @members.mapping.put
+    def put(self, request: Request, name: str) -> Response:
+        body = MemberRequestSerializer.read(request.data)
+        members.put(sponsor=self.access.sponsor, profile_address=body["address"], role=body["role"])
+        return self._members()
+
+    @extend_schema(
+        operation_id="removeSponsorMember",
+        tags=["sponsors"],
+        summary="End a membership",
+        description="Owners remove others; every member can leave. It takes effect at once.",
+        request=None,
+        responses={
+            200: MembersSerializer,
+            **problem_responses(WrongChecksum, MemberUnknown, LastOwner, *FAULTS),
+        },
+    )
+    @action(
+        detail=False,
+        methods=["delete"],
+        url_path="members/(?P<address>0x[0-9a-fA-F]{40})",
+        writes=Right.READ,
+    )
+    def remove(self, request: Request, name: str, address: str) -> Response:
+        profile_address = AddressField().run_validation(address)
+        user = self.access.user
+        if user is None or profile_address != user.profile_address:
+            self.access.require(Right.OWN)
+        members.remove(sponsor=self.access.sponsor, profile_address=profile_address)
+        return self._members()
+
+    def _members(self) -> Response:
+        rows = Member.objects.filter(sponsor=self.access.sponsor).select_related("user").order_by("pk")
+        return Response(rendered(MembersSerializer, {"members": rows}), headers=PRIVATE)

@@ -1,0 +1,146 @@
+"""POST /api/sponsors/{name}/simulate: whether a sponsor would pay for a call, by which policy, and why others not."""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from gateway.common import clock
+from gateway.common.errors import DomainError, WrongChecksum
+from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.common.http import PRIVATE
+from gateway.common.problems import BODY_ERRORS, problem_responses
+from gateway.web.serializers import (
+    AddressField,
+    BodySerializer,
+    HexField,
+    StrictIntegerField,
+    Uint256Field,
+    rendered,
+)
+from sponsors.api.access import FAULTS, SponsorViewSet
+from sponsors.rules.calls import PROFILE, Action
+from sponsors.rules.choosing import Decision
+from sponsors.rules.rights import Right
+from sponsors.services.simulation import ImaginedCall, simulate
+
+_MOST_ACTIONS = 50
+_GWEI = 10**9
+_CONTRACT = "0x0000000000000000000000000000000000000001"
+
+
+@extend_schema_field({"type": "string", "pattern": "^(profile|0x[0-9a-fA-F]{40})$"})
+class ContractField(AddressField):
+    """An address, or `profile`."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return PROFILE if data == PROFILE else super().to_internal_value(data)
+
+
+class ActionSerializer(BodySerializer):
+    """What a call reaches."""
+
+    contract = ContractField(help_text="An address; `profile` for what the profile does to itself.")
+    function = HexField(
+        max_bytes=4, required=False, default=b"", help_text="The selector; `0x` for a transfer of LYX."
+    )
+
+    def validate_function(self, value: bytes) -> bytes:
+        if len(value) not in (0, 4):
+            raise serializers.ValidationError("A selector has 4 bytes.")
+        return value
+
+
+class SimulationSerializer(BodySerializer):
+    """A call as people describe it."""
+
+    profile = AddressField(help_text="One that has never signed in counts as new.")
+    actions = serializers.ListField(child=ActionSerializer(), min_length=1, max_length=_MOST_ACTIONS)
+    credits = StrictIntegerField(
+        min_value=1, max_value=SAFE_INTEGER_MAX, help_text="The call's highest cost."
+    )
+    gasPriceWei = Uint256Field(required=False, default=_GWEI, help_text="1 gwei without it.")
+    voucherFor = serializers.CharField(
+        required=False, default="", allow_blank=True, max_length=40, help_text="The policy of a good voucher."
+    )
+
+
+class PolicyRefusalSerializer(serializers.Serializer[Any]):
+    """The rule with which a policy refuses."""
+
+    policy = serializers.CharField(source="version.policy")
+    code = serializers.CharField(source="refusal.code", help_text="As in the problem of a real call.")
+    detail = serializers.CharField(source="refusal.detail")
+
+
+class SimulatedSerializer(serializers.Serializer[Any]):
+    """Who would pay how much, at most."""
+
+    policy = serializers.CharField(allow_null=True, help_text="That pays; null where none does.")
+    sponsorCredits = serializers.IntegerField()
+    userCredits = serializers.IntegerField(help_text="All where no policy pays.")
+    refusals = PolicyRefusalSerializer(many=True, help_text="Of the policies that were asked before.")
+    code = serializers.CharField(
+        allow_null=True, help_text="Why the sponsor pays nothing, as in the problem of a real call."
+    )
+    detail = serializers.CharField(allow_null=True)
+
+
+class SimulatorViewSet(SponsorViewSet):
+    writes = Right.SIMULATE
+
+    @extend_schema(
+        operation_id="simulateSponsorship",
+        tags=["sponsors"],
+        summary="Ask whether a sponsor would pay for a call",
+        description="Decides as for a real call at this moment. Nothing is stored or counted.",
+        request=SimulationSerializer,
+        responses={
+            200: SimulatedSerializer,
+            **problem_responses(*BODY_ERRORS, WrongChecksum, *FAULTS),
+        },
+        examples=[
+            OpenApiExample(
+                "A call of one contract",
+                value={
+                    "profile": "0x12860139DBD9E9678A08B4c8aAE062302298b05c",
+                    "actions": [{"contract": _CONTRACT, "function": "0x760d9bba"}],
+                    "credits": 250,
+                },
+                request_only=True,
+            )
+        ],
+    )
+    @action(detail=False, methods=["post"], url_path="simulate")
+    def simulate(self, request: Request, name: str) -> Response:
+        body = SimulationSerializer.read(request.data)
+        actions = [Action(each["contract"], each["function"]) for each in body["actions"]]
+        imagined = ImaginedCall(
+            profile=body["profile"],
+            actions=actions,
+            credits=body["credits"],
+            gas_price_wei=body["gasPriceWei"],
+            voucher_for=body["voucherFor"],
+        )
+        answer = rendered(SimulatedSerializer, self._outcome(imagined))
+        return Response(answer, headers=PRIVATE)
+
+    def _outcome(self, imagined: ImaginedCall) -> dict[str, Any]:
+        refusal: DomainError | None = None
+        decision = Decision(paid_by=None, sponsor_credits=0, user_credits=imagined.credits, refusals=())
+        try:
+            decision = simulate(sponsor=self.access.sponsor, call=imagined, now=clock.now())
+            refusal = None if decision.paid_by else decision.error()
+        except DomainError as error:
+            refusal = error
+        return {
+            "policy": decision.paid_by and decision.paid_by.policy,
+            "sponsorCredits": decision.sponsor_credits,
+            "userCredits": decision.user_credits,
+            "refusals": decision.refusals,
+            "code": refusal and refusal.code,
+            "detail": refusal and refusal.detail,
+        }

@@ -1,0 +1,18 @@
+"""The routes of sponsors' endpoints."""
+
+from gateway.web.routers import ApiRouter
+from sponsors.api.access import SPONSOR_PATH
+from sponsors.api.exports import ExportViewSet
+from sponsors.api.figures import FiguresViewSet
+from sponsors.api.keys import KeyViewSet
+from sponsors.api.members import MembershipViewSet, MemberViewSet
+from sponsors.api.simulator import SimulatorViewSet
+
+router = ApiRouter()
+router.register("api/sponsors", MembershipViewSet, basename="sponsors")
+router.register(SPONSOR_PATH, MemberViewSet, basename="sponsor-members")
+router.register(SPONSOR_PATH, FiguresViewSet, basename="sponsor-figures")
+router.register(SPONSOR_PATH, SimulatorViewSet, basename="sponsor-simulator")
+router.register(SPONSOR_PATH, ExportViewSet, basename="sponsor-export")
+router.register(SPONSOR_PATH, KeyViewSet, basename="sponsor-keys")
+urlpatterns = router.urls

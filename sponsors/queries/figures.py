@@ -1,0 +1,160 @@
+"""What a sponsor's members see: how long the credits last, what policies have used, and who spent how much on what."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models.functions import TruncDate
+from django.utils.crypto import salted_hmac
+
+from credits.models import CreditEntry, EntrySource
+from credits.rules import USE_PERIOD, daily_use, days_left
+from sponsors.models import Policy, PolicyVersion, RefusalCount, Sponsor, SponsoredCall, Usage, UsageScope
+from sponsors.rules.policies import period_of
+
+_CHARGES = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
+# Of the users, those who spent the most are listed.
+MOST_USERS = 100
+_ID_DIGITS = 16
+
+
+class BurnRate(NamedTuple):
+    """Credits that calls cost a day, lately, and for how many whole days the rest lasts; None without use."""
+
+    daily_use: int
+    days_left: int | None
+
+
+def burn_rate_of(sponsor: Sponsor, *, now: datetime) -> BurnRate:
+    """Return what the sponsor's calls cost a day, as for people."""
+    charges = CreditEntry.objects.filter(
+        account__sponsor=sponsor, source__in=_CHARGES, created_at__gte=now - USE_PERIOD
+    )
+    sums = charges.aggregate(sum=Sum("amount"), first=Min("created_at"))
+    use = 0
+    if sums["first"] is not None:
+        use = daily_use(charged=-sums["sum"], since_first=now - sums["first"])
+    return BurnRate(use, days_left(available=sponsor.credit_account.available, use=use))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyFigures:
+    """A policy with its newest terms, None before there are any, and what it has used: credits and calls in all."""
+
+    policy: Policy
+    terms: PolicyVersion | None
+    credits: int = 0
+    calls: int = 0
+    window_credits: int = 0
+    window_ends_at: datetime | None = None
+
+
+def policies_of(sponsor: Sponsor, *, now: datetime) -> list[PolicyFigures]:
+    """Return the sponsor's policies in the order in which they are asked."""
+    policies = list(Policy.objects.filter(sponsor=sponsor).order_by("position", "pk"))
+    newest = PolicyVersion.objects.filter(policy__in=policies).order_by("policy_id", "-number")
+    terms = {version.policy_id: version for version in newest.distinct("policy_id")}
+    return [
+        _figures(policy, terms.get(policy.pk), usage, now=now)
+        for policy, usage in zip(policies, _usage_of(policies, terms, now=now), strict=True)
+    ]
+
+
+def _usage_of(
+    policies: Iterable[Policy], terms: dict[int, PolicyVersion], *, now: datetime
+) -> Iterable[dict[str, Usage]]:
+    """Return for each policy its usage of all users, in all and in the window of now, by scope."""
+    policies = list(policies)
+    wanted = Q(scope=UsageScope.CAMPAIGN)
+    for version in terms.values():
+        if version.window_seconds:
+            begins = period_of(now, seconds=version.window_seconds).start
+            wanted |= Q(scope=UsageScope.WINDOW, policy_id=version.policy_id, begins=begins)
+    rows = Usage.objects.filter(wanted, policy__in=policies, user_number=0)
+    found: dict[int, dict[str, Usage]] = {policy.pk: {} for policy in policies}
+    for row in rows:
+        found[row.policy_id][row.scope] = row
+    return found.values()
+
+
+def _figures(
+    policy: Policy, terms: PolicyVersion | None, usage: dict[str, Usage], *, now: datetime
+) -> PolicyFigures:
+    campaign, window = usage.get(UsageScope.CAMPAIGN), usage.get(UsageScope.WINDOW)
+    ends_at = period_of(now, seconds=terms.window_seconds).end if terms and terms.window_seconds else None
+    return PolicyFigures(
+        policy=policy,
+        terms=terms,
+        credits=campaign.credits if campaign else 0,
+        calls=campaign.calls if campaign else 0,
+        window_credits=window.credits if window else 0,
+        window_ends_at=ends_at,
+    )
+
+
+class Spent(NamedTuple):
+    """Credits and calls of one day, policy or user."""
+
+    what: date | str
+    credits: int
+    calls: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spend:
+    """What the sponsor has paid, or holds, for calls that were accepted since a time."""
+
+    days: list[Spent]
+    policies: list[Spent]
+    # Those who spent the most, by ids that only this sponsor's figures have.
+    users: list[Spent]
+    user_count: int
+
+
+def spend_of(sponsor: Sponsor, *, since: datetime) -> Spend:
+    """Return the spend by day (UTC), policy and user."""
+    calls = calls_of(sponsor, since=since)
+    days = _summed(calls.annotate(day=TruncDate("accepted_at", tzinfo=UTC)), "day").order_by("day")
+    policies = _summed(calls, "version__policy__name").order_by("-spent")
+    users = _summed(calls, "user_id").order_by("-spent", "user_id")[:MOST_USERS]
+    return Spend(
+        days=[Spent(*row) for row in days],
+        policies=[Spent(*row) for row in policies],
+        users=[Spent(user_reference(sponsor, user_id), spent, number) for user_id, spent, number in users],
+        user_count=calls.aggregate(users=Count("user_id", distinct=True))["users"],
+    )
+
+
+def refusals_of(sponsor: Sponsor, *, since: datetime) -> list[tuple[str, int]]:
+    """Return how many requests each rule refused since the day of this time, the most frequent first."""
+    counts = RefusalCount.objects.filter(sponsor=sponsor, day__gte=since.date()).order_by()
+    sums = counts.values("rule").annotate(number=Sum("requests")).order_by("-number", "rule")
+    return list(sums.values_list("rule", "number"))
+
+
+def calls_of(sponsor: Sponsor, *, since: datetime, until: datetime | None = None) -> QuerySet[SponsoredCall]:
+    """Return the calls that the sponsor pays for, accepted in this time, in no order."""
+    versions = PolicyVersion.objects.filter(policy__sponsor=sponsor).values_list("pk", flat=True)
+    calls = SponsoredCall.objects.filter(version__in=list(versions), accepted_at__gte=since).order_by()
+    return calls if until is None else calls.filter(accepted_at__lt=until)
+
+
+def _summed(calls: QuerySet[Any], name: str) -> QuerySet[Any, Any]:
+    """Return the name's value, the credits `spent` and the number of calls for each of its values."""
+    sums = calls.values(name).annotate(spent=Sum("counted_credits"), number=Sum("counted_calls"))
+    rows: QuerySet[Any, Any] = sums.values_list(name, "spent", "number")
+    return rows
+
+
+def user_reference(sponsor: Sponsor, user_id: int) -> str:
+    """Return the id of a user in this sponsor's figures; it leads to no profile, nor to the user of another sponsor."""
+    digest = salted_hmac("sponsors.user", f"{sponsor.pk}:{user_id}", algorithm="sha256")
+    return digest.hexdigest()[:_ID_DIGITS]
+
+
+def since_of(days: int, *, now: datetime) -> datetime:
+    """Return the beginning of the first of the last `days` UTC days, of which today is one."""
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight - timedelta(days=days - 1)

@@ -1,0 +1,107 @@
+"""API keys of sponsors: stored as a hash, shown once, replaced with a day to change over, and revoked at once."""
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from gateway.common.http import is_within
+from sponsors.errors import KeyNetworkRefused, KeyRefused, TooManyKeys
+from sponsors.models import ApiKey, Sponsor
+
+# Tells a key from an access token.
+PREFIX = "sponsor_"
+MOST_KEYS = 20
+# How long the old key works beside the one that replaces it.
+OVERLAP = timedelta(hours=24)
+# The last use is written at most this often, so that a busy key's row stays cool.
+_COARSE = timedelta(hours=1)
+_BYTES, _HINT = 32, 4
+
+
+class NewKey(NamedTuple):
+    """A key with its text, which is stored nowhere."""
+
+    row: ApiKey
+    text: str
+
+
+@transaction.atomic
+def create(
+    *, sponsor: Sponsor, name: str, scopes: Sequence[str], networks: Sequence[str], now: datetime
+) -> NewKey:
+    """
+    Make a key with these rights, accepted from these networks, or from anywhere without any.
+
+    Raises:
+        TooManyKeys: the sponsor has `MOST_KEYS` that work.
+    """
+    Sponsor.objects.select_for_update(no_key=True).get(pk=sponsor.pk)
+    if working(sponsor, now=now).count() >= MOST_KEYS:
+        raise TooManyKeys(f"A sponsor has at most {MOST_KEYS} keys.", limit=MOST_KEYS)
+    text = PREFIX + secrets.token_urlsafe(_BYTES)
+    row = ApiKey.objects.create(
+        sponsor=sponsor,
+        name=name,
+        key_hash=_hash(text),
+        hint=text[-_HINT:],
+        scopes=list(scopes),
+        networks=list(networks),
+    )
+    return NewKey(row, text)
+
+
+@transaction.atomic
+def rotate(*, key: ApiKey, now: datetime) -> NewKey:
+    """
+    Make a key that replaces another one, which works for `OVERLAP` from now on, or as long as it would anyway.
+
+    Raises:
+        TooManyKeys: the sponsor has `MOST_KEYS` that work.
+    """
+    new = create(sponsor=key.sponsor, name=key.name, scopes=key.scopes, networks=key.networks, now=now)
+    ends_at = min(filter(None, (key.expires_at, now + OVERLAP)))
+    ApiKey.objects.filter(pk=key.pk).update(expires_at=ends_at)
+    return new
+
+
+def revoke(*, key: ApiKey, now: datetime) -> None:
+    """Refuse the key from the next request on."""
+    ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now)
+
+
+def working(sponsor: Sponsor, *, now: datetime) -> QuerySet[ApiKey]:
+    """Return the sponsor's keys that are accepted, oldest first."""
+    ends_later = Q(expires_at=None) | Q(expires_at__gt=now)
+    return ApiKey.objects.filter(ends_later, sponsor=sponsor, revoked_at=None).order_by("pk")
+
+
+def used(*, text: str, address: str, now: datetime) -> ApiKey:
+    """
+    Return the key with this text, used from a network address.
+
+    Raises:
+        KeyRefused: there is no such key, or it has ended.
+        KeyNetworkRefused: it is not accepted from this address.
+    """
+    key = (
+        ApiKey.objects.select_related("sponsor__credit_account")
+        .filter(key_hash=_hash(text), revoked_at=None)
+        .first()
+    )
+    if key is None or (key.expires_at is not None and key.expires_at <= now):
+        raise KeyRefused("The key is unknown, has expired, or was revoked.")
+    if key.networks and not is_within(address, key.networks):
+        raise KeyNetworkRefused(f"The key is not accepted from {address}.", address=address)
+    if key.last_used_at is None or key.last_used_at < now - _COARSE:
+        stale = Q(last_used_at=None) | Q(last_used_at__lt=now - _COARSE)
+        ApiKey.objects.filter(stale, pk=key.pk).update(last_used_at=now)
+    return key
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -6,11 +6,12 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from django.conf import settings
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, QuerySet, Sum
 
 from gateway.common import db
 from payments.amounts import MINOR_UNITS, payout_credits
-from payments.models import CreditPack, PayoutRate, Subscription
+from payments.models import CreditPack, Payout, PayoutRate, Subscription
+from sponsors.models import Sponsor
 from users.models import User
 
 # The amount that a rate's effect is shown for: 10.00 of the currency.
@@ -76,6 +77,12 @@ FROM (SELECT count(*) FILTER (WHERE status = 'received'), count(*) FILTER (WHERE
       WHERE fraud_warned_at > statement_timestamp() - interval '7 days'
         AND refunded_minor + disputed_minor < amount_minor + tax_minor + other_minor) AS warning
 """
+
+
+def paid_for_sponsor(sponsor: Sponsor) -> QuerySet[Payout]:
+    """Return what was paid for the sponsor, each with `taken_back`: credits that clawbacks have taken."""
+    rows = Payout.objects.filter(purchase__sponsor=sponsor).select_related("user", "purchase")
+    return rows.annotate(taken_back=Sum("clawbacks__credits", default=0))
 
 
 def offered_packs() -> list[CreditPack]:

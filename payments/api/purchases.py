@@ -30,7 +30,7 @@ from payments.services.top_ups import Terms
 from users.api.authentication import ProfileRequest
 from users.models import User
 
-_PURCHASE_KEY = key_header(
+PURCHASE_KEY = key_header(
     "new for every purchase; a repeat with the same key continues or returns the same purchase.",
     required=True,
 )
@@ -56,7 +56,7 @@ class PurchasesViewSet(ViewSet):
         tags=["payments"],
         summary="Buy credits once",
         description=schema.PURCHASE_DESCRIPTION,
-        parameters=[_PURCHASE_KEY],
+        parameters=[PURCHASE_KEY],
         request=NewPurchaseSerializer,
         responses={200: PurchaseSerializer, **schema.PURCHASE},
         examples=schema.PURCHASE_EXAMPLES,
@@ -65,8 +65,8 @@ class PurchasesViewSet(ViewSet):
     def purchase_credits(self, request: ProfileRequest) -> Response:
         key = key_of(request, required=True)
         fields = NewPurchaseSerializer.read(request.data)
-        purchase = purchases.buy(user=request.user, order=_order(fields), key=key, now=clock.now())
-        return Response(PurchaseSerializer(_bought(purchase)).data, headers=PRIVATE)
+        purchase = purchases.buy(user=request.user, order=order_of(fields), key=key, now=clock.now())
+        return Response(PurchaseSerializer(bought(purchase)).data, headers=PRIVATE)
 
     @extend_schema(
         methods=["GET"],
@@ -121,14 +121,16 @@ def _offer() -> dict[str, Any]:
     }
 
 
-def _order(fields: dict[str, Any]) -> Order:
+def order_of(fields: dict[str, Any]) -> Order:
+    """Return the order of a body."""
     if "pack" in fields:
         pack = purchases.offered_pack(fields["pack"])
         return Order(pack.amount_minor, pack.currency, pack)
     return Order(fields["amount"], fields["currency"] or DEFAULT_CURRENCY)
 
 
-def _bought(purchase: Purchase) -> dict[str, Any]:
+def bought(purchase: Purchase) -> dict[str, Any]:
+    """Return the members of the answer to a purchase."""
     payout = Payout.objects.filter(stripe_invoice_id=purchase.stripe_invoice_id).first()
     return {
         "purchaseId": str(purchase.pk),

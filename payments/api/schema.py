@@ -9,6 +9,7 @@ from gateway.common import errors as common
 from gateway.common.errors import DomainError
 from gateway.common.problems import BODY_ERRORS, problem_responses
 from payments import errors
+from sponsors.api.access import FAULTS as SPONSOR_FAULTS
 
 
 class DeleteWithBody(AutoSchema):
@@ -59,7 +60,7 @@ CARD = RECEIPT_EMAIL = problem_responses(
 )
 CANCEL = problem_responses(*_ALWAYS, *BODY_ERRORS, errors.NoSubscription)
 PACKS = problem_responses(common.NotAuthenticated)
-PURCHASE = problem_responses(
+_PURCHASE: tuple[type[DomainError], ...] = (
     *_ALWAYS,
     *BODY_ERRORS,
     errors.UnknownPack,
@@ -73,6 +74,10 @@ PURCHASE = problem_responses(
     errors.PurchaseDiffers,
     errors.PurchaseClosed,
 )
+PURCHASE = problem_responses(*_PURCHASE)
+SPONSOR_PURCHASE = problem_responses(*_PURCHASE, *SPONSOR_FAULTS)
+SPONSOR_INVOICES = problem_responses(common.InvalidRequest, *SPONSOR_FAULTS)
+SPONSOR_INVOICE = problem_responses(*SPONSOR_FAULTS, errors.BillingUnavailable, errors.BillingRefused)
 TOP_UP = problem_responses(common.NotAuthenticated)
 SET_TOP_UP = problem_responses(
     *_ALWAYS,
@@ -161,6 +166,12 @@ captured last pays. `totalQuota`, `resetDate` and `isSubscriber` stay as they ar
   the payment with `clientSecret`, then repeat; a confirmed payment gives its credits even without that.
 * A user has one unpaid purchase: a new key replaces it, and it is voided after 23 hours (409 `purchase-closed`).
 * A refund or a dispute takes the credits back.
+""".strip()
+
+SPONSOR_PURCHASE_DESCRIPTION = """
+Buys credits for a sponsor of which you are a manager or an owner, as `purchaseCredits` does for yourself: your card
+pays, Stripe's receipt is yours, and the sponsor has the credits. They give no experience. A refund or a dispute takes
+them back from the sponsor, which may leave it below zero.
 """.strip()
 
 TOP_UP_DESCRIPTION = """

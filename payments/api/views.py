@@ -43,8 +43,10 @@ from payments.api.serializers import (
     SubscriptionSerializer,
     UpsertSerializer,
 )
+from payments.api.sponsors import SponsorInvoicesViewSet, SponsorPurchasesViewSet
 from payments.services import customers, events, self_service, standing, subscriptions
 from payments.services.subscriptions import SubscriptionRequest
+from sponsors.api.access import SPONSOR_PATH
 from users.api.authentication import ProfileRequest
 
 _IMMEDIATELY = "cancelImmediately"
@@ -296,4 +298,6 @@ def stripe_webhook(request: HttpRequest) -> HttpResponse:
 router = ApiRouter()
 router.register("api/payments", PaymentsViewSet, basename="payments")
 router.register("api/payments", PurchasesViewSet, basename="purchases")
+router.register(SPONSOR_PATH, SponsorPurchasesViewSet, basename="sponsor-purchases")
+router.register(SPONSOR_PATH, SponsorInvoicesViewSet, basename="sponsor-invoices")
 urlpatterns = [*router.urls, re_path(r"^webhooks/stripe/?$", stripe_webhook)]

@@ -277,6 +277,9 @@ class BillingClient(Protocol):
         Drafts are omitted, so a page may have fewer than `limit` invoices.
         """
 
+    def invoice_summary(self, *, invoice_id: str) -> InvoiceSummary:
+        """Read an invoice as its payer sees it."""
+
     def has_payment_method(self, *, customer_id: str) -> bool:
         """Make the newest card the default, and return whether the customer has a default payment method."""
 

@@ -16,6 +16,7 @@ from payments.stripe.client import (
     CustomerState,
     InvoicePage,
     InvoiceState,
+    InvoiceSummary,
     OpenPayment,
     ReceivedEvent,
     ReturnedMoney,
@@ -141,6 +142,10 @@ class Lookups:
         # A draft may be the last row of Stripe's page.
         last_id = page.data[-1].id if page.data else ""
         return InvoicePage(invoices=summaries, has_more=bool(page.has_more), last_id=last_id)
+
+    def invoice_summary(self, *, invoice_id: str) -> InvoiceSummary:
+        with translated_errors():
+            return objects.invoice_summary(self._v1.invoices.retrieve(invoice_id))
 
     def _existing_customer(self, customer_id: str) -> Any:
         customer = self._v1.customers.retrieve(customer_id)

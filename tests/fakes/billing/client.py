@@ -74,6 +74,10 @@ class AccountClient(Account):
             last_id=page[-1].id if page else "",
         )
 
+    def invoice_summary(self, *, invoice_id: str) -> InvoiceSummary:
+        self._count("invoice_summary")
+        return _summary(self._invoices[invoice_id])
+
     def has_payment_method(self, *, customer_id: str) -> bool:
         self._count("has_payment_method")
         customer = self._customer(customer_id)

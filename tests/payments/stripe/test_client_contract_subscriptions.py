@@ -139,6 +139,7 @@ class TestOpenInvoices:
         )
         assert oldest.page_url.startswith("http")
         assert oldest.pdf_url.startswith("http")
+        assert seam.client.invoice_summary(invoice_id=oldest.invoice_id) == oldest
 
     def test_an_old_invoice_that_is_paid_now_is_read_among_the_new(
         self, seam: SeamCase, begin: Begin, customer_id: str

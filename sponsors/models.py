@@ -35,6 +35,12 @@ class Sponsor(models.Model):
     slug = models.SlugField(max_length=40, unique=True, help_text="The name by which calls choose it.")
     name = models.CharField(max_length=80)
     is_frozen = models.BooleanField(db_default=False, help_text="A frozen sponsor pays for no new call.")
+    alarm_credits = models.BigIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="Its members are told when fewer credits are left; where empty, never.",
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

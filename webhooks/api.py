@@ -1,7 +1,8 @@
 """
-The API of e-mail notices.
+The API of e-mail notices, and of sponsors' webhook endpoints.
 
 GET and POST /api/user/noticeEmail: the address at which the account holder wants notices about credits.
+GET and POST /api/sponsors/{name}/webhooks, and DELETE, POST secret and POST test of one of them.
 """
 
 from typing import Any
@@ -10,22 +11,30 @@ from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.decorators import action
+from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from gateway.common import clock
-from gateway.common.errors import InvalidRequest, NotAuthenticated
+from gateway.common.errors import InvalidRequest, NotAuthenticated, NotFound
 from gateway.common.http import PRIVATE
-from gateway.common.problems import problem_responses
+from gateway.common.problems import BODY_ERRORS, problem_responses
 from gateway.web import brand
 from gateway.web.routers import ApiRouter
 from gateway.web.serializers import BodySerializer, rendered
 from gateway.web.throttling import network_rate, user_rate
+from sponsors.api.access import FAULTS, SPONSOR_PATH, SponsorViewSet
 from users.api.authentication import ProfileRequest
 from users.models import User
-from webhooks.errors import EmailUnavailable
-from webhooks.models import NoticeAddress
-from webhooks.services import addresses
+from webhooks.errors import (
+    EmailUnavailable,
+    EndpointDisabled,
+    EndpointRefused,
+    TooManyEndpoints,
+    WebhooksNotConfigured,
+)
+from webhooks.models import TO_SPONSORS, Endpoint, NoticeAddress
+from webhooks.services import addresses, endpoints
 
 _DESCRIPTION = """
 An e-mail tells when the credits last for less than three days of the account holder's own use, when they are used up,
@@ -103,6 +112,119 @@ def _answer(user: User) -> dict[str, Any]:
     return rendered(NoticeEmailAnswerSerializer, answer)
 
 
+class SponsorWebhookSerializer(serializers.Serializer[Any]):
+    """An endpoint of a sponsor."""
+
+    id = serializers.IntegerField(source="pk")
+    url = serializers.CharField()
+    events = serializers.ListField(child=serializers.ChoiceField(choices=TO_SPONSORS), source="event_types")
+    isEnabled = serializers.BooleanField(
+        source="is_enabled", help_text="False after a 410, or after five days of failures; create it anew."
+    )
+
+
+class SponsorWebhooksSerializer(serializers.Serializer[Any]):
+    """The endpoints of a sponsor."""
+
+    webhooks = SponsorWebhookSerializer(many=True)
+
+
+class SponsorWebhookSecretSerializer(SponsorWebhookSerializer):
+    """An endpoint of a sponsor with its secret, which is shown only once."""
+
+    secret = serializers.CharField(help_text="It signs every message.")
+
+
+class SponsorWebhookRequestSerializer(BodySerializer):
+    """A new endpoint."""
+
+    url = serializers.URLField(max_length=2000, help_text="A public https address.")
+    events = serializers.MultipleChoiceField(choices=TO_SPONSORS, allow_empty=False)
+
+
+class SponsorWebhookViewSet(SponsorViewSet):
+    @extend_schema(
+        operation_id="sponsorWebhooks",
+        tags=["sponsors"],
+        summary="List the webhook endpoints of a sponsor",
+        responses={200: SponsorWebhooksSerializer, **problem_responses(*FAULTS)},
+    )
+    @action(detail=False, url_path="webhooks")
+    def webhooks(self, request: Request, name: str) -> Response:
+        rows = Endpoint.objects.of_sponsor(self.access.sponsor).order_by("pk")
+        return Response(rendered(SponsorWebhooksSerializer, {"webhooks": rows}), headers=PRIVATE)
+
+    @extend_schema(
+        operation_id="createSponsorWebhook",
+        tags=["sponsors"],
+        summary="Create a webhook endpoint of a sponsor",
+        description="The answer has the secret, which is never shown again.",
+        request=SponsorWebhookRequestSerializer,
+        responses={
+            200: SponsorWebhookSecretSerializer,
+            **problem_responses(
+                *BODY_ERRORS, *FAULTS, EndpointRefused, TooManyEndpoints, WebhooksNotConfigured
+            ),
+        },
+    )
+    @webhooks.mapping.post
+    def create_webhook(self, request: Request, name: str) -> Response:
+        body = SponsorWebhookRequestSerializer.read(request.data)
+        row, secret = endpoints.create_for_sponsor(
+            self.access.sponsor, url=body["url"], event_types=sorted(body["events"])
+        )
+        return _with_secret(row, secret)
+
+    @extend_schema(
+        operation_id="deleteSponsorWebhook",
+        tags=["sponsors"],
+        summary="Delete a webhook endpoint of a sponsor",
+        responses={200: SponsorWebhooksSerializer, **problem_responses(*FAULTS)},
+    )
+    @action(detail=False, methods=["delete"], url_path=r"webhooks/(?P<endpoint_id>[0-9]{1,18})")
+    def delete_webhook(self, request: Request, name: str, endpoint_id: str) -> Response:
+        endpoints.delete_of_sponsor(self._endpoint(endpoint_id), now=clock.now())
+        return self.webhooks(request, name)
+
+    @extend_schema(
+        operation_id="rotateSponsorWebhookSecret",
+        tags=["sponsors"],
+        summary="Give a webhook endpoint of a sponsor a new secret",
+        description="The secret before signs too, until there is another new one.",
+        request=None,
+        responses={200: SponsorWebhookSecretSerializer, **problem_responses(*FAULTS, WebhooksNotConfigured)},
+    )
+    @action(detail=False, methods=["post"], url_path=r"webhooks/(?P<endpoint_id>[0-9]{1,18})/secret")
+    def rotate_secret(self, request: Request, name: str, endpoint_id: str) -> Response:
+        row = self._endpoint(endpoint_id)
+        return _with_secret(row, endpoints.rotate_secret(row))
+
+    @extend_schema(
+        operation_id="testSponsorWebhook",
+        tags=["sponsors"],
+        summary="Send a test to a webhook endpoint of a sponsor",
+        request=None,
+        responses={200: SponsorWebhookSerializer, **problem_responses(*FAULTS, EndpointDisabled)},
+    )
+    @action(detail=False, methods=["post"], url_path=r"webhooks/(?P<endpoint_id>[0-9]{1,18})/test")
+    def send_test(self, request: Request, name: str, endpoint_id: str) -> Response:
+        row = self._endpoint(endpoint_id)
+        endpoints.send_test(row, now=clock.now())
+        return Response(SponsorWebhookSerializer(row).data, headers=PRIVATE)
+
+    def _endpoint(self, endpoint_id: str) -> Endpoint:
+        row = Endpoint.objects.of_sponsor(self.access.sponsor).filter(pk=int(endpoint_id)).first()
+        if row is None:
+            raise NotFound("The sponsor has no such endpoint.")
+        return row
+
+
+def _with_secret(row: Endpoint, secret: str) -> Response:
+    answer = {**SponsorWebhookSerializer(row).data, "secret": secret}
+    return Response(answer, headers=PRIVATE)
+
+
 router = ApiRouter()
 router.register("api/user", NoticeEmailViewSet, basename="notice-email")
+router.register(SPONSOR_PATH, SponsorWebhookViewSet, basename="sponsor-webhooks")
 urlpatterns = router.urls

@@ -1,4 +1,4 @@
-"""The errors of webhooks, which only staff see, and of e-mails."""
+"""The errors of webhooks, which staff and members of sponsors see, and of e-mails."""
 
 from gateway.common.errors import DomainError
 
@@ -13,6 +13,12 @@ class EndpointDisabled(DomainError):
     """The endpoint is disabled; staff must enable it first."""
 
     code, title, status = "endpoint-disabled", "The endpoint is disabled", 409
+
+
+class TooManyEndpoints(DomainError):
+    """A sponsor has a limited number of endpoints. Delete one first."""
+
+    code, title, status = "too-many-endpoints", "There are too many endpoints", 409
 
 
 class WebhooksNotConfigured(DomainError):

@@ -16,6 +16,7 @@ from django.db.models import Q
 
 from gateway.common.fields import ClockField
 from gateway.common.http import normal_origin
+from sponsors.models import Sponsor
 
 _NO_ORIGIN = "Enter origins such as https://wallet.example, without a path."
 
@@ -36,29 +37,40 @@ class EventType(models.TextChoices):
     EARNING_REVERSED = "earning.reversed", "earning.reversed"
     TOP_UP = "credits.top-up", "credits.top-up"
     SUBSCRIPTION_CHANGED = "subscription.changed", "subscription.changed"
+    SPONSOR_LOW = "sponsor.low", "sponsor.low"
+    SPONSOR_RECOVERED = "sponsor.recovered", "sponsor.recovered"
+    SPONSOR_POSTED = "sponsor.posted", "sponsor.posted"
     TEST = "webhook.test", "webhook.test"
 
 
-# Staff send tests; endpoints do not subscribe to them.
-OFFERED = [(value, label) for value, label in EventType.choices if value != EventType.TEST]
+# Staff send tests; endpoints do not subscribe to them. Only the endpoints of sponsors hear of postings to sponsors.
+_NOT_OFFERED = {EventType.TEST, EventType.SPONSOR_POSTED}
+OFFERED = [(value, label) for value, label in EventType.choices if value not in _NOT_OFFERED]
+TO_SPONSORS = (EventType.SPONSOR_LOW, EventType.SPONSOR_RECOVERED, EventType.SPONSOR_POSTED)
 
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def enabled(self) -> Self:
         return self.filter(disabled_at=None)
 
+    def of_sponsor(self, sponsor: Sponsor) -> Self:
+        """Keep those of the sponsor that it has not deleted."""
+        return self.filter(sponsor=sponsor).exclude(disabled_by=Endpoint.DisabledBy.SPONSOR)
+
 
 class Endpoint(models.Model):
     """
-    The endpoint at which one wallet app receives events of the profiles signed in to it.
+    The endpoint at which one wallet app receives events of the profiles signed in to it, or a sponsor its own.
 
-    Its two current secrets are encrypted; `services.endpoints` decrypts them.
+    That of a sponsor has no origins, so it receives no events of people. Its two current secrets are encrypted;
+    `services.endpoints` decrypts them.
     """
 
     class DisabledBy(models.TextChoices):
         STAFF = "staff", "staff"
         GONE = "gone", "the receiver, which answered 410"
         FAILING = "failing", "failing for days"
+        SPONSOR = "sponsor", "its sponsor, who has deleted it"
 
     name = models.CharField(max_length=80, unique=True, help_text="Name of the wallet app, shown to staff.")
     url = models.CharField(
@@ -67,6 +79,14 @@ class Endpoint(models.Model):
     origins = ArrayField(
         models.CharField(max_length=200),
         help_text="The app's origins, such as https://wallet.example. It receives events of users who signed in there.",
+    )
+    sponsor = models.ForeignKey(
+        "sponsors.Sponsor",
+        models.CASCADE,
+        null=True,
+        editable=False,
+        related_name="endpoints",
+        db_index=False,
     )
     event_types = ArrayField(
         models.CharField(max_length=40, choices=OFFERED), help_text="The events it receives."
@@ -97,7 +117,9 @@ class Endpoint(models.Model):
         return self.name
 
     def clean(self) -> None:
-        """Normalise origins, and refuse anything else."""
+        """Normalise origins, and refuse anything else; only a sponsor's endpoint has none."""
+        if self.sponsor_id is not None:
+            return
         origins = [normal_origin(text) for text in self.origins or ()]
         if not origins or not all(origins):
             raise ValidationError({"origins": _NO_ORIGIN})
@@ -166,6 +188,17 @@ class CreditLevel(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user_id}: {self.state}"
+
+
+class SponsorLevel(models.Model):
+    """Whether a sponsor had fewer credits than its alarm when they were last read."""
+
+    sponsor = models.OneToOneField("sponsors.Sponsor", models.CASCADE, related_name="level")
+    is_low = models.BooleanField(default=False)
+    crossings = models.PositiveIntegerField(default=0, help_text="Events so far; numbers them.")
+
+    def __str__(self) -> str:
+        return f"{self.sponsor_id}: {'low' if self.is_low else 'enough'}"
 
 
 class MessageStatus(models.TextChoices):
@@ -265,6 +298,8 @@ class Notice(models.Model):
         DEPLETED = EventType.CREDITS_DEPLETED.value, "credits are used up"
         RECOVERED = EventType.CREDITS_RECOVERED.value, "credits are enough again"
         EXPIRING = EventType.CREDITS_EXPIRING.value, "credits expire soon"
+        SPONSOR_LOW = EventType.SPONSOR_LOW.value, "a sponsor's credits are low"
+        SPONSOR_RECOVERED = EventType.SPONSOR_RECOVERED.value, "a sponsor's credits are enough again"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     kind = models.CharField(max_length=20, choices=Kind)

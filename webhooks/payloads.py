@@ -11,15 +11,18 @@ from credits.rules import days_left
 from earnings.models import Postback
 from payments.models import Purchase, Subscription
 from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
+from sponsors.models import Member, Sponsor
 from sponsors.rules.policies import sponsor_part
-from webhooks.models import CreditLevel, EventType, Subject
+from webhooks.models import CreditLevel, EventType, SponsorLevel, Subject
 
 Data = dict[str, Any]
+# The user of events that belong to a sponsor.
+NOBODY = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a user with its time; `key` identifies it permanently."""
+    """An event of a user, or of `NOBODY`, with its time; `key` identifies it permanently."""
 
     type: EventType
     user_id: int
@@ -157,6 +160,32 @@ def of_level(
     }
     key = f"level:{level.user_id}:{level.crossings}"
     return Event(event_type, level.user_id, at, key, f"credits:{account_id}", data)
+
+
+def of_sponsor_level(
+    level: SponsorLevel, *, sponsor: Sponsor, balance: int, at: datetime, member: Member | None = None
+) -> Event:
+    """Return the event of a sponsor whose credits have crossed its alarm, for a member or for its own endpoints."""
+    data: Data = {"sponsor": sponsor.slug, "credits": balance, "alarm": sponsor.alarm_credits}
+    if member is not None:
+        data["address"] = str(member.user.profile_address)
+    event_type = EventType.SPONSOR_LOW if level.is_low else EventType.SPONSOR_RECOVERED
+    user_id = member.user_id if member else NOBODY
+    key = f"sponsor:{sponsor.pk}:{level.crossings}:{user_id}"
+    return Event(event_type, user_id, at, key, f"sponsor:{sponsor.pk}", data)
+
+
+def of_sponsor_entry(entry: CreditEntry, *, sponsor: Sponsor) -> Event:
+    """Return the event of an entry of a sponsor other than of a call."""
+    data = {
+        "sponsor": sponsor.slug,
+        "creditSource": entry.source,
+        "creditsEarned": entry.amount,
+        "creditsBefore": entry.balance_before,
+        "creditsAfter": entry.balance_after,
+    }
+    key, ordering_key = f"entry:{entry.pk}", f"sponsor:{sponsor.pk}"
+    return Event(EventType.SPONSOR_POSTED, NOBODY, entry.created_at, key, ordering_key, data)
 
 
 def of_expiry(row: ExpiringLot) -> Event:

@@ -130,6 +130,21 @@ def posted_entries(span: Span, audience: Audience) -> list[Event]:
     ]
 
 
+def posted_to_sponsors(span: Span) -> list[tuple[int, Event]]:
+    """Return the entries of the interval except those of calls, of sponsors with endpoints, with each sponsor's id."""
+    entries = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
+    visible = entries.filter(Exists(Endpoint.objects.enabled().filter(sponsor=OuterRef("account__sponsor"))))
+    rows = visible.exclude(source__in=_OF_CALLS).select_related("account__sponsor")
+    return [
+        (row.account.sponsor.pk, payloads.of_sponsor_entry(row, sponsor=row.account.sponsor))
+        for row in rows.order_by("pk")
+        if row.account.sponsor is not None
+    ]
+
+
+_OF_CALLS = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
+
+
 def announced_expiries(span: Span, audience: Audience) -> list[Event]:
     """Return the expiries announced in the interval, of users with a session at an endpoint or an address."""
     rows = ExpiringLot.objects.filter(announced_at__gte=span.since, announced_at__lt=span.until)

@@ -2,6 +2,7 @@
 
 from gateway.web.routers import ApiRouter
 from sponsors.api.access import SPONSOR_PATH
+from sponsors.api.alarm import AlarmViewSet
 from sponsors.api.exports import ExportViewSet
 from sponsors.api.figures import FiguresViewSet
 from sponsors.api.keys import KeyViewSet
@@ -15,4 +16,5 @@ router.register(SPONSOR_PATH, FiguresViewSet, basename="sponsor-figures")
 router.register(SPONSOR_PATH, SimulatorViewSet, basename="sponsor-simulator")
 router.register(SPONSOR_PATH, ExportViewSet, basename="sponsor-export")
 router.register(SPONSOR_PATH, KeyViewSet, basename="sponsor-keys")
+router.register(SPONSOR_PATH, AlarmViewSet, basename="sponsor-alarm")
 urlpatterns = router.urls

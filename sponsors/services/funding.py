@@ -1,4 +1,4 @@
-"""Sponsors and their credits: opening one, and adjustments by staff, large ones after approval."""
+"""Sponsors and their credits: opening one, its alarm, and adjustments by staff, large ones after approval."""
 
 from django.db import transaction
 
@@ -21,6 +21,12 @@ def open_account(sponsor: Sponsor) -> CreditAccount:
     """
     sponsor.save(force_insert=True)
     return CreditAccount.objects.create(sponsor=sponsor)
+
+
+def set_alarm(sponsor: Sponsor, *, credits: int | None) -> None:
+    """Have the members told when the sponsor has fewer credits; None for never."""
+    sponsor.alarm_credits = credits
+    sponsor.save(update_fields=["alarm_credits"])
 
 
 def request(*, sponsor: Sponsor, credits: int, key: str, actor: User, reason: str) -> ApprovalRequest:

@@ -14,12 +14,13 @@ from credits.services import entries
 from earnings.models import AdNetwork, Postback
 from payments.models import AutoTopUp, CreditPack, Customer, Purchase, Subscription
 from relay.models import RelayTransaction, ReversedSettlement
+from sponsors.models import Member, Sponsor
 from tests.docs.pages import DOCS
 from tests.factories import UserFactory, make
 from tests.webhooks.conftest import App, sign_in
 from users.models import User
 from webhooks import payloads
-from webhooks.models import CreditLevel, EventType, Message
+from webhooks.models import CreditLevel, EventType, Message, SponsorLevel
 from webhooks.services import collection, endpoints
 
 pytestmark = pytest.mark.django_db
@@ -124,6 +125,9 @@ def test_every_automatic_purchase_that_ended_is_told_once(
     assert body["data"]["purchaseId"] != str(made.pk)
 
 
+_SPONSOR = Sponsor(pk=1, slug="my-dapp", alarm_credits=1)
+
+
 def _purchase(user: User) -> Purchase:
     return Purchase(
         user=user, status="void", amount_minor=1_000, currency="usd", failure_code="card-declined"
@@ -153,6 +157,13 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
             for kind in earnings
         ),
         payloads.of_expiry(expiring),
+        *(
+            payloads.of_sponsor_level(
+                SponsorLevel(is_low=is_low), sponsor=_SPONSOR, balance=1, at=now, member=Member(user=user)
+            )
+            for is_low in (True, False)
+        ),
+        payloads.of_sponsor_entry(entry, sponsor=_SPONSOR),
         *payloads.history_of(call, answered_hash="0x", charged=1, reversals=[undone]),
         payloads.of_entry(entry, user_id=user.pk, profile_address=str(user.profile_address)),
         payloads.of_top_up(

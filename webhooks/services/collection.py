@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from webhooks import queries
-from webhooks.models import Cursor, Endpoint, EventType, Message, Subject
+from webhooks.models import TO_SPONSORS, Cursor, Endpoint, EventType, Message, Subject
 from webhooks.payloads import Event
 from webhooks.queries import Audience, Span
 from webhooks.services import levels, notices
@@ -122,6 +122,18 @@ def _levels(span: Span, audience: Audience) -> None:
     notices.write(events)
 
 
+def _sponsors(span: Span, audience: Audience) -> None:
+    of_members, of_sponsors = levels.sponsors_crossings(now=span.until)
+    _write_to(audience, of_members)
+    notices.write(of_members)
+    _write(
+        (endpoint, event)
+        for sponsor_id, event in [*of_sponsors, *queries.posted_to_sponsors(span)]
+        for endpoint in audience.endpoints
+        if endpoint.sponsor_id == sponsor_id and endpoint.enabled_at <= event.happened_at
+    )
+
+
 def _top_ups(span: Span, audience: Audience) -> None:
     _write_to(audience, queries.ended_top_ups(span, audience))
 
@@ -161,7 +173,7 @@ def _write(messages: Iterable[tuple[Endpoint, Event]]) -> None:
     rows = [
         Message(
             endpoint=endpoint,
-            user_id=event.user_id,
+            user_id=event.user_id or None,
             type=event.type,
             key=event.key,
             ordering_key=event.ordering_key,
@@ -176,6 +188,7 @@ def _write(messages: Iterable[tuple[Endpoint, Event]]) -> None:
 _OF_PEOPLE: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
     ("levels", _levels, (EventType.CREDITS_LOW, EventType.CREDITS_DEPLETED, EventType.CREDITS_RECOVERED)),
     ("expiries", _expiries, (EventType.CREDITS_EXPIRING,)),
+    ("sponsors", _sponsors, TO_SPONSORS),
 )
 _SOURCES: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
     ("calls", _calls, (EventType.CALL_ACCEPTED, EventType.CALL_SETTLED, EventType.CALL_REOPENED)),

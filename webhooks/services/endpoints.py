@@ -8,17 +8,21 @@ the Standard Webhooks specification requires.
 import base64
 import secrets
 import uuid
+from collections.abc import Sequence
 from datetime import datetime
 
 from django.conf import settings
+from django.db import transaction
 
 from gateway.common.crypto import Resealed, reseal, seal, unseal
 from gateway.common.public_http import AddressRefused, Exceptions, require_usable
-from webhooks.errors import EndpointDisabled, EndpointRefused, WebhooksNotConfigured
+from sponsors.models import Sponsor
+from webhooks.errors import EndpointDisabled, EndpointRefused, TooManyEndpoints, WebhooksNotConfigured
 from webhooks.models import Endpoint, EventType, Message
 from webhooks.payloads import Event
 
 _PURPOSE = "webhooks.endpoint-secret"
+MOST_OF_SPONSOR = 5
 _PREFIX, _SECRET_BYTES = "whsec_", 32
 
 
@@ -64,6 +68,30 @@ def create(endpoint: Endpoint) -> str:
     return secret
 
 
+@transaction.atomic
+def create_for_sponsor(sponsor: Sponsor, *, url: str, event_types: Sequence[str]) -> tuple[Endpoint, str]:
+    """
+    Store a new endpoint of a sponsor; return it with its secret, which is shown only once.
+
+    Raises:
+        TooManyEndpoints: the sponsor has as many as it may have.
+        EndpointRefused, WebhooksNotConfigured: see `create`.
+    """
+    # The lock lets one request at a time count.
+    Sponsor.objects.select_for_update(no_key=True).get(pk=sponsor.pk)
+    if Endpoint.objects.of_sponsor(sponsor).count() >= MOST_OF_SPONSOR:
+        raise TooManyEndpoints(f"A sponsor has at most {MOST_OF_SPONSOR} endpoints. Delete one first.")
+    name = f"{sponsor.slug} {secrets.token_hex(4)}"
+    row = Endpoint(name=name, sponsor=sponsor, url=url, origins=[], event_types=list(event_types))
+    return row, create(row)
+
+
+def delete_of_sponsor(endpoint: Endpoint, *, now: datetime) -> None:
+    """Disable a sponsor's endpoint for good. Its row stays for a while, because a message may be on its way."""
+    Endpoint.objects.filter(pk=endpoint.pk).update(disabled_at=now, disabled_by=Endpoint.DisabledBy.SPONSOR)
+
+
+@transaction.atomic
 def rotate_secret(endpoint: Endpoint) -> str:
     """Return a new secret; the previous one also signs until it is retired."""
     secret, sealed = _new_secret()

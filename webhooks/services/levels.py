@@ -1,15 +1,18 @@
 """
-Whether people's credits last: the state of each, compared with its use, and the events of its changes.
+Whether people's credits last: the state of each, compared with its use, and the events of its changes. The credits of
+sponsors are compared with the alarms that they have set.
 
 The caller runs once at a time, so each change of state is one event. Use is read again after an hour.
 """
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from credits.queries import daily_uses
+from sponsors.models import Sponsor
 from webhooks import payloads
-from webhooks.models import CreditLevel
+from webhooks.models import CreditLevel, SponsorLevel
 from webhooks.payloads import Event
 from webhooks.queries import ChangedBalance
 from webhooks.rules import crossing, next_state
@@ -38,6 +41,32 @@ def crossings(changed: Sequence[ChangedBalance], *, now: datetime) -> list[Event
             )
     CreditLevel.objects.bulk_update(moved, ["state", "balance", "crossings"])
     return events
+
+
+def sponsors_crossings(*, now: datetime) -> tuple[list[Event], list[tuple[int, Event]]]:
+    """
+    Store which sponsors have crossed their alarms.
+
+    Returns the events for their members, and those for their own endpoints with each sponsor's id.
+    """
+    alarmed = Sponsor.objects.filter(alarm_credits__isnull=False).select_related("credit_account")
+    known = {level.sponsor_id: level for level in SponsorLevel.objects.filter(sponsor__in=alarmed)}
+    moved, of_members, of_sponsors = [], [], []
+    for sponsor in alarmed.order_by("pk"):
+        level = known.get(sponsor.pk) or SponsorLevel(sponsor=sponsor)
+        balance = sponsor.credit_account.balance
+        if level.is_low == (balance < (sponsor.alarm_credits or 0)):
+            continue
+        level.is_low, level.crossings = not level.is_low, level.crossings + 1
+        moved.append(level)
+        event = partial(payloads.of_sponsor_level, level, sponsor=sponsor, balance=balance, at=now)
+        of_sponsors.append((sponsor.pk, event()))
+        members = sponsor.members.select_related("user").order_by("pk")
+        of_members += [event(member=member) for member in members]
+    SponsorLevel.objects.bulk_create(
+        moved, update_conflicts=True, unique_fields=["sponsor"], update_fields=["is_low", "crossings"]
+    )
+    return of_members, of_sponsors
 
 
 def _levels_of(user_ids: Sequence[int], *, now: datetime) -> dict[int, CreditLevel]:

@@ -1,0 +1,154 @@
+"""Members of a sponsor are told when its credits fall below its alarm, and when there are enough again."""
+
+import json
+import random
+import secrets
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.utils import timezone
+
+from credits.services import entries
+from sponsors.models import Member, Sponsor
+from sponsors.services import funding
+from tests.factories import UserFactory, make
+from tests.sponsors.sponsorships import make_sponsor
+from tests.webhooks.conftest import App, sign_in
+from tests.webhooks.receiver import Receiver
+from users.models import User
+from webhooks.errors import TooManyEndpoints
+from webhooks.models import TO_SPONSORS, Endpoint, Message, Notice, NoticeAddress
+from webhooks.services import collection, delivery, endpoints, notices
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def alarm() -> int:
+    return random.randint(100, 10_000)
+
+
+@pytest.fixture
+def sponsor(alarm: int) -> Sponsor:
+    """A sponsor with exactly the credits of its alarm."""
+    row = make_sponsor(alarm)
+    funding.set_alarm(row, credits=alarm)
+    return row
+
+
+@pytest.fixture
+def member(app: App, sponsor: Sponsor, settings: Any) -> User:
+    """A member who is signed in at the app, and has confirmed an address."""
+    settings.EMAIL_HOST = "mail.example.org"
+    user = UserFactory.create()
+    Member.objects.create(sponsor=sponsor, user=user, role="viewer")
+    sign_in(user)
+    make(NoticeAddress, user=user, email="ada@example.org", language="en", confirmed_at=timezone.now())
+    collection.collect(now=timezone.now())
+    return user
+
+
+def _move(sponsor: Sponsor, credits: int) -> None:
+    entries.adjust_sponsor(
+        sponsor_id=sponsor.pk, credits=credits, key=secrets.token_hex(8), actor=None, reason="test"
+    )
+    for seconds in (5, 10):
+        collection.collect(now=timezone.now() + timedelta(seconds=seconds))
+
+
+def _told() -> list[dict[str, Any]]:
+    rows = Message.objects.filter(type__startswith="sponsor.").order_by("pk")
+    return [json.loads(row.body) for row in rows]
+
+
+def test_a_member_is_told_once_for_each_crossing(
+    app: App, sponsor: Sponsor, member: User, alarm: int
+) -> None:
+    sign_in(UserFactory.create())  # Who is no member hears nothing.
+    assert _told() == []
+    _move(sponsor, -1)
+    _move(sponsor, -1)
+    [low] = _told()
+    assert (low["type"], low["data"]) == (
+        "sponsor.low",
+        {
+            "address": member.profile_address,
+            "sponsor": sponsor.slug,
+            "credits": alarm - 1,
+            "alarm": alarm,
+        },
+    )
+    _move(sponsor, 2)
+    _move(sponsor, -1)
+    assert [body["type"] for body in _told()] == ["sponsor.low", "sponsor.recovered", "sponsor.low"]
+    assert set(Notice.objects.values_list("user", flat=True)) == {member.pk}
+
+
+def test_a_member_gets_an_e_mail_that_names_the_sponsor(sponsor: Sponsor, member: User, alarm: int) -> None:
+    _move(sponsor, -1)
+    notices.send_due(now=timezone.now())
+    _move(sponsor, 1)
+    notices.send_due(now=timezone.now())
+    low, recovered = mail.outbox
+    assert low.to == ["ada@example.org"]
+    assert low.subject.endswith(f"the credits of {sponsor.slug} are low")
+    assert f"The sponsor has {alarm - 1} credits. Its alarm is at {alarm}." in low.body
+    assert recovered.subject.endswith(f"{sponsor.slug} has enough credits again")
+
+
+def test_without_an_alarm_nobody_is_told(sponsor: Sponsor, member: User) -> None:
+    funding.set_alarm(sponsor, credits=None)
+    _move(sponsor, -1)
+    assert _told() == []
+    assert not Notice.objects.exists()
+    funding.set_alarm(sponsor, credits=sponsor.credit_account.balance)
+    _move(sponsor, -1)
+    assert [body["type"] for body in _told()] == ["sponsor.low"]
+
+
+@pytest.fixture
+def endpoint(sponsor: Sponsor, receiver: Receiver, create_endpoint: Any) -> tuple[Endpoint, str]:
+    """An endpoint of the sponsor with its secret."""
+    row, secret = endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS)
+    Endpoint.objects.filter(pk=row.pk).update(enabled_at=timezone.now() - timedelta(minutes=1))
+    collection.collect(now=timezone.now())
+    return row, secret
+
+
+def test_a_sponsors_endpoint_gets_signed_messages_about_its_own_credits_alone(
+    sponsor: Sponsor, endpoint: tuple[Endpoint, str], receiver: Receiver, alarm: int
+) -> None:
+    other, person = make_sponsor(alarm), UserFactory.create()
+    sign_in(person)
+    entries.grant(user=person, credits=10, source="VIDEO_ADS", key=secrets.token_hex(8))
+    _move(other, -1)
+    Message.objects.all().delete()
+    _move(sponsor, -1)
+    delivery.deliver_due(now=timezone.now())
+    bodies = {one["type"]: one["data"] for one in (row.verified(endpoint[1]) for row in receiver.requests)}
+    assert bodies == {
+        "sponsor.low": {"sponsor": sponsor.slug, "credits": alarm - 1, "alarm": alarm},
+        "sponsor.posted": {
+            "sponsor": sponsor.slug,
+            "creditSource": "STAFF_ADJUSTMENT",
+            "creditsEarned": -1,
+            "creditsBefore": alarm,
+            "creditsAfter": alarm - 1,
+        },
+    }
+
+
+def test_a_deleted_endpoint_gets_nothing_more_and_makes_room(
+    sponsor: Sponsor, endpoint: tuple[Endpoint, str], receiver: Receiver
+) -> None:
+    for _ in range(endpoints.MOST_OF_SPONSOR - 1):
+        endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS)
+    with pytest.raises(TooManyEndpoints):
+        endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS)
+    endpoints.delete_of_sponsor(endpoint[0], now=timezone.now())
+    endpoints.create_for_sponsor(sponsor, url=receiver.url, event_types=TO_SPONSORS)
+    Message.objects.all().delete()
+    _move(sponsor, -1)
+    assert not Message.objects.filter(endpoint=endpoint[0]).exists()

@@ -151,8 +151,7 @@ class SponsorWebhookViewSet(SponsorViewSet):
     )
     @action(detail=False, url_path="webhooks")
     def webhooks(self, request: Request, name: str) -> Response:
-        rows = Endpoint.objects.of_sponsor(self.access.sponsor).order_by("pk")
-        return Response(rendered(SponsorWebhooksSerializer, {"webhooks": rows}), headers=PRIVATE)
+        return self._webhooks()
 
     @extend_schema(
         operation_id="createSponsorWebhook",
@@ -184,7 +183,7 @@ class SponsorWebhookViewSet(SponsorViewSet):
     @action(detail=False, methods=["delete"], url_path=r"webhooks/(?P<endpoint_id>[0-9]{1,18})")
     def delete_webhook(self, request: Request, name: str, endpoint_id: str) -> Response:
         endpoints.delete_of_sponsor(self._endpoint(endpoint_id), now=clock.now())
-        return self.webhooks(request, name)
+        return self._webhooks()
 
     @extend_schema(
         operation_id="rotateSponsorWebhookSecret",
@@ -211,6 +210,10 @@ class SponsorWebhookViewSet(SponsorViewSet):
         row = self._endpoint(endpoint_id)
         endpoints.send_test(row, now=clock.now())
         return Response(SponsorWebhookSerializer(row).data, headers=PRIVATE)
+
+    def _webhooks(self) -> Response:
+        rows = Endpoint.objects.of_sponsor(self.access.sponsor).order_by("pk")
+        return Response(rendered(SponsorWebhooksSerializer, {"webhooks": rows}), headers=PRIVATE)
 
     def _endpoint(self, endpoint_id: str) -> Endpoint:
         row = Endpoint.objects.of_sponsor(self.access.sponsor).filter(pk=int(endpoint_id)).first()

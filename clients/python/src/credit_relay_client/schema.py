@@ -38,6 +38,8 @@ ProblemCode: TypeAlias = Literal[
     "data-key-not-allowed",
     "delegate-call-not-allowed",
     "email-unavailable",
+    "endpoint-disabled",
+    "endpoint-refused",
     "fees-too-high",
     "fresh-sign-in-required",
     "gas-limit-exceeded",
@@ -144,12 +146,14 @@ ProblemCode: TypeAlias = Literal[
     "target-reverted",
     "timestamp-out-of-window",
     "too-many-cancelled-calls",
+    "too-many-endpoints",
     "too-many-requests",
     "transaction-not-found",
     "unknown-pack",
     "unsupported-media-type",
     "untrusted-code",
     "validity-too-short",
+    "webhooks-not-configured",
 ]
 
 
@@ -208,6 +212,18 @@ class AdNetworks(TypedDict):
     """The enabled ad networks; an object, so that it can grow."""
 
     networks: "list[AdNetwork]"
+
+
+class Alarm(TypedDict):
+    """The alarm of a sponsor."""
+
+    credits: int | None
+
+
+class AlarmRequestRequest(TypedDict):
+    """The new alarm of a sponsor."""
+
+    credits: int | None
 
 
 class Arriving(TypedDict):
@@ -459,6 +475,8 @@ EntrySourceEnum: TypeAlias = Literal[
     "CREDIT_EXPIRY",
     "DEBT_TRANSFER",
 ]
+
+EventsEnum: TypeAlias = Literal["sponsor.low", "sponsor.recovered", "sponsor.posted"]
 
 
 class ExecuteRequest(TypedDict):
@@ -850,6 +868,12 @@ class PaginatedRootList(TypedDict):
     keys: list[dict[str, Any]]
 
 
+class PaginatedSponsorInvoiceList(TypedDict):
+    next: str | None
+    previous: str | None
+    results: "list[SponsorInvoice]"
+
+
 PausedReasonEnumOrEmpty: TypeAlias = Literal[
     "card-declined",
     "authentication-required",
@@ -1167,6 +1191,57 @@ class SpentOnUser(TypedDict):
 
 
 SponsorFallbackEnum: TypeAlias = Literal["user"]
+
+
+class SponsorInvoice(TypedDict):
+    """
+    A paid invoice of a purchase for a sponsor. Amounts are in minor units, times in unix
+    seconds.
+    """
+
+    invoiceId: str
+    number: str
+    payer: str | None
+    currency: str
+    total: int
+    tax: int
+    returned: int
+    credits: int
+    creditsTakenBack: int
+    createdAt: int
+
+
+class SponsorWebhook(TypedDict):
+    """An endpoint of a sponsor."""
+
+    id: int
+    url: str
+    events: "list[EventsEnum]"
+    isEnabled: bool
+
+
+class SponsorWebhookRequestRequest(TypedDict):
+    """A new endpoint."""
+
+    url: str
+    events: "list[EventsEnum]"
+
+
+class SponsorWebhookSecret(TypedDict):
+    """An endpoint of a sponsor with its secret, which is shown only once."""
+
+    id: int
+    url: str
+    events: "list[EventsEnum]"
+    isEnabled: bool
+    secret: str
+
+
+class SponsorWebhooks(TypedDict):
+    """The endpoints of a sponsor."""
+
+    webhooks: "list[SponsorWebhook]"
+
 
 StatusEnum: TypeAlias = Literal[
     "Pending", "Submitted", "Success", "Failed", "Expired", "Cancelled", "ExecutedExternally"

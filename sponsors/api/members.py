@@ -85,7 +85,8 @@ class MembershipViewSet(ViewSet):
             )
         ],
     )
-    def list(self, request: ProfileRequest) -> Response:
+    @action(detail=False, url_path="sponsors")
+    def sponsors(self, request: ProfileRequest) -> Response:
         rows = Member.objects.filter(user=request.user).select_related("sponsor").order_by("sponsor__slug")
         return Response(rendered(MembershipsSerializer, {"sponsors": rows}), headers=PRIVATE)
 

@@ -10,7 +10,7 @@ from sponsors.api.members import MembershipViewSet, MemberViewSet
 from sponsors.api.simulator import SimulatorViewSet
 
 router = ApiRouter()
-router.register("api/sponsors", MembershipViewSet, basename="sponsors")
+router.register("api", MembershipViewSet, basename="sponsors")
 router.register(SPONSOR_PATH, MemberViewSet, basename="sponsor-members")
 router.register(SPONSOR_PATH, FiguresViewSet, basename="sponsor-figures")
 router.register(SPONSOR_PATH, SimulatorViewSet, basename="sponsor-simulator")

@@ -1,8 +1,9 @@
 """
-The pages for people: the home page, the account holder's page, and what a browser gets instead of a problem document.
+The pages for people: the home page, the account holder's page, the page of sponsors' members, and what a browser gets
+instead of a problem document.
 
-The account holder's page is a shell. Scripts from our own static files load its content from the public API, so it also
-serves as an example for wallets.
+The two pages of a profile are shells. Scripts from our own static files load their content from the public API, so they
+also serve as an example for wallets.
 """
 
 import mimetypes
@@ -30,8 +31,7 @@ from gateway.web import brand
 from portal.dashboard import relayer_url
 
 # The modules without which the first screen cannot show the balance: fetched together with the page.
-_FIRST_MODULES = ("dom", "home", "relay-client", "session", "text")
-_MODULES = [f"portal/{name}.js" for name in _FIRST_MODULES]
+_FIRST_MODULES = ("dom", "page", "relay-client", "session", "text")
 _CATALOGUE = "account/words/<slug:language>.<slug:version>.js"
 
 
@@ -44,11 +44,22 @@ def landing(request: HttpRequest) -> HttpResponse:
 @only_methods("GET", "HEAD")
 def account(request: HttpRequest) -> HttpResponse:
     """Return the account holder's page; only the browser knows who is signed in."""
+    return _shell(request, "portal/account.html", first_section="home")
+
+
+@only_methods("GET", "HEAD")
+def sponsor(request: HttpRequest) -> HttpResponse:
+    """Return the page of sponsors' members."""
+    return _shell(request, "portal/sponsor.html", first_section="sponsor-overview")
+
+
+def _shell(request: HttpRequest, template: str, *, first_section: str) -> HttpResponse:
     language = brand.language_of(request)
     version = _version_of(language)
     catalogue = f"/account/words/{language}.{version}.js" if version else ""
-    own = {"dev_extension": settings.DEV_EXTENSION_FILE, "modules": _MODULES, "catalogue": catalogue}
-    return _page(request, "portal/account.html", **own)
+    modules = [f"portal/{name}.js" for name in (*_FIRST_MODULES, first_section)]
+    own = {"dev_extension": settings.DEV_EXTENSION_FILE, "modules": modules, "catalogue": catalogue}
+    return _page(request, template, **own)
 
 
 def _page(request: HttpRequest, template: str, **own: Any) -> HttpResponse:
@@ -124,8 +135,8 @@ def favicon(request: HttpRequest) -> HttpResponse:
 @only_methods("GET", "HEAD")
 def robots(request: HttpRequest) -> HttpResponse:
     """Let search engines find the pages for people, and nothing else."""
-    lines = ("User-agent: *", "Disallow: /account", "Disallow: /admin", "Disallow: /api/", "Allow: /", "")
-    return HttpResponse("\n".join(lines), content_type="text/plain")
+    closed = (f"Disallow: {path}" for path in ("/account", "/sponsor", "/admin", "/api/"))
+    return HttpResponse("\n".join(("User-agent: *", *closed, "Allow: /", "")), content_type="text/plain")
 
 
 @only_methods("GET", "HEAD")
@@ -165,6 +176,7 @@ def _for_people(request: HttpRequest, status: int) -> HttpResponse | None:
 urlpatterns: list[URLPattern] = [
     path("", landing),
     re_path(r"^account/?$", account),
+    re_path(r"^sponsor/?$", sponsor),
     path(_CATALOGUE, words),
     path("account/code.svg", code_of_account),
     path("account/dev-extension.js", dev_extension),

@@ -14,7 +14,7 @@ from tests.docs.pages import DOCS
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("path", ["/", "/account", "/account/"])
+@pytest.mark.parametrize("path", ["/", "/account", "/account/", "/sponsor"])
 def test_a_page_loads_only_its_own_static_files(client: Client, path: str) -> None:
     answer = client.get(path)
 

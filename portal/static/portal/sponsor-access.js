@@ -1,0 +1,149 @@
+// Who acts for a sponsor: members with their roles, and the keys of its servers.
+
+import { actionButton, actions, confirmed, details, explorerLink, field, form, h, panel, quiet, table } from "./dom.js";
+import { ROLES } from "./sponsor-words.js";
+import { date, dateTime, t } from "./text.js";
+
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
+
+export async function show(context) {
+  const { session, path, draw } = context;
+  const [{ rights }, { members }, { keys }, service] = await Promise.all([session.get(`${path}/overview`), session.get(`${path}/members`), session.get(`${path}/keys`), context.service]);
+  draw(people(members, rights, service, context), servers(keys, rights, context));
+}
+
+function people(members, rights, service, context) {
+  const { session, path, again, report } = context;
+  const mayChange = rights.includes("own");
+  const isYou = ({ address }) => address.toLowerCase() === session.address.toLowerCase();
+  const put = async (address, role) => {
+    await session.put(`${path}/members`, { address, role });
+    await again();
+    report(t("Saved."));
+  };
+  const remove = async (member) => {
+    const isOwn = isYou(member);
+    const sure = await confirmed(
+      { title: isOwn ? t("Leave this sponsor?") : t("Remove this member?"), yes: isOwn ? t("Leave") : t("Remove"), no: t("Keep"), kind: "danger" },
+      h("p", {}, h("code", {}, member.address)),
+    );
+    if (!sure) return;
+    await session.delete(`${path}/members/${member.address}`);
+    await again();
+  };
+  const roleOf = (member) => (mayChange ? roleChoice(member, put, report) : ROLES[member.role]);
+  const end = (member) => {
+    const isOwn = isYou(member);
+    return mayChange || isOwn ? actionButton(isOwn ? t("Leave") : t("Remove"), () => remove(member), report, { kind: "plain small" }) : "";
+  };
+  return panel(
+    t("Members"),
+    table(t("Members"), [
+      { label: t("Profile"), cell: (row) => h("span", {}, explorerLink(service, "address", row.address), isYou(row) && [" ", h("strong", {}, t("you"))]) },
+      { label: t("Role"), cell: roleOf },
+      { label: t("Since"), cell: (row) => date(row.since) },
+      { label: t("Membership"), cell: end },
+    ], members),
+    mayChange
+      ? form(
+          {
+            button: t("Add the member"),
+            kind: "plain",
+            checks: ({ address }) => (ADDRESS.test(address.trim()) ? null : t("Enter an address: 0x and 40 more characters.")),
+            action: ({ address, role }) => put(address.trim(), role),
+            report,
+          },
+          field(t("Profile"), h("input", { name: "address", autocomplete: "off", placeholder: "0x…" }), t("The person has signed in here once before.")),
+          field(t("Role"), roleSelect("viewer", { name: "role" })),
+        )
+      : quiet(t("Owners add and remove members.")),
+  );
+}
+
+const roleSelect = (chosen, attributes) => h("select", attributes, Object.entries(ROLES).map(([role, words]) => h("option", { value: role, selected: role === chosen }, words)));
+
+function roleChoice({ address, role }, put, report) {
+  const change = async ({ target }) => {
+    target.disabled = true;
+    try {
+      await put(address, target.value);
+    } catch (error) {
+      target.value = role;
+      target.disabled = false;
+      report(error);
+    }
+  };
+  return roleSelect(role, { onchange: change, "aria-label": t("Role of {address}", { address }) });
+}
+
+const SCOPES = {
+  read: t("See everything"),
+  simulate: t("Ask whether a call would be paid"),
+  manage: t("Use funds"),
+};
+
+function servers(keys, rights, context) {
+  const { session, path, again, report } = context;
+  const mayChange = rights.includes("manage");
+  const made = h("div", { role: "status" });
+  const revoke = async (row) => {
+    const sure = await confirmed({ title: t("Revoke this key?"), yes: t("Revoke"), no: t("Keep"), kind: "danger" }, h("p", {}, t("Requests with {name} are refused from now on.", { name: row.name })));
+    if (!sure) return;
+    await session.delete(`${path}/keys/${row.key}`);
+    await again();
+  };
+  const rotate = async (row) => {
+    const { secret } = await session.post(`${path}/keys/${row.key}/rotate`, {});
+    made.replaceChildren(once(secret, t("The old key works for 24 hours more."), context));
+    made.scrollIntoView({ block: "nearest" });
+  };
+  const create = async ({ name, networks, ...chosen }) => {
+    const body = { name: name.trim(), scopes: Object.keys(chosen), networks: networks.split(/[\s,]+/).filter(Boolean) };
+    const { secret } = await session.post(`${path}/keys`, body);
+    made.replaceChildren(once(secret, "", context));
+    made.scrollIntoView({ block: "nearest" });
+  };
+  return panel(
+    t("Keys of your servers"),
+    h("p", {}, t("A server sends its key as a bearer token to this sponsor's part of the API."), " ", h("a", { href: "/docs/sponsors#keys" }, t("How to use a key"))),
+    keys.length > 0 && keyTable(keys, mayChange && { revoke, rotate }, report),
+    made,
+    mayChange
+      ? details(
+          t("Make a key"),
+          form(
+            { button: t("Make the key"), kind: "plain", checks: faultOf, action: create, report },
+            field(t("Name"), h("input", { name: "name", maxlength: 40, autocomplete: "off" })),
+            h("fieldset", {}, h("legend", {}, t("What it may do")), Object.entries(SCOPES).map(([scope, words]) => h("label", { class: "choice" }, h("input", { type: "checkbox", name: scope, checked: scope === "read" }), h("span", {}, words)))),
+            field(t("Networks (optional)"), h("input", { name: "networks", autocomplete: "off", placeholder: "192.0.2.0/24" }), t("Addresses or networks that may use it, with commas between them; nothing for anywhere.")),
+          ),
+        )
+      : quiet(t("Managers and owners make and revoke keys.")),
+  );
+}
+
+function faultOf({ name, networks, ...chosen }) {
+  if (!name.trim()) return t("Give the key a name.");
+  return Object.keys(chosen).length ? null : t("Choose what the key may do.");
+}
+
+function once(secret, hint, { report, again }) {
+  const copy = () => navigator.clipboard.writeText(secret).then(() => report(t("The key was copied.")));
+  return h(
+    "div",
+    { class: "notice" },
+    h("p", {}, h("strong", {}, t("This is the only time that the key is shown.")), " ", hint),
+    h("p", {}, h("code", {}, secret)),
+    actions(actionButton(t("Copy the key"), copy, report, { kind: "plain small" }), actionButton(t("I have kept it"), again, report, { kind: "plain small" })),
+  );
+}
+
+const keyTable = (keys, may, report) =>
+  table(t("Keys of your servers"), [
+    { label: t("Name"), cell: (row) => h("span", {}, row.name, " ", h("code", {}, `…${row.hint}`)) },
+    { label: t("May"), cell: (row) => row.scopes.map((scope) => SCOPES[scope]).join(", ") },
+    { label: t("Accepted from"), cell: (row) => row.networks.join(", ") || t("anywhere") },
+    { label: t("Last used"), cell: (row) => (row.lastUsedAt ? dateTime(row.lastUsedAt) : t("never")) },
+    { label: t("Ends"), cell: (row) => (row.expiresAt ? dateTime(row.expiresAt) : t("never")) },
+    may && { label: t("Change"), cell: (row) => actions(actionButton(t("Replace"), () => may.rotate(row), report, { kind: "plain small" }), actionButton(t("Revoke"), () => may.revoke(row), report, { kind: "danger small" })) },
+  ].filter(Boolean), keys);

@@ -1,0 +1,136 @@
+// A sponsor's policies with their limits and use, and a question: would it pay for this call?
+
+import { definitions, explorerLink, field, form, h, panel, quiet } from "./dom.js";
+import { RULES } from "./sponsor-words.js";
+import { credits, dateTime, lasting, number, percent, t, tn } from "./text.js";
+import { nameOf } from "./words.js";
+
+const ADDRESS = /^0x[0-9a-f]{40}$/i;
+const ACTION = /^(profile|0x[0-9a-f]{40})(?:\s+(0x(?:[0-9a-f]{8})?))?$/i;
+const GWEI = 1_000_000_000n;
+
+export async function show(context) {
+  const { session, path, draw } = context;
+  const [{ policies }, service] = await Promise.all([session.get(`${path}/policies`), context.service]);
+  draw(
+    panel(
+      t("Policies"),
+      h("p", {}, t("The first policy that fits a call pays for it. Terms are never edited: the operator's staff add a new version, which two persons approve. Ask them for a change.")),
+      !policies.length && quiet(t("There is no policy yet, so nothing is paid.")),
+      policies.map((policy) => shown(policy, service)),
+    ),
+    simulator(policies, context),
+  );
+}
+
+function shown({ name, isEnabled, terms, use }, service) {
+  const state = !isEnabled ? t("switched off") : terms ? t("version {number}", { number: number(terms.version) }) : t("without terms, so it pays nothing");
+  return h(
+    "article",
+    { class: "policy" },
+    h("h3", {}, name, " ", h("small", { class: isEnabled && terms ? "quiet" : "bad" }, state)),
+    terms && used(name, terms, use),
+    terms && definitions(...paid(terms, service), ...limits(terms)),
+  );
+}
+
+/** What the policy has used; with a limit in all, as a part of it. */
+function used(name, { campaignCredits, windowCredits }, use) {
+  const calls = tn("{count} call", "{count} calls", use.calls);
+  const bar = campaignCredits && h("progress", { max: campaignCredits, value: use.credits, "aria-label": t("Used of {name}", { name }) });
+  const all = campaignCredits
+    ? t("{used} of {limit} used, for {calls}", { used: number(use.credits), limit: credits(campaignCredits), calls })
+    : t("{credits} used, for {calls}", { credits: credits(use.credits), calls });
+  const window = windowCredits && h("p", {}, t("In the present window, until {time}: {used} of {limit}", { time: dateTime(use.windowEndsAt), used: number(use.windowCredits), limit: credits(windowCredits) }));
+  return h("div", {}, h("p", {}, all), bar, window);
+}
+
+function paid(terms, service) {
+  const profiles = {
+    all: t("every profile"),
+    listed: tn("{count} listed profile", "{count} listed profiles", terms.listedProfiles),
+    new: terms.newSince && t("new since {time}", { time: dateTime(terms.newSince) }),
+    vouched: t("with a voucher of yours"),
+  };
+  return [
+    [t("Pays for"), terms.targets.length ? h("ul", { class: "facts" }, terms.targets.map((target) => h("li", {}, targetOf(target, service)))) : t("every call")],
+    [t("Profiles"), profiles[terms.profiles] ?? terms.profiles],
+    terms.startsAt && [t("From"), dateTime(terms.startsAt)],
+    terms.endsAt && [t("Until"), dateTime(terms.endsAt)],
+    terms.gasPriceCeilingWei !== null && [t("Gas price up to"), t("{number} gwei", { number: number(Number(terms.gasPriceCeilingWei) / 1e9) })],
+    terms.sharePercent < 100 && [t("Your share"), percent(terms.sharePercent / 100)],
+  ];
+}
+
+function targetOf({ contract, functions }, service) {
+  const what = contract === "profile" ? t("the profile itself") : explorerLink(service, "address", contract);
+  const named = functions.map((each) => (each === "0x" ? t("transfer of {currency}", { currency: service.currency }) : each)).join(", ");
+  return [what, named && ": ", named && h("code", {}, named)];
+}
+
+function limits(terms) {
+  const limit = (label, value, shownAs = credits) => value !== null && [label, shownAs(value)];
+  return [
+    limit(t("A call, at most"), terms.callCredits),
+    limit(t("A user a day"), terms.userDayCredits),
+    limit(t("A user in all"), terms.userCredits),
+    limit(t("Calls of a user"), terms.userCalls, number),
+    terms.windowSeconds !== null && [t("In {time}", { time: lasting(terms.windowSeconds / 60) }), credits(terms.windowCredits)],
+    limit(t("In all"), terms.campaignCredits),
+  ];
+}
+
+function simulator(policies, { session, path, report }) {
+  const vouched = policies.filter(({ terms }) => terms?.profiles === "vouched");
+  const outcome = h("div", { role: "status" });
+  const ask = async (values) => {
+    const answer = await session.post(`${path}/simulate`, {
+      profile: values.profile.trim(),
+      actions: lines(values.actions).map((line) => actionOf(line)),
+      credits: Number(values.credits),
+      gasPriceWei: String(BigInt(values.gasPrice) * GWEI),
+      voucherFor: values.voucherFor ?? "",
+    });
+    outcome.replaceChildren(...answered(answer));
+  };
+  return panel(
+    t("Would it pay for this call?"),
+    h("p", {}, t("Decided as for a real call at this moment; nothing is stored or counted.")),
+    form(
+      { button: t("Ask"), checks: faultOf, action: ask, report },
+      field(t("Profile"), h("input", { name: "profile", autocomplete: "off", placeholder: "0x…" }), t("One that has never signed in here counts as new.")),
+      field(t("What the call reaches"), h("textarea", { name: "actions", rows: 3, placeholder: "0x… 0x760d9bba" }), t("On each line a contract, or the word profile, then a function such as 0x760d9bba, or nothing for a transfer.")),
+      field(t("Highest cost in credits"), h("input", { name: "credits", inputmode: "numeric", value: "250" })),
+      field(t("Gas price in gwei"), h("input", { name: "gasPrice", inputmode: "numeric", value: "1" })),
+      vouched.length > 0 && field(t("Voucher"), h("select", { name: "voucherFor" }, h("option", { value: "" }, t("none")), vouched.map(({ name }) => h("option", { value: name }, t("a good one for {policy}", { policy: name }))))),
+    ),
+    outcome,
+  );
+}
+
+const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
+
+function actionOf(line) {
+  const [, contract, called = "0x"] = ACTION.exec(line);
+  return { contract: contract.toLowerCase(), function: called.toLowerCase() };
+}
+
+function faultOf({ profile, actions, credits: cost, gasPrice }) {
+  if (!ADDRESS.test(profile.trim())) return t("Enter an address: 0x and 40 more characters.");
+  if (!lines(actions).length || !lines(actions).every((line) => ACTION.test(line))) return t("Write on each line a contract and a function.");
+  return /^[1-9]\d{0,14}$/.test(cost) && /^\d{1,6}$/.test(gasPrice) ? null : t("Enter whole numbers for cost and gas price.");
+}
+
+function answered({ policy, sponsorCredits, userCredits, refusals, code, detail }) {
+  const sentence = policy && !code
+    ? userCredits > 0
+      ? t("Yes: {policy} pays {credits}, and the user {rest}.", { policy, credits: credits(sponsorCredits), rest: credits(userCredits) })
+      : t("Yes: {policy} pays {credits}.", { policy, credits: credits(sponsorCredits) })
+    : t("No: {rule}.", { rule: nameOf(RULES, code) });
+  const others = refusals.map((refusal) => h("li", {}, h("strong", {}, refusal.policy), ": ", h("a", { href: `/problems/${refusal.code}` }, nameOf(RULES, refusal.code)), h("br"), h("span", { class: "quiet", lang: "en" }, refusal.detail)));
+  return [
+    h("p", { class: code ? "notice bad" : "notice" }, h("strong", {}, sentence), code && !refusals.length && [" ", h("span", { lang: "en" }, detail)]),
+    refusals.length > 0 && h("p", {}, t("Policies that do not pay, with their rule:")),
+    refusals.length > 0 && h("ul", { class: "facts" }, others),
+  ].filter(Boolean);
+}

@@ -1,0 +1,36 @@
+// What a sponsor spent on which contract and on which user.
+
+import { explorerLink, h, panel, quiet, table } from "./dom.js";
+import { credits, number, t, tn } from "./text.js";
+
+const DAYS = 30;
+
+export async function show(context) {
+  const { session, path, draw } = context;
+  const query = { days: DAYS };
+  const [{ contracts }, { users, userCount }, service] = await Promise.all([session.get(`${path}/contracts`, query), session.get(`${path}/spend`, query), context.service]);
+  draw(byContract(contracts, service), byUser(users, userCount));
+}
+
+const sums = [
+  { label: t("Calls"), number: true, cell: (row) => number(row.calls) },
+  { label: t("Credits"), number: true, cell: (row) => number(row.credits) },
+];
+
+function byContract(contracts, service) {
+  const title = t("By contract, in {days} days", { days: DAYS });
+  const names = { batch: t("several in one call"), profile: t("the profile itself"), deployment: t("a new contract") };
+  const named = ({ contract }) => names[contract] ?? explorerLink(service, "address", contract);
+  return panel(title, contracts.length ? table(title, [{ label: t("Contract"), cell: named }, ...sums], contracts, "narrow") : quiet(t("Nothing yet.")));
+}
+
+function byUser(users, count) {
+  const title = t("By user, in {days} days", { days: DAYS });
+  if (!users.length) return panel(title, quiet(t("Nothing yet.")));
+  const total = users.reduce((sum, row) => sum + row.credits, 0);
+  return panel(
+    title,
+    h("p", {}, tn("{count} user.", "{count} users.", count), " ", t("The ids are the same each time, and lead to no profile."), " ", count > users.length && t("Listed are those with the most credits, {credits} together.", { credits: credits(total) })),
+    table(title, [{ label: t("User"), cell: (row) => h("code", {}, row.user) }, ...sums], users, "narrow"),
+  );
+}

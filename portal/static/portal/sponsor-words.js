@@ -1,0 +1,32 @@
+// Words for the rules with which a sponsor refuses, and for the roles of its members.
+
+import { t } from "./text.js";
+
+export const RULES = {
+  "sponsor-no-policy": t("No policy is in force"),
+  "sponsor-target": t("Contract or function not listed"),
+  "sponsor-unreadable": t("The call cannot be read"),
+  "sponsor-profile": t("Profile not included"),
+  "sponsor-voucher-missing": t("No voucher"),
+  "sponsor-voucher": t("Voucher not valid"),
+  "sponsor-voucher-used": t("Voucher already used"),
+  "sponsor-not-started": t("Not started yet"),
+  "sponsor-ended": t("Ended"),
+  "sponsor-gas-price": t("Gas price too high"),
+  "sponsor-limit-call": t("Limit of a call"),
+  "sponsor-limit-voucher": t("Limit of the voucher"),
+  "sponsor-limit-user-day": t("Limit of a user a day"),
+  "sponsor-limit-user-total": t("Limit of a user in all"),
+  "sponsor-limit-user-calls": t("Calls of a user"),
+  "sponsor-limit-window": t("Limit of the time window"),
+  "sponsor-limit-campaign": t("Limit in all"),
+  "sponsor-frozen": t("Sponsor frozen, or policy switched off"),
+  "sponsor-without-credits": t("Sponsor without credits"),
+  "sponsor-busy": t("Policies were changing"),
+};
+
+export const ROLES = {
+  viewer: t("Viewer: sees everything"),
+  manager: t("Manager: also keys and funds"),
+  owner: t("Owner: also members"),
+};

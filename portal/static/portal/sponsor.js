@@ -1,0 +1,41 @@
+// The page of a sponsor's members. Sections are loaded when they are opened.
+
+import { field, h, panel } from "./dom.js";
+import { start } from "./page.js";
+import { t } from "./text.js";
+
+const CHOSEN = "credit-relay.sponsor";
+
+/** A section of the sponsor that is chosen: `module` has a function `show`, which gets its `path` in the API as well. */
+const section = (load) => async (context) => {
+  const loading = load();
+  loading.catch(() => null);
+  const { sponsors } = await context.session.get("/api/sponsors");
+  if (!sponsors.length) return context.draw(noSponsor());
+  const sponsor = sponsors.find(({ name }) => name === sessionStorage.getItem(CHOSEN)) ?? sponsors[0];
+  if (sponsors.length > 1) context.draw(choice(sponsors, sponsor, context));
+  await (await loading).show({ ...context, sponsor, path: `/api/sponsors/${sponsor.name}` });
+};
+
+function choice(sponsors, { name: chosen }, { again }) {
+  const change = ({ target }) => {
+    sessionStorage.setItem(CHOSEN, target.value);
+    again();
+  };
+  const options = sponsors.map(({ name, displayName }) => h("option", { value: name, selected: name === chosen }, displayName));
+  return h("div", { class: "short" }, field(t("Sponsor"), h("select", { onchange: change }, options)));
+}
+
+const noSponsor = () =>
+  panel(
+    t("You act for no sponsor"),
+    h("p", {}, t("A sponsor pays for the transactions of others, within rules. The operator of this service opens one for you; or ask an owner of a sponsor to add your profile as a member.")),
+    h("p", {}, h("a", { href: "/docs/sponsors" }, t("How a sponsor pays for its users"))),
+  );
+
+start({
+  overview: [t("Overview"), section(() => import("./sponsor-overview.js"))],
+  policies: [t("Policies"), section(() => import("./sponsor-policies.js"))],
+  spend: [t("Spend"), section(() => import("./sponsor-spend.js"))],
+  access: [t("Access"), section(() => import("./sponsor-access.js"))],
+});

@@ -1,0 +1,206 @@
+"""The page of a sponsor's members in a browser; SCREENSHOTS names a folder that keeps pictures of it."""
+
+import random
+import secrets
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils.timezone import now
+from playwright.sync_api import Browser, Page, ViewportSize, expect
+from pytest_django.live_server_helper import LiveServer
+
+from credits.services import holds
+from relay.models import RelayTransaction
+from sponsors.models import ApiKey, Member, Sponsor, SponsoredCall
+from sponsors.services import members, refusals
+from tests.browser.accessibility import violations
+from tests.browser.account_page import DESKTOP, PHONE, Holder, holding, whole, window_of
+from tests.browser.admin_client import Scheme
+from tests.factories import UserFactory, random_address
+from tests.fakes.profiles import transfer
+from tests.portal.history_rows import relayed
+from tests.sponsors.sponsorships import make_policy, make_sponsor, new_version
+from tests.sponsors.test_paying_together import pay
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SPONSOR = "/sponsor"
+_SECTIONS = ("Overview", "Policies", "Spend", "Access")
+
+
+@pytest.fixture
+def holder(live_server: LiveServer, settings: Any) -> Iterator[Holder]:
+    with holding(live_server, settings) as one:
+        yield one
+
+
+def owned(holder: Holder, page: Page, role: str = "owner") -> Sponsor:
+    """Return a sponsor that the signed-in holder acts for."""
+    holder.installs_extension(page)
+    holder.signs_in(page)
+    sponsor = make_sponsor(1_250_000)
+    Member.objects.create(sponsor=sponsor, user=holder.user, role=role)
+    return sponsor
+
+
+def busy(sponsor: Sponsor) -> None:
+    """Let the sponsor have policies, calls of some weeks on contracts, and refusals."""
+    contract = random_address()
+    paying = make_policy(
+        sponsor,
+        targets=[
+            {"contract": contract, "functions": ["0x760d9bba", "0x"]},
+            {"contract": "profile", "functions": []},
+        ],
+        campaign_credits=400_000,
+        user_day_credits=2_000,
+        user_calls=10,
+        profiles="new",
+        new_since=now() - timedelta(days=30),
+        window_seconds=3_600,
+        window_credits=50_000,
+    )
+    make_policy(sponsor, position=1, profiles="vouched", share_percent=50, gas_price_ceiling_wei=25 * 10**8)
+    users = [UserFactory.create() for _ in range(6)]
+    for user in users:
+        relayed(user, 4)
+    for place, call in enumerate(RelayTransaction.objects.filter(user__in=users)):
+        assert pay(paying, call.user, random.randint(150, 400)) is None
+        sponsored = SponsoredCall.objects.latest("pk")
+        accepted_at = now() - timedelta(days=random.randint(0, 25))
+        if place % 4:
+            holds.close(costs={sponsored.sponsor_hold_id: sponsored.counted_credits})
+        SponsoredCall.objects.filter(pk=sponsored.pk).update(hold=call.hold_id, accepted_at=accepted_at)
+        if place % 3:
+            RelayTransaction.objects.filter(pk=call.pk).update(payload=transfer(contract, 10**17))
+    refused = ["sponsor-limit-user-day"] * 9 + ["sponsor-target"] * 4 + ["sponsor-voucher-missing"]
+    refusals.count([(sponsor.slug, rule) for rule in refused], now=now())
+
+
+def section(page: Page, name: str) -> None:
+    """Open a section of the page, and wait until it is whole."""
+    link = page.get_by_role("navigation", name="Sponsors").get_by_role("link", name=name, exact=True)
+    link.click()
+    expect(link).to_have_attribute("aria-current", "page")
+    whole(page)
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")]
+)
+def test_every_section_is_whole_and_accessible_at_each_size_and_in_both_schemes(
+    browser: Browser, holder: Holder, pictures: Path | None, size: ViewportSize, scheme: Scheme
+) -> None:
+    with window_of(browser, holder, size=size, scheme=scheme) as page:
+        sponsor = owned(holder, page)
+        busy(sponsor)
+        members.put(sponsor=sponsor, profile_address=str(UserFactory.create().profile_address), role="viewer")
+        page.goto(holder.base_url + SPONSOR)
+        whole(page)
+        for name in _SECTIONS:
+            section(page, name)
+            if name == "Access":
+                page.get_by_text("Make a key").first.click()
+            assert violations(page) == [], name
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], name
+            if pictures:
+                kind = f"{name.lower()}-{'phone' if size == PHONE else 'desktop'}-{scheme}"
+                page.screenshot(path=pictures / f"sponsor-{kind}.png", full_page=True)
+
+
+def test_the_first_screen_tells_credits_spend_and_what_was_refused(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder) as page:
+        sponsor = owned(holder, page)
+        busy(sponsor)
+        page.goto(holder.base_url + SPONSOR)
+        expect(page.locator(".figure")).to_contain_text("credits")
+        expect(page.get_by_text(f"Relay-Sponsor: {sponsor.slug}")).to_be_visible()
+        expect(page.get_by_role("table", name="Refused in 30 days, by rule")).to_contain_text(
+            "Limit of a user a day"
+        )
+        expect(page.get_by_role("img", name="Credits spent per day")).to_be_visible()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Entries as a spreadsheet").click()
+        assert "1250000" in download.value.path().read_text()
+        section(page, "Spend")
+        expect(page.get_by_role("table", name="By user, in 30 days").locator("tbody tr")).to_have_count(6)
+        expect(page.locator("main")).not_to_contain_text(str(holder.user.profile_address)[2:8])
+
+
+def test_the_simulator_answers_with_the_policy_that_pays_or_the_rule_that_refuses(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder) as page:
+        sponsor = owned(holder, page, "viewer")
+        contract = random_address()
+        policy = make_policy(sponsor, targets=[{"contract": contract, "functions": []}]).policy
+        page.goto(f"{holder.base_url}{SPONSOR}#policies")
+        page.locator("[name=profile]").fill(random_address())
+        page.locator("[name=actions]").fill(f"{contract} 0x760d9bba")
+        page.get_by_role("button", name="Ask").click()
+        expect(page.get_by_text(f"Yes: {policy.name} pays 250 credits.")).to_be_visible()
+        new_version(policy, call_credits=249)
+        page.get_by_role("button", name="Ask").click()
+        expect(page.get_by_text("No: Limit of a call.")).to_be_visible()
+        assert violations(page) == []
+
+
+def test_an_owner_adds_a_member_and_makes_a_key_that_is_shown_once(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder, size=PHONE) as page:
+        sponsor = owned(holder, page)
+        newcomer = UserFactory.create()
+        page.goto(f"{holder.base_url}{SPONSOR}#access")
+        page.locator("[name=address]").fill(str(newcomer.profile_address).lower())
+        page.get_by_role("button", name="Add the member").click()
+        expect(page.locator("#message")).to_contain_text("Saved.")
+        assert Member.objects.get(sponsor=sponsor, user=newcomer).role == "viewer"
+
+        page.get_by_text("Make a key").first.click()
+        page.locator("[name=name]").fill("server")
+        page.get_by_role("button", name="Make the key").click()
+        shown = page.locator(".notice code")
+        expect(shown).to_contain_text("sponsor_")
+        assert violations(page) == []
+        text = shown.text_content() or ""
+        page.get_by_role("button", name="I have kept it").click()
+        expect(page.get_by_role("table", name="Keys of your servers")).to_contain_text("server")
+        expect(page.get_by_text(text)).to_have_count(0)
+        page.get_by_role("button", name="Revoke").click()
+        page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+        expect(page.get_by_role("table", name="Keys of your servers")).to_have_count(0)
+        assert ApiKey.objects.get().revoked_at is not None
+
+
+def test_a_viewer_is_offered_nothing_that_changes_and_can_leave(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder) as page:
+        sponsor = owned(holder, page, "viewer")
+        members.put(sponsor=sponsor, profile_address=str(UserFactory.create().profile_address), role="owner")
+        page.goto(f"{holder.base_url}{SPONSOR}#access")
+        expect(page.get_by_text("Owners add and remove members.")).to_be_visible()
+        expect(page.get_by_role("button", name="Make the key")).to_have_count(0)
+        expect(page.get_by_role("button", name="Remove")).to_have_count(0)
+        page.get_by_role("button", name="Leave").click()
+        page.get_by_role("dialog").get_by_role("button", name="Leave").click()
+        expect(page.get_by_role("heading", name="You act for no sponsor")).to_be_visible()
+        assert not Member.objects.filter(sponsor=sponsor, user=holder.user).exists()
+        assert violations(page) == []
+
+
+def test_who_acts_for_several_sponsors_chooses_one_and_the_words_are_of_one_language(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder, locale="de-DE") as page:
+        first = owned(holder, page)
+        name = f"Zweiter {secrets.token_hex(3)}"
+        second = make_sponsor(7)
+        Sponsor.objects.filter(pk=second.pk).update(name=name, slug=f"z-{secrets.token_hex(6)}")
+        Member.objects.create(sponsor=second, user=holder.user, role="viewer")
+        page.goto(holder.base_url + SPONSOR)
+        expect(page.locator(".figure")).to_have_text("1.250.000 Credits")
+        page.get_by_role("combobox", name="Sponsor").select_option(label=name)
+        expect(page.locator(".figure")).to_have_text("7 Credits")
+        expect(page.locator("main")).not_to_contain_text(first.slug)
+        page.reload()
+        expect(page.locator(".figure")).to_have_text("7 Credits")

@@ -122,8 +122,9 @@ def test_one_start_names_all_six_mistakes_without_a_traceback(name: str) -> None
         assert len(value) < 10 or value not in started.stderr
 
 
-@pytest.mark.parametrize("command", ["migrate", "check --deploy --database default"])
-@pytest.mark.parametrize("is_silent", [False, True])
+@pytest.mark.parametrize(
+    ("command", "is_silent"), [("migrate", True), ("check --deploy --database default", False)]
+)
 def test_a_database_that_is_away_is_one_line(command: str, is_silent: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1] if is_silent else free_port()

@@ -11,9 +11,11 @@ from django.db.models import Sum
 
 from accounting.models import Month
 from accounting.queries import averages
-from accounting.services.exports import tables
+from accounting.services.exports import Value, tables
 from credits.models import CreditAccount, CreditEntry
 from credits.services import entries, holds
+from payments.services import purchases
+from payments.services.purchases import Order
 from relay.models import Attempt
 from sponsors.models import Sponsor
 from sponsors.rules.policies import sponsor_part
@@ -42,6 +44,13 @@ def _of_sponsor(month: Month, sponsor: Sponsor) -> list[tuple[str, int, int]]:
     """Return source, credits used and gas of the sponsor's rows."""
     rows = [row for row in sheet(month, "people") if row["sponsor"] == sponsor.slug]
     return [(row["source"], row["credits used"], int(row["gas"])) for row in rows]
+
+
+def _exported(month: Month, sponsor: Sponsor) -> list[dict[str, Value]]:
+    """Return the sponsor's rows of the export."""
+    people = next(table for table in tables(month) if table.name == "people")
+    rows = [dict(zip(people.titles, row, strict=True)) for row in people.rows]
+    return [row for row in rows if row["sponsor"] == sponsor.slug]
 
 
 def test_a_sponsors_month_ties_to_the_ledger_to_the_credit_and_is_exported(stripe: FakeBilling) -> None:
@@ -79,14 +88,61 @@ def test_a_sponsors_month_ties_to_the_ledger_to_the_credit_and_is_exported(strip
     assert (given["added"], given["used by calls"]) == (funds + 10_000, -first - second)
     assert given["closing"] == account.balance + payer.balance
     # The export has what the sheets have.
-    exported = next(table for table in tables(month) if table.name == "people")
-    [row] = [
-        line
-        for line in map(dict, (zip(exported.titles, row, strict=True) for row in exported.rows))
-        if line["sponsor"] == sponsor.slug
-    ]
+    [row] = _exported(month, sponsor)
     assert (row["user"], row["profile"], row["credits used"]) == ("", "", first + part)
     assert row["gas"] == Decimal(mined[0] + gas_of_part) / 10**18
+
+
+def test_a_month_from_a_pack_to_its_refund_ties_to_stripe_the_ledger_and_the_export(
+    stripe: FakeBilling,
+) -> None:
+    world, sponsor = World(stripe, 1), make_sponsor(0)
+    begins, ends = months(world.now, 1)
+    [payer], terms = world.payers, make_policy(sponsor)
+    currency = world.currencies[payer.user.pk]
+    pack = world.packs[currency][0]
+    with world.dated():
+        order = Order(pack.amount_minor, currency, pack, sponsor=sponsor)
+        purchases.buy(user=payer.user, order=order, key=secrets.token_hex(8), now=world.now)
+    world.deliver()
+    (payout,) = payer.purchases
+    used, back = random.randint(1, payout.credits // 2), random.randint(1, pack.amount_minor // 4)
+    with world.dated():
+        hold = world.sponsored_hold(payer, terms, used)
+        gas = _gas(world.mine(payer, hold, used))
+        world.settle(hold, used)
+    stripe.refund(payout.stripe_payment_intent_id, back)
+    world.deliver()
+
+    month = _close(world, begins, ends)
+
+    clawed, kept = payout.credits * back // pack.amount_minor, pack.amount_minor - back
+    left = payout.credits - clawed - used
+    assert CreditAccount.objects.get(sponsor=sponsor).balance == left
+    owed = -(-kept * left // (payout.credits - clawed))
+    (money,) = sheet(month, "liability")
+    assert (money["collected"], money["returned"], money["earned by use"], money["closing"]) == (
+        pack.amount_minor,
+        -back,
+        owed - kept,
+        owed,
+    )
+    posted = {row["source"]: row["credits"] for row in sheet(month, "entries")}
+    assert posted == {
+        "CREDIT_PURCHASE": payout.credits,
+        "PAYOUT_CLAWBACK": -clawed,
+        "RELAY_TRANSACTION": -used,
+    }
+    [row] = _exported(month, sponsor)
+    assert (row["user"], row["profile"], row["source"], row["currency"]) == (
+        "",
+        "",
+        "CREDIT_PURCHASE",
+        currency,
+    )
+    assert (row["credits used"], row["gas"]) == (used, Decimal(gas) / 10**18)
+    assert row["revenue"] == Decimal(kept - owed) / 100
+    assert not CreditEntry.objects.filter(account__user=payer.user).exists()
 
 
 def test_a_call_costs_on_average_what_its_user_and_its_sponsor_pay_together(stripe: FakeBilling) -> None:

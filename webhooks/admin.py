@@ -173,14 +173,19 @@ class EndpointForm(forms.ModelForm[Endpoint]):
 
 @admin.register(Endpoint)
 class EndpointAdmin(ReasonedActions, StaffAdmin[Endpoint]):
-    """Webhook endpoints of wallet apps."""
+    """Webhook endpoints of wallet apps, which staff edit, and of sponsors, which their members do."""
 
     form = EndpointForm
     staff_actions = (ENABLE, DISABLE, ROTATE_SECRET, RETIRE_SECRET, SEND_TEST, RESEND_GIVEN_UP)
-    list_display = ("name", "url", "enabled", "disabled_by", "failing_since")
+    list_display = ("name", "sponsor", "url", "enabled", "disabled_by", "failing_since")
+    list_select_related = ("sponsor",)
     ordering = ("name",)
     readonly_fields = ("enabled", "disabled_by", "disabled_at", "failing_since", "waiting", "created_at")
     fields = ("name", "url", "origins", "event_types", *readonly_fields)
+
+    def has_change_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
+        # With an origin, a sponsor's endpoint would receive events of people.
+        return super().has_change_permission(request, obj) and (obj is None or obj.sponsor_id is None)
 
     def has_delete_permission(self, request: HttpRequest, obj: Endpoint | None = None) -> bool:
         return False  # Messages reference it, so an unused endpoint is disabled instead of deleted.

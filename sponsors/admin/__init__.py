@@ -142,7 +142,7 @@ class SponsorAdmin(SimulatorPage):
     list_display = ("slug", "name", "is_frozen", "balance", "available", "created_at")
     list_select_related = ("credit_account",)
     search_fields = ("slug__exact",)
-    readonly_fields = ("is_frozen", "balance", "available", "created_at")
+    readonly_fields = ("is_frozen", "balance", "available", "alarm_credits", "created_at")
     ordering = ("slug",)
     staff_actions = (FUND, PUT_MEMBER, FREEZE, THAW)
 

@@ -15,7 +15,9 @@ from sponsors.models import Member, Sponsor
 from sponsors.services import funding
 from tests.factories import UserFactory, make
 from tests.sponsors.sponsorships import make_sponsor
-from tests.webhooks.conftest import App, sign_in
+from tests.staff import browser_of
+from tests.staff import member as member_of_staff
+from tests.webhooks.conftest import ORIGIN, App, sign_in
 from tests.webhooks.receiver import Receiver
 from users.models import User
 from webhooks.errors import TooManyEndpoints
@@ -152,3 +154,14 @@ def test_a_deleted_endpoint_gets_nothing_more_and_makes_room(
     Message.objects.all().delete()
     _move(sponsor, -1)
     assert not Message.objects.filter(endpoint=endpoint[0]).exists()
+
+
+def test_staff_see_a_sponsors_endpoint_and_cannot_give_it_events_of_people(
+    endpoint: tuple[Endpoint, str],
+) -> None:
+    staff = browser_of(member_of_staff("superuser"))
+    page = f"/admin/webhooks/endpoint/{endpoint[0].pk}/change/"
+    assert endpoint[0].url in staff.get(page).content.decode()
+    body = {"name": "x", "url": endpoint[0].url, "origins": ORIGIN, "event_types": ["credits.posted"]}
+    assert staff.post(page, body).status_code == 403
+    assert Endpoint.objects.get().origins == []

@@ -58,10 +58,12 @@ class Wallets:
         """Return a wallet that never makes calls."""
         return self.signed_in()[:_NEW_WALLETS][number]
 
-    def many_profiles(self, count: int) -> list[list[str]]:
-        """Return one lane of calls: profiles take turns, and each call has its own channel."""
+    def many_profiles(self, count: int, *headers: str) -> list[list[str]]:
+        """Return one lane of calls: profiles take turns, and each call has its own channel, and these headers."""
         wallets = self.callers()
-        return [[self._call(wallets[n % len(wallets)], next(self._channels), 0) for n in range(count)]]
+        return [
+            [self._call(wallets[n % len(wallets)], next(self._channels), 0, *headers) for n in range(count)]
+        ]
 
     def channels_of_one(self, count: int, *, channels: int) -> list[list[str]]:
         """Return one lane per channel of one profile; the calls of a lane must be sent in order."""
@@ -115,14 +117,14 @@ class Wallets:
         body = {"address": wallet.profile_address, "timestamp": now, "signature": signature}
         return post(self.stack.base_url, "/api/relay/quota", wallet.token, body)
 
-    def _call(self, wallet: Wallet, channel: int, nonce: int) -> str:
+    def _call(self, wallet: Wallet, channel: int, nonce: int, *headers: str) -> str:
         number = next(self._numbers)
         target = "0x" + f"{_FIRST_TARGET + (number % self.targets if self.targets else number):040x}"
         payload = calldata("execute(uint256,address,uint256,bytes)", 0, target, 1, b"")
         body = signed_call(
             wallet, payload, chain_id=self.stack.described["chain_id"], nonce=(channel << 128) + nonce
         )
-        return post(self.stack.base_url, "/api/relay/execute", wallet.token, body)
+        return post(self.stack.base_url, "/api/relay/execute", wallet.token, body, *headers)
 
 
 def signed_calls(stack_file: Path, count: int) -> Iterator[str]:
@@ -160,11 +162,11 @@ def signed_call(
     return {"keyManagerAddress": wallet.key_manager_address, "transaction": transaction}
 
 
-def post(base_url: str, path: str, token: str | None, body: dict[str, Any]) -> str:
+def post(base_url: str, path: str, token: str | None, body: dict[str, Any], *headers: str) -> str:
     """Return a POST with a JSON body."""
     text = json.dumps(body)
-    headers = ["content-type: application/json", f"content-length: {len(text)}"]
-    return _request("POST", base_url, path, token, headers) + text
+    lines = ["content-type: application/json", f"content-length: {len(text)}", *headers]
+    return _request("POST", base_url, path, token, lines) + text
 
 
 def get(base_url: str, path: str, token: str | None, *headers: str) -> str:

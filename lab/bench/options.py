@@ -10,6 +10,8 @@ _SCENARIOS = """\
 scenarios:
   many-N            calls of all profiles from N clients, each on a channel of its own; hello-world beside it
   half              open loop at half of the settled calls per second measured earlier in this run
+  own-N, sponsored-N    calls of all profiles from N clients, paid by their accounts or by one sponsor, in turns
+  own-half-N, sponsored-half-N    the same in open loop at half of the calls per second that own-N settled
   channels-N        calls of one profile on N channels, in their order
   in-flight-N       accepting while N other calls wait to be mined
   waiting-N         accepting from 8 clients, alone and then while N others wait for a status

@@ -21,6 +21,14 @@ JOIN credits_hold AS hold ON hold.id = call.hold_id AND hold.status = 'CAPTURED'
 JOIN credits_entry AS entry ON entry.id = hold.entry_id AND entry.source = 'RELAY_TRANSACTION'
 WHERE call.id > %s
 """
+_CHARGED_TO_SPONSORS = """
+SELECT count(*), coalesce(-sum(entry.amount), 0), count(DISTINCT hold.id)
+FROM relay_relaytransaction AS call
+JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = call.hold_id
+JOIN credits_hold AS hold ON hold.id = sponsored.sponsor_hold_id AND hold.status = 'CAPTURED'
+JOIN credits_entry AS entry ON entry.id = hold.entry_id AND entry.source = 'RELAY_TRANSACTION'
+WHERE call.id > %s
+"""
 _WRONG_ACCOUNTS = """
 SELECT count(*) FROM credits_account AS account
 LEFT JOIN (SELECT account_id, sum(amount) AS total, count(*) AS entries FROM credits_entry GROUP BY 1) AS posted
@@ -87,10 +95,10 @@ class Records:
         """Return hash and profile of the first calls after `newest`."""
         return self._connection.execute(_CALLS_SINCE, (newest, number)).fetchall()
 
-    def outcome_since(self, newest: int, *, accepted: int) -> Outcome:
+    def outcome_since(self, newest: int, *, accepted: int, is_sponsored: bool = False) -> Outcome:
         """Reconcile responses, rows, ledger and chain, by SQL and by the service's own commands."""
         calls, successes, unsettled, cost, seconds = self._row(_OF_ROUND, newest)
-        entries, charged, holds = self._row(_CHARGED, newest)
+        entries, charged, holds = self._row(_CHARGED_TO_SPONSORS if is_sponsored else _CHARGED, newest)
         differences = {
             "accepted calls without a row, or rows without an accepted call": calls - accepted,
             "calls that did not succeed": calls - successes,

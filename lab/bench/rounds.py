@@ -77,7 +77,7 @@ def steady_part(samples: Sequence[Sample], sent: Sent) -> dict[str, Any] | None:
     }
 
 
-def relay_round(stack: Stack, records: Records, load: Load) -> dict[str, Any]:
+def relay_round(stack: Stack, records: Records, load: Load, *, is_sponsored: bool = False) -> dict[str, Any]:
     """Send the calls, wait until all are settled, reconcile, and return the figures."""
     newest, own = records.newest(), time.process_time()
     samples: list[Sample] = []
@@ -89,7 +89,7 @@ def relay_round(stack: Stack, records: Records, load: Load) -> dict[str, Any]:
     _until_settled(records, newest, len(sent.accepted), sample)
     whole = samples[-1].reading.since(samples[0].reading)
     own_seconds = time.process_time() - own + sent.cpu_seconds
-    outcome = records.outcome_since(newest, accepted=len(sent.accepted))
+    outcome = records.outcome_since(newest, accepted=len(sent.accepted), is_sponsored=is_sponsored)
     return Round(sent, outcome, whole, samples, own_seconds).figures()
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from devstack.console import echo
 from lab.bench.report import keep, memory_by_component, print_head, print_memory, print_round, print_summary
-from lab.bench.scenarios import SHORT, Scenario, Site, Size, scenarios_of, site_of
+from lab.bench.scenarios import SHORT, Scenario, Site, Size, in_turns, scenarios_of, site_of
 from lab.bench.stack import Stack, checkout_of, running_stack, this_checkout
 
 _WARM_UP_CALLS, REST_SECONDS = 60, 5.0
@@ -57,9 +58,9 @@ def run(options: Options) -> int:
         print_head()
         for site in sites:
             print_round("warm-up", site.stack.checkout.title, site.warm_up(_WARM_UP_CALLS))
-        for scenario in scenarios:
-            for _ in range(1 if scenario.happens_once else options.rounds):
-                for site in sites:
+        for group in in_turns(scenarios):
+            for _ in range(1 if group[0].happens_once else options.rounds):
+                for scenario, site in product(group, sites):
                     _measure(scenario, site)
         memory = [site.stack.meter.memory() for site in sites]
     commits = [site.stack.checkout.title for site in sites]

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -22,6 +22,7 @@ from lab.bench.rounds import (
     relay_round,
     waiting_round,
 )
+from lab.bench.sponsor import open_sponsor
 from lab.bench.stack import Stack
 
 HELLO_SECONDS, _READ_SECONDS = 2.0, 4.0
@@ -56,6 +57,7 @@ class Site:
     size: Size
     rounds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _new_wallets: dict[int, int] = field(default_factory=dict)
+    _sponsor: str = ""
 
     def warm_up(self, calls: int) -> dict[str, Any]:
         """Warm up: every process imports and connects. The round is checked but not counted."""
@@ -75,16 +77,46 @@ class Site:
         settled = [
             [figures["settled_per_second"] for figures in of if "settled_per_second" in figures]
             for name, of in self.rounds.items()
-            if name != "half"
+            if "half" not in name
         ]
         if not any(settled):
             raise RuntimeError(
                 "`half` needs a rate: measure many-8 or another scenario of relay calls first."
             )
         best = max(median(figures) for figures in settled if figures)
-        lanes = self.wallets.many_profiles(int(best / 2 * self.size.seconds) + 1)
-        load = Load(lanes, _OPEN_LOOP_CLIENTS, self.size.seconds, best / 2)
-        return relay_round(self.stack, self.records, load) | {"offered_per_second": best / 2}
+        return self._paid(_OPEN_LOOP_CLIENTS, rate=best / 2)
+
+    def own(self, clients: int) -> dict[str, Any]:
+        """Send calls of all profiles, which their own accounts pay."""
+        return self._paid(clients)
+
+    def sponsored(self, clients: int) -> dict[str, Any]:
+        """Send calls of all profiles, which one sponsor pays by a policy with every limit."""
+        return self._paid(clients, is_sponsored=True)
+
+    def own_half(self, clients: int) -> dict[str, Any]:
+        """Send `own` at half of the rate at which it settled in this run, in open loop."""
+        return self._paid(clients, rate=self._half_of_own(clients))
+
+    def sponsored_half(self, clients: int) -> dict[str, Any]:
+        """Send `sponsored` at the same rate as `own_half`."""
+        return self._paid(clients, rate=self._half_of_own(clients), is_sponsored=True)
+
+    def _half_of_own(self, clients: int) -> float:
+        rounds = self.rounds.get(f"own-{clients}")
+        if not rounds:
+            raise RuntimeError(f"Measure own-{clients} first, whose rate this scenario halves.")
+        return median(figures["settled_per_second"] for figures in rounds) / 2
+
+    def _paid(self, clients: int, *, rate: float = 0, is_sponsored: bool = False) -> dict[str, Any]:
+        """Send calls in closed loop, or at a rate."""
+        if is_sponsored and not self._sponsor:
+            self._sponsor = open_sponsor(self.stack)
+        headers = [f"relay-sponsor: {self._sponsor}"] if is_sponsored else []
+        lanes = self.wallets.many_profiles(self.size.number(rate), *headers)
+        load = Load(lanes, clients, self.size.seconds, rate)
+        figures = relay_round(self.stack, self.records, load, is_sponsored=is_sponsored)
+        return figures | ({"offered_per_second": rate} if rate else {})
 
     def channels(self, number: int) -> dict[str, Any]:
         """Send calls of one profile, one connection per channel, in order."""
@@ -156,6 +188,10 @@ class Site:
 _MEASURES: Mapping[str, Callable[[Site, int], dict[str, Any]]] = {
     "many": Site.many_profiles,
     "half": Site.half,
+    "own": Site.own,
+    "sponsored": Site.sponsored,
+    "own-half": Site.own_half,
+    "sponsored-half": Site.sponsored_half,
     "channels": Site.channels,
     "in-flight": Site.in_flight,
     "waiting": Site.waiting,
@@ -180,6 +216,8 @@ SCENARIOS = (
     ),
     *("quota", "status", "check-in", "dashboard-0", "dashboard-1000", "dashboard-100000"),
 )
+# Kinds whose rounds alternate, because they are compared with each other.
+_COMPARED = (("own", "sponsored"), ("own-half", "sponsored-half"))
 SHORT = ("many-1", "many-8", "many-32", "half", "in-flight-50", "quota", "status", "dashboard-1000")
 
 
@@ -217,6 +255,16 @@ def scenarios_of(names: Sequence[str]) -> list[Scenario]:
         if scenario.kind not in _MEASURES:
             raise RuntimeError(f"Unknown scenario {scenario.name}; choose from {', '.join(SCENARIOS)}.")
     return sorted(scenarios, key=lambda scenario: scenario.kind == "dashboard")
+
+
+def in_turns(scenarios: Sequence[Scenario]) -> list[list[Scenario]]:
+    """Return the scenarios in groups whose rounds alternate; most are alone in theirs."""
+
+    def group(place: int) -> int:
+        kind = scenarios[place].kind
+        return next((-number for number, kinds in enumerate(_COMPARED, 1) if kind in kinds), place)
+
+    return [[scenarios[place] for place in places] for _, places in groupby(range(len(scenarios)), group)]
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from lab.bench.options import add_bench_options
 from lab.bench.report import ratios, spread, values_of
 from lab.bench.rounds import Sample, steady_part
 from lab.bench.run import Options
-from lab.bench.scenarios import Size, scenarios_of
+from lab.bench.scenarios import Size, in_turns, scenarios_of
 from lab.bench.stack import Checkout, Stack, running_stack
 from tests.journeys.waiting import until
 
@@ -174,6 +174,12 @@ def test_dashboards_come_last_and_unknown_scenarios_are_refused() -> None:
     assert names == ["many-8", "quota", "dashboard-1000"]
     with pytest.raises(RuntimeError, match="Unknown scenario few"):
         scenarios_of(["few-8"])
+
+
+def test_rounds_of_compared_scenarios_alternate() -> None:
+    names = ["many-8", "own-64", "sponsored-64", "own-half-64", "sponsored-half-64", "quota"]
+    groups = [[scenario.name for scenario in group] for group in in_turns(scenarios_of(names))]
+    assert groups == [names[:1], names[1:3], names[3:5], names[5:]]
 
 
 def test_calls_are_signed_as_a_wallet_signs_them(services: Services) -> None:

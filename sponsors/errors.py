@@ -102,7 +102,7 @@ class CampaignLimit(PolicyRefused):
     code, title, status = "sponsor-limit-campaign", "The sponsor's campaign is used up", 402
 
 
-class VoucherRefused(DomainError):
+class VoucherRefused(PolicyRefused):
     """
     The voucher is not one of this sponsor for this profile and chain, or its deadline has passed.
 
@@ -112,7 +112,7 @@ class VoucherRefused(DomainError):
     code, title, status = "sponsor-voucher", "The voucher is not valid", 403
 
 
-class VoucherUsed(DomainError):
+class VoucherUsed(PolicyRefused):
     """Another call has used the voucher, `id`. Ask the sponsor's server for a new one."""
 
     code, title, status = "sponsor-voucher-used", "The voucher has been used", 409

@@ -75,6 +75,9 @@ def _new(case: Case) -> Refusal | None:
 def _voucher(case: Case) -> Refusal | None:
     if case.version.profiles is not Profiles.VOUCHED:
         return None
+    fault = case.facts.voucher_fault
+    if fault is not None:
+        return Refusal(error=type(fault), detail=fault.detail, extra=fault.members)
     if case.facts.voucher is None or case.facts.voucher.policy != case.version.policy:
         return Refusal(
             error=errors.VoucherMissing,

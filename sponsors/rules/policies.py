@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
+from sponsors.errors import PolicyRefused
 from sponsors.rules.calls import Action
 from sponsors.rules.vouchers import Voucher
 
@@ -114,7 +115,8 @@ class Facts:
 
     `actions` is None if the payload does not decode. `profile_since` is the time when the profile's account with the
     service began, `listed` the versions that list the profile, `credits` the most that the call may cost, and
-    `gas_price_wei` the gas price that this cost assumes. `voucher` is one that `vouchers.verify` accepted.
+    `gas_price_wei` the gas price that this cost assumes. `voucher` is one that `vouchers.verify` accepted, and
+    `voucher_fault` why one was not accepted.
     """
 
     actions: tuple[Action, ...] | None
@@ -124,6 +126,7 @@ class Facts:
     now: datetime
     listed: frozenset[int] = frozenset()
     voucher: Voucher | None = None
+    voucher_fault: PolicyRefused | None = None
 
 
 class Period(NamedTuple):

@@ -1,6 +1,7 @@
 """A rule's refusal, and the case that rules judge."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -23,7 +24,7 @@ class Refusal:
     The rule with which one policy refused the call.
 
     `limit` is the rule's bound, `used` what counts against it without this call, `resets` when that begins anew, and
-    `fits` what the rule would accept; each is None where the rule has none.
+    `fits` what the rule would accept; each is None where the rule has none. `extra` has members of this rule alone.
     """
 
     error: type[PolicyRefused]
@@ -32,6 +33,7 @@ class Refusal:
     used: int | None = None
     resets: datetime | None = None
     fits: Any = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def code(self) -> str:
@@ -42,4 +44,4 @@ class Refusal:
         """Return the members of the problem document that are known."""
         resets = self.resets.isoformat() if self.resets else None
         known = {"limit": self.limit, "used": self.used, "resets": resets, "fits": self.fits}
-        return {name: value for name, value in known.items() if value is not None}
+        return {name: value for name, value in known.items() if value is not None} | dict(self.extra)

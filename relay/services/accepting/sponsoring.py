@@ -14,10 +14,12 @@ from gateway.chain.config import get_chain
 from gateway.common.errors import DomainError
 from relay.services.accepting.calls import ApprovedCall, Sponsorship
 from sponsors.errors import (
+    PolicyRefused,
     SponsorBusy,
     SponsorFrozen,
     SponsorUnknown,
     SponsorWithoutCredits,
+    VoucherRefused,
     VoucherUsed,
 )
 from sponsors.queries import Offer, Wanted, offers_for, voucher_state
@@ -128,7 +130,6 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
 
     Raises:
         SponsorUnknown, SponsorFrozen, SponsorWithoutCredits, SponsorBusy: see `sponsors.errors`.
-        VoucherRefused, VoucherUsed: the request brings a voucher that is not valid, or that is used.
         PolicyRefused: no policy pays; the error is that of the rule.
     """
     if offer is None:
@@ -137,7 +138,7 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         raise SponsorFrozen("The sponsor pays for no calls at the moment.", sponsor=offer.slug)
     if call.decisions >= _MOST_DECISIONS:
         raise SponsorBusy("Many calls change what the sponsor's policies have left.", retry_after=1)
-    voucher, signer = _voucher(call, offer)
+    brought = _voucher(call, offer)
     facts = Facts(
         actions=_actions(call, offer),
         profile_since=offer.profile_since,
@@ -145,7 +146,8 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         gas_price_wei=call.approval.fees.max_fee_per_gas_wei,
         now=call.request.now,
         listed=frozenset(offer.listed),
-        voucher=voucher,
+        voucher=brought.voucher,
+        voucher_fault=brought.fault,
     )
     decision = decide(offer.versions, facts, offer.usage)
     if decision.paid_by is None:
@@ -154,8 +156,7 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         raise SponsorWithoutCredits(
             "The sponsor's account has too few credits for this call.", sponsor=offer.slug
         )
-    if decision.paid_by.profiles is not Profiles.VOUCHED:
-        voucher, signer = None, None
+    used = brought if decision.paid_by.profiles is Profiles.VOUCHED else _NO_VOUCHER
     sponsorship = Sponsorship(
         offer.slug,
         decision.paid_by.policy,
@@ -163,31 +164,47 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         decision.paid_by.share_percent,
         decision.sponsor_credits,
         _is_quoted(call),
-        voucher,
-        signer,
+        used.voucher,
+        used.signer,
     )
     return replace(call, sponsorship=sponsorship, decisions=call.decisions + 1)
 
 
-def _voucher(call: ApprovedCall, offer: Offer) -> tuple[Voucher | None, str | None]:
-    """Return the voucher that the call brings, and its signer."""
+class _Brought(NamedTuple):
+    """The valid voucher that a call brings and its signer, or why the voucher is not valid."""
+
+    voucher: Voucher | None = None
+    signer: str | None = None
+    fault: PolicyRefused | None = None
+
+
+_NO_VOUCHER = _Brought()
+
+
+def _voucher(call: ApprovedCall, offer: Offer) -> _Brought:
+    """Return the voucher that the call brings, unless no policy wants one."""
     choice = call.request.sponsor
-    if choice is None or choice.voucher is None:
-        return None, None
+    wanted = any(version.profiles is Profiles.VOUCHED for version in offer.versions)
+    if choice is None or choice.voucher is None or not wanted:
+        return _NO_VOUCHER
     voucher = choice.voucher.voucher
     state = voucher_state(sponsor=offer.slug, voucher_id=voucher.voucher_id)
-    signer = verify(
-        voucher,
-        choice.voucher.signature,
-        chain_id=get_chain().id,
-        sponsor=offer.slug,
-        signers=state.signers,
-        profile=call.request.caller.profile_address,
-        now=call.request.now,
-    )
+    try:
+        signer = verify(
+            voucher,
+            choice.voucher.signature,
+            chain_id=get_chain().id,
+            sponsor=offer.slug,
+            signers=state.signers,
+            profile=call.request.caller.profile_address,
+            now=call.request.now,
+        )
+    except VoucherRefused as fault:
+        return _Brought(fault=fault)
     if state.is_used:
-        raise VoucherUsed("Another call has used this voucher.", id="0x" + voucher.voucher_id.hex())
-    return voucher, signer
+        used = VoucherUsed("Another call has used this voucher.", id="0x" + voucher.voucher_id.hex())
+        return _Brought(fault=used)
+    return _Brought(voucher, signer)
 
 
 def _actions(call: ApprovedCall, offer: Offer) -> tuple[Action, ...] | None:

@@ -19,7 +19,7 @@ from relay.models import Relayer, RelayTransaction
 from relay.services.accepting import preparation, submission
 from relay.services.accepting.calls import SponsorChoice
 from relay.services.accepting.preparation import Draft
-from sponsors.errors import VoucherMissing, VoucherRefused, VoucherUsed
+from sponsors.errors import UserCallsLimit, VoucherMissing, VoucherRefused, VoucherUsed
 from sponsors.models import SponsoredCall, UsedVoucher, VoucherSigner
 from sponsors.rules.vouchers import SignedVoucher, Voucher, typed_data
 from tests.factories import random_address
@@ -117,6 +117,29 @@ def test_a_policy_that_wants_no_voucher_uses_none_up(
     _execute(newcomer, new_call(), issuer.choice(issuer.voucher(str(newcomer.profile_address))))
 
     assert (SponsoredCall.objects.count(), UsedVoucher.objects.count()) == (1, 0)
+
+
+@pytest.mark.django_db
+def test_a_bad_voucher_matters_to_no_policy_that_wants_none(
+    services: Services, newcomer: User, new_call: Callable[..., RelayCall], refused: Refused
+) -> None:
+    issuer, own = Issuer(services), str(newcomer.profile_address)
+    open_to_all = make_policy(issuer.sponsor, position=1, user_calls=2)
+    used = issuer.voucher(own)
+
+    _execute(newcomer, new_call(channel=1), issuer.choice(used))
+    _execute(newcomer, new_call(channel=2), issuer.choice(used))
+    _execute(newcomer, new_call(channel=3), issuer.choice(issuer.voucher(own, key=Account.create())))
+
+    paid = SponsoredCall.objects.order_by("pk").values_list("version_id", flat=True)
+    assert list(paid) == [issuer.version.pk, open_to_all.pk, open_to_all.pk]
+    assert UsedVoucher.objects.count() == 1
+    # The policy that came closest answers, and the other is told beside it.
+    with refused(UserCallsLimit) as refusal:
+        _execute(newcomer, new_call(channel=4), issuer.choice(used))
+    told = refusal.value.members["policies"]
+    assert [rule["code"] for rule in told] == ["sponsor-voucher-used", "sponsor-limit-user-calls"]
+    assert told[0]["id"] == "0x" + used.voucher.voucher_id.hex()
 
 
 @pytest.mark.django_db

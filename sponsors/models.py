@@ -314,15 +314,20 @@ class SponsoredCall(models.Model):
 
 
 class VoucherSigner(models.Model):
-    """An address whose key signs the sponsor's vouchers. Without the row its vouchers are refused."""
+    """An address whose key signs the sponsor's vouchers until it is removed."""
 
-    sponsor = models.ForeignKey(Sponsor, models.CASCADE, related_name="signers", db_index=False)
+    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="signers", db_index=False)
     address = AddressField()
     created_at = models.DateTimeField(db_default=Now())
+    removed_at = models.DateTimeField(null=True, editable=False)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["sponsor", "address"], name="sponsors_vouchersigner_once")
+            models.UniqueConstraint(
+                fields=["sponsor", "address"],
+                condition=Q(removed_at__isnull=True),
+                name="sponsors_vouchersigner_active",
+            )
         ]
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
+from django.db.models import Max, QuerySet
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -12,7 +13,7 @@ from credits.admin import AdjustForm
 from gateway.admin import navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm
-from gateway.admin.base import ReadOnlyAdmin
+from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline
 from gateway.common import clock
 from gateway.common.fields import Uint256Field, checksum
 from gateway.staff import approvals
@@ -135,6 +136,23 @@ SWITCH_ON = ReasonedAction(
 )
 
 
+class PolicyInline(ReadOnlyInline[Policy, Sponsor]):
+    """The sponsor's policies in the order in which they are asked."""
+
+    model = Policy
+    fields = readonly_fields = ("name", "position", "is_enabled", "newest_version", "created_at")
+    ordering = ("position", "pk")
+    show_change_link = True
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Policy]:
+        return super().get_queryset(request).annotate(newest_version=Max("versions__number"))
+
+    @admin.display(description="newest version")
+    def newest_version(self, row: Any) -> int | None:
+        number: int | None = row.newest_version
+        return number
+
+
 @admin.register(Sponsor)
 class SponsorAdmin(SimulatorPage):
     """Sponsors with their credits."""
@@ -145,6 +163,10 @@ class SponsorAdmin(SimulatorPage):
     readonly_fields = ("is_frozen", "balance", "available", "alarm_credits", "created_at")
     ordering = ("slug",)
     staff_actions = (FUND, PUT_MEMBER, FREEZE, THAW)
+    inlines = (PolicyInline,)
+
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
+        return self.inlines if obj else ()
 
     def get_fields(self, request: HttpRequest, obj: Sponsor | None = None) -> tuple[str, ...]:
         return ("slug", "name", *(self.readonly_fields if obj else ()))
@@ -270,6 +292,7 @@ REMOVE_SIGNER = ReasonedAction(
     permission="sponsors.freeze_sponsor",
     effect=lambda row: "Vouchers with its signature are refused from now on.",
     run=lambda row, decision: signers.remove(row),
+    applies_to=lambda row: row.removed_at is None,
 )
 
 
@@ -285,7 +308,7 @@ class VoucherSignerAdmin(ApprovedForm, ReasonedActions, ReadOnlyAdmin):
         decides="sponsors.decide_policyversion",
         save=signers.save,
     )
-    list_display = ("id", "sponsor", "address", "created_at")
+    list_display = ("id", "sponsor", "address", "created_at", "removed_at")
     list_select_related = ("sponsor",)
     search_fields = ("sponsor__slug__exact",)
     ordering = ("-id",)

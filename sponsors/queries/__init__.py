@@ -43,7 +43,8 @@ class VoucherState(NamedTuple):
 
 def voucher_state(*, sponsor: str, voucher_id: bytes) -> VoucherState:
     """Return what is known of a voucher of this sponsor."""
-    signers = VoucherSigner.objects.filter(sponsor__slug=sponsor).values_list("address", flat=True)
+    active = VoucherSigner.objects.filter(sponsor__slug=sponsor, removed_at=None)
+    signers = active.values_list("address", flat=True)
     used = UsedVoucher.objects.filter(sponsor__slug=sponsor, voucher_id="0x" + voucher_id.hex())
     return VoucherState(frozenset(signers), used.exists())
 

@@ -2,6 +2,7 @@
 
 from django.db.models import Model
 
+from gateway.common import clock
 from gateway.staff.form_kinds import Values
 from sponsors.models import VoucherSigner
 
@@ -20,5 +21,5 @@ def save(signer: VoucherSigner, values: Values) -> Model:
 
 def remove(signer: VoucherSigner) -> str:
     """Refuse the signer's vouchers from the next call on; return what happened as a sentence."""
-    VoucherSigner.objects.filter(pk=signer.pk).delete()
+    VoucherSigner.objects.filter(pk=signer.pk, removed_at=None).update(removed_at=clock.now())
     return f"Vouchers of {signer.address} are refused now."

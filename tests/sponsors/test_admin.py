@@ -4,11 +4,13 @@ import re
 import secrets
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.test import Client
 
-from sponsors.models import Member, Policy, PolicyVersion
+from sponsors.models import Member, Policy, PolicyVersion, VoucherSigner
+from sponsors.services import signers
 from tests.factories import UserFactory, make, random_address
-from tests.sponsors.sponsorships import make_sponsor
+from tests.sponsors.sponsorships import make_policy, make_sponsor, new_version
 from tests.staff import browser_of, confirm, member, saved
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +28,37 @@ def test_the_page_of_a_sponsor_shows_its_credits(finance: Client) -> None:
     page = finance.get(f"/admin/sponsors/sponsor/{sponsor.pk}/change/").content.decode()
     assert re.findall(r">\s*(Balance|Available|Is frozen)\s*<", page) == ["Is frozen", "Balance", "Available"]
     assert len(re.findall(rf">\s*{balance}\s*<", page)) == 2
+
+
+def test_the_page_of_a_sponsor_lists_its_policies_in_their_order(finance: Client) -> None:
+    sponsor, other = make_sponsor(), make_sponsor()
+    second, first = (make_policy(sponsor, position=position).policy for position in (2, 1))
+    new_version(first)
+    make_policy(other)
+    page = finance.get(f"/admin/sponsors/sponsor/{sponsor.pk}/change/").content.decode()
+    links = re.findall(r"/admin/sponsors/policy/(\d+)/change/", page)
+    assert list(dict.fromkeys(links)) == [str(first.pk), str(second.pk)]
+    assert page.index(first.name) < page.index(second.name)
+    assert finance.get("/admin/sponsors/sponsor/add/").status_code == 200
+
+
+def test_a_removed_signer_stays_as_a_row_and_can_be_added_again(finance: Client) -> None:
+    signer = VoucherSigner(sponsor=make_sponsor(), address=random_address())
+    signers.save(signer, {})
+    signers.remove(signer)
+    first = VoucherSigner.objects.get()
+    assert first.removed_at is not None
+    signers.remove(signer)
+    assert VoucherSigner.objects.get() == first
+    assert VoucherSigner.objects.get().removed_at == first.removed_at
+    page = finance.get(f"/admin/sponsors/vouchersigner/{first.pk}/change/").content.decode()
+    assert "remove_signer" not in page
+
+    again = VoucherSigner(sponsor=signer.sponsor, address=signer.address)
+    signers.save(again, {})
+    with pytest.raises(ValidationError):
+        signers.save(VoucherSigner(sponsor=signer.sponsor, address=signer.address), {})
+    assert VoucherSigner.objects.filter(removed_at=None).get() == again
 
 
 def test_terms_written_in_the_form_count_once_they_are_approved(finance: Client) -> None:

@@ -2,7 +2,8 @@
 Random histories of sponsored calls with reorganisations on a real node, beside a model in plain Python.
 
 A history makes the moves of `tests.relay.services.test_reorganised_histories`; its calls name sponsors, whose policies
-change, whose accounts are frozen, funded and emptied. After every call the model must have chosen the same payer.
+change, whose accounts are frozen, funded, emptied, and clawed back into debt; staff also adjust users' balances. After
+every call the model must have chosen the same payer.
 In the end ledger, holds and counters must be those of the model and of the final chain. `SPONSOR_HISTORIES` sets the
 number of histories, and `SPONSOR_SEED` the first.
 """
@@ -59,12 +60,15 @@ class SponsoredHistory(History):
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
         self.books: dict[str, Sponsor] = {}
+        self.adjusted: Counter[int] = Counter()
         self.now_and_then = {
             self.freeze: 1,
             self.thaw: 3,
             self.switch: 1,
             self.change_terms: 3,
-            self.move_funds: 1,
+            self.move_funds: 2,
+            self.claw_back: 1,
+            self.adjust_user: 2,
             self.call_with_quote: 4,
         }
         for _ in range(2):
@@ -115,6 +119,20 @@ class SponsoredHistory(History):
     def move_funds(self) -> None:
         slug = self.rng.choice(list(self.books))
         self._fund(slug, self.rng.choice((_FUNDS // 2, -(self.books[slug].balance // 2) or 1)))
+
+    def claw_back(self) -> None:
+        """Take what was refunded at the payment provider, even if the sponsor has spent it or holds have it."""
+        slug = self.rng.choice(list(self.books))
+        self._fund(
+            slug, -max(1, self.books[slug].balance + self.rng.choice((-self.books[slug].held, 0, 500)))
+        )
+
+    def adjust_user(self) -> None:
+        """Give a user credits, or take some; the user with a single one keeps it."""
+        _, user = self.rng.choice(self.owners[:-1])
+        moved = self.rng.randint(1, 5_000) * self.rng.choice((1, -1))
+        entries.adjust(user=user, credits=moved, key=secrets.token_hex(8), actor=None, reason="a history")
+        self.adjusted[user.pk] += moved
 
     def _fund(self, slug: str, credits: int) -> None:
         sponsor = models.Sponsor.objects.get(slug=slug)
@@ -363,7 +381,7 @@ def test_after_any_history_the_books_of_sponsors_are_those_of_the_model_and_the_
             if call.status == RelayTransaction.Status.SUCCESS:
                 gained += cost - part
                 executed[call.key_manager_address, call.controller_address, call.relay_nonce] += 1
-        balance = granted - spent + gained // 10
+        balance = granted + history.adjusted[user.pk] - spent + gained // 10
         assert balance_of(user) == (balance, 0, balance)
     assert all(times == 1 for times in executed.values())
     assert ledger.find_differences() == []

@@ -1,5 +1,7 @@
 """The errors of sponsored calls. Their docstrings are the public catalogue of problems."""
 
+from typing import ClassVar
+
 from gateway.common.errors import DomainError
 
 
@@ -10,6 +12,9 @@ class PolicyRefused(DomainError):
     `policies` has, for each policy in order, the rule that refused (`code`, `detail`) with its `limit`, what is `used`
     of it, when it `resets`, and what `fits`. The problem is that of the policy that came closest.
     """
+
+    # After how many seconds a retry may succeed, where this is known.
+    retry_seconds: ClassVar[int | None] = None
 
 
 class NoPolicy(PolicyRefused):
@@ -40,6 +45,24 @@ class VoucherMissing(PolicyRefused):
     """The policy pays only with a voucher of the sponsor for this policy. Ask the sponsor's server for one."""
 
     code, title, status = "sponsor-voucher-missing", "The sponsor wants a voucher", 403
+
+
+class NotHolding(PolicyRefused):
+    """
+    On the chain, the profile does not have what the policy wants: tokens, or a follow (LSP-26).
+
+    `fits` has the contract or the profile concerned, and `limit` the lowest balance.
+    """
+
+    code, title, status = "sponsor-holding", "The sponsor wants a token or a follow", 403
+
+
+class HoldingUnknown(PolicyRefused):
+    """The policy pays for profiles with a token or a follow, and the chain cannot be read now. Retry."""
+
+    code, title, status = "sponsor-holding-unknown", "The profile's token or follow cannot be read", 503
+    retryable = True
+    retry_seconds = 10
 
 
 class SponsoringNotStarted(PolicyRefused):

@@ -125,6 +125,12 @@ class ProfileRule(models.TextChoices):
     LISTED = "listed", "Listed profiles"
     NEW = "new", "Profiles that signed in here first after a date"
     VOUCHED = "vouched", "Profiles with a voucher of the sponsor"
+    HOLDING = "holding", "Profiles that hold a token"
+    FOLLOWED = "followed", "Profiles that a given profile follows"
+    FOLLOWER = "follower", "Profiles that follow a given profile"
+
+
+FOLLOWS = (ProfileRule.FOLLOWED, ProfileRule.FOLLOWER)
 
 
 def _limit(text: str) -> "models.BigIntegerField[int | None, int | None]":
@@ -155,6 +161,15 @@ class PolicyVersion(models.Model):
     listed = ArrayField(AddressField(), default=list, blank=True, help_text="The listed profiles.")
     new_since = models.DateTimeField(
         null=True, blank=True, help_text="For new profiles: their account here began at this time or later."
+    )
+    counterpart = AddressField(
+        null=True, blank=True, help_text="The token that profiles hold, or the other profile of a follow."
+    )
+    least_balance = Uint256Field(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="For profiles that hold a token: the lowest balance, in the token's smallest unit.",
     )
     gas_price_ceiling_wei = Uint256Field(
         null=True, blank=True, help_text="The highest gas price of a call that is paid, in wei."
@@ -192,6 +207,15 @@ class PolicyVersion(models.Model):
                 name="sponsors_policyversion_since",
             ),
             models.CheckConstraint(
+                condition=Q(profiles=ProfileRule.HOLDING, counterpart__isnull=False, least_balance__gte=1)
+                | Q(profiles__in=FOLLOWS, counterpart__isnull=False, least_balance__isnull=True)
+                | (
+                    ~Q(profiles__in=[ProfileRule.HOLDING, *FOLLOWS])
+                    & Q(counterpart__isnull=True, least_balance__isnull=True)
+                ),
+                name="sponsors_policyversion_counterpart",
+            ),
+            models.CheckConstraint(
                 condition=Q(share_percent__gte=1, share_percent__lte=100), name="sponsors_policyversion_share"
             ),
             models.CheckConstraint(
@@ -220,6 +244,13 @@ class PolicyVersion(models.Model):
         """Refuse terms that contradict themselves, and write the targets as the rules compare them."""
         if (self.profiles == ProfileRule.NEW) != (self.new_since is not None):
             raise ValidationError({"new_since": "Give a time for new profiles, and only for them."})
+        self.counterpart = self.counterpart or None
+        if (self.profiles in {ProfileRule.HOLDING, *FOLLOWS}) != (self.counterpart is not None):
+            raise ValidationError(
+                {"counterpart": "Give a token or a profile for these rules, and only for them."}
+            )
+        if (self.profiles == ProfileRule.HOLDING) != (self.least_balance is not None):
+            raise ValidationError({"least_balance": "Give a balance for a token, and only for one."})
         if (self.window_credits is None) != (self.window_seconds is None):
             raise ValidationError({"window_seconds": "A window has both a length and credits."})
         try:

@@ -125,6 +125,10 @@ class JsonRpcChainClient(Web3Reads):
         values = self._read(*(_permissions(profile, controller) for controller in controllers))
         return [contracts.decode_permissions(value) for value in values]
 
+    def read_view(self, *, contract: str, calldata: bytes) -> bytes:
+        (returned,) = self._read(_call(contract, calldata))
+        return bytes(returned)
+
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         return self._relay_states.read(queries)
 

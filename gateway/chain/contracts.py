@@ -89,6 +89,13 @@ PENDING_OWNER, ACCEPT_OWNERSHIP, TRANSFER_OWNERSHIP = (
     function_signature_to_4byte_selector(signature)
     for signature in ("pendingOwner()", "acceptOwnership()", "transferOwnership(address)")
 )
+# Balances of tokens (LSP-7, LSP-8, ERC-20, ERC-721), and follows (LSP-26).
+BALANCE_OF, IS_FOLLOWING = (
+    function_signature_to_4byte_selector(signature)
+    for signature in ("balanceOf(address)", "isFollowing(address,address)")
+)
+# The contract of LSP-26, which has this address on every chain that has it.
+FOLLOWER_SYSTEM = "0xf01103E5a9909Fc0DBe8166dA7085e0285daDDcA"
 PERMISSIONS_VERIFIED_TOPIC = "0x" + event_abi_to_log_topic(_BY_NAME["PermissionsVerified"]).hex()
 
 _WORD, _ADDRESS_BYTES = 32, 20
@@ -130,6 +137,16 @@ def encode_execute(*, to: str, value_wei: int, data: bytes) -> bytes:
 def encode_get_nonce(*, controller: str, channel: int) -> bytes:
     """Return the calldata of a key manager's `getNonce` (LSP-25)."""
     return GET_NONCE + _uint(int(controller, 16)) + _uint(channel)
+
+
+def encode_balance_of(*, holder: str) -> bytes:
+    """Return the calldata of a token's `balanceOf`."""
+    return BALANCE_OF + _uint(int(holder, 16))
+
+
+def encode_is_following(*, follower: str, followed: str) -> bytes:
+    """Return the calldata of `isFollowing` (LSP-26)."""
+    return IS_FOLLOWING + _uint(int(follower, 16)) + _uint(int(followed, 16))
 
 
 def encode_lsp20_verify_call(*, profile: str, controller: str, payload: bytes) -> bytes:

@@ -343,6 +343,10 @@ class ChainClient(Protocol):
         """Return the value of a data key (ERC-725Y); empty where the profile has none."""
         ...
 
+    def read_view(self, *, contract: str, calldata: bytes) -> bytes:
+        """Return what the contract returns at the newest block; empty if it reverts, or is no contract."""
+        ...
+
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         """Return the states that the preflights of these calls need, read at the newest block in one round trip."""
         ...

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from gateway.common import db
 from sponsors.models import UsedVoucher, VoucherSigner
-from sponsors.rules.policies import Limits, PolicyVersion, Profiles, Target, Usage
+from sponsors.rules.policies import Holding, Limits, PolicyVersion, Profiles, Target, Usage
 
 
 class Wanted(NamedTuple):
@@ -70,6 +70,7 @@ def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
 
 
 def _version(row: dict[str, Any]) -> PolicyVersion:
+    rule, counterpart = Profiles(row["profiles"]), row["counterpart"]
     return PolicyVersion(
         version_id=row["id"],
         policy=row["policy"],
@@ -77,8 +78,9 @@ def _version(row: dict[str, Any]) -> PolicyVersion:
             Target(each["contract"], frozenset(map(_unhex, each.get("functions", ()))))
             for each in row["targets"]
         ),
-        profiles=Profiles(row["profiles"]),
+        profiles=rule,
         new_since=_time(row["new_since"]),
+        holding=Holding(rule, counterpart, row["least_balance"] or 1) if counterpart else None,
         limits=Limits(
             call=row["call_credits"],
             user_day=row["user_day_credits"],

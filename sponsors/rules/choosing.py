@@ -12,6 +12,7 @@ from typing import Any
 from sponsors import errors
 from sponsors.rules.bounds import BOUNDS
 from sponsors.rules.conditions import CONDITIONS
+from sponsors.rules.outside import OUTSIDE, Question
 from sponsors.rules.policies import NOTHING_USED, Facts, PolicyVersion, UsageByVersion, sponsor_part
 from sponsors.rules.refusals import Case, Refusal
 
@@ -35,13 +36,15 @@ class Decision:
     """
     Which version pays, and how much of the call each side pays at most, in credits.
 
-    `refusals` are of the policies before the paying one in order; of all where none pays.
+    `refusals` are of the policies before the paying one in order; of all where none pays. With a `question`, nothing
+    is decided before its answer is among the facts.
     """
 
     paid_by: PolicyVersion | None
     sponsor_credits: int
     user_credits: int
     refusals: tuple[PolicyRefusal, ...]
+    question: Question | None = None
 
     def error(self) -> errors.PolicyRefused:
         """Return the error to answer with: of the policy that passed the most rules, the first of equals."""
@@ -51,6 +54,7 @@ class Decision:
         refusal = nearest.refusal
         return refusal.error(
             refusal.detail,
+            retry_after=refusal.error.retry_seconds,
             policy=nearest.version.policy,
             **refusal.members(),
             policies=[each.members() for each in self.refusals],
@@ -63,22 +67,27 @@ def decide(versions: Sequence[PolicyVersion], facts: Facts, usage: UsageByVersio
     for version in versions:
         part = sponsor_part(facts.credits, share_percent=version.share_percent)
         used = usage.get(version.version_id, NOTHING_USED)
-        refused = check(Case(version, facts, used, part))
-        if refused is None:
-            return Decision(
-                paid_by=version,
-                sponsor_credits=part,
-                user_credits=facts.credits - part,
-                refusals=tuple(refusals),
-            )
-        refusals.append(refused)
+        outcome = check(Case(version, facts, used, part))
+        if isinstance(outcome, PolicyRefusal):
+            refusals.append(outcome)
+            continue
+        pays = outcome is None
+        return Decision(
+            paid_by=version if pays else None,
+            sponsor_credits=part if pays else 0,
+            user_credits=facts.credits - (part if pays else 0),
+            refusals=tuple(refusals),
+            question=outcome,
+        )
     return Decision(paid_by=None, sponsor_credits=0, user_credits=facts.credits, refusals=tuple(refusals))
 
 
-def check(case: Case) -> PolicyRefusal | None:
-    """Return the first rule with which the version refuses the call, None if it pays."""
-    for place, rule in enumerate((*CONDITIONS, *BOUNDS)):
-        refusal = rule(case)
-        if refusal is not None:
-            return PolicyRefusal(version=case.version, refusal=refusal, rules_passed=place)
+def check(case: Case) -> PolicyRefusal | Question | None:
+    """Return the first rule with which the version refuses the call, or its question; None if it pays."""
+    for place, rule in enumerate((*CONDITIONS, *BOUNDS, *OUTSIDE)):
+        outcome = rule(case)
+        if isinstance(outcome, Refusal):
+            return PolicyRefusal(version=case.version, refusal=outcome, rules_passed=place)
+        if outcome is not None:
+            return outcome
     return None

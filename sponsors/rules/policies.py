@@ -6,7 +6,7 @@ of the calls, in credits; the user pays the rest. A limit of None does not limit
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -25,6 +25,28 @@ class Profiles(StrEnum):
     """Profiles whose account with the service began at `new_since` or later."""
     VOUCHED = "vouched"
     """Profiles for which the call brings the sponsor's signed voucher."""
+    HOLDING = "holding"
+    """Profiles with a balance of a token."""
+    FOLLOWED = "followed"
+    """Profiles that a given profile follows (LSP-26)."""
+    FOLLOWER = "follower"
+    """Profiles that follow a given profile."""
+
+
+ON_CHAIN = frozenset({Profiles.HOLDING, Profiles.FOLLOWED, Profiles.FOLLOWER})
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """
+    What the newest block must tell of a profile, for one of the rules ON_CHAIN.
+
+    `counterpart` is the token, of which the balance must be at least `minimum`; or the other profile of a follow.
+    """
+
+    rule: Profiles
+    counterpart: str
+    minimum: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +90,11 @@ class PolicyVersion:
     One version of a policy.
 
     Without targets it pays for every call. It pays from `starts_at` on and before `ends_at`, at a gas price of at most
-    `gas_price_ceiling_wei`, and `share_percent` (1 to 100) of each call. `new_since` is set for Profiles.NEW alone.
+    `gas_price_ceiling_wei`, and `share_percent` (1 to 100) of each call. `new_since` is set for Profiles.NEW alone, and
+    `holding` for the rules ON_CHAIN.
 
     Raises:
-        ValueError: the share, `new_since` or the window's length contradicts this.
+        ValueError: the share, `new_since`, `holding` or the window's length contradicts this.
     """
 
     version_id: int
@@ -79,6 +102,7 @@ class PolicyVersion:
     targets: tuple[Target, ...] = ()
     profiles: Profiles = Profiles.ALL
     new_since: datetime | None = None
+    holding: Holding | None = None
     limits: Limits = Limits()
     gas_price_ceiling_wei: int | None = None
     starts_at: datetime | None = None
@@ -89,7 +113,8 @@ class PolicyVersion:
         is_whole = 1 <= self.share_percent <= 100
         has_since = (self.profiles is Profiles.NEW) == (self.new_since is not None)
         has_seconds = (self.limits.window is None) == (self.limits.window_seconds is None)
-        if not (is_whole and has_since and has_seconds):
+        has_holding = (self.profiles in ON_CHAIN) == (self.holding is not None)
+        if not (is_whole and has_since and has_seconds and has_holding):
             raise ValueError("the version of the policy contradicts itself")
 
 
@@ -116,7 +141,8 @@ class Facts:
     `actions` is None if the payload does not decode. `profile_since` is the time when the profile's account with the
     service began, `listed` the versions that list the profile, `credits` the most that the call may cost, and
     `gas_price_wei` the gas price that this cost assumes. `voucher` is one that `vouchers.verify` accepted, and
-    `voucher_fault` why one was not accepted.
+    `voucher_fault` why one was not accepted. `holdings` has what the chain told: None if it could not be read, and
+    nothing for what was not asked yet.
     """
 
     actions: tuple[Action, ...] | None
@@ -127,6 +153,7 @@ class Facts:
     listed: frozenset[int] = frozenset()
     voucher: Voucher | None = None
     voucher_fault: PolicyRefused | None = None
+    holdings: Mapping[Holding, bool | None] = field(default_factory=dict)
 
 
 class Period(NamedTuple):

@@ -9,8 +9,9 @@ from sponsors.models import Sponsor
 from sponsors.queries import Wanted, offers_for
 from sponsors.rules.calls import Action
 from sponsors.rules.choosing import Decision, decide
-from sponsors.rules.policies import Facts
+from sponsors.rules.policies import Facts, Holding
 from sponsors.rules.vouchers import UINT64_MAX, Voucher
+from sponsors.services import holdings
 from users.models import User
 
 
@@ -42,6 +43,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
     assert offer is not None, "the sponsor has an account"  # noqa: S101 - opened with the sponsor
     if offer.is_frozen:
         raise SponsorFrozen("The sponsor is frozen, so it pays for no calls.", sponsor=sponsor.slug)
+    known: dict[Holding, bool | None] = {}
     facts = Facts(
         actions=tuple(call.actions),
         profile_since=offer.profile_since,
@@ -50,8 +52,10 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
         now=now,
         listed=frozenset(offer.listed),
         voucher=_good_voucher(sponsor, call) if call.voucher_for else None,
+        holdings=known,
     )
-    decision = decide(offer.versions, facts, offer.usage)
+    while (decision := decide(offer.versions, facts, offer.usage)).question is not None:
+        known[decision.question] = holdings.read(decision.question, profile=call.profile)
     if decision.sponsor_credits > offer.available:
         raise SponsorWithoutCredits(
             f"The call would cost the sponsor {decision.sponsor_credits} credits, and {offer.available} are available.",

@@ -12,6 +12,7 @@ from typing import Any
 
 from rlp.exceptions import RLPException
 
+from gateway.chain.contracts import OWNER
 from gateway.chain.errors import CallReverted, NodeUnavailable, UnrecoverableSignature, UnusableSignature
 from gateway.chain.signatures import recover_address
 from gateway.chain.types import (
@@ -52,6 +53,7 @@ class FakeChain(FakeWorld):
         self.request_counts: Counter[str] = Counter()
         self.sent: list[bytes] = []
         self.data: dict[tuple[str, bytes], bytes] = {}
+        self.views: dict[tuple[str, bytes], bytes] = {}
         self._is_away = False
         self._prepared_outcomes: list[SendOutcome] = []
 
@@ -110,6 +112,12 @@ class FakeChain(FakeWorld):
     def read_data(self, *, profile: str, key: bytes) -> bytes:
         self._ask("read_data")
         return self.data.get((profile, key), b"")
+
+    def read_view(self, *, contract: str, calldata: bytes) -> bytes:
+        self._ask("read_view")
+        if contract in self._state.profiles and calldata == OWNER:
+            return bytes.fromhex(self._state.profiles[contract].owner[2:]).rjust(32, b"\0")
+        return self.views.get((contract, calldata), b"")
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
         self._ask("read_relay_states")

@@ -138,11 +138,15 @@ def accept_alone(call: LinedUpCall) -> str | ApprovedCall:
 def _accept(
     batch: Sequence[ApprovedCall], signer: Signer, *, lock_timeout: str | None = None
 ) -> list[str | ApprovedCall | Exception]:
-    """Decide which sponsors pay, then accept what no sponsor refuses."""
+    """Decide which sponsors pay, then accept what no sponsor refuses and no policy has a question about."""
     if not any(approved.wants_sponsor for approved in batch):
         return _accept_decided(batch, signer, lock_timeout=lock_timeout)
     outcomes: dict[int, str | ApprovedCall | Exception] = dict(enumerate(sponsoring.decided(batch)))
-    paid = {place: one for place, one in outcomes.items() if isinstance(one, ApprovedCall)}
+    paid = {
+        place: one
+        for place, one in outcomes.items()
+        if isinstance(one, ApprovedCall) and one.question is None
+    }
     if paid:
         accepted = _accept_decided(list(paid.values()), signer, lock_timeout=lock_timeout)
         outcomes |= zip(paid, accepted, strict=True)
@@ -233,8 +237,8 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
         return None
     refusal = hash_or_refusal(approved, slot, debt_terms_of([approved], [slot]))
     if isinstance(refusal, ApprovedCall):
-        (again,) = sponsoring.decided([refusal])
-        return refusal_of(again) if isinstance(again, ApprovedCall) else again
+        payers = sponsoring.payers_of(refusal)
+        return payers.refusal or refusal_of(payers.call)
     if not isinstance(refusal, DomainError):
         raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
     return refusal

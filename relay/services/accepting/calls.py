@@ -1,6 +1,7 @@
 """A relay call on its way through a web process: as submitted, and with what chain and rows hold about it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -14,6 +15,8 @@ from relay.pricing import cost_in_credits
 from relay.queries.calls import CallRows, Identity
 from relay.services.accepting.preflight import Approval
 from signer.transactions import SELF_TRANSFER_GAS
+from sponsors.rules.outside import Question
+from sponsors.rules.policies import Holding
 from sponsors.rules.vouchers import SignedVoucher, Voucher
 
 
@@ -85,6 +88,9 @@ class ApprovedCall:
     # Decided just before the call is accepted, and how often it was decided.
     sponsorship: Sponsorship | None = None
     decisions: int = 0
+    # What is to be asked before the sponsor's policies can decide, and the answers so far.
+    question: Question | None = None
+    holdings: Mapping[Holding, bool | None] = field(default_factory=dict)
 
     @property
     def wants_sponsor(self) -> bool:

@@ -3,7 +3,8 @@ Which policy of a sponsor pays for a call, decided from the rows just before the
 
 `relay_take_slots` counts the call towards the policy's limits in the statement that holds its credits, and may refuse
 what was decided here a moment before. The call is then decided again, so that the answer names the rule as it is now.
-Only calls that name a sponsor cost a statement.
+Only calls that name a sponsor cost a statement. Where a policy that fits otherwise asks beyond the rows, the call
+leaves its batch with the question, its own thread gets the answer, and the call is decided again.
 """
 
 from collections.abc import Sequence
@@ -27,10 +28,11 @@ from sponsors.rules.calls import Action, Unreadable, actions_of
 from sponsors.rules.choosing import decide
 from sponsors.rules.policies import Facts, Profiles, sponsor_part
 from sponsors.rules.vouchers import Voucher, verify
-from sponsors.services import refusals
+from sponsors.services import holdings, refusals
 
 # Each time, other calls have taken what was left a moment before, or a policy has changed.
 _MOST_DECISIONS = 5
+_MOST_QUESTIONS = 8
 
 
 def as_json(sponsorship: Sponsorship | None) -> dict[str, Any] | None:
@@ -55,7 +57,8 @@ def decided(calls: Sequence[ApprovedCall]) -> list[ApprovedCall | DomainError]:
     """
     Decide for each call that wants a sponsor which policy pays; return the call, or the error with which to refuse it.
 
-    Where the caller allows it, the user pays for a call that no policy pays for.
+    A call with a question is not decided yet. Where the caller allows it, the user pays for a call that no policy pays
+    for.
     """
     outcomes: list[ApprovedCall | DomainError] = list(calls)
     places = [place for place, call in enumerate(calls) if call.wants_sponsor]
@@ -90,13 +93,26 @@ class Payers(NamedTuple):
 
 
 def payers_of(call: ApprovedCall) -> Payers:
-    """Decide which policy pays for a single call."""
-    if not call.wants_sponsor:
-        return Payers(call)
-    offers = offers_for([_wanted(call)])
-    payers = _payers(call, *offers)
-    _count_refusals([payers], offers)
-    return payers
+    """Decide which policy pays for a single call; this asks what its policies ask."""
+    while call.wants_sponsor:
+        offers = offers_for([_wanted(call)])
+        payers = _payers(call, *offers)
+        if payers.call.question is None:
+            _count_refusals([payers], offers)
+            return payers
+        call = answered(payers.call)
+    return Payers(call)
+
+
+def answered(call: ApprovedCall) -> ApprovedCall:
+    """Return the call with the answer to its question. This waits for the network, outside of any transaction."""
+    holding = call.question
+    if holding is None:
+        return call
+    # Beyond a number of questions, a sponsor's answers count as unknown.
+    is_one_more = len(call.holdings) < _MOST_QUESTIONS
+    holds = holdings.read(holding, profile=call.request.caller.profile_address) if is_one_more else None
+    return replace(call, question=None, holdings={**call.holdings, holding: holds})
 
 
 def _payers(call: ApprovedCall, offer: Offer | None) -> Payers:
@@ -126,7 +142,7 @@ def _wanted(call: ApprovedCall) -> Wanted:
 
 def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
     """
-    Return the call with the policy that pays.
+    Return the call with the policy that pays, or with a question.
 
     Raises:
         SponsorUnknown, SponsorFrozen, SponsorWithoutCredits, SponsorBusy: see `sponsors.errors`.
@@ -148,8 +164,11 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         listed=frozenset(offer.listed),
         voucher=brought.voucher,
         voucher_fault=brought.fault,
+        holdings=call.holdings,
     )
     decision = decide(offer.versions, facts, offer.usage)
+    if decision.question is not None:
+        return replace(call, question=decision.question)
     if decision.paid_by is None:
         raise decision.error()
     if offer.available < decision.sponsor_credits:

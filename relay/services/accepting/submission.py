@@ -36,7 +36,7 @@ from gateway.common.logging import request_id
 from gateway.web import tracing
 from relay.errors import RelayPaused
 from relay.queries.calls import CallKey, CallRows, Identity, active_transaction, rows_of_calls
-from relay.services.accepting import gas_limits, limits, preflight, quotes
+from relay.services.accepting import gas_limits, limits, preflight, quotes, sponsoring
 from relay.services.accepting.acceptance import LinedUpCall, accept_alone, accept_together, require_unlocked
 from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest, SponsorChoice
@@ -159,8 +159,8 @@ def relay_together(items: Sequence[CallRequest | ApprovedCall], seal: Seal) -> l
     Advance each call: to its hash, to its error, or to an item for the next batch.
 
     A `ReadCall` returns in a later batch after another node read, an `UnknownPair` after a read of its contracts, and
-    an approved call after an earlier call of its channel was stored, since its checks depend on it. A `LinedUpCall`
-    is accepted by its own thread.
+    an approved call after an earlier call of its channel was stored, since its checks depend on it, or with the answer
+    to its sponsor's question. A `LinedUpCall` is accepted by its own thread.
     """
     # Returning items go first.
     outcomes: dict[int, _Stage] = {
@@ -271,14 +271,16 @@ def _query_of(request: CallRequest, rows: CallRows, signer: Signer) -> RelayQuer
 
 
 def _read_alone(unfinished: _Unfinished) -> CallRequest | ApprovedCall:
-    """Return the item for the next batch, after this thread alone has made the node reads that it needs."""
+    """Return the item for the next batch, after this thread alone has asked what it needs."""
+    if isinstance(unfinished, ApprovedCall):
+        return sponsoring.answered(unfinished)
     if isinstance(unfinished, UnknownPair):
         return _verify_pair(unfinished)
     if isinstance(unfinished, UnreadCall):
         (state,) = get_chain_client().read_relay_states([unfinished.query])
         unfinished = ReadCall(unfinished.request, unfinished.rows, unfinished.query, state)
         _trace_reads(unfinished)
-    return _ask_again(unfinished) if isinstance(unfinished, ReadCall) else unfinished
+    return _ask_again(unfinished)
 
 
 def _verify_pair(pair: UnknownPair) -> CallRequest:

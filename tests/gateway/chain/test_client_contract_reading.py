@@ -4,6 +4,7 @@ import secrets
 
 import pytest
 
+from gateway.chain.contracts import OWNER, decode_address
 from gateway.chain.lsp6 import ALL_PERMISSIONS, Permission
 from gateway.chain.types import KeyManagerState, ProfileState
 from signer.contracts import code_name, implementation_of
@@ -47,6 +48,13 @@ class TestReading:
         profile = chain.world.create_profile().profile_address
         assert implementation_of(chain.client.probe_code(address=profile))
         assert chain.client.probe_code(address=random_address()) == b""
+
+    def test_a_view_returns_what_the_contract_answers_and_nothing_without_one(self, chain: Setting) -> None:
+        profile = chain.world.create_profile()
+        owner = chain.client.read_view(contract=profile.profile_address, calldata=OWNER)
+        assert decode_address(owner) == profile.key_manager_address
+        assert chain.client.read_view(contract=profile.profile_address, calldata=b"\1\2\3\4") == b""
+        assert chain.client.read_view(contract=random_address(), calldata=OWNER) == b""
 
     @pytest.mark.parametrize(("permissions", "accepted"), [(Permission.SIGN, True), (RELAY, False)])
     def test_a_signature_counts_only_with_the_permission_to_sign(

@@ -100,6 +100,7 @@ READS: dict[str, Callable[[JsonRpcChainClient], Any]] = {
     "estimate": _estimate,
     "code": lambda client: client.probe_code(address=_ACCOUNT),
     "nonce": lambda client: client.read_relay_nonce(key_manager=_ACCOUNT, controller=_ACCOUNT, channel=0),
+    "view of a contract": lambda client: client.read_view(contract=_ACCOUNT, calldata=bytes(4)),
     "data": lambda client: client.read_data(profile=_ACCOUNT, key=bytes(32)),
     "logs": lambda client: client.read_external_executions(
         key_manager=_ACCOUNT, controller=_ACCOUNT, from_block=1, to_block=2

@@ -1,0 +1,51 @@
+"""
+What the newest block tells of a profile: the balance of a token, or a follow.
+
+An answer is kept for some seconds, so a profile that has just got its token may wait that long. Few threads wait for
+the chain here, and for some seconds after several failures none does, so a node that stalls keeps no web threads.
+"""
+
+from gateway.chain.client import get_chain_client
+from gateway.chain.contracts import (
+    FOLLOWER_SYSTEM,
+    decode_number,
+    encode_balance_of,
+    encode_is_following,
+)
+from gateway.chain.errors import NodeUnavailable
+from gateway.common.guards import CircuitOpen, Guard
+from sponsors.rules.policies import Holding, Profiles
+from sponsors.services.recent import Recent
+
+_PLACES, _SECONDS = 4, 10.0
+_recent: Recent[bool] = Recent(seconds=_SECONDS)
+_chain = Guard(places=_PLACES)
+
+
+def read(holding: Holding, *, profile: str) -> bool | None:
+    """Return whether the newest block tells this of the profile; None where no node answers."""
+    question = holding, profile
+    known = _recent.get(question)
+    if known is not None:
+        return known
+    try:
+        with _chain.place():
+            try:
+                holds = _read(holding, profile)
+            except NodeUnavailable:
+                _chain.failed()
+                raise
+    except (CircuitOpen, NodeUnavailable):
+        return None
+    _recent.keep(question, holds)
+    return holds
+
+
+def _read(holding: Holding, profile: str) -> bool:
+    client, other = get_chain_client(), holding.counterpart
+    if holding.rule is Profiles.HOLDING:
+        returned = client.read_view(contract=other, calldata=encode_balance_of(holder=profile))
+        return (decode_number(returned) or 0) >= holding.minimum
+    follower, followed = (profile, other) if holding.rule is Profiles.FOLLOWER else (other, profile)
+    asked = encode_is_following(follower=follower, followed=followed)
+    return decode_number(client.read_view(contract=FOLLOWER_SYSTEM, calldata=asked)) == 1

@@ -1,0 +1,36 @@
+"""Answers from outside that stay good for a few seconds, in this process."""
+
+import threading
+import time
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+_Answer = TypeVar("_Answer")
+_MOST = 10_000
+
+
+class Recent(Generic[_Answer]):
+    """The newest answers by their question; each is forgotten after `seconds`, and the oldest of too many."""
+
+    def __init__(self, *, seconds: float) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._answers: dict[Hashable, tuple[float, _Answer]] = {}
+
+    def get(self, question: Hashable) -> _Answer | None:
+        """Return the answer, None if there is none."""
+        until, answer = self._answers.get(question, (0.0, None))
+        return answer if until > time.monotonic() else None
+
+    def keep(self, question: Hashable, answer: _Answer) -> None:
+        """Keep an answer from now on."""
+        with self._lock:
+            # A dictionary keeps insertion order, so the oldest answers come first.
+            self._answers.pop(question, None)
+            self._answers[question] = time.monotonic() + self._seconds, answer
+            while len(self._answers) > _MOST:
+                del self._answers[next(iter(self._answers))]
+
+    def clear(self) -> None:
+        """Forget all answers."""
+        self._answers.clear()

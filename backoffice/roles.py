@@ -63,6 +63,7 @@ ROLES: dict[str, tuple[str, ...]] = {
         "sponsors.add_policy",
         "sponsors.add_policyversion",
         "sponsors.add_vouchersigner",
+        "sponsors.add_verifier",
         "sponsors.freeze_sponsor",
         "payments.change_creditpack",
         "credits.run_stripe_reconciliation",

@@ -65,6 +65,30 @@ class HoldingUnknown(PolicyRefused):
     retry_seconds = 10
 
 
+class VerifierRefused(PolicyRefused):
+    """The sponsor's own server was asked, and does not pay for this call."""
+
+    code, title, status = "sponsor-verifier", "The sponsor does not pay for this call", 403
+
+
+class VerifierUnknown(PolicyRefused):
+    """The sponsor's own server decides about this call, and gives no usable answer in time. Retry."""
+
+    code, title, status = "sponsor-verifier-unknown", "The sponsor's server does not answer", 503
+    retryable = True
+    retry_seconds = 10
+
+
+class VerifierLimit(PolicyRefused):
+    """The sponsor's part of this call is above the maximum that the sponsor's own server gives."""
+
+    code, title, status = (
+        "sponsor-limit-verifier",
+        "The call costs more than the sponsor's server allows",
+        402,
+    )
+
+
 class SponsoringNotStarted(PolicyRefused):
     """The policy pays from a later time on, `resets`."""
 

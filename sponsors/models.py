@@ -21,6 +21,7 @@ from django.db.models.functions import Now
 from gateway.common import sql_functions
 from gateway.common.fields import AddressField, HashField, Uint256Field, checksum
 from gateway.common.models import APPEND_ONLY
+from gateway.common.public_http import AddressRefused, Exceptions, require_usable
 
 # The contract of what a profile does to itself, as in `sponsors.rules.calls`, which is above this module.
 PROFILE = "profile"
@@ -128,6 +129,7 @@ class ProfileRule(models.TextChoices):
     HOLDING = "holding", "Profiles that hold a token"
     FOLLOWED = "followed", "Profiles that a given profile follows"
     FOLLOWER = "follower", "Profiles that follow a given profile"
+    VERIFIED = "verified", "Profiles for whose call the sponsor's verifier answers yes"
 
 
 FOLLOWS = (ProfileRule.FOLLOWED, ProfileRule.FOLLOWER)
@@ -363,6 +365,44 @@ class VoucherSigner(models.Model):
 
     def __str__(self) -> str:
         return self.address
+
+
+class Verifier(models.Model):
+    """
+    A URL of the sponsor's that is asked whether it pays for a call, until it is removed.
+
+    The secret that signs the questions is encrypted; `sponsors.services.verifiers` decrypts it.
+    """
+
+    sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="verifiers", db_index=False)
+    url = models.CharField(
+        "address", max_length=2000, help_text="The https URL to which each question is posted."
+    )
+    secret = models.TextField(editable=False)
+    created_at = models.DateTimeField(db_default=Now())
+    removed_at = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["sponsor"], condition=Q(removed_at__isnull=True), name="sponsors_verifier_active"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.url
+
+    @staticmethod
+    def allowed_addresses() -> Exceptions:
+        """Return what development may request besides https URLs of public addresses."""
+        return Exceptions(http=settings.WEBHOOK_ALLOW_HTTP, loopback=settings.WEBHOOK_ALLOW_LOOPBACK)
+
+    def clean(self) -> None:
+        """Refuse a URL that must not be requested."""
+        try:
+            require_usable(self.url, allowed=self.allowed_addresses())
+        except AddressRefused as refusal:
+            raise ValidationError({"url": str(refusal)}) from refusal
 
 
 class UsedVoucher(models.Model):

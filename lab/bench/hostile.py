@@ -1,7 +1,7 @@
 """
 `python -m lab callers`: how much one signed-in user below the default rates slows everybody else.
 
-Ten callers, each as expensive as we can make them, send beside the same load that is also sent alone, in alternating
+Eleven callers, each as expensive as we can make them, send beside the same load that is also sent alone, in alternating
 rounds. The node's CPU time is reported apart, because it is the part that a batch of calls has in common.
 """
 
@@ -25,6 +25,7 @@ from devstack.world.abi import calldata
 from devstack.world.deployer import ETHER, Call, Deployer
 from lab.bench.calls import Wallets, post, signed_call
 from lab.bench.load import Load, percentile, send
+from lab.bench.sponsor import STALLED, stalled_verifier
 from lab.bench.stack import Stack, running_stack, this_checkout
 
 MOST_LOST = 0.1
@@ -68,11 +69,11 @@ class Attacker:
         """Return a call of a contract."""
         return calldata(_EXECUTE, 0, self.contracts[contract], 0, b"")
 
-    def request(self, payload: bytes, *, signer: Wallet | None = None, sequence: int = 0) -> str:
-        """Return a request with a call in a channel of its own."""
+    def request(self, payload: bytes, *headers: str, signer: Wallet | None = None, sequence: int = 0) -> str:
+        """Return a request with a call in a channel of its own, and these headers."""
         nonce = (next(self.channels) << 128) + sequence
         body = signed_call(signer or self.wallet, payload, chain_id=self.chain_id, nonce=nonce)
-        return post(self.base_url, _PATH, self.wallet.token, body)
+        return post(self.base_url, _PATH, self.wallet.token, body, *headers)
 
     def behind(self, contract: str) -> str:
         """Return a request that names this contract as key manager."""
@@ -102,6 +103,9 @@ CALLERS: dict[str, Callable[[Attacker], str]] = {
     "large calldata": lambda one: one.large(),
     "nonces with gaps": lambda one: one.request(one.payload("calls itself"), sequence=7),
     "unknown signers": lambda one: one.unknown_signer(),
+    "sponsor whose verifier stalls": lambda one: one.request(
+        one.payload("calls itself"), f"relay-sponsor: {STALLED}"
+    ),
 }
 
 
@@ -136,6 +140,7 @@ def run(options: Options) -> int:
     with (
         running_stack(this_checkout()) as stack,
         psycopg.connect(stack.database_url, autocommit=True) as rows,
+        stalled_verifier(stack),
     ):
         stack.meter.ignored.add(rows.info.backend_pid)
         wallets = Wallets(stack, targets=4)

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from credits.admin import AdjustForm
-from gateway.admin import navigation
+from gateway.admin import columns, navigation
 from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, ReasonForm
 from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline
@@ -28,9 +28,10 @@ from sponsors.models import (
     Sponsor,
     SponsoredCall,
     Usage,
+    Verifier,
     VoucherSigner,
 )
-from sponsors.services import funding, keys, members, policies, signers
+from sponsors.services import funding, keys, members, policies, signers, verifiers
 
 navigation.register(
     "Sponsors",
@@ -41,6 +42,7 @@ navigation.register(
         "sponsors.Policy": "rule",
         "sponsors.PolicyVersion": "history_edu",
         "sponsors.VoucherSigner": "signature",
+        "sponsors.Verifier": "fact_check",
         "sponsors.SponsoredCall": "send",
         "sponsors.Usage": "data_usage",
         "sponsors.RefusalCount": "block",
@@ -316,6 +318,47 @@ class VoucherSignerAdmin(ApprovedForm, ReasonedActions, ReadOnlyAdmin):
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("sponsors.add_vouchersigner")
+
+
+CREATE_SECRET = ReasonedAction(
+    name="create_secret",
+    label="Create a secret",
+    permission="sponsors.add_verifier",
+    effect=lambda row: "The secret is shown once, and alone signs questions from now on.",
+    run=lambda row, decision: columns.shown_once("It signs questions.", verifiers.create_secret(row)),
+    applies_to=lambda row: row.removed_at is None,
+)
+REMOVE_VERIFIER = ReasonedAction(
+    name="remove_verifier",
+    label="Remove",
+    permission="sponsors.freeze_sponsor",
+    effect=lambda row: "It is asked no more, and policies that want its answer pay for nothing.",
+    run=lambda row, decision: verifiers.remove(row),
+    applies_to=lambda row: row.removed_at is None,
+)
+
+
+@admin.register(Verifier)
+class VerifierAdmin(ApprovedForm, ReasonedActions, ReadOnlyAdmin):
+    """Sponsors' servers that decide about calls. A new one is asked after approval; one person removes it."""
+
+    saves = form_kind(
+        name="add_verifier",
+        title="Add a verifier of a sponsor",
+        model=Verifier,
+        asks="sponsors.add_verifier",
+        decides="sponsors.decide_policyversion",
+        save=verifiers.save,
+    )
+    list_display = ("id", "sponsor", "url", "created_at", "removed_at")
+    list_select_related = ("sponsor",)
+    search_fields = ("sponsor__slug__exact",)
+    fields = ("sponsor", "url")
+    ordering = ("-id",)
+    staff_actions = (CREATE_SECRET, REMOVE_VERIFIER)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("sponsors.add_verifier")
 
 
 @admin.register(SponsoredCall)

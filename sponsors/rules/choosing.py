@@ -12,8 +12,15 @@ from typing import Any
 from sponsors import errors
 from sponsors.rules.bounds import BOUNDS
 from sponsors.rules.conditions import CONDITIONS
-from sponsors.rules.outside import OUTSIDE, Question
-from sponsors.rules.policies import NOTHING_USED, Facts, PolicyVersion, UsageByVersion, sponsor_part
+from sponsors.rules.outside import OUTSIDE
+from sponsors.rules.policies import (
+    NOTHING_USED,
+    Facts,
+    PolicyVersion,
+    Question,
+    UsageByVersion,
+    sponsor_part,
+)
 from sponsors.rules.refusals import Case, Refusal
 
 

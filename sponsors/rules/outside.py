@@ -1,30 +1,28 @@
 """
-The rules that ask beyond the rows: the chain.
+The rules that ask beyond the rows: the chain, or the sponsor's verifier.
 
 They come last, so that only a call which fits otherwise costs a question. Without the answer a rule returns its
 question, and the call is decided again with the answer.
 """
 
 from sponsors import errors
-from sponsors.rules.policies import Holding, Profiles
+from sponsors.rules.policies import Holding, Profiles, Question, Verification
 from sponsors.rules.refusals import Case, Refusal
-
-Question = Holding
 
 
 def _holding(case: Case) -> Refusal | Question | None:
     holding = case.version.holding
     if holding is None:
         return None
-    if holding not in case.facts.holdings:
+    if holding not in case.facts.answers:
         return holding
-    holds = case.facts.holdings[holding]
-    if holds is None:
+    answer = case.facts.answers[holding]
+    if answer is None:
         return Refusal(error=errors.HoldingUnknown, detail="The chain cannot be read at the moment.")
-    return None if holds else _refusal(holding)
+    return None if answer.is_yes else _not_holding(holding)
 
 
-def _refusal(holding: Holding) -> Refusal:
+def _not_holding(holding: Holding) -> Refusal:
     if holding.rule is Profiles.HOLDING:
         # Balances exceed what a JSON number holds exactly, so they are text.
         least = str(holding.minimum)
@@ -35,4 +33,25 @@ def _refusal(holding: Holding) -> Refusal:
     return Refusal(error=errors.NotHolding, detail=detail, fits=holding.counterpart)
 
 
-OUTSIDE = (_holding,)
+def _verified(case: Case) -> Refusal | Question | None:
+    version = case.version
+    if version.profiles is not Profiles.VERIFIED:
+        return None
+    question = Verification(version.version_id, version.policy, case.part)
+    if question not in case.facts.answers:
+        return question
+    answer = case.facts.answers[question]
+    if answer is None:
+        return Refusal(error=errors.VerifierUnknown, detail="The sponsor's verifier gives no usable answer.")
+    if not answer.is_yes:
+        return Refusal(
+            error=errors.VerifierRefused, detail="The sponsor's verifier does not pay for this call."
+        )
+    most = answer.maximum_credits
+    if most is None or case.part <= most:
+        return None
+    detail = f"The sponsor's verifier pays {most} credits for this call, and {case.part} are needed."
+    return Refusal(error=errors.VerifierLimit, detail=detail, limit=most, used=0, fits=most)
+
+
+OUTSIDE = (_holding, _verified)

@@ -31,6 +31,8 @@ class Profiles(StrEnum):
     """Profiles that a given profile follows (LSP-26)."""
     FOLLOWER = "follower"
     """Profiles that follow a given profile."""
+    VERIFIED = "verified"
+    """Profiles for whose call the sponsor's verifier answers yes."""
 
 
 ON_CHAIN = frozenset({Profiles.HOLDING, Profiles.FOLLOWED, Profiles.FOLLOWER})
@@ -47,6 +49,26 @@ class Holding:
     rule: Profiles
     counterpart: str
     minimum: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What a version asks the sponsor's verifier: whether it pays these credits of the call."""
+
+    version_id: int
+    policy: str
+    credits: int
+
+
+Question = Holding | Verification
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a question; a verifier's may bound the credits of the call."""
+
+    is_yes: bool
+    maximum_credits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +163,8 @@ class Facts:
     `actions` is None if the payload does not decode. `profile_since` is the time when the profile's account with the
     service began, `listed` the versions that list the profile, `credits` the most that the call may cost, and
     `gas_price_wei` the gas price that this cost assumes. `voucher` is one that `vouchers.verify` accepted, and
-    `voucher_fault` why one was not accepted. `holdings` has what the chain told: None if it could not be read, and
-    nothing for what was not asked yet.
+    `voucher_fault` why one was not accepted. `answers` has None where no usable answer came, and nothing for what was
+    not asked yet.
     """
 
     actions: tuple[Action, ...] | None
@@ -153,7 +175,7 @@ class Facts:
     listed: frozenset[int] = frozenset()
     voucher: Voucher | None = None
     voucher_fault: PolicyRefused | None = None
-    holdings: Mapping[Holding, bool | None] = field(default_factory=dict)
+    answers: Mapping[Question, Answer | None] = field(default_factory=dict)
 
 
 class Period(NamedTuple):

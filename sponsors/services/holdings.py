@@ -14,15 +14,15 @@ from gateway.chain.contracts import (
 )
 from gateway.chain.errors import NodeUnavailable
 from gateway.common.guards import CircuitOpen, Guard
-from sponsors.rules.policies import Holding, Profiles
+from sponsors.rules.policies import Answer, Holding, Profiles
 from sponsors.services.recent import Recent
 
 _PLACES, _SECONDS = 4, 10.0
-_recent: Recent[bool] = Recent(seconds=_SECONDS)
+_recent: Recent[Answer] = Recent(seconds=_SECONDS)
 _chain = Guard(places=_PLACES)
 
 
-def read(holding: Holding, *, profile: str) -> bool | None:
+def read(holding: Holding, *, profile: str) -> Answer | None:
     """Return whether the newest block tells this of the profile; None where no node answers."""
     question = holding, profile
     known = _recent.get(question)
@@ -31,17 +31,17 @@ def read(holding: Holding, *, profile: str) -> bool | None:
     try:
         with _chain.place():
             try:
-                holds = _read(holding, profile)
+                answer = Answer(_holds(holding, profile))
             except NodeUnavailable:
                 _chain.failed()
                 raise
     except (CircuitOpen, NodeUnavailable):
         return None
-    _recent.keep(question, holds)
-    return holds
+    _recent.keep(question, answer)
+    return answer
 
 
-def _read(holding: Holding, profile: str) -> bool:
+def _holds(holding: Holding, profile: str) -> bool:
     client, other = get_chain_client(), holding.counterpart
     if holding.rule is Profiles.HOLDING:
         returned = client.read_view(contract=other, calldata=encode_balance_of(holder=profile))

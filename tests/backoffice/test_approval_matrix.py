@@ -37,7 +37,7 @@ from relay.models import Relayer
 from relay.services.fleet import relayers
 from rewards.models import Badge, Modifier, ModifierType
 from rewards.services import modifiers
-from sponsors.models import Policy, PolicyVersion, Sponsor, VoucherSigner
+from sponsors.models import Policy, PolicyVersion, Sponsor, Verifier, VoucherSigner
 from sponsors.services import funding
 from tests.docs.pages import DOCS, code_spans, rows
 from tests.earnings.ad_networks import new_reward, set_up
@@ -215,6 +215,12 @@ def _voucher_signer() -> Scene:
     return Scene(written, VoucherSigner.objects.filter(sponsor=sponsor, address=address).exists)
 
 
+def _verifier() -> Scene:
+    sponsor, url = make(Sponsor), f"https://{secrets.token_hex(6)}.example/verify"
+    written = row_written("add_verifier", Verifier(), sponsor=str(sponsor.pk), url=url)
+    return Scene(written, Verifier.objects.filter(sponsor=sponsor, url=url).exists)
+
+
 def _sponsor() -> Scene:
     sponsor = make(Sponsor)
     return Scene(
@@ -338,6 +344,7 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "add_policy_version": _policy_version,
     "add_unbacked_ceiling": _unbacked_ceiling,
     "add_relayer": _relayer,
+    "add_verifier": _verifier,
     "add_voucher_signer": _voucher_signer,
     "adjust_credits": _adjust,
     "assign_earning": _assign,
@@ -368,6 +375,7 @@ MADE = {
     "add_payout_rate": "payoutrate",
     "add_policy_version": "policyversion",
     "add_unbacked_ceiling": "unbackedceiling",
+    "add_verifier": "verifier",
     "add_voucher_signer": "vouchersigner",
     "adjust_credits": "creditentry",
     "assign_earning": "creditentry",

@@ -73,6 +73,7 @@ MATRIX = {
     "sponsors.Policy": Row(ALL, add="fS", actions={"switch_off": "foS", "switch_on": "foS"}),
     "sponsors.PolicyVersion": Row(ALL, add="fS"),
     "sponsors.VoucherSigner": Row(ALL, add="fS", actions={"remove_signer": "foS"}),
+    "sponsors.Verifier": Row(ALL, add="fS", actions={"create_secret": "fS", "remove_verifier": "foS"}),
     "sponsors.SponsoredCall": Row(ALL),
     "sponsors.Usage": Row(ALL),
     "credits.ExpiryRule": Row(ALL, add="fS"),

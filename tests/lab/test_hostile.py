@@ -24,8 +24,8 @@ def test_nothing_is_lost_where_nothing_was_settled() -> None:
     assert figures_of([_round(0)], [_round(0)])["lost"] == 0.0
 
 
-def test_there_are_ten_callers_and_each_contract_is_deployed_as_written() -> None:
-    assert len(CALLERS) == 10
+def test_there_are_eleven_callers_and_each_contract_is_deployed_as_written() -> None:
+    assert len(CALLERS) == 11
     for code in CONTRACTS.values():
         deployed = bytes.fromhex(code)
         created = creation_code(code)

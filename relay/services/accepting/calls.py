@@ -15,8 +15,7 @@ from relay.pricing import cost_in_credits
 from relay.queries.calls import CallRows, Identity
 from relay.services.accepting.preflight import Approval
 from signer.transactions import SELF_TRANSFER_GAS
-from sponsors.rules.outside import Question
-from sponsors.rules.policies import Holding
+from sponsors.rules.policies import Answer, Question
 from sponsors.rules.vouchers import SignedVoucher, Voucher
 
 
@@ -90,7 +89,7 @@ class ApprovedCall:
     decisions: int = 0
     # What is to be asked before the sponsor's policies can decide, and the answers so far.
     question: Question | None = None
-    holdings: Mapping[Holding, bool | None] = field(default_factory=dict)
+    answers: Mapping[Question, Answer | None] = field(default_factory=dict)
 
     @property
     def wants_sponsor(self) -> bool:

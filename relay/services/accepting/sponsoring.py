@@ -26,9 +26,10 @@ from sponsors.errors import (
 from sponsors.queries import Offer, Wanted, offers_for, voucher_state
 from sponsors.rules.calls import Action, Unreadable, actions_of
 from sponsors.rules.choosing import decide
-from sponsors.rules.policies import Facts, Profiles, sponsor_part
+from sponsors.rules.policies import Answer, Facts, Holding, Profiles, Question, sponsor_part
 from sponsors.rules.vouchers import Voucher, verify
-from sponsors.services import holdings, refusals
+from sponsors.services import holdings, refusals, verifiers
+from sponsors.services.verifiers import AskedCall
 
 # Each time, other calls have taken what was left a moment before, or a policy has changed.
 _MOST_DECISIONS = 5
@@ -106,13 +107,26 @@ def payers_of(call: ApprovedCall) -> Payers:
 
 def answered(call: ApprovedCall) -> ApprovedCall:
     """Return the call with the answer to its question. This waits for the network, outside of any transaction."""
-    holding = call.question
-    if holding is None:
+    question = call.question
+    if question is None:
         return call
-    # Beyond a number of questions, a sponsor's answers count as unknown.
-    is_one_more = len(call.holdings) < _MOST_QUESTIONS
-    holds = holdings.read(holding, profile=call.request.caller.profile_address) if is_one_more else None
-    return replace(call, question=None, holdings={**call.holdings, holding: holds})
+    # Beyond a number of questions, answers count as unknown.
+    answer = _answer(question, call) if len(call.answers) < _MOST_QUESTIONS else None
+    return replace(call, question=None, answers={**call.answers, question: answer})
+
+
+def _answer(question: Question, call: ApprovedCall) -> Answer | None:
+    request = call.request
+    if isinstance(question, Holding):
+        return holdings.read(question, profile=request.caller.profile_address)
+    asked = AskedCall(
+        profile=request.caller.profile_address,
+        controller=request.identity.controller,
+        chain_id=get_chain().id,
+        digest=request.identity.digest,
+        payload=request.call.payload,
+    )
+    return verifiers.ask(question, asked)
 
 
 def _payers(call: ApprovedCall, offer: Offer | None) -> Payers:
@@ -164,7 +178,7 @@ def _paid(call: ApprovedCall, offer: Offer | None) -> ApprovedCall:
         listed=frozenset(offer.listed),
         voucher=brought.voucher,
         voucher_fault=brought.fault,
-        holdings=call.holdings,
+        answers=call.answers,
     )
     decision = decide(offer.versions, facts, offer.usage)
     if decision.question is not None:

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from sponsors.rules.choosing import decide
-from sponsors.rules.policies import Holding, Limits, PolicyVersion, Profiles
+from sponsors.rules.policies import Answer, Holding, Limits, PolicyVersion, Profiles, Verification
 from tests.factories import random_address
 from tests.sponsors.rules.rows import facts, policy
 
+_YES, _NO = Answer(is_yes=True), Answer(is_yes=False)
 _RULES = (Profiles.HOLDING, Profiles.FOLLOWED, Profiles.FOLLOWER)
 
 
@@ -39,24 +40,51 @@ def test_without_an_answer_nothing_is_decided_and_the_question_is_returned(rule:
 @pytest.mark.parametrize("rule", _RULES)
 @pytest.mark.parametrize(
     ("answer", "code", "status"),
-    [(True, None, None), (False, "sponsor-holding", 403), (None, "sponsor-holding-unknown", 503)],
+    [(_YES, None, None), (_NO, "sponsor-holding", 403), (None, "sponsor-holding-unknown", 503)],
 )
-def test_the_answer_decides(
-    rule: Profiles, answer: bool | None, code: str | None, status: int | None
+def test_what_the_chain_tells_decides(
+    rule: Profiles, answer: Answer | None, code: str | None, status: int | None
 ) -> None:
     version = _version(rule)
 
-    decision = decide([version], facts(holdings={_holding(version): answer}), {})
+    decision = decide([version], facts(answers={_holding(version): answer}), {})
 
     assert decision.question is None
-    assert (decision.paid_by == version) is (answer is True)
+    assert (decision.paid_by == version) is (answer is _YES)
     if code:
         error = decision.error()
-        assert (error.code, error.status, error.members["fits"] if answer is False else None) == (
-            code,
-            status,
-            _holding(version).counterpart if answer is False else None,
-        )
+        assert (error.code, error.status) == (code, status)
+        assert error.members.get("fits") == (_holding(version).counterpart if answer else None)
+
+
+@pytest.mark.parametrize("share", [1, 50, 100])
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+def test_a_verifier_is_asked_about_the_sponsors_part_and_may_bound_it(share: int, beyond: int) -> None:
+    version, call = policy(profiles=Profiles.VERIFIED, share_percent=share), facts(credits=1000)
+    part = 10 * share
+    question = decide([version], call, {}).question
+    assert question == Verification(version.version_id, version.policy, part)
+
+    answer = Answer(is_yes=True, maximum_credits=part + beyond)
+    decision = decide([version], facts(credits=1000, answers={question: answer}), {})
+
+    assert (decision.paid_by, decision.sponsor_credits) == ((None, 0) if beyond < 0 else (version, part))
+    if beyond < 0:
+        assert decision.error().code == "sponsor-limit-verifier"
+        assert decision.error().members["limit"] == part - 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [(_YES, None), (_NO, "sponsor-verifier"), (None, "sponsor-verifier-unknown")],
+)
+def test_what_a_verifier_answers_decides(answer: Answer | None, code: str | None) -> None:
+    version, call = policy(profiles=Profiles.VERIFIED), facts()
+    question = Verification(version.version_id, version.policy, call.credits)
+
+    decision = decide([version], facts(credits=call.credits, answers={question: answer}), {})
+
+    assert (decision.paid_by or decision.error().code) == (code or version)
 
 
 def test_a_policy_that_refuses_by_another_rule_asks_nothing() -> None:
@@ -69,7 +97,7 @@ def test_a_policy_that_refuses_by_another_rule_asks_nothing() -> None:
 def test_a_policy_asks_only_for_itself() -> None:
     first, second = _version(), _version()
 
-    decision = decide([first, second], facts(holdings={_holding(first): False}), {})
+    decision = decide([first, second], facts(answers={_holding(first): _NO}), {})
 
     assert decision.question == _holding(second)
 

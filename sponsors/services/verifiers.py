@@ -1,0 +1,181 @@
+"""
+The sponsor's own server, which is asked whether it pays for a call.
+
+A question is one POST, signed by the Standard Webhooks specification. The server may stall, lie, redirect or answer
+anything: an answer that is not usable within a second counts as none, and a yes pays within the policy's limits only.
+One process waits for each server with two threads, and for all with an eighth of its threads. After three failures in a
+row it asks that server once in ten seconds. An answer is kept for some seconds by the call's hash.
+"""
+
+import base64
+import json
+import secrets
+import threading
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Model
+from standardwebhooks import Webhook
+
+from gateway.common import clock
+from gateway.common.crypto import Resealed, SealedUnderAnotherKey, reseal, seal, unseal
+from gateway.common.guards import CircuitOpen, Guard
+from gateway.common.public_http import AddressRefused, NoAnswer, post
+from gateway.staff.form_kinds import Values
+from sponsors.models import Verifier
+from sponsors.rules.policies import Answer, Verification
+from sponsors.rules.vouchers import UINT64_MAX
+from sponsors.services.recent import Recent
+
+_PURPOSE = "sponsors.verifier-secret"
+_PREFIX, _SECRET_BYTES = "whsec_", 32
+_SECONDS, _ANSWER_BYTES, _OK = 1.0, 1024, 200
+_PLACES, _PATIENCE_SECONDS = 2, 0.2
+_recent: Recent[Answer] = Recent(seconds=10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedCall:
+    """The call that a verifier is asked about."""
+
+    profile: str
+    controller: str
+    chain_id: int
+    digest: str
+    payload: bytes
+
+
+def ask(question: Verification, call: AskedCall) -> Answer | None:
+    """Return the verifier's answer; None where it gives no usable one, or the sponsor has no verifier."""
+    key = question, call.digest
+    known = _recent.get(key)
+    if known is not None:
+        return known
+    asked = Verifier.objects.filter(sponsor__policies__versions=question.version_id, removed_at=None)
+    verifier = asked.select_related("sponsor").first()
+    if verifier is None or not _threads().acquire(blocking=False):
+        return None
+    try:
+        answer = _guarded(verifier, _body(question, call, sponsor=verifier.sponsor.slug))
+    finally:
+        _threads().release()
+    if answer is not None:
+        _recent.keep(key, answer)
+    return answer
+
+
+def _guarded(verifier: Verifier, body: bytes) -> Answer | None:
+    guard = _guard_of(verifier.pk)
+    try:
+        with guard.place():
+            answer = _asked(verifier, body)
+            if answer is None:
+                guard.failed()
+                raise CircuitOpen
+            return answer
+    except CircuitOpen:
+        return None
+
+
+@cache
+def _threads() -> threading.BoundedSemaphore:
+    """Return the places of this process for waiting for any verifier."""
+    return threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 8))
+
+
+@cache
+def _guard_of(verifier_id: int) -> Guard:
+    return Guard(places=_PLACES, patience_seconds=_PATIENCE_SECONDS)
+
+
+def _body(question: Verification, call: AskedCall, *, sponsor: str) -> bytes:
+    facts = {
+        "sponsor": sponsor,
+        "policy": question.policy,
+        "profile": call.profile,
+        "controller": call.controller,
+        "chainId": call.chain_id,
+        "hash": call.digest,
+        "payload": "0x" + call.payload.hex(),
+        "credits": question.credits,
+    }
+    return json.dumps(facts).encode()
+
+
+def _asked(verifier: Verifier, body: bytes) -> Answer | None:
+    now, question_id = clock.now(), f"question_{secrets.token_hex(12)}"
+    try:
+        secret = unseal(verifier.secret, keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)
+        answer = post(
+            verifier.url,
+            body=body,
+            headers={
+                "Content-Type": "application/json",
+                "User-Agent": "credit-relay-gateway",
+                "webhook-id": question_id,
+                "webhook-timestamp": str(int(now.timestamp())),
+                "webhook-signature": Webhook(secret).sign(question_id, now, body.decode()),
+            },
+            seconds=_SECONDS,
+            allowed=Verifier.allowed_addresses(),
+            answer_bytes=_ANSWER_BYTES,
+        )
+    except (AddressRefused, NoAnswer, SealedUnderAnotherKey):
+        return None
+    return _answer_in(answer.body) if answer.status == _OK else None
+
+
+def _answer_in(body: bytes) -> Answer | None:
+    """Return the answer in a body such as `{"pay": true, "maximumCredits": 500}`; None for anything else."""
+    try:
+        fields: Any = json.loads(body)
+    # RecursionError: JSON that is nested very deeply.
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(fields, dict) or not isinstance(fields.get("pay"), bool):
+        return None
+    most = fields.get("maximumCredits")
+    if most is None:
+        return Answer(fields["pay"])
+    is_number = isinstance(most, int) and not isinstance(most, bool) and 0 <= most <= UINT64_MAX
+    return Answer(fields["pay"], most) if is_number else None
+
+
+def save(verifier: Verifier, values: Values) -> Model:
+    """
+    Store a new verifier, which is asked from now on. `create_secret` shows a secret for it.
+
+    Raises:
+        ValidationError: the sponsor has one already, or the URL must not be requested.
+    """
+    _, verifier.secret = _new_secret()
+    verifier.full_clean()
+    verifier.save(force_insert=True)
+    return verifier
+
+
+def create_secret(verifier: Verifier) -> str:
+    """Return a new secret, which alone signs questions from now on."""
+    secret, sealed = _new_secret()
+    Verifier.objects.filter(pk=verifier.pk).update(secret=sealed)
+    return secret
+
+
+def remove(verifier: Verifier) -> str:
+    """Ask it no more; return what happened as a sentence."""
+    Verifier.objects.filter(pk=verifier.pk, removed_at=None).update(removed_at=clock.now())
+    return f"{verifier.url} is asked no more, and policies that want its answer pay for nothing."
+
+
+def reseal_secrets() -> Resealed:
+    """Encrypt all secrets under the first key, after a key rotation."""
+    rows = Verifier.objects.all()
+    return reseal(rows, fields=["secret"], keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)
+
+
+def _new_secret() -> tuple[str, str]:
+    """Return a new secret, and its encrypted form."""
+    secret = _PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+    return secret, seal(secret, keys=settings.WEBHOOK_SECRET_KEYS, purpose=_PURPOSE)

@@ -1,0 +1,274 @@
+"""A sponsor's server decides about calls; whatever it does, no other call waits for it, and no limit is passed."""
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from pytest_django import Settings
+
+from credits.models import CreditHold
+from devstack.services.stack import Services
+from devstack.world.profiles import Profile
+from gateway.chain.lsp25 import RelayCall
+from gateway.common.errors import DomainError
+from gateway.common.guards import OPEN_SECONDS
+from relay.models import RelayTransaction
+from relay.services.accepting import preparation
+from relay.services.accepting.calls import SponsorChoice
+from relay.services.accepting.preparation import Draft
+from sponsors.errors import (
+    CallLimit,
+    VerifierLimit,
+    VerifierRefused,
+    VerifierUnknown,
+)
+from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Verifier
+from sponsors.services import verifiers
+from tests.relay.callers import execute
+from tests.relay.conftest import Refused
+from tests.relay.quoting import caller_of
+from tests.relay.signing import set_data_payload
+from tests.relay.sponsoring import execute_sponsored
+from tests.sponsors.sponsorships import make_policy, make_sponsor
+from tests.sponsors.verifier_server import VerifierServer, running, says
+from tests.threads import at_once
+from tests.transactions import assert_none_is_open
+from users.models import User
+
+NewCall = Callable[..., RelayCall]
+
+
+@pytest.fixture
+def server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[VerifierServer]:
+    """The server of a sponsor, on this machine; no question is asked in a transaction."""
+    settings.WEBHOOK_ALLOW_HTTP = settings.WEBHOOK_ALLOW_LOOPBACK = True
+    settings.WEBHOOK_SECRET_KEYS = [secrets.token_urlsafe(32)]
+    verifiers._recent.clear()
+    post = verifiers.post
+
+    def checked(*args: Any, **options: Any) -> Any:
+        assert_none_is_open()
+        return post(*args, **options)
+
+    monkeypatch.setattr(verifiers, "post", checked)
+    with running() as verifier:
+        yield verifier
+
+
+@pytest.fixture
+def newcomer(profile: Profile, open_account: Callable[..., User]) -> User:
+    """The owner of the profile, with a single credit."""
+    return open_account(profile, 1)
+
+
+def make_verified(server: VerifierServer, **terms: Any) -> tuple[Sponsor, PolicyVersion, str]:
+    """Return a sponsor whose server decides, its policy, and the secret of the questions."""
+    sponsor = make_sponsor()
+    verifier = Verifier(sponsor=sponsor, url=server.url)
+    verifiers.save(verifier, {})
+    version = make_policy(sponsor, profiles="verified", **terms)
+    return sponsor, version, verifiers.create_secret(verifier)
+
+
+@pytest.mark.django_db
+def test_the_server_learns_of_the_call_in_a_signed_question_and_its_yes_pays(
+    services: Services, server: VerifierServer, newcomer: User, new_call: NewCall
+) -> None:
+    sponsor, version, secret = make_verified(server)
+    call = new_call()
+    name = execute_sponsored(newcomer, call, sponsor)
+
+    row = RelayTransaction.objects.get(transaction_hash=name)
+    paid = SponsoredCall.objects.get()
+    assert (paid.hold, paid.version) == (row.hold, version)
+    assert server.verified(secret) == {
+        "sponsor": sponsor.slug,
+        "policy": version.policy.name,
+        "profile": newcomer.profile_address,
+        "controller": row.controller_address,
+        "chainId": services.chain_id,
+        "hash": row.digest,
+        "payload": "0x" + call.payload.hex(),
+        "credits": paid.sponsor_hold.amount,
+    }
+
+
+@pytest.mark.django_db
+def test_prepare_and_execute_ask_once_about_the_same_call(
+    server: VerifierServer, newcomer: User, profile: Profile, new_call: NewCall
+) -> None:
+    sponsor, version, _ = make_verified(server)
+    draft = Draft(
+        set_data_payload(), controller=profile.controller.address, sponsor=SponsorChoice(sponsor.slug)
+    )
+    prepared = preparation.prepare(caller=caller_of(newcomer), draft=draft, now=timezone.now())
+    assert prepared.quote is not None
+    assert prepared.quote.sponsor_version == version
+    call = new_call()
+    for _ in range(2):
+        server.answer = says({"pay": True})
+        execute_sponsored(newcomer, call, sponsor)
+    assert len(server.questions) == 2
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ({"pay": False}, VerifierRefused),
+        ({"pay": True, "maximumCredits": 1}, VerifierLimit),
+        ({"pay": True, "maximumCredits": 0}, VerifierLimit),
+    ],
+)
+def test_a_no_and_a_low_maximum_pay_nothing(
+    server: VerifierServer,
+    newcomer: User,
+    new_call: NewCall,
+    refused: Refused,
+    answer: Any,
+    kind: type[DomainError],
+) -> None:
+    sponsor, _, _ = make_verified(server)
+    server.answer = says(answer)
+    with refused(kind):
+        execute_sponsored(newcomer, new_call(), sponsor)
+
+
+# What a broken or hostile server may answer: none is a yes.
+LIES = {
+    "no JSON": says(b"yes"),
+    "nothing": says(b""),
+    "no object": says([True]),
+    "a word for yes": says({"pay": "true"}),
+    "a number for yes": says({"pay": 1}),
+    "a negative maximum": says({"pay": True, "maximumCredits": -1}),
+    "a fraction of a credit": says({"pay": True, "maximumCredits": 0.5}),
+    "a flag for a maximum": says({"pay": True, "maximumCredits": True}),
+    "a maximum without end": says(b'{"pay": true, "maximumCredits": ' + b"9" * 400 + b"}"),
+    "nested deeply": says(b"[" * 1000),
+    "a huge answer": says(b'{"pay": true, "note": "' + b"x" * 2**22 + b'"}'),
+    "an error with a yes": says({"pay": True}, 500),
+    "a yes elsewhere": says({"pay": True}, 302, Location="http://127.0.0.1:1/"),
+    "another success": says({"pay": True}, 201),
+}
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("lie", LIES)
+def test_an_answer_of_another_form_is_none_and_the_next_policy_pays(
+    server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused, lie: str
+) -> None:
+    sponsor, _, _ = make_verified(server)
+    server.answer, call = LIES[lie], new_call()
+    with refused(VerifierUnknown) as refusal:
+        execute_sponsored(newcomer, call, sponsor)
+    assert (refusal.value.status, refusal.value.retryable, refusal.value.retry_after) == (503, True, 10)
+    assert len(server.questions) == 1
+
+    other = make_policy(sponsor, position=1)
+    execute_sponsored(newcomer, call, sponsor)
+    assert SponsoredCall.objects.get().version == other
+
+
+@pytest.mark.django_db
+def test_a_yes_passes_no_limit_of_the_policy_which_is_not_even_asked(
+    server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused
+) -> None:
+    sponsor, _, _ = make_verified(server, call_credits=1)
+    with refused(CallLimit):
+        execute_sponsored(newcomer, new_call(), sponsor)
+    assert server.questions == []
+
+
+@pytest.mark.django_db
+def test_only_calls_of_this_sponsor_are_asked_about(
+    server: VerifierServer, user: User, new_call: NewCall
+) -> None:
+    make_verified(server)
+    other = make_sponsor()
+    make_policy(other)
+    execute(user=user, call=new_call(channel=1), now=timezone.now())
+    execute_sponsored(user, new_call(channel=2), other)
+    assert server.questions == []
+    assert SponsoredCall.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_removed_verifier_is_asked_no_more(
+    server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused
+) -> None:
+    sponsor, _, _ = make_verified(server)
+    verifiers.remove(Verifier.objects.get())
+    with refused(VerifierUnknown):
+        execute_sponsored(newcomer, new_call(), sponsor)
+    assert server.questions == []
+    assert Verifier.objects.get().removed_at is not None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "url",
+    ["http://example.com/", "https://127.0.0.1/", "https://10.0.0.1/", "https://[::1]/", "ftp://a.example/"],
+)
+def test_a_verifier_has_a_public_https_address(settings: Settings, url: str) -> None:
+    settings.WEBHOOK_SECRET_KEYS = [secrets.token_urlsafe(32)]
+    with pytest.raises(ValidationError):
+        verifiers.save(Verifier(sponsor=make_sponsor(), url=url), {})
+    assert not Verifier.objects.exists()
+
+
+@pytest.mark.django_db
+def test_a_name_that_resolves_to_this_machine_is_not_asked(
+    settings: Settings, server: VerifierServer, newcomer: User, new_call: NewCall, refused: Refused
+) -> None:
+    sponsor, _, _ = make_verified(server)
+    Verifier.objects.update(url=server.url.replace("127.0.0.1", "localhost"))
+    settings.WEBHOOK_ALLOW_LOOPBACK = False
+    with refused(VerifierUnknown):
+        execute_sponsored(newcomer, new_call(), sponsor)
+    assert server.questions == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stalled_server_delays_neither_calls_of_others_nor_for_long_its_own(
+    server: VerifierServer, user: User, new_call: NewCall
+) -> None:
+    sponsor, _, _ = make_verified(server)
+    server.answer = server.stall
+    calls = [new_call(channel=secrets.randbits(100)) for _ in range(24)]
+    own, stalled = calls[:8], calls[8:]
+    seconds: list[float] = []
+
+    def timed(call: RelayCall) -> str:
+        began = time.monotonic()
+        name = execute(user=user, call=call, now=timezone.now())
+        seconds.append(time.monotonic() - began)
+        return name
+
+    began = time.monotonic()
+    asking = [partial(execute_sponsored, user, call, sponsor) for call in stalled]
+    answers = at_once([*asking, *(partial(timed, call) for call in own)])
+    took = time.monotonic() - began
+
+    refusals, names = answers[:16], answers[16:]
+    assert {type(refusal) for refusal in refusals} == {VerifierUnknown}
+    assert all(isinstance(name, str) for name in names)
+    assert (RelayTransaction.objects.count(), CreditHold.objects.count()) == (8, 8)
+    # Two questions at a time, and none after three failures.
+    assert len(server.questions) <= 4
+    assert took < 10
+    assert max(seconds) < took
+
+    # From now on, nobody waits.
+    began = time.monotonic()
+    for _ in range(3):
+        with pytest.raises(VerifierUnknown):
+            execute_sponsored(user, new_call(channel=secrets.randbits(100)), sponsor)
+    assert time.monotonic() - began < 3
+    assert OPEN_SECONDS > 3
+    assert len(server.questions) <= 4

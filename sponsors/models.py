@@ -42,12 +42,21 @@ class Sponsor(models.Model):
         validators=[MinValueValidator(1)],
         help_text="Its members are told when fewer credits are left; where empty, never.",
     )
+    is_default = models.BooleanField(
+        db_default=False,
+        help_text="Calls of users without credits are offered to it, if no other sponsor pays.",
+    )
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         permissions = [
             ("freeze_sponsor", "Can freeze sponsors and switch off policies"),
             ("fund_sponsor", "Can ask for an adjustment of a sponsor's credits"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["is_default"], condition=Q(is_default=True), name="sponsors_sponsor_one_default"
+            )
         ]
 
     def __str__(self) -> str:

@@ -108,7 +108,8 @@ After `Failed`, `Cancelled` or `Expired`, a repeat is a new attempt. A nonce ahe
 behind calls of the same channel that are in progress, at most {settings.RELAY_MAX_FOLLOWERS} of them.
 
 With the header `Relay-Sponsor`, the named sponsor pays for the call if one of its policies fits. Otherwise the call is
-refused, and `code` names the rule; with `Relay-Sponsor-Fallback: user`, the user pays.
+refused, and `code` names the rule; with `Relay-Sponsor-Fallback: user`, the user pays. A call that the user cannot pay
+is offered to the operator's default sponsor, if there is one; if it does not pay either, the answer is 402.
 
 `docs/signing.md` of the repository shows how to compute the hash.
 """.strip()

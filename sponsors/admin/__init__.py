@@ -120,6 +120,25 @@ THAW = ReasonedAction(
     run=lambda row, decision: policies.freeze(row, is_frozen=False),
     applies_to=lambda row: row.is_frozen,
 )
+MAKE_DEFAULT = ReasonedAction(
+    name="make_default",
+    label="Make it the default",
+    permission="sponsors.add_sponsor",
+    effect=lambda row: (
+        "Calls of users without credits are offered to it, if no other sponsor pays. Its policies decide; another "
+        "default ends."
+    ),
+    run=lambda row, decision: policies.make_default(row, is_default=True),
+    applies_to=lambda row: not row.is_default,
+)
+END_DEFAULT = ReasonedAction(
+    name="end_default",
+    label="End the default",
+    permission="sponsors.add_sponsor",
+    effect=lambda row: "Only calls that name it are offered to it.",
+    run=lambda row, decision: policies.make_default(row, is_default=False),
+    applies_to=lambda row: row.is_default,
+)
 SWITCH_OFF = ReasonedAction(
     name="switch_off",
     label="Switch off",
@@ -159,12 +178,19 @@ class PolicyInline(ReadOnlyInline[Policy, Sponsor]):
 class SponsorAdmin(SimulatorPage):
     """Sponsors with their credits."""
 
-    list_display = ("slug", "name", "is_frozen", "balance", "available", "created_at")
+    list_display = ("slug", "name", "is_frozen", "is_default", "balance", "available", "created_at")
     list_select_related = ("credit_account",)
     search_fields = ("slug__exact",)
-    readonly_fields = ("is_frozen", "balance", "available", "alarm_credits", "created_at")
+    readonly_fields = (
+        "is_frozen",
+        "is_default",
+        "balance",
+        "available",
+        "alarm_credits",
+        "created_at",
+    )
     ordering = ("slug",)
-    staff_actions = (FUND, PUT_MEMBER, FREEZE, THAW)
+    staff_actions = (FUND, PUT_MEMBER, FREEZE, THAW, MAKE_DEFAULT, END_DEFAULT)
     inlines = (PolicyInline,)
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from gateway.common import db
-from sponsors.models import UsedVoucher, VoucherSigner
+from sponsors.models import Sponsor, UsedVoucher, VoucherSigner
 from sponsors.rules.policies import Holding, Limits, PolicyVersion, Profiles, Target, Usage
 
 
@@ -39,6 +39,11 @@ class VoucherState(NamedTuple):
 
     signers: frozenset[str]
     is_used: bool
+
+
+def default_sponsor() -> str | None:
+    """Return the name of the operator's default sponsor, if there is one."""
+    return Sponsor.objects.filter(is_default=True).values_list("slug", flat=True).first()
 
 
 def voucher_state(*, sponsor: str, voucher_id: bytes) -> VoucherState:

@@ -1,5 +1,6 @@
 """Terms of policies, and the switches that end what a sponsor or a policy pays at once."""
 
+from django.db import transaction
 from django.db.models import Max, Model
 
 from gateway.staff.form_kinds import Values
@@ -26,6 +27,14 @@ def freeze(sponsor: Sponsor, *, is_frozen: bool) -> str:
     """Stop or allow what the sponsor pays from the next call on; return what happened as a sentence."""
     Sponsor.objects.filter(pk=sponsor.pk).update(is_frozen=is_frozen)
     return "It is frozen now." if is_frozen else "It pays again."
+
+
+@transaction.atomic
+def make_default(sponsor: Sponsor, *, is_default: bool) -> str:
+    """Offer the sponsor calls of users without credits, or no more; return what happened as a sentence."""
+    Sponsor.objects.filter(is_default=True).update(is_default=False)
+    Sponsor.objects.filter(pk=sponsor.pk).update(is_default=is_default)
+    return "It is the default now." if is_default else "There is no default now."
 
 
 def enable(policy: Policy, *, is_enabled: bool) -> str:

@@ -63,9 +63,11 @@ MATRIX = {
     "credits.CreditAccount": Row(ALL, actions={"adjust_credits": "sS", "grant_modifier": "sS"}, export="fS"),
     "credits.CreditEntry": Row(ALL, export="fS"),
     "sponsors.Sponsor": Row(
-        ALL, add="fS",
-        actions={"fund_sponsor": "sS", "put_member": "fS", "freeze": "foS", "thaw": "foS"},
-        pages={"simulate": ALL},
+        ALL, add="fS", pages={"simulate": ALL},
+        actions={
+            "fund_sponsor": "sS", "put_member": "fS", "freeze": "foS", "thaw": "foS", "make_default": "fS",
+            "end_default": "fS",
+        },
     ),
     "sponsors.Member": Row(ALL, actions={"remove_member": "fS"}),
     "sponsors.ApiKey": Row(ALL, actions={"revoke_key": "foS"}),

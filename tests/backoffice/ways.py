@@ -20,6 +20,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("Sponsor", "pays nothing without credits and terms", "add: name, slug"),
     ("Sponsor", "fund_sponsor", "fund_sponsor"),
     ("Sponsor", "stores nothing", "simulate"),
+    ("Sponsor", "pays by approved terms only", "make_default", "end_default"),
     ("Sponsor", "stops, or resumes what was approved", "freeze", "thaw"),
     ("Policy", "pays nothing without terms", "add: name, position, sponsor"),
     ("Policy", "stops, or resumes what was approved", "switch_off", "switch_on"),

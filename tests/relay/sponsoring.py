@@ -50,3 +50,8 @@ def used(sponsor: Sponsor) -> dict[str, tuple[int, int]]:
 def hold_of(row: RelayTransaction) -> CreditHold:
     """Return the sponsor's hold of a call."""
     return SponsoredCall.objects.select_related("sponsor_hold").get(hold_id=row.hold_id).sponsor_hold
+
+
+def row_of(transaction_hash: str) -> RelayTransaction:
+    """Return the call of a hash."""
+    return RelayTransaction.objects.get(attempts__transaction_hash=transaction_hash)

@@ -34,6 +34,7 @@ from relay.services.accepting.slots import (
     policy_of,
     take_slots,
 )
+from relay.services.accepting.sponsoring import Payers
 from relay.services.accepting.unsigned import Unsigned, as_hex, insert_calls
 from signer.transactions import SignedTransaction, UnsignedTransaction
 
@@ -227,8 +228,19 @@ def _finish_waiting(approved: ApprovedCall) -> str | Exception | None:
     return outcome if unsigned.is_waiting(waiting) else _WITHDRAWN
 
 
-def refusal_of(approved: ApprovedCall) -> DomainError | None:
-    """Return the error with which the call would be refused now, or None; all writes are rolled back."""
+def assessed(approved: ApprovedCall) -> Payers:
+    """Return who would pay for the call, and the error with which it would be refused now; nothing is stored."""
+    payers = sponsoring.payers_of(approved)
+    while payers.refusal is None:
+        outcome = _tried(payers.call)
+        if not isinstance(outcome, ApprovedCall):
+            return payers._replace(refusal=outcome)
+        payers = sponsoring.payers_of(outcome)
+    return payers
+
+
+def _tried(approved: ApprovedCall) -> ApprovedCall | DomainError | None:
+    """Return the error with which the call would be refused, or None; the call, if a sponsor is to be asked (again)."""
     policy = policy_of([approved], get_signer())
     with transaction.atomic(durable=True):
         (slot,) = take_slots([approved], policy)
@@ -236,10 +248,7 @@ def refusal_of(approved: ApprovedCall) -> DomainError | None:
     if slot.outcome in {"taken", "repeated"}:
         return None
     refusal = hash_or_refusal(approved, slot, debt_terms_of([approved], [slot]))
-    if isinstance(refusal, ApprovedCall):
-        payers = sponsoring.payers_of(refusal)
-        return payers.refusal or refusal_of(payers.call)
-    if not isinstance(refusal, DomainError):
+    if not isinstance(refusal, ApprovedCall | DomainError):
         raise refusal if isinstance(refusal, Exception) else RuntimeError(refusal)
     return refusal
 

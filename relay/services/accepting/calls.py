@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from credits.errors import InsufficientCredits
 from gateway.chain.config import get_chain
 from gateway.chain.lsp25 import RelayCall
 from gateway.chain.types import RelayQuery
@@ -32,11 +33,16 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class SponsorChoice:
-    """The sponsor that a request names, its voucher, and whether the user pays where the sponsor does not."""
+    """
+    The sponsor that a request names, its voucher, and whether the user pays where the sponsor does not.
+
+    Of the operator's default, `own_refusal` is the error with which the user's own account refused the call before.
+    """
 
     slug: str
     user_may_pay: bool = False
     voucher: SignedVoucher | None = None
+    own_refusal: InsufficientCredits | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from relay.errors import KeyManagerNotFound, RelayPaused, SignerNotController
 from relay.models import Quote
 from relay.pricing import cost_in_credits
 from relay.queries.calls import CallKey, Identity, controller_of_session, next_relay_nonce, rows_of_calls
-from relay.services.accepting import acceptance, gas_limits, limits, preflight, quotes, sponsoring
+from relay.services.accepting import acceptance, gas_limits, limits, preflight, quotes
 from relay.services.accepting.calls import (
     ApprovedCall,
     Caller,
@@ -184,10 +184,9 @@ def _assess(request: CallRequest, query: RelayQuery, state: RelayState, *, wants
     if gas is None or fees is None or is_trusted is None:
         return PreparedCall(request.call, request.identity, tuple(refusals), gas and gas.limit)
     approval = Approval(gas, fees, state.relay_nonce or 0, is_trusted)
-    payers = sponsoring.payers_of(ApprovedCall(request, rows, query, approval))
-    refusal = payers.refusal or acceptance.refusal_of(payers.call)
-    if refusal is not None:
-        refusals.append(refusal)
+    payers = acceptance.assessed(ApprovedCall(request, rows, query, approval))
+    if payers.refusal is not None:
+        refusals.append(payers.refusal)
     quote, sponsorship = None, payers.call.sponsorship
     if wants_quote and not refusals:
         offer = Offer(

@@ -120,7 +120,10 @@ def policy_of(batch: Sequence[ApprovedCall], signer: Signer) -> dict[str, Any]:
 def hash_or_refusal(
     approved: ApprovedCall, slot: Slot, terms: Mapping[int, DebtTerms]
 ) -> str | ApprovedCall | Exception:
-    """Return the hash or the error; the call, undecided again, where its sponsor's rows have changed meanwhile."""
+    """
+    Return the hash or the error; the call, undecided, where its sponsor's rows have changed meanwhile, or where the
+    default sponsor is asked.
+    """
     if slot.outcome.startswith("sponsor-"):
         return replace(approved, sponsorship=None)
     call = approved.request.call
@@ -130,9 +133,10 @@ def hash_or_refusal(
             return _hash_of_repeat(approved, slot)
         case "insufficient":
             limit, lendable = terms[slot.place]
-            return InsufficientCredits(
+            refusal = InsufficientCredits(
                 required=approved.user_credits, available=number, debt_limit=limit, lendable=lendable
             )
+            return sponsoring.offered_to_default(approved, refusal)
         case "nonce-taken":
             return RelayNonceTaken(nonce=call.relay_nonce)
         case "nonce-gap":

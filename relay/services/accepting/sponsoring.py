@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from credits.errors import InsufficientCredits
 from gateway.chain.config import get_chain
 from gateway.common.errors import DomainError
-from relay.services.accepting.calls import ApprovedCall, Sponsorship
+from relay.services.accepting.calls import ApprovedCall, SponsorChoice, Sponsorship
 from sponsors.errors import (
     PolicyRefused,
     SponsorBusy,
@@ -23,7 +24,7 @@ from sponsors.errors import (
     VoucherRefused,
     VoucherUsed,
 )
-from sponsors.queries import Offer, Wanted, offers_for, voucher_state
+from sponsors.queries import Offer, Wanted, default_sponsor, offers_for, voucher_state
 from sponsors.rules.calls import Action, Unreadable, actions_of
 from sponsors.rules.choosing import decide
 from sponsors.rules.policies import Answer, Facts, Holding, Profiles, Question, sponsor_part
@@ -134,9 +135,23 @@ def _payers(call: ApprovedCall, offer: Offer | None) -> Payers:
         return Payers(_paid(call, offer))
     except DomainError as refusal:
         choice = call.request.sponsor
+        if choice is not None and choice.own_refusal is not None:
+            return Payers(call, refusal=choice.own_refusal)
         if choice is None or not choice.user_may_pay or _is_quoted(call):
             return Payers(call, refusal, refusal)
         return Payers(replace(call, request=replace(call.request, sponsor=None)), refusal)
+
+
+def offered_to_default(call: ApprovedCall, refusal: InsufficientCredits) -> ApprovedCall | DomainError:
+    """Return the call for the operator's default sponsor to pay; the user's refusal, if it cannot be offered."""
+    choice = call.request.sponsor
+    if choice is not None:
+        return choice.own_refusal or refusal
+    slug = None if _is_quoted(call) else default_sponsor()
+    if slug is None:
+        return refusal
+    sponsor = SponsorChoice(slug, own_refusal=refusal)
+    return replace(call, request=replace(call.request, sponsor=sponsor))
 
 
 def _is_quoted(call: ApprovedCall) -> bool:

@@ -28,7 +28,7 @@ from tests.relay.chain import Chain
 from tests.relay.conftest import Settle
 from tests.relay.quoting import caller_of, execute_prepared
 from tests.relay.signing import set_data_payload
-from tests.relay.sponsoring import account_of, all_rows, execute_sponsored, hold_of, used
+from tests.relay.sponsoring import account_of, all_rows, execute_sponsored, hold_of, row_of, used
 from tests.relay.workers import assert_books_agree, broadcast_all, bumped_fees, resend, track
 from tests.sponsors.sponsorships import make_policy, make_sponsor, new_version
 from users.models import User
@@ -40,10 +40,6 @@ pytestmark = pytest.mark.django_db
 def newcomer(profile: Profile, open_account: Callable[..., User]) -> User:
     """The owner of the profile, with a single credit, which a call costs more than."""
     return open_account(profile, credits=1)
-
-
-def row_of(transaction_hash: str) -> RelayTransaction:
-    return RelayTransaction.objects.get(attempts__transaction_hash=transaction_hash)
 
 
 def test_a_newcomer_pays_nothing_for_a_call_that_a_sponsor_pays(

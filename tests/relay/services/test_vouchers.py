@@ -60,7 +60,8 @@ class Issuer:
         return SponsorChoice(self.sponsor.slug, voucher=voucher, **values)
 
 
-def _execute(user: User, call: RelayCall, choice: SponsorChoice) -> str:
+def execute_vouched(user: User, call: RelayCall, choice: SponsorChoice) -> str:
+    """Hand in a call with this choice; return the hash."""
     return submission.execute(caller=caller_of(user), call=call, now=timezone.now(), sponsor=choice)
 
 
@@ -78,7 +79,7 @@ def test_a_newcomer_with_a_voucher_is_paid_for_and_the_voucher_is_used_up(
     voucher = issuer.voucher(str(newcomer.profile_address))
     call = new_call()
 
-    name = _execute(newcomer, call, issuer.choice(voucher))
+    name = execute_vouched(newcomer, call, issuer.choice(voucher))
 
     row = RelayTransaction.objects.get(transaction_hash=name)
     paid = SponsoredCall.objects.get(hold=row.hold)
@@ -87,9 +88,9 @@ def test_a_newcomer_with_a_voucher_is_paid_for_and_the_voucher_is_used_up(
     assert (used.call, used.signer, used.sponsor) == (paid, issuer.key.address, issuer.sponsor)
     assert used.voucher_id == "0x" + voucher.voucher.voucher_id.hex()
     # A repeat of the call is answered as before; another call needs another voucher.
-    assert _execute(newcomer, call, issuer.choice(voucher)) == name
+    assert execute_vouched(newcomer, call, issuer.choice(voucher)) == name
     with refused(VoucherUsed):
-        _execute(newcomer, new_call(channel=7), issuer.choice(voucher))
+        execute_vouched(newcomer, new_call(channel=7), issuer.choice(voucher))
 
 
 @pytest.mark.django_db
@@ -99,14 +100,14 @@ def test_without_a_good_voucher_nothing_is_paid(
     issuer, call, own = Issuer(services), new_call(), str(newcomer.profile_address)
 
     with refused(VoucherMissing):
-        _execute(newcomer, call, issuer.choice(None))
+        execute_vouched(newcomer, call, issuer.choice(None))
     for voucher in (issuer.voucher(random_address()), issuer.voucher(own, key=Account.create())):
         with refused(VoucherRefused):
-            _execute(newcomer, call, issuer.choice(voucher))
+            execute_vouched(newcomer, call, issuer.choice(voucher))
     good = issuer.voucher(own)
     signers.remove(VoucherSigner.objects.get())
     with refused(VoucherRefused):
-        _execute(newcomer, call, issuer.choice(good))
+        execute_vouched(newcomer, call, issuer.choice(good))
 
 
 @pytest.mark.django_db
@@ -115,7 +116,7 @@ def test_a_policy_that_wants_no_voucher_uses_none_up(
 ) -> None:
     issuer = Issuer(services, profiles="all")
 
-    _execute(newcomer, new_call(), issuer.choice(issuer.voucher(str(newcomer.profile_address))))
+    execute_vouched(newcomer, new_call(), issuer.choice(issuer.voucher(str(newcomer.profile_address))))
 
     assert (SponsoredCall.objects.count(), UsedVoucher.objects.count()) == (1, 0)
 
@@ -128,16 +129,16 @@ def test_a_bad_voucher_matters_to_no_policy_that_wants_none(
     open_to_all = make_policy(issuer.sponsor, position=1, user_calls=2)
     used = issuer.voucher(own)
 
-    _execute(newcomer, new_call(channel=1), issuer.choice(used))
-    _execute(newcomer, new_call(channel=2), issuer.choice(used))
-    _execute(newcomer, new_call(channel=3), issuer.choice(issuer.voucher(own, key=Account.create())))
+    execute_vouched(newcomer, new_call(channel=1), issuer.choice(used))
+    execute_vouched(newcomer, new_call(channel=2), issuer.choice(used))
+    execute_vouched(newcomer, new_call(channel=3), issuer.choice(issuer.voucher(own, key=Account.create())))
 
     paid = SponsoredCall.objects.order_by("pk").values_list("version_id", flat=True)
     assert list(paid) == [issuer.version.pk, open_to_all.pk, open_to_all.pk]
     assert UsedVoucher.objects.count() == 1
     # The policy that came closest answers, and the other is told beside it.
     with refused(UserCallsLimit) as refusal:
-        _execute(newcomer, new_call(channel=4), issuer.choice(used))
+        execute_vouched(newcomer, new_call(channel=4), issuer.choice(used))
     told = refusal.value.members["policies"]
     assert [rule["code"] for rule in told] == ["sponsor-voucher-used", "sponsor-limit-user-calls"]
     assert told[0]["id"] == "0x" + used.voucher.voucher_id.hex()
@@ -156,7 +157,7 @@ def test_preparing_and_a_call_that_no_relayer_takes_use_no_voucher_up(
     assert prepared.sponsorship.policy == issuer.version.policy.name
     Relayer.objects.update(is_active=False)
     with pytest.raises(DomainError):
-        _execute(newcomer, new_call(), choice)
+        execute_vouched(newcomer, new_call(), choice)
     assert (UsedVoucher.objects.count(), SponsoredCall.objects.count(), CreditHold.objects.count()) == (
         0,
         0,
@@ -164,7 +165,7 @@ def test_preparing_and_a_call_that_no_relayer_takes_use_no_voucher_up(
     )
 
     Relayer.objects.update(is_active=True)
-    _execute(newcomer, new_call(), choice)
+    execute_vouched(newcomer, new_call(), choice)
     assert UsedVoucher.objects.count() == 1
 
 
@@ -202,7 +203,7 @@ def test_of_16_calls_at_once_with_one_voucher_one_is_paid(
     choice = issuer.choice(issuer.voucher(str(newcomer.profile_address)))
     calls = [new_call(channel=secrets.randbits(100)) for _ in range(16)]
 
-    answers = at_once([partial(_execute, newcomer, call, choice) for call in calls])
+    answers = at_once([partial(execute_vouched, newcomer, call, choice) for call in calls])
 
     refusals = [each for each in answers if not isinstance(each, str)]
     assert [type(each) for each in refusals] == [VoucherUsed] * 15

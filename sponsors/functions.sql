@@ -42,11 +42,125 @@ BEGIN
     RETURN refusal;
 END $$;
 
+-- The calls of `sponsors_pay`, each with its policy and its sponsor's account.
+CREATE OR REPLACE FUNCTION sponsors_requests(calls jsonb) RETURNS TABLE (
+    place integer, hold_id bigint, user_id bigint, key text, now timestamptz, version bigint, sponsor_credits bigint,
+    is_quoted boolean, voucher text, signer text, policy_id bigint, number integer, call_credits bigint,
+    sponsor_id bigint, account_id bigint
+) LANGUAGE sql STABLE AS $$
+    SELECT request.*, version.policy_id, version.number, version.call_credits, policy.sponsor_id, account.id
+    FROM jsonb_to_recordset(calls) AS request (
+        place integer, hold_id bigint, user_id bigint, key text, now timestamptz, version bigint,
+        sponsor_credits bigint, is_quoted boolean, voucher text, signer text
+    )
+    JOIN sponsors_policyversion AS version ON version.id = request.version
+    JOIN sponsors_policy AS policy ON policy.id = version.policy_id
+    JOIN credits_account AS account ON account.sponsor_id = policy.sponsor_id
+$$;
+
+-- Why a call is refused whatever it costs others: null, or an outcome of `sponsors_pay`.
+CREATE OR REPLACE FUNCTION sponsors_refusal_of(
+    of_sponsor bigint, of_policy bigint, of_number integer, quoted boolean, of_voucher text, credits bigint,
+    most_credits bigint
+) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN sponsor.is_frozen OR NOT policy.is_enabled THEN 'sponsor-frozen'
+                WHEN NOT quoted AND EXISTS (
+                    SELECT FROM sponsors_policyversion AS newer
+                    WHERE newer.policy_id = of_policy AND newer.number > of_number
+                ) THEN 'sponsor-policy-changed'
+                WHEN EXISTS (
+                    SELECT FROM sponsors_usedvoucher AS used
+                    WHERE used.sponsor_id = of_sponsor AND used.voucher_id = of_voucher
+                ) THEN 'sponsor-voucher-used'
+                WHEN credits > most_credits THEN 'sponsor-limit-call' END
+    FROM sponsors_sponsor AS sponsor, sponsors_policy AS policy
+    WHERE sponsor.id = of_sponsor AND policy.id = of_policy
+$$;
+
+-- Has sponsors pay for all of these calls, if all limits and balances allow them together; returns false and changes
+-- nothing otherwise. The caller has locked the sponsors' accounts in an earlier statement.
+--
+-- Calls that a sponsor pays wait for its account one after the other, so a batch takes few statements while it has it.
+CREATE OR REPLACE FUNCTION sponsors_pay_together(calls jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    parts jsonb;
+    counted integer;
+BEGIN
+    IF EXISTS (
+        SELECT FROM sponsors_requests(calls) AS call WHERE sponsors_refusal_of(
+            call.sponsor_id, call.policy_id, call.number, call.is_quoted, call.voucher, call.sponsor_credits,
+            call.call_credits
+        ) IS NOT NULL
+    ) OR EXISTS (
+        SELECT FROM sponsors_requests(calls) AS call JOIN credits_account AS account ON account.id = call.account_id
+        GROUP BY account.id HAVING sum(call.sponsor_credits) > min(account.balance - account.held)
+                                OR count(call.voucher) > count(DISTINCT call.voucher)
+    ) THEN
+        RETURN false;
+    END IF;
+    SELECT jsonb_agg(wanted) INTO parts FROM (
+        SELECT part.policy_id, part.scope, part.user_number, part.begins, sum(call.sponsor_credits)::bigint AS credits,
+               count(*) AS calls, min(part.most_credits) AS most_credits, min(part.most_calls) AS most_calls
+        FROM sponsors_requests(calls) AS call,
+             LATERAL sponsors_parts_of(call.version, call.user_id, call.now) AS part
+        GROUP BY 1, 2, 3, 4
+    ) AS wanted;
+    INSERT INTO sponsors_usage (policy_id, scope, user_number, begins, credits, calls)
+    SELECT part.policy_id, part.scope, part.user_number, part.begins, 0, 0
+    FROM jsonb_to_recordset(parts) AS part (policy_id bigint, scope text, user_number bigint, begins timestamptz)
+    WHERE NOT EXISTS (
+        SELECT FROM sponsors_usage AS usage WHERE usage.policy_id = part.policy_id AND usage.scope = part.scope
+           AND usage.user_number = part.user_number AND usage.begins = part.begins
+    )
+    ON CONFLICT DO NOTHING;
+    WITH wanted AS (
+        SELECT usage.id, part.credits, part.calls,
+               usage.credits + part.credits > part.most_credits OR usage.calls + part.calls > part.most_calls AS exceeds
+        FROM jsonb_to_recordset(parts) AS part (
+            policy_id bigint, scope text, user_number bigint, begins timestamptz, credits bigint, calls bigint,
+            most_credits bigint, most_calls bigint
+        )
+        JOIN sponsors_usage AS usage ON usage.policy_id = part.policy_id AND usage.scope = part.scope
+             AND usage.user_number = part.user_number AND usage.begins = part.begins
+    ), moved AS (
+        UPDATE sponsors_usage AS usage
+        SET credits = usage.credits + wanted.credits, calls = usage.calls + wanted.calls
+        FROM wanted WHERE usage.id = wanted.id AND NOT EXISTS (SELECT FROM wanted WHERE exceeds)
+        RETURNING usage.id
+    )
+    SELECT count(*) INTO counted FROM moved;
+    IF counted = 0 THEN
+        RETURN false;
+    END IF;
+    WITH call AS (
+        SELECT * FROM sponsors_requests(calls)
+    ), placed AS (
+        INSERT INTO credits_hold (account_id, key, amount, status)
+        SELECT account_id, 'sponsored:' || key, sponsor_credits, 'HELD' FROM call
+        RETURNING id, account_id, key, amount
+    ), paid AS (
+        INSERT INTO sponsors_sponsoredcall (
+            hold_id, sponsor_hold_id, version_id, user_id, counted_credits, counted_calls, accepted_at
+        )
+        SELECT call.hold_id, placed.id, call.version, call.user_id, call.sponsor_credits, 1, call.now
+        FROM call JOIN placed ON placed.key = 'sponsored:' || call.key RETURNING id, hold_id
+    ), vouched AS (
+        INSERT INTO sponsors_usedvoucher (sponsor_id, voucher_id, signer, call_id)
+        SELECT call.sponsor_id, call.voucher, call.signer, paid.id
+        FROM call JOIN paid ON paid.hold_id = call.hold_id WHERE call.voucher IS NOT NULL
+    )
+    UPDATE credits_account AS account
+    SET held = account.held + placed.credits, open_holds = account.open_holds + placed.calls
+    FROM (SELECT account_id, sum(amount)::bigint AS credits, count(*)::integer AS calls FROM placed GROUP BY 1) AS placed
+    WHERE account.id = placed.account_id;
+    RETURN true;
+END $$;
+
 -- Has sponsors pay for calls whose users' holds are placed: counts each towards the limits of its policy, holds its
 -- credits on the sponsor's account, and links the two holds. A sponsor never owes anything.
 --
--- The sponsors' accounts are locked in their order, after those of all users and before relayers. A call that is refused
--- leaves nothing behind.
+-- The sponsors' accounts are locked in their order, after those of all users and before relayers. Calls that do not all
+-- fit together are paid one after the other; one that is refused leaves nothing behind.
 --
 -- calls: [{place, hold_id, user_id, key, now, version, sponsor_credits, is_quoted, voucher, signer}], where
 -- `voucher` is the id of a voucher that `signer` signed, or null. One row for each: its place, and the rule that refuses it
@@ -60,37 +174,26 @@ CREATE OR REPLACE FUNCTION sponsors_pay(calls jsonb) RETURNS TABLE (place intege
 DECLARE
     call record;
 BEGIN
+    PERFORM FROM credits_account
+    WHERE id IN (SELECT account_id FROM sponsors_requests(calls)) ORDER BY id FOR NO KEY UPDATE;
+    -- Statements from here on see what others committed before they gave up the accounts.
+    IF sponsors_pay_together(calls) THEN
+        RETURN QUERY SELECT (element ->> 'place')::integer, NULL::text FROM jsonb_array_elements(calls) AS element;
+        RETURN;
+    END IF;
     FOR call IN
-        SELECT request.*, version.policy_id, version.number, version.call_credits, account.id AS account_id
-        FROM jsonb_to_recordset(calls) AS request (
-            place integer, hold_id bigint, user_id bigint, key text, now timestamptz, version bigint,
-            sponsor_credits bigint, is_quoted boolean, voucher text, signer text
-        )
-        JOIN sponsors_policyversion AS version ON version.id = request.version
-        JOIN sponsors_policy AS policy ON policy.id = version.policy_id
-        JOIN credits_account AS account ON account.sponsor_id = policy.sponsor_id
-        ORDER BY account.id, request.place
+        SELECT * FROM sponsors_requests(calls) AS request ORDER BY request.account_id, request.place
     LOOP
         place := call.place;
-        PERFORM FROM credits_account WHERE id = call.account_id FOR NO KEY UPDATE;
-        -- Statements from here on see what others committed before they gave up the account.
-        SELECT CASE WHEN sponsor.is_frozen OR NOT policy.is_enabled THEN 'sponsor-frozen'
-                    WHEN NOT call.is_quoted AND EXISTS (
-                        SELECT FROM sponsors_policyversion AS newer
-                        WHERE newer.policy_id = policy.id AND newer.number > call.number
-                    ) THEN 'sponsor-policy-changed'
-                    WHEN EXISTS (
-                        SELECT FROM sponsors_usedvoucher AS used
-                        WHERE used.sponsor_id = sponsor.id AND used.voucher_id = call.voucher
-                    ) THEN 'sponsor-voucher-used'
-                    WHEN call.sponsor_credits > call.call_credits THEN 'sponsor-limit-call'
-                    WHEN account.balance - account.held < call.sponsor_credits THEN 'sponsor-without-credits' END
-        INTO outcome
-        FROM credits_account AS account
-        JOIN sponsors_sponsor AS sponsor ON sponsor.id = account.sponsor_id
-        JOIN sponsors_policy AS policy ON policy.id = call.policy_id
-        WHERE account.id = call.account_id;
-        outcome := coalesce(outcome, sponsors_count_call(call.version, call.user_id, call.now, call.sponsor_credits));
+        outcome := coalesce(
+            sponsors_refusal_of(
+                call.sponsor_id, call.policy_id, call.number, call.is_quoted, call.voucher, call.sponsor_credits,
+                call.call_credits
+            ),
+            (SELECT 'sponsor-without-credits' FROM credits_account AS account
+             WHERE account.id = call.account_id AND account.balance - account.held < call.sponsor_credits),
+            sponsors_count_call(call.version, call.user_id, call.now, call.sponsor_credits)
+        );
         IF outcome IS NULL THEN
             WITH placed AS (
                 INSERT INTO credits_hold (account_id, key, amount, status)
@@ -103,8 +206,7 @@ BEGIN
                 FROM placed RETURNING id
             )
             INSERT INTO sponsors_usedvoucher (sponsor_id, voucher_id, signer, call_id)
-            SELECT account.sponsor_id, call.voucher, call.signer, paid.id
-            FROM paid, credits_account AS account WHERE account.id = call.account_id AND call.voucher IS NOT NULL;
+            SELECT call.sponsor_id, call.voucher, call.signer, paid.id FROM paid WHERE call.voucher IS NOT NULL;
             UPDATE credits_account SET held = held + call.sponsor_credits, open_holds = open_holds + 1
             WHERE id = call.account_id;
         END IF;

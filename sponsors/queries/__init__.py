@@ -4,7 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import NamedTuple
 
 from gateway.common import db
 from sponsors.models import Sponsor, UsedVoucher, VoucherSigner
@@ -66,7 +67,7 @@ def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
         offer = offers[place] = offers[place] or Offer(slug, is_frozen, available, since)
         # Django leaves JSON as text.
         if version is not None:
-            terms = _version(json.loads(version))
+            terms = _version(version)
             offer.versions.append(terms)
             offer.usage[terms.version_id] = _usage(json.loads(used or "{}"))
             if is_listed:
@@ -74,7 +75,10 @@ def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
     return offers
 
 
-def _version(row: dict[str, Any]) -> PolicyVersion:
+@lru_cache(maxsize=1024)
+def _version(text: str) -> PolicyVersion:
+    """Return a version from its JSON; read once, because versions never change."""
+    row = json.loads(text)
     rule, counterpart = Profiles(row["profiles"]), row["counterpart"]
     return PolicyVersion(
         version_id=row["id"],

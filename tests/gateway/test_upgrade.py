@@ -9,7 +9,7 @@ import os
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import psycopg
@@ -65,6 +65,43 @@ GRANT EXECUTE ON FUNCTION relay_take_slots TO gateway_app;
 _TABLES = (
     *("users_user", "credits_account", "credits_hold"),
     *("relay_relaytransaction", "relay_attempt", "relay_relayer", "relay_quote", "relay_unsignedcall"),
+)
+# The first version with sponsors, and a call in flight that one of them pays.
+_WITH_SPONSORS = {
+    "credits": "0011_one_account_of_a_sponsor",
+    "relay": "0003_sponsored_quotes",
+    "sponsors": "0002_vouchers",
+}
+_SPONSORED = """
+INSERT INTO users_user (
+    password, is_superuser, is_staff, is_active, date_joined, username, first_name, last_name, email, profile_address
+) VALUES ('', false, false, true, now(), 'one', '', '', '', '0x' || lpad('1', 40, '0'));
+INSERT INTO sponsors_sponsor (slug, name) VALUES ('a-dapp', 'A dApp');
+INSERT INTO credits_account (user_id, balance, held, open_holds, version) SELECT id, 1, 0, 1, 0 FROM users_user;
+INSERT INTO credits_account (sponsor_id, balance, held, open_holds, version)
+SELECT id, 1000, 90, 1, 0 FROM sponsors_sponsor;
+INSERT INTO sponsors_policy (sponsor_id, name, position) SELECT id, 'guests', 0 FROM sponsors_sponsor;
+INSERT INTO sponsors_policyversion (policy_id, number, targets, profiles, listed, share_percent, call_credits)
+SELECT id, 1, '[]', 'vouched', '{}', 100, 500 FROM sponsors_policy;
+INSERT INTO credits_hold (account_id, key, amount, status)
+SELECT id, CASE WHEN user_id IS NULL THEN 'sponsored:relay:1' ELSE 'relay:1' END, held, 'HELD' FROM credits_account;
+INSERT INTO sponsors_sponsoredcall (
+    hold_id, sponsor_hold_id, version_id, user_id, counted_credits, counted_calls, accepted_at
+) SELECT own.id, other.id, version.id, users_user.id, 90, 1, now()
+FROM credits_hold AS own, credits_hold AS other, sponsors_policyversion AS version, users_user
+WHERE own.key = 'relay:1' AND other.key = 'sponsored:relay:1';
+INSERT INTO sponsors_usage (policy_id, scope, user_number, begins, credits, calls)
+SELECT policy.id, scope, CASE WHEN scope LIKE 'user%' THEN users_user.id ELSE 0 END,
+       CASE scope WHEN 'user-day' THEN date_trunc('day', now(), 'UTC') ELSE 'epoch'::timestamptz END, 90, 1
+FROM sponsors_policy AS policy, users_user, unnest(ARRAY['user', 'user-day', 'campaign']) AS scope;
+INSERT INTO sponsors_vouchersigner (sponsor_id, address) SELECT id, '0x' || lpad('5', 40, '0') FROM sponsors_sponsor;
+INSERT INTO sponsors_usedvoucher (sponsor_id, voucher_id, signer, call_id)
+SELECT sponsor.id, '0x' || lpad('7', 64, '0'), '0x' || lpad('5', 40, '0'), call.id
+FROM sponsors_sponsor AS sponsor, sponsors_sponsoredcall AS call;
+"""
+_OF_SPONSORS = (
+    *("credits_account", "credits_hold", "sponsors_sponsor", "sponsors_policy", "sponsors_policyversion"),
+    *("sponsors_sponsoredcall", "sponsors_usage", "sponsors_vouchersigner", "sponsors_usedvoucher"),
 )
 _Rows = dict[str, list[Any]]
 
@@ -183,25 +220,30 @@ class Upgraded:
             cursor = connection.execute(statement.encode(), params or None)
             return cursor.fetchall() if cursor.description else []
 
-    def rows(self) -> _Rows:
+    def rows(self, tables: Sequence[str] = _TABLES) -> _Rows:
         return {
             table: [row for (row,) in self.execute(f"SELECT to_jsonb(t) FROM {table} AS t ORDER BY id")]  # noqa: S608
-            for table in _TABLES
+            for table in tables
         }
 
 
 @pytest.fixture
-def database(services: Services) -> Iterator[Upgraded]:
-    """A database as that commit made it."""
+def empty(services: Services) -> Iterator[Upgraded]:
+    """A database without tables."""
     services.postgres.ensure_database(_DATABASE, template="template1")
-    upgraded = Upgraded(services)
-    status, printed = upgraded.python("-c", _MAKE, json.dumps(_MADE_WITH))
-    assert status == 0, printed
-    upgraded.execute(_FUNCTIONS.read_text())
-    upgraded.execute(_ROWS)
-    yield upgraded
+    yield Upgraded(services)
     with psycopg.connect(services.postgres.url("postgres"), autocommit=True) as connection:
         connection.execute(f"DROP DATABASE {_DATABASE} WITH (FORCE)")
+
+
+@pytest.fixture
+def database(empty: Upgraded) -> Upgraded:
+    """A database as that commit made it."""
+    status, printed = empty.python("-c", _MAKE, json.dumps(_MADE_WITH))
+    assert status == 0, printed
+    empty.execute(_FUNCTIONS.read_text())
+    empty.execute(_ROWS)
+    return empty
 
 
 def test_a_database_with_calls_in_flight_is_upgraded_beside_its_processes(database: Upgraded) -> None:
@@ -245,6 +287,27 @@ def test_a_database_with_calls_in_flight_is_upgraded_beside_its_processes(databa
     database.execute("ALTER FUNCTION relay_take_slots SECURITY DEFINER")
     status, printed = database.python("manage.py", "check", "--database", "default")
     assert (status, "gateway.E001" in printed, "relay_take_slots" in printed) == (1, True, True)
+
+
+def test_a_sponsored_call_in_flight_is_upgraded_and_ends_afterwards(empty: Upgraded) -> None:
+    status, printed = empty.python("-c", _MAKE, json.dumps(_WITH_SPONSORS))
+    assert status == 0, printed
+    empty.execute(_SPONSORED)
+    before = empty.rows(_OF_SPONSORS)
+    assert all(before.values())
+
+    status, printed = empty.python("manage.py", "migrate")
+
+    assert status == 0, printed
+    assert _kept(empty.rows(_OF_SPONSORS), before) == before
+    [signer] = empty.rows(["sponsors_vouchersigner"])["sponsors_vouchersigner"]
+    assert signer["removed_at"] is None
+    assert empty.python("manage.py", "check", "--database", "default")[0] == 0
+    ((hold,),) = empty.execute("SELECT hold_id FROM sponsors_sponsoredcall")
+    empty.execute("UPDATE credits_hold SET status = 'RELEASED'")
+    empty.execute("SELECT sponsors_recount(ARRAY[%s])", hold)
+    usage = empty.rows(["sponsors_usage"])["sponsors_usage"]
+    assert [(row["credits"], row["calls"]) for row in usage] == [(0, 0)] * 3
 
 
 def _kept(rows: _Rows, before: _Rows) -> _Rows:

@@ -33,7 +33,7 @@ _PURPOSE = "sponsors.verifier-secret"
 _PREFIX, _SECRET_BYTES = "whsec_", 32
 _SECONDS, _ANSWER_BYTES, _OK = 1.0, 1024, 200
 _PLACES, _PATIENCE_SECONDS = 2, 0.2
-_recent: Recent[Answer] = Recent(seconds=10.0)
+_recent: Recent[tuple[int, Answer]] = Recent(seconds=10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,11 @@ class AskedCall:
 
 def ask(question: Verification, call: AskedCall) -> Answer | None:
     """Return the verifier's answer; None where it gives no usable one, or the sponsor has no verifier."""
-    key = question, call.digest
+    key = question.version_id, call.digest
     known = _recent.get(key)
-    if known is not None:
-        return known
+    # A yes to these credits is one to fewer.
+    if known is not None and question.credits <= known[0]:
+        return known[1]
     asked = Verifier.objects.filter(sponsor__policies__versions=question.version_id, removed_at=None)
     verifier = asked.select_related("sponsor").first()
     if verifier is None or not _threads().acquire(blocking=False):
@@ -62,7 +63,7 @@ def ask(question: Verification, call: AskedCall) -> Answer | None:
     finally:
         _threads().release()
     if answer is not None:
-        _recent.keep(key, answer)
+        _recent.keep(key, (question.credits, answer))
     return answer
 
 

@@ -31,7 +31,7 @@ from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Verifier
 from sponsors.services import verifiers
 from tests.relay.callers import execute
 from tests.relay.conftest import Refused
-from tests.relay.quoting import caller_of
+from tests.relay.quoting import caller_of, execute_prepared
 from tests.relay.signing import set_data_payload
 from tests.relay.sponsoring import execute_sponsored
 from tests.sponsors.sponsorships import make_policy, make_sponsor
@@ -100,7 +100,7 @@ def test_the_server_learns_of_the_call_in_a_signed_question_and_its_yes_pays(
 
 @pytest.mark.django_db
 def test_prepare_and_execute_ask_once_about_the_same_call(
-    server: VerifierServer, newcomer: User, profile: Profile, new_call: NewCall
+    server: VerifierServer, newcomer: User, profile: Profile
 ) -> None:
     sponsor, version, _ = make_verified(server)
     draft = Draft(
@@ -109,11 +109,10 @@ def test_prepare_and_execute_ask_once_about_the_same_call(
     prepared = preparation.prepare(caller=caller_of(newcomer), draft=draft, now=timezone.now())
     assert prepared.quote is not None
     assert prepared.quote.sponsor_version == version
-    call = new_call()
-    for _ in range(2):
-        server.answer = says({"pay": True})
-        execute_sponsored(newcomer, call, sponsor)
-    assert len(server.questions) == 2
+    server.answer = says({"pay": False})
+    execute_prepared(newcomer, profile, prepared, quote=prepared.quote)
+    assert SponsoredCall.objects.get().version == version
+    assert len(server.questions) == 1
 
 
 @pytest.mark.django_db

@@ -255,7 +255,8 @@ class PolicyVersion(models.Model):
         """Refuse terms that contradict themselves, and write the targets as the rules compare them."""
         if (self.profiles == ProfileRule.NEW) != (self.new_since is not None):
             raise ValidationError({"new_since": "Give a time for new profiles, and only for them."})
-        self.counterpart = self.counterpart or None
+        # Forms leave empty text.
+        self.counterpart, self.least_balance = self.counterpart or None, self.least_balance or None
         if (self.profiles in {ProfileRule.HOLDING, *FOLLOWS}) != (self.counterpart is not None):
             raise ValidationError(
                 {"counterpart": "Give a token or a profile for these rules, and only for them."}

@@ -90,3 +90,23 @@ def test_staff_add_the_first_owner_and_owners_do_the_rest(finance: Client) -> No
     assert (member_row.user, member_row.role) == (user, "owner")
     confirm(finance, "sponsors_member", "remove_member", member_row)
     assert Member.objects.filter(sponsor=sponsor).exists()
+
+
+def test_terms_for_holders_of_a_token_are_written_in_the_form(finance: Client) -> None:
+    policy, token, least = make(Policy), random_address(), 10**18 + secrets.randbelow(10**30)
+    body = {
+        "policy": policy.pk,
+        "targets": "[]",
+        "profiles": "holding",
+        "counterpart": token.lower(),
+        "least_balance": least,
+        "listed": "",
+        "gas_price_ceiling_wei": "",
+        "share_percent": 100,
+        "call_credits": 500,
+    }
+    assert finance.post(ADD_VERSION, {**body, "least_balance": ""}).context["adminform"].form.errors
+    saved(finance, ADD_VERSION, body, role="operations")
+    version = PolicyVersion.objects.get(policy=policy)
+    assert (version.counterpart, version.least_balance) == (token, least)
+    assert version.gas_price_ceiling_wei is None

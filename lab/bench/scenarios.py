@@ -106,7 +106,7 @@ class Site:
         rounds = self.rounds.get(f"own-{clients}")
         if not rounds:
             raise RuntimeError(f"Measure own-{clients} first, whose rate this scenario halves.")
-        return median(figures["settled_per_second"] for figures in rounds) / 2
+        return float(median(figures["settled_per_second"] for figures in rounds)) / 2
 
     def _paid(self, clients: int, *, rate: float = 0, is_sponsored: bool = False) -> dict[str, Any]:
         """Send calls in closed loop, or at a rate."""

@@ -15,6 +15,7 @@ from credits.models import CreditHold
 from devstack.services.stack import Services
 from devstack.world.profiles import Profile
 from gateway.chain.lsp25 import RelayCall
+from gateway.common import public_http
 from gateway.common.errors import DomainError
 from gateway.common.guards import OPEN_SECONDS
 from relay.models import RelayTransaction
@@ -49,13 +50,13 @@ def server(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Veri
     settings.WEBHOOK_ALLOW_HTTP = settings.WEBHOOK_ALLOW_LOOPBACK = True
     settings.WEBHOOK_SECRET_KEYS = [secrets.token_urlsafe(32)]
     verifiers._recent.clear()
-    post = verifiers.post
+    post = public_http.post
 
     def checked(*args: Any, **options: Any) -> Any:
         assert_none_is_open()
         return post(*args, **options)
 
-    monkeypatch.setattr(verifiers, "post", checked)
+    monkeypatch.setattr("sponsors.services.verifiers.post", checked)
     with running() as verifier:
         yield verifier
 

@@ -121,6 +121,8 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-ended",
     "sponsor-frozen",
     "sponsor-gas-price",
+    "sponsor-holding",
+    "sponsor-holding-unknown",
     "sponsor-key",
     "sponsor-key-network",
     "sponsor-last-owner",
@@ -129,6 +131,7 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-limit-user-calls",
     "sponsor-limit-user-day",
     "sponsor-limit-user-total",
+    "sponsor-limit-verifier",
     "sponsor-limit-voucher",
     "sponsor-limit-window",
     "sponsor-member-unknown",
@@ -139,6 +142,8 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-too-many-keys",
     "sponsor-unknown",
     "sponsor-unreadable",
+    "sponsor-verifier",
+    "sponsor-verifier-unknown",
     "sponsor-voucher",
     "sponsor-voucher-missing",
     "sponsor-voucher-used",
@@ -976,7 +981,9 @@ class ProfileResponse(TypedDict):
     picture: str | None
 
 
-ProfilesEnum: TypeAlias = Literal["all", "listed", "new", "vouched"]
+ProfilesEnum: TypeAlias = Literal[
+    "all", "listed", "new", "vouched", "holding", "followed", "follower", "verified"
+]
 
 
 class Proof(TypedDict):

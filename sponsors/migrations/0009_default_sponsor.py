@@ -5,7 +5,7 @@ class Migration(migrations.Migration):
     reviewed = {"AddConstraint": "there are few sponsors, and the old code sets no default"}
 
     dependencies = [
-        ("sponsors", "0007_verifiers"),
+        ("sponsors", "0008_verifiers"),
     ]
 
     operations = [

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
     reviewed = {"AlterField": "only the choices change, which the database does not have, so nothing is run"}
 
     dependencies = [
-        ("sponsors", "0005_removed_signers"),
+        ("sponsors", "0006_removed_signers"),
     ]
 
     operations = [

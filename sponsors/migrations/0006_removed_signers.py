@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     reviewed = {"AlterField": _REASON, "RemoveConstraint": _REASON, "AddConstraint": _REASON}
 
     dependencies = [
-        ("sponsors", "0004_calls_by_time"),
+        ("sponsors", "0005_alarm"),
     ]
 
     operations = [

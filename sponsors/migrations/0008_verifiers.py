@@ -7,7 +7,7 @@ class Migration(migrations.Migration):
     reviewed = {"AlterField": "only the choices change, which the database does not have, so nothing is run"}
 
     dependencies = [
-        ("sponsors", "0006_holdings"),
+        ("sponsors", "0007_holdings"),
     ]
 
     operations = [

@@ -304,7 +304,7 @@ def test_a_sponsored_call_in_flight_is_upgraded_and_ends_afterwards(empty: Upgra
     assert signer["removed_at"] is None
     assert empty.python("manage.py", "check", "--database", "default")[0] == 0
     ((hold,),) = empty.execute("SELECT hold_id FROM sponsors_sponsoredcall")
-    empty.execute("UPDATE credits_hold SET status = 'RELEASED'")
+    empty.execute("UPDATE credits_hold SET status = 'RELEASED', closed_at = now()")
     empty.execute("SELECT sponsors_recount(ARRAY[%s])", hold)
     usage = empty.rows(["sponsors_usage"])["sponsors_usage"]
     assert [(row["credits"], row["calls"]) for row in usage] == [(0, 0)] * 3

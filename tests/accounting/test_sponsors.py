@@ -3,11 +3,12 @@
 import random
 import secrets
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
-from django.db.models import Sum
 
 from accounting.models import Month
 from accounting.queries import averages
@@ -18,6 +19,7 @@ from payments.services import purchases
 from payments.services.purchases import Order
 from relay.models import Attempt
 from sponsors.models import Sponsor
+from sponsors.queries.exports import Row, call_rows, entry_rows
 from sponsors.rules.policies import sponsor_part
 from tests.accounting.books import month_ties
 from tests.accounting.timeline import months, sheet
@@ -26,6 +28,15 @@ from tests.fakes.billing import FakeBilling
 from tests.sponsors.sponsorships import make_policy, make_sponsor
 
 pytestmark = pytest.mark.django_db
+
+
+_OF_CALLS = ("RELAY_TRANSACTION", "RELAY_REVERSAL")
+
+
+def _lines(rows: Iterator[Row]) -> list[dict[str, Any]]:
+    """Return the rows that the sponsor itself exports, by their headings."""
+    headings = next(rows)
+    return [dict(zip(map(str, headings), row, strict=True)) for row in rows]
 
 
 def _close(world: World, begins: datetime, ends: datetime) -> Month:
@@ -98,7 +109,7 @@ def test_a_month_from_a_pack_to_its_refund_ties_to_stripe_the_ledger_and_the_exp
 ) -> None:
     world, sponsor = World(stripe, 1), make_sponsor(0)
     begins, ends = months(world.now, 1)
-    [payer], terms = world.payers, make_policy(sponsor)
+    [payer], terms = world.payers, make_policy(sponsor, call_credits=10**9)
     currency = world.currencies[payer.user.pk]
     pack = world.packs[currency][0]
     with world.dated():
@@ -168,8 +179,14 @@ def test_random_months_of_sponsors_tie_to_the_ledger(stripe: FakeBilling) -> Non
         with world.dated():
             random.choice(acts)(random.choice(world.payers))
     month = _close(world, begins, ends)
-    charged = CreditEntry.objects.filter(source__in=("RELAY_TRANSACTION", "RELAY_REVERSAL"))
     for terms in world.terms:
         sponsor = terms.policy.sponsor
-        used = charged.filter(account__sponsor=sponsor).aggregate(total=Sum("amount", default=0))["total"]
-        assert sum(row[1] for row in _of_sponsor(month, sponsor)) == -used
+        used = sum(row[1] for row in _of_sponsor(month, sponsor))
+        entry_lines, call_lines = (
+            _lines(read(sponsor, since=begins, until=ends)) for read in (entry_rows, call_rows)
+        )
+        assert used == -sum(row["credits"] for row in entry_lines if row["source"] in _OF_CALLS)
+        assert used == sum(row["credits"] for row in call_lines if row["status"] == "captured")
+        account = CreditAccount.objects.get(sponsor=sponsor)
+        assert account.balance == sum(row["credits"] for row in entry_lines)
+        assert account.held == sum(row["credits"] for row in call_lines if row["status"] == "held")

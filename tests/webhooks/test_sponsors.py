@@ -102,10 +102,10 @@ def test_a_member_gets_an_e_mail_that_names_the_sponsor(sponsor: Sponsor, member
 
 def test_without_an_alarm_nobody_is_told(sponsor: Sponsor, member: User, alarm: int) -> None:
     funding.set_alarm(sponsor, credits=None)
-    _move(sponsor, -1)
+    _move(sponsor, -alarm - 1)
     assert _told() == []
     assert not Notice.objects.exists()
-    funding.set_alarm(sponsor, credits=alarm - 1)
+    funding.set_alarm(sponsor, credits=alarm)
     _move(sponsor, -1)
     assert [body["type"] for body in _told()] == ["sponsor.low"]
 

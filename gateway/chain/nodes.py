@@ -127,7 +127,7 @@ class Node:
             self._note_failure(fault)
             raise
         except Exception as error:
-            wrong = MalformedAnswer(f"unreadable ({type(error).__name__})", method=self._last_method())
+            wrong = MalformedAnswer(f"unreadable ({type(error).__name__})")
             logger.exception("chain node %s: %s", self.name, wrong)
             self._note_failure(wrong)
             raise wrong from error
@@ -193,7 +193,7 @@ class Node:
 
     def note_wrong(self, fault: NodeFault) -> None:
         """Count and log a wrong answer to one call, which has no effect on the rotation."""
-        metrics.CHAIN_WRONG_ANSWERS.add(self.name, fault.method)
+        metrics.CHAIN_WRONG_ANSWERS.add(self.name, self._method_of(fault))
         logger.warning("chain node %s answers wrongly: %s", self.name, fault)
 
     def health(self) -> NodeHealth:
@@ -207,7 +207,7 @@ class Node:
         now = time.monotonic()
         self.backs_off_until = now + _BACKOFF_SECONDS
         if fault.is_wrong:
-            metrics.CHAIN_WRONG_ANSWERS.add(self.name, fault.method)
+            metrics.CHAIN_WRONG_ANSWERS.add(self.name, self._method_of(fault))
             if not self.is_wrong:
                 logger.warning("chain node %s leaves the rotation: it answers wrongly: %s", self.name, fault)
             self._wrong, self._wrong_until = str(fault), now + _WRONG_SECONDS
@@ -297,9 +297,9 @@ class Node:
         finally:
             metrics.CHAIN_REQUEST.observe(time.perf_counter() - started, self.name)
 
-    def _last_method(self) -> str:
-        """Return the method of the first call of this thread's last batch."""
-        method: str = getattr(self._thread, "method", "")
+    def _method_of(self, fault: NodeFault) -> str:
+        """Return the method that was answered wrongly; of a whole response, that of the batch's first call."""
+        method: str = fault.method or getattr(self._thread, "method", "")
         return method
 
     def _connection(self, timeout_seconds: float) -> NodeConnection:

@@ -17,7 +17,7 @@ from relay.models import RelayTransaction
 from sponsors.models import ApiKey, Member, Sponsor, SponsoredCall
 from sponsors.services import members, refusals
 from tests.browser.accessibility import violations
-from tests.browser.account_page import DESKTOP, PHONE, Holder, holding, whole, window_of
+from tests.browser.account_page import DESKTOP, PHONE, Holder, Shop, holding, whole, window_of
 from tests.browser.admin_client import Scheme
 from tests.factories import UserFactory, random_address
 from tests.fakes.profiles import transfer
@@ -27,7 +27,7 @@ from tests.sponsors.test_paying_together import pay
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SPONSOR = "/sponsor"
-_SECTIONS = ("Overview", "Policies", "Spend", "Access")
+_SECTIONS = ("Overview", "Policies", "Spend", "Funds", "Access")
 
 
 @pytest.fixture
@@ -171,6 +171,28 @@ def test_an_owner_adds_a_member_and_makes_a_key_that_is_shown_once(browser: Brow
         page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
         expect(page.get_by_role("table", name="Keys of your servers")).to_have_count(0)
         assert ApiKey.objects.get().revoked_at is not None
+
+
+def test_a_manager_sets_the_alarm_and_is_told_where_to_save_a_card(browser: Browser, holder: Holder) -> None:
+    with window_of(browser, holder, size=PHONE) as page:
+        sponsor = owned(holder, page, "manager")
+        shop = Shop()
+        page.route("**/api/payments/packs", shop.packs)
+        page.route("**/purchases", shop.purchase)
+        page.goto(f"{holder.base_url}{SPONSOR}#funds")
+        limit = random.randint(1_000, 9_999)
+        page.locator("[name=limit]").fill(str(limit))
+        page.get_by_role("button", name="Save the alarm").click()
+        expect(
+            page.get_by_text(f"Members are told when fewer than {limit:,} credits are left.")
+        ).to_be_visible()
+        assert Sponsor.objects.get(pk=sponsor.pk).alarm_credits == limit
+        page.get_by_role("button", name="Buy for $10.00").click()
+        expect(page.get_by_role("link", name="Save a card on your account page")).to_be_visible()
+        page.get_by_role("button", name="Buy for $10.00").click()
+        expect(page.get_by_text("10,500 credits for $10.00 are on the sponsor's account.")).to_be_visible()
+        assert len(set(shop.keys)) == 1
+        assert violations(page) == []
 
 
 def test_a_viewer_is_offered_nothing_that_changes_and_can_leave(browser: Browser, holder: Holder) -> None:

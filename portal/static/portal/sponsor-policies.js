@@ -51,6 +51,10 @@ function paid(terms, service) {
     listed: tn("{count} listed profile", "{count} listed profiles", terms.listedProfiles),
     new: terms.newSince && t("new since {time}", { time: dateTime(terms.newSince) }),
     vouched: t("with a voucher of yours"),
+    holding: t("that hold a token"),
+    followed: t("that a profile follows"),
+    follower: t("that follow a profile"),
+    verified: t("for which your server says yes"),
   };
   return [
     [t("Pays for"), terms.targets.length ? h("ul", { class: "facts" }, terms.targets.map((target) => h("li", {}, targetOf(target, service)))) : t("every call")],

@@ -37,5 +37,6 @@ start({
   overview: [t("Overview"), section(() => import("./sponsor-overview.js"))],
   policies: [t("Policies"), section(() => import("./sponsor-policies.js"))],
   spend: [t("Spend"), section(() => import("./sponsor-spend.js"))],
+  funds: [t("Funds"), section(() => import("./sponsor-funds.js"))],
   access: [t("Access"), section(() => import("./sponsor-access.js"))],
 });

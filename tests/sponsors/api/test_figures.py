@@ -101,6 +101,7 @@ def test_queries_that_cannot_be_meant_are_refused(
 
 @pytest.mark.parametrize("name", ["overview", "policies", "spend", "contracts", "refusals", "keys", "export"])
 def test_a_stranger_reads_nothing_of_a_sponsor(sponsor: Sponsor, name: str) -> None:
+    member_of(sponsor)
     assert call(UserFactory.create(), "get", path(sponsor, name)).status == 404
     assert call(None, "get", path(sponsor, name)).status == 401
 

@@ -1,6 +1,7 @@
 """The Python package: what it signs, what it sends again and with what, and what it refuses to sign."""
 
 import json
+import secrets
 import threading
 import time
 from collections import defaultdict
@@ -43,6 +44,7 @@ class FakeService:
         self.requests: list[tuple[str, dict[str, Any]]] = []
         # Path, method and idempotency key.
         self.keys: list[tuple[str, str, str | None]] = []
+        self.headers: list[dict[str, str]] = []
         self.replies: dict[str, list[Reply]] = defaultdict(list)
         self.retry_after = "0.01"
 
@@ -92,6 +94,7 @@ def service() -> Iterator[FakeService]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))) or "{}")
             fake.keys.append((self.path, self.command, self.headers["Idempotency-Key"]))
+            fake.headers.append({"path": self.path, **dict(self.headers)})
             status, answer = fake.answer(self.path, body)
             content = json.dumps(answer).encode()
             self.send_response(status)
@@ -171,6 +174,26 @@ def test_patience_ends_and_other_refusals_are_not_repeated(service: FakeService)
     assert (refusal.value.code, refusal.value.members) == ("insufficient-credits", {"available": 3})
     assert busy.value.retry_after == 0.01
     assert len(service.bodies(EXECUTE)) == 3
+
+
+@pytest.mark.parametrize("quote", [QUOTE, None], ids=["quoted", "not quoted"])
+def test_a_sponsor_and_its_voucher_go_with_a_call_that_the_sponsor_pays(
+    service: FakeService, relay: Relay, quote: dict[str, Any] | None
+) -> None:
+    voucher = secrets.token_hex(8)
+    prepared = {**service.answer(PREPARE, {})[1], "quote": quote}
+    service.replies[PREPARE] = [(200, prepared | {"sponsor": {"name": "my-dapp"}}), (200, prepared)]
+    service.requests.clear()
+
+    for _ in range(2):
+        relay.send(PROFILE, CALL, sponsor="my-dapp", sponsor_fallback="user", sponsor_voucher=voucher)
+
+    asked = {"sponsor": "my-dapp", "sponsorFallback": "user", "sponsorVoucher": voucher}
+    assert [body | asked for body in service.bodies(PREPARE)] == service.bodies(PREPARE)
+    paid, unpaid = [headers for headers in service.headers if headers["path"] == EXECUTE]
+    assert paid.get("Relay-Quote") == (quote["id"] if quote else None)
+    assert paid.get("Relay-Sponsor") == (None if quote else "my-dapp")
+    assert (paid["Relay-Sponsor-Voucher"], unpaid.get("Relay-Sponsor-Voucher")) == (voucher, None)
 
 
 def test_calls_of_a_channel_are_prepared_one_after_the_other(service: FakeService, relay: Relay) -> None:

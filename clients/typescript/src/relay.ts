@@ -62,6 +62,8 @@ export interface SendOptions {
   sponsor?: string;
   /** "user": the user pays where the sponsor does not. Without it, the call is rejected then. */
   sponsorFallback?: "user";
+  /** What the sponsor's server has signed for this call. */
+  sponsorVoucher?: string;
 }
 
 export interface PrepareOptions extends SendOptions {
@@ -138,11 +140,11 @@ export class Relay {
     // Numbers as text, because JSON numbers above 2^53 lose digits.
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
-    const { sponsor, sponsorFallback = null } = options;
-    const payer = sponsor === undefined ? {} : { sponsor, sponsorFallback };
+    const { sponsor, sponsorFallback = null, sponsorVoucher } = options;
+    const payer = sponsor === undefined ? {} : { sponsor, sponsorFallback, ...(sponsorVoucher && { sponsorVoucher }) };
     const body = { transaction: { abi: payload }, ...numbers, quote, ...payer, ...(controller && { controller }) };
     const prepared = (await session.request("post", "/api/relay/prepare", { body })) as Prepared;
-    return new PreparedCall({ session, work, payload, validityTimestamps, prepared }, this.route);
+    return new PreparedCall({ session, work, payload, validityTimestamps, prepared, sponsorVoucher }, this.route);
   }
 
   /**

@@ -26,6 +26,7 @@ export interface Draft {
   payload: string;
   validityTimestamps: bigint;
   prepared: Prepared;
+  sponsorVoucher: string | undefined;
 }
 
 /** Signs with a local key and submits the signed call. */
@@ -45,7 +46,7 @@ export class SignerRoute implements Route {
     return this.signer.signMessage(message);
   }
 
-  async send({ session, payload, validityTimestamps, prepared }: Draft): Promise<string> {
+  async send({ session, payload, validityTimestamps, prepared, sponsorVoucher }: Draft): Promise<string> {
     const { keyManagerAddress, transaction } = prepared;
     const chainId = BigInt(prepared.chainId);
     await this.check(session.profile, keyManagerAddress, chainId);
@@ -59,6 +60,7 @@ export class SignerRoute implements Route {
     // A quote decides who pays, too.
     if (prepared.quote) headers["relay-quote"] = prepared.quote.id;
     else if (prepared.sponsor) headers["relay-sponsor"] = prepared.sponsor.name;
+    if (prepared.sponsor && sponsorVoucher) headers["relay-sponsor-voucher"] = sponsorVoucher;
     const answer = (await session.request("post", "/api/relay/execute", { body, headers })) as TransactionHash;
     return answer.transactionHash;
   }

@@ -81,6 +81,28 @@ test("a call with a used nonce or an expired quote is prepared again, once", asy
   await assert.rejects((await relayOf(service.next(EXECUTE, ...both))).send(PROFILE, CALL), { code: "relay-nonce-gap" });
 });
 
+for (const quote of [QUOTE, null]) {
+  test(`a sponsor and its voucher go with a call ${quote ? "with" : "without"} a quote, and only where the sponsor pays`, async () => {
+    const paid = { keyManagerAddress: KEY_MANAGER, chainId: 42, refusals: [], quote, transaction: { nonce: 4 } };
+    const service = new FakeService().next(
+      "/api/relay/prepare",
+      () => [200, { ...paid, sponsor: { name: "my-dapp" } }],
+      () => [200, { ...paid, sponsor: null }],
+    );
+    const relay = await relayOf(service);
+    const options = { sponsor: "my-dapp", sponsorFallback: "user", sponsorVoucher: `voucher-${Math.random()}` } as const;
+
+    await relay.send(PROFILE, CALL, options);
+    const { "relay-quote": bound, "relay-sponsor": named, "relay-sponsor-voucher": voucher } = service.headers.at(-1) ?? {};
+    assert.deepEqual([bound, named, voucher], [quote?.id, quote ? undefined : "my-dapp", options.sponsorVoucher]);
+    await relay.send(PROFILE, CALL, options);
+    assert.equal(service.headers.at(-1)?.["relay-sponsor-voucher"], undefined);
+
+    const asked = service.sent("/api/relay/prepare").map(({ sponsor, sponsorFallback, sponsorVoucher }) => ({ sponsor, sponsorFallback, sponsorVoucher }));
+    assert.deepEqual(asked, [options, options]);
+  });
+}
+
 test("cost and reasons for rejection are known before anything is signed", async () => {
   const [, refusal] = problem(402, "insufficient-credits");
   const refusing = () => [200, { expectedCost: 7, highestCost: 9, refusals: [refusal] }] as never;

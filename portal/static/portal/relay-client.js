@@ -579,7 +579,7 @@ var SignerRoute = class {
   signMessage(_profile, message) {
     return this.signer.signMessage(message);
   }
-  async send({ session, payload, validityTimestamps, prepared }) {
+  async send({ session, payload, validityTimestamps, prepared, sponsorVoucher }) {
     const { keyManagerAddress, transaction } = prepared;
     const chainId = BigInt(prepared.chainId);
     await this.check(session.profile, keyManagerAddress, chainId);
@@ -591,6 +591,7 @@ var SignerRoute = class {
     const headers = {};
     if (prepared.quote) headers["relay-quote"] = prepared.quote.id;
     else if (prepared.sponsor) headers["relay-sponsor"] = prepared.sponsor.name;
+    if (prepared.sponsor && sponsorVoucher) headers["relay-sponsor-voucher"] = sponsorVoucher;
     const answer = await session.request("post", "/api/relay/execute", { body, headers });
     return answer.transactionHash;
   }
@@ -786,11 +787,11 @@ var Relay = class {
     const validityTimestamps = BigInt(Math.floor(Date.now() / 1e3) + validSeconds);
     const numbers = { channel: String(channel), validityTimestamps: String(validityTimestamps) };
     const { controller } = this.route;
-    const { sponsor, sponsorFallback = null } = options;
-    const payer = sponsor === void 0 ? {} : { sponsor, sponsorFallback };
+    const { sponsor, sponsorFallback = null, sponsorVoucher } = options;
+    const payer = sponsor === void 0 ? {} : { sponsor, sponsorFallback, ...sponsorVoucher && { sponsorVoucher } };
     const body = { transaction: { abi: payload }, ...numbers, quote, ...payer, ...controller && { controller } };
     const prepared = await session.request("post", "/api/relay/prepare", { body });
-    return new PreparedCall({ session, work, payload, validityTimestamps, prepared }, this.route);
+    return new PreparedCall({ session, work, payload, validityTimestamps, prepared, sponsorVoucher }, this.route);
   }
   /**
    * Prepares, signs and submits a call. When this returns, the service has accepted it, but it is not mined yet.

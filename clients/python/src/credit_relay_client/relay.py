@@ -120,6 +120,7 @@ class Relay:
         quote: bool = True,
         sponsor: str | None = None,
         sponsor_fallback: Literal["user"] | None = None,
+        sponsor_voucher: str | None = None,
     ) -> "PreparedCall":
         """
         Return the cost of a call, and why the service would reject it, before the controller signs it.
@@ -130,6 +131,7 @@ class Relay:
         typing, do not request one, because each quote reserves a part of the service's loss limit for the profile.
 
         The `sponsor` of this name pays; where it does not, the user pays only with the `sponsor_fallback` "user".
+        A `sponsor_voucher` is what the sponsor's server has signed for this call.
         """
         payload = work if isinstance(work, bytes) else encode_calls(work)
         validity = int(time.time()) + valid_seconds
@@ -142,6 +144,8 @@ class Relay:
         }
         if sponsor is not None:
             body |= {"sponsor": sponsor, "sponsorFallback": sponsor_fallback}
+        if sponsor is not None and sponsor_voucher is not None:
+            body |= {"sponsorVoucher": sponsor_voucher}
         session = self.session(profile)
         prepared: Prepared = session.request("POST", "/api/relay/prepare", body)
         if self._node:
@@ -153,7 +157,7 @@ class Relay:
             payload=payload,
             validity_timestamps=validity,
         )
-        return PreparedCall(call, prepared, session, self.signer)
+        return PreparedCall(call, prepared, session, self.signer, sponsor_voucher)
 
     def send(
         self,
@@ -164,6 +168,7 @@ class Relay:
         valid_seconds: int = _HOUR_SECONDS,
         sponsor: str | None = None,
         sponsor_fallback: Literal["user"] | None = None,
+        sponsor_voucher: str | None = None,
     ) -> "SentTransaction":
         """
         Prepare, sign and submit a call. When this returns, the service has accepted it, but it is not mined yet.
@@ -182,6 +187,7 @@ class Relay:
                 valid_seconds=valid_seconds,
                 sponsor=sponsor,
                 sponsor_fallback=sponsor_fallback,
+                sponsor_voucher=sponsor_voucher,
             ).send()
 
         # One at a time, so that no two calls are prepared with the same nonce.
@@ -278,6 +284,7 @@ class PreparedCall:
     prepared: Prepared
     session: Session
     signer: LocalAccount
+    sponsor_voucher: str | None = None
 
     def send(self) -> "SentTransaction":
         """Sign and submit the call; one that would be rejected is not signed."""
@@ -296,6 +303,8 @@ class PreparedCall:
         headers = (
             {"Relay-Quote": quote["id"]} if quote else {"Relay-Sponsor": sponsor["name"]} if sponsor else {}
         )
+        if sponsor and self.sponsor_voucher:
+            headers["Relay-Sponsor-Voucher"] = self.sponsor_voucher
         answer = self.session.request("POST", "/api/relay/execute", body, headers=headers)
         return SentTransaction(answer["transactionHash"], self.session)
 

@@ -24,7 +24,7 @@ from gateway.common.errors import DomainError
 from relay.errors import RelayNonceTaken
 from relay.pricing import cost_in_credits
 from relay.services.accepting import contention, sponsoring, unsigned
-from relay.services.accepting.calls import ApprovedCall, CallRequest
+from relay.services.accepting.calls import ApprovedCall
 from relay.services.accepting.contention import BATCH_MILLISECONDS, Line, Lines, Ticket, locked
 from relay.services.accepting.slots import (
     Slot,
@@ -91,16 +91,10 @@ def _accept_quickly(batch: Sequence[ApprovedCall], signer: Signer) -> Sequence[_
 
 
 def _lines_of(approved: ApprovedCall) -> tuple[Line, ...]:
-    """Return the lines of the accounts, and for a follower, which depends on one relayer, that of its channel."""
-    own, *of_sponsor = _lines_of_accounts(approved.request)
+    """Return the user's line, and for a follower, which depends on one relayer, that of its channel."""
+    of_user = (approved.request.caller.user_id,)
     is_follower = approved.request.call.relay_nonce > approved.approval.chain_nonce
-    return (own, approved.channel, *of_sponsor) if is_follower else (own, *of_sponsor)
-
-
-def _lines_of_accounts(request: CallRequest) -> list[Line]:
-    """Return the user's line, and that of the sponsor whom the call names."""
-    own: Line = (request.caller.user_id,)
-    return [own] if request.sponsor is None else [own, ("sponsor", request.sponsor.slug)]
+    return (of_user, approved.channel) if is_follower else (of_user,)
 
 
 def _line_up(approved: ApprovedCall) -> LinedUpCall:
@@ -109,14 +103,14 @@ def _line_up(approved: ApprovedCall) -> LinedUpCall:
     return LinedUpCall(approved, _lines.join(line))
 
 
-def require_unlocked(request: CallRequest) -> None:
+def require_unlocked(user_id: int) -> None:
     """
-    Refuse a call at once while another one of its user or sponsor waits for a lock that earlier ones did not get.
+    Refuse a call at once while another call of the user waits for a lock that earlier ones did not get.
 
     Raises:
         ServiceUnavailable: one does.
     """
-    if any(map(_lines.is_blocked, _lines_of_accounts(request))):
+    if _lines.is_blocked((user_id,)):
         raise locked()
 
 

@@ -23,8 +23,7 @@ _FORGOTTEN_SECONDS = 60.0
 _MOST_REMEMBERED = 10_000
 
 
-# A line's name: of a user or a sponsor, whose account is locked, or of a channel, whose calls in flight keep it at one
-# relayer.
+# A line's name: of a user, whose account is locked, or of a channel, whose calls in flight keep it at one relayer.
 Line = tuple[Hashable, ...]
 
 

@@ -245,7 +245,7 @@ def _check_rows(request: CallRequest, rows: CallRows) -> str | None:
         limits.check_failures(rows=rows)
     if rows.is_paused:
         raise RelayPaused
-    require_unlocked(request)
+    require_unlocked(request.caller.user_id)
     limits.check_cancelled_calls(rows=rows, now=request.now)
     preflight.check_validity(call=request.call, now=int(request.now.timestamp()))
     if request.quote_id is not None:

@@ -2,9 +2,7 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 
 import pytest
 from django.utils import timezone
@@ -20,24 +18,21 @@ from relay.errors import RelayersBusy
 from relay.models import Attempt, Relayer, RelayTransaction
 from relay.services.accepting import acceptance, contention, submission
 from relay.services.accepting.acceptance import LinedUpCall, accept_alone
-from relay.services.accepting.calls import Caller, CallRequest, SponsorChoice
+from relay.services.accepting.calls import Caller, CallRequest
 from relay.services.accepting.contention import Lines
 from relay.services.accepting.submission import ReadCall
 from relay.services.sending import gaps
 from relay.services.settling import settlement
-from sponsors.models import Sponsor
 from tests.credits.rows import query
 from tests.relay.chain import Chain
 from tests.relay.signing import sign_call
 from tests.relay.workers import broadcast_all, later, track
-from tests.sponsors.sponsorships import make_policy, make_sponsor
 from tests.threads import at_once, locked_elsewhere
 from users.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
 Callers = list[tuple[User, Profile]]
 LOCK_ACCOUNT = "SELECT FROM credits_account WHERE user_id = %s FOR UPDATE"
-LOCK_SPONSOR = "SELECT FROM credits_account WHERE id = %s FOR UPDATE"
 LOCK_RELAYER = "SELECT FROM relay_relayer WHERE id = %s FOR UPDATE"
 
 
@@ -62,18 +57,14 @@ class Calls:
         self._services, self._callers = services, callers
         self._count = 0
 
-    def together(self, *sponsors: Sponsor | None) -> list[object]:
-        """Hand the next call of each in as one batch, the first ones with sponsors, and return the outcomes."""
+    def together(self) -> list[object]:
+        """Hand the next call of each in as one batch, and return the outcomes."""
         calls = [
             sign_call(services=self._services, profile=profile, channel=self._count)
             for _, profile in self._callers
         ]
         self._count += 1
-        requests = [
-            replace(request, sponsor=SponsorChoice(sponsor.slug) if sponsor else None)
-            for request, sponsor in zip_longest(self._requests(calls), sponsors)
-        ]
-        return list(submission.relay_together(requests, lambda: set(range(len(calls)))))
+        return list(submission.relay_together(self._requests(calls), lambda: set(range(len(calls)))))
 
     def _requests(self, calls: list[RelayCall]) -> list[CallRequest]:
         return [
@@ -118,34 +109,6 @@ def test_a_locked_account_refuses_its_own_calls_and_no_others(services: Services
     assert all(isinstance(outcome, str) for outcome in calls.together())
     assert CreditAccount.objects.get(user=user).open_holds == 2
     assert CreditHold.objects.count() == RelayTransaction.objects.count() == 3 * 4 + 2
-    assert find_differences() == []
-
-
-def test_a_sponsors_locked_account_refuses_calls_that_name_it_and_no_others(
-    services: Services, callers: Callers
-) -> None:
-    sponsor, calls = make_sponsor(), Calls(services, callers)
-    make_policy(sponsor)
-    account = CreditAccount.objects.get(sponsor=sponsor)
-    with locked_elsewhere(partial(query, LOCK_SPONSOR, account.pk)):
-        lined_up = calls.together(sponsor, sponsor)
-        assert {outcome.ticket.line for outcome in lined_up[:2] if isinstance(outcome, LinedUpCall)} == {
-            ("sponsor", sponsor.slug)
-        }
-        outcomes = [alone(outcome) for outcome in reversed(lined_up[2:])]
-        assert all(isinstance(outcome, str) for outcome in outcomes)
-        assert all(isinstance(alone(outcome), ServiceUnavailable) for outcome in lined_up[:2])
-        assert CreditHold.objects.count() == 2
-
-        # From now on, calls that name the sponsor stay out of batches, which do not wait for the lock again.
-        outcomes = calls.together(sponsor, sponsor)
-        assert all(isinstance(outcome, str) for outcome in outcomes[2:])
-        assert all(isinstance(alone(outcome), ServiceUnavailable) for outcome in outcomes[:2])
-
-    assert isinstance(alone(calls.together(sponsor)[0]), str)
-    assert all(isinstance(outcome, str) for outcome in calls.together(sponsor, sponsor))
-    account.refresh_from_db()
-    assert account.open_holds == 3
     assert find_differences() == []
 
 

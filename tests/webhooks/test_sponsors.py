@@ -123,11 +123,17 @@ def test_a_sponsors_endpoint_gets_signed_messages_about_its_own_credits_alone(
     sponsor: Sponsor, endpoint: tuple[Endpoint, str], receiver: Receiver, alarm: int
 ) -> None:
     other, person = make_sponsor(alarm), UserFactory.create()
+    theirs, _ = endpoints.create_for_sponsor(other, url=receiver.url, event_types=TO_SPONSORS)
+    Endpoint.objects.update(enabled_at=timezone.now() - timedelta(minutes=1))
     sign_in(person)
     entries.grant(user=person, credits=10, source="VIDEO_ADS", key=secrets.token_hex(8))
     _move(other, -1)
-    Message.objects.all().delete()
     _move(sponsor, -1)
+    of_endpoints = {
+        (row.endpoint_id, json.loads(row.body)["data"]["sponsor"]) for row in Message.objects.all()
+    }
+    assert of_endpoints == {(endpoint[0].pk, sponsor.slug), (theirs.pk, other.slug)}
+    Message.objects.filter(endpoint=theirs).delete()
     delivery.deliver_due(now=timezone.now())
     bodies = {one["type"]: one["data"] for one in (row.verified(endpoint[1]) for row in receiver.requests)}
     assert bodies == {

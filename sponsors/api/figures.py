@@ -20,7 +20,7 @@ from gateway.common.db import reading_from_replica
 from gateway.common.errors import InvalidRequest
 from gateway.common.http import PRIVATE
 from gateway.common.problems import problem_responses
-from gateway.web.serializers import rendered
+from gateway.web.serializers import AddressField, rendered
 from sponsors.api.access import FAULTS, SponsorViewSet
 from sponsors.models import ProfileRule
 from sponsors.queries.figures import (
@@ -75,6 +75,12 @@ class TermsSerializer(serializers.Serializer[Any]):
     profiles = serializers.ChoiceField(choices=ProfileRule.choices)
     listedProfiles = serializers.SerializerMethodField(help_text="How many profiles are listed.")
     newSince = serializers.DateTimeField(source="new_since", allow_null=True)
+    counterpart = AddressField(
+        allow_null=True, help_text="The token that profiles hold, or the profile of a follow."
+    )
+    leastBalance = serializers.CharField(
+        source="least_balance", allow_null=True, help_text="Of the token, in its smallest unit."
+    )
     gasPriceCeilingWei = serializers.CharField(source="gas_price_ceiling_wei", allow_null=True)
     sharePercent = serializers.IntegerField(source="share_percent")
     callCredits = serializers.IntegerField(source="call_credits")

@@ -59,6 +59,8 @@ function paid(terms, service) {
   return [
     [t("Pays for"), terms.targets.length ? h("ul", { class: "facts" }, terms.targets.map((target) => h("li", {}, targetOf(target, service)))) : t("every call")],
     [t("Profiles"), profiles[terms.profiles] ?? terms.profiles],
+    terms.counterpart !== null && [t("Token or profile"), explorerLink(service, "address", terms.counterpart)],
+    terms.leastBalance !== null && [t("Balance of at least"), terms.leastBalance],
     terms.startsAt && [t("From"), dateTime(terms.startsAt)],
     terms.endsAt && [t("Until"), dateTime(terms.endsAt)],
     terms.gasPriceCeilingWei !== null && [t("Gas price up to"), t("{number} gwei", { number: number(Number(terms.gasPriceCeilingWei) / 1e9) })],

@@ -36,7 +36,16 @@ def path(sponsor: Sponsor, name: str) -> str:
 
 def test_policies_come_in_their_order_with_their_newest_terms(sponsor: Sponsor, viewer: User) -> None:
     second = make_policy(sponsor, position=2).policy
-    first = make_policy(sponsor, position=1, window_seconds=3_600, window_credits=70).policy
+    token, balance = random_address(), 10**30 + random.randrange(10**9)
+    first = make_policy(
+        sponsor,
+        position=1,
+        window_seconds=3_600,
+        window_credits=70,
+        profiles="holding",
+        counterpart=token,
+        least_balance=balance,
+    ).policy
     contract, limit = random_address(), random.randint(100, 10_000)
     new_version(second, targets=[{"contract": contract, "functions": ["0x760d9bba"]}], user_calls=limit)
     make_policy(make_sponsor())
@@ -44,6 +53,7 @@ def test_policies_come_in_their_order_with_their_newest_terms(sponsor: Sponsor, 
     assert [one["name"] for one in shown] == [first.name, second.name]
     assert (shown[0]["terms"]["windowSeconds"], shown[0]["use"]["windowCredits"]) == (3_600, 0)
     assert shown[0]["use"]["windowEndsAt"] is not None
+    assert (shown[0]["terms"]["counterpart"], shown[0]["terms"]["leastBalance"]) == (token, str(balance))
     terms = shown[1]["terms"]
     assert (terms["version"], terms["userCalls"], terms["userDayCredits"]) == (2, limit, None)
     assert terms["targets"] == [{"contract": contract, "functions": ["0x760d9bba"]}]

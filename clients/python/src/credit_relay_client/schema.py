@@ -1322,6 +1322,8 @@ class Terms(TypedDict):
     profiles: "ProfilesEnum"
     listedProfiles: int
     newSince: str | None
+    counterpart: str | None
+    leastBalance: str | None
     gasPriceCeilingWei: str | None
     sharePercent: int
     callCredits: int

@@ -42,7 +42,7 @@ __all__ = ["limits"]
 pytestmark = pytest.mark.django_db
 # What these kinds do is done later, takes credits back, or moves none.
 _NOT_SEEN_AT_ONCE = {
-    *("add_policy_version", "add_relayer", "add_voucher_signer", "close_month"),
+    *("add_policy_version", "add_relayer", "add_verifier", "add_voucher_signer", "close_month"),
     *("import_earnings", "mint_visit_link", "refund_payout"),
 }
 # Offered only for rows that differ in several columns, or with rows below; they are tried too.
@@ -55,7 +55,7 @@ _NEED_MORE = {
     ("webhooks.Message", "resend"),
 }
 # What forms expect in these fields.
-_TEXTS = {"month": "2026-01", "rates": "2026-01-31,usd,1.2345"}
+_TEXTS = {"month": "2026-01", "rates": "2026-01-31,usd,1.2345", "role": "owner"}
 _PRICES = (
     Badge.objects,
     PayoutRate.objects,
@@ -228,6 +228,8 @@ def _answers(action: ReasonedAction) -> dict[str, Any]:
             sent |= {f"{name}_0": "2026-01-01", f"{name}_1": "00:00"}
         elif isinstance(field, forms.IntegerField):
             sent[name] = "5"
+        elif name == "profile":
+            sent[name] = str(UserFactory.create().profile_address)
         else:
             sent[name] = _TEXTS.get(name, "text")
     form = action.form(sent)

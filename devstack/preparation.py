@@ -101,6 +101,11 @@ class Prepared:
         """The logins of staff, one per role; available after `seed`."""
         return dict(read_json(self.directory / "seeded.json")["staff_by_role"])
 
+    @property
+    def sponsor(self) -> dict[str, Any]:
+        """The demo's sponsor, if there is one; available after `seed`."""
+        return dict(read_json(self.directory / "seeded.json").get("sponsor", {}))
+
 
 def prepare(
     services: Outside, directory: Path, plan: Plan, *, port: int, block_time: float | None
@@ -175,6 +180,7 @@ def _demo_data(
         "credits": plan.credits,
         "staff": asdict(secrets.staff),
         "staff_secret": secrets.derived("staff"),
+        "voucher_key": "0x" + secrets.derived("voucher"),
         "seeded": str(directory / "seeded.json"),
         **({"population": population} if plan.people else {}),
     }

@@ -156,6 +156,7 @@ def _describe(services: Services, prepared: Prepared, web: Web, options: Options
         staff_by_role=prepared.staff_by_role,
         profiles=prepared.profiles,
         networks=prepared.networks,
+        sponsor=prepared.sponsor,
     )
     write_json(options.directory / "environment.json", prepared.settings)
     write_json(options.directory / "owner.json", prepared.owner_settings)

@@ -59,6 +59,7 @@ def write_stack_file(
     staff_by_role: dict[str, Any],
     profiles: list[Profile],
     networks: dict[str, Any],
+    sponsor: dict[str, Any],
 ) -> None:
     """Describe the running stack; the first profiles have one controller with all permissions."""
     write_json(
@@ -82,6 +83,7 @@ def write_stack_file(
             "networks": described_networks(
                 networks, base_url=base_url, admob_key=services.verifier_keys.private_key
             ),
+            "sponsor": sponsor,
         },
     )
 

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from devstack.ad_networks.demo import enable_networks
 from devstack.console import echo
+from devstack.demo.sponsor import open_sponsor
 from devstack.files import read_json, write_json
 
 _CREDITS = 1_000_000
@@ -26,7 +27,7 @@ def seed(plan: dict[str, Any]) -> None:
     Write what `plan` names: `implementations`, `profiles` and `staff`.
 
     With a file `seeded`, all ad networks are enabled, each role gets a login, and both are written to the file.
-    With a `population`, its `seed` determines its `people`; `callers` of them relay calls.
+    With a `population`, its `seed` determines its `people`; `callers` of them relay calls. A sponsor is opened, too.
     """
     from relay.services.fleet import relayers
 
@@ -38,9 +39,12 @@ def seed(plan: dict[str, Any]) -> None:
     if "seeded" in plan:
         staff_by_role = _employ_by_role(plan["staff"], plan["staff_secret"])
         networks = enable_networks(now=timezone.now())
-        write_json(Path(plan["seeded"]), {"networks": networks, "staff_by_role": staff_by_role})
+        seeded = {"networks": networks, "staff_by_role": staff_by_role}
         if "population" in plan:
+            owner, *_ = plan["profiles"]
+            seeded["sponsor"] = open_sponsor(owner=owner, voucher_key=plan["voucher_key"], now=timezone.now())
             _populate(plan["population"], staff=plan["staff"], opened=networks)
+        write_json(Path(plan["seeded"]), seeded)
 
 
 def _trust(implementations: dict[str, str]) -> None:

@@ -17,6 +17,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from credits.models import EntrySource
+from credits.queries import balance_of
 from credits.services import entries
 from devstack.files import PROJECT
 from devstack.services.stack import Services
@@ -26,14 +27,20 @@ from gateway.chain.signing import get_signer
 from relay.models import Relayer, RelayTransaction
 from relay.services.fleet import relayers
 from relay.services.sending import broadcasting
+from sponsors.models import ProfileRule, SponsoredCall, VoucherSigner
+from tests.clients.voucher_server import running_server
 from tests.factories import UserFactory
+from tests.fakes.profiles import address_of, random_key
 from tests.relay.workers import track
+from tests.sponsors.sponsorships import make_policy, make_sponsor
 from tests.users.trusted import trust_code
+from users.models import User
 
 LYX = 10**18
 CREDITS = 10_000
 PYTHON_CLIENT = PROJECT / "clients" / "python"
 NODE: list[str | Path] = [Path(ROOT_DIR) / "bin/node", "--conditions=source"]
+SPONSORED = TYPESCRIPT_CLIENT / "examples/sponsored.ts"
 WALLETS: dict[str, list[str | Path]] = {
     "eth-account": [sys.executable, PYTHON_CLIENT / "examples/wallet.py"],
     "viem": [*NODE, TYPESCRIPT_CLIENT / "examples/viem.ts"],
@@ -91,6 +98,26 @@ def test_each_wallet_signs_in_relays_and_waits(
             f"Success, {settled.real_cost} credits used, {left - settled.real_cost} left",
         ], name
         left -= settled.real_cost
+
+
+def test_the_sponsor_of_the_dapp_pays_first_by_its_policy_and_then_for_a_voucher(
+    services: Services, profile: Profile, stack_file: Path, tmp_path: Path
+) -> None:
+    install_node_packages(TYPESCRIPT_CLIENT, "what the TypeScript client is made with")
+    sponsor, key = make_sponsor(CREDITS), random_key()
+    VoucherSigner.objects.create(sponsor=sponsor, address=address_of(key))
+    first = make_policy(sponsor, user_calls=1)
+    vouched = make_policy(sponsor, position=1, profiles=ProfileRule.VOUCHED)
+    stack_file.write_text(
+        json.dumps(json.loads(stack_file.read_text()) | {"sponsor": {"name": sponsor.slug}})
+    )
+    names = {"sponsor": sponsor.slug, "policy": vouched.policy.name}
+    with running_server(tmp_path, key=key, chain_id=settings.CHAIN_ID, **names) as server:
+        for version in (first, vouched):
+            output = _run([*NODE, SPONSORED, stack_file, server], services)
+            assert output == f"Success, 0 credits used, paid by {sponsor.slug}\n"
+            assert SponsoredCall.objects.latest("pk").version_id == version.pk
+    assert balance_of(User.objects.get(profile_address=profile.profile_address)).available == CREDITS
 
 
 @pytest.mark.parametrize("name", WALLETS)

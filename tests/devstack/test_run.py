@@ -35,6 +35,7 @@ _FIELDS = {
     "staff_by_role",
     "profiles",
     "networks",
+    "sponsor",
 }
 
 
@@ -72,12 +73,14 @@ def test_a_run_ends_well_and_a_second_one_goes_on_where_it_ended(tmp_path: Path)
     assert first["stripe_secret_key"].startswith("sk_test_")
     assert first["stripe_publishable_key"].startswith("pk_test_")
     assert first["stripe_webhook_secret"].startswith("whsec_")
+    assert first["sponsor"]["policies"] == ["first-calls", "vouchers"]
     assert all("EXECUTE_RELAY_CALL" in entry["permissions"] for entry in first["profiles"][:3])
     again = run_once(tmp_path)
     assert described(tmp_path)["profiles"] == first["profiles"]
     assert described(tmp_path)["staff"] == first["staff"]
     assert described(tmp_path)["staff_by_role"] == first["staff_by_role"]
     assert described(tmp_path)["stripe_secret_key"] == first["stripe_secret_key"]
+    assert described(tmp_path)["sponsor"] == first["sponsor"]
     assert described(tmp_path)["networks"]["tapjoy"]["secret"] != first["networks"]["tapjoy"]["secret"]
     assert "0 people pay by card" in (tmp_path / "log" / "payers.log").read_text()
     assert "\n0 people are generated" in (tmp_path / "log" / "demo.log").read_text()

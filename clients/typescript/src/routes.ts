@@ -57,10 +57,12 @@ export class SignerRoute implements Route {
     const numbers = { nonce: String(nonce), validityTimestamps: String(validityTimestamps) };
     const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
     const headers: Record<string, string> = {};
-    // A quote decides who pays, too.
     if (prepared.quote) headers["relay-quote"] = prepared.quote.id;
-    else if (prepared.sponsor) headers["relay-sponsor"] = prepared.sponsor.name;
-    if (prepared.sponsor && sponsorVoucher) headers["relay-sponsor-voucher"] = sponsorVoucher;
+    // A quote decides by itself who pays; a voucher belongs to a sponsor that is named.
+    if (prepared.sponsor) {
+      headers["relay-sponsor"] = prepared.sponsor.name;
+      if (sponsorVoucher) headers["relay-sponsor-voucher"] = sponsorVoucher;
+    }
     const answer = (await session.request("post", "/api/relay/execute", { body, headers })) as TransactionHash;
     return answer.transactionHash;
   }

@@ -590,8 +590,10 @@ var SignerRoute = class {
     const body = { keyManagerAddress, transaction: { abi: payload, signature, ...numbers } };
     const headers = {};
     if (prepared.quote) headers["relay-quote"] = prepared.quote.id;
-    else if (prepared.sponsor) headers["relay-sponsor"] = prepared.sponsor.name;
-    if (prepared.sponsor && sponsorVoucher) headers["relay-sponsor-voucher"] = sponsorVoucher;
+    if (prepared.sponsor) {
+      headers["relay-sponsor"] = prepared.sponsor.name;
+      if (sponsorVoucher) headers["relay-sponsor-voucher"] = sponsorVoucher;
+    }
     const answer = await session.request("post", "/api/relay/execute", { body, headers });
     return answer.transactionHash;
   }

@@ -298,11 +298,11 @@ class PreparedCall:
             "validityTimestamps": str(self.call.validity_timestamps),
         }
         body = {"keyManagerAddress": self.call.key_manager, "transaction": transaction}
-        # A quote decides who pays, too.
         quote, sponsor = self.prepared["quote"], self.prepared.get("sponsor")
-        headers = (
-            {"Relay-Quote": quote["id"]} if quote else {"Relay-Sponsor": sponsor["name"]} if sponsor else {}
-        )
+        headers = {"Relay-Quote": quote["id"]} if quote else {}
+        # A quote decides by itself who pays; a voucher belongs to a sponsor that is named.
+        if sponsor:
+            headers["Relay-Sponsor"] = sponsor["name"]
         if sponsor and self.sponsor_voucher:
             headers["Relay-Sponsor-Voucher"] = self.sponsor_voucher
         answer = self.session.request("POST", "/api/relay/execute", body, headers=headers)

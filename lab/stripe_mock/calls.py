@@ -284,6 +284,7 @@ class Calls:
         self.adapter.pay_invoice(invoice_id=invoice)
         self.adapter.retrieve_invoice(invoice_id=invoice)
         self.adapter.invoices(customer_id=customer, limit=1, after="")
+        self.adapter.invoice_summary(invoice_id=invoice)
         self.adapter.invoices(customer_id=customer, limit=1, after=invoice)
         self.adapter.invoices(customer_id=self._without_card(), limit=1, after="")
 

@@ -23,7 +23,7 @@ _CHUNK = 5_000
 
 
 class Owner(NamedTuple):
-    """Whose credits or gas it is: a user's, a sponsor's by its name, or nobody's."""
+    """Whose credits or gas it is: a user's, a sponsor's by its name, or the service's own."""
 
     user_id: int | None
     sponsor: str = ""

@@ -36,7 +36,7 @@ def remove(*, sponsor: Sponsor, profile_address: str) -> None:
     End a membership at once.
 
     Raises:
-        MemberUnknown: nobody with this address is a member.
+        MemberUnknown: no member has this address.
         LastOwner: the member is the only owner.
     """
     _lock(sponsor)

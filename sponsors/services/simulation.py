@@ -65,7 +65,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
 
 
 def _answer(question: Question, call: ImaginedCall) -> Answer | None:
-    """Return what the chain tells; a verifier is not asked about a call that nobody makes, and would pay."""
+    """Return what the chain tells. A simulation does not ask the verifier, and counts its answer as yes."""
     if isinstance(question, Holding):
         return holdings.read(question, profile=call.profile)
     return Answer(is_yes=True)

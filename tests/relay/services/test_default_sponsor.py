@@ -1,4 +1,4 @@
-"""The operator's default sponsor pays for users without credits, within its policies, and for nobody else."""
+"""The operator's default sponsor pays only for users without credits, within its policies."""
 
 import secrets
 from collections.abc import Callable

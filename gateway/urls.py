@@ -18,7 +18,7 @@ _SERVICE = [
     path("", include("portal.api.views")),
     path("", include("proofs.api")),
     path("", include("sponsors.api.views")),
-    path("", include("webhooks.api")),
+    path("", include("webhooks.api.views")),
     path("", include("webhooks.pages")),
     path("", include("portal.pages")),
     path("", include("gateway.docs")),

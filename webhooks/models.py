@@ -254,6 +254,7 @@ class Message(models.Model):
                 name="webhooks_message_given_up",
             ),
             models.Index(fields=["finished_at"], name="webhooks_message_finished"),
+            models.Index(fields=["endpoint", "-id"], name="webhooks_message_newest"),
         ]
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, Max, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from credits.models import CreditEntry, EntrySource, ExpiringLot
 from earnings.models import Postback, PostbackKind, PostbackState, Refusal
@@ -16,7 +16,7 @@ from payments.models import Payout, Purchase, Subscription
 from relay.models import Attempt, RelayTransaction, ReversedSettlement
 from users.models import SignInSession
 from webhooks import payloads
-from webhooks.models import Endpoint, EventType, NoticeAddress, Subject
+from webhooks.models import Delivery, Endpoint, EventType, Message, NoticeAddress, Subject
 from webhooks.payloads import Event
 
 
@@ -261,6 +261,18 @@ def synced_subscriptions(span: Span, audience: Audience) -> list[tuple[int, Even
         (row.pk, payloads.of_subscription(row, profile_address=str(row.user.profile_address)))
         for row in visible.order_by("synced_at")
     ]
+
+
+def recent_messages(endpoint: Endpoint) -> list[Message]:
+    """Return the newest messages of an endpoint, newest first; `last_attempts` of each has its newest delivery."""
+    newest = Delivery.objects.filter(message=OuterRef("message")).order_by("-pk").values("pk")[:1]
+    last = Prefetch("deliveries", Delivery.objects.filter(pk=Subquery(newest)), to_attr="last_attempts")
+    rows = Message.objects.filter(endpoint=endpoint).defer("body").order_by("-pk")
+    return list(rows.prefetch_related(last)[:MOST_MESSAGES])
+
+
+# Messages of an endpoint that its sponsor sees.
+MOST_MESSAGES = 50
 
 
 class DeliveryCounts(NamedTuple):

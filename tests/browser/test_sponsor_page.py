@@ -24,10 +24,13 @@ from tests.fakes.profiles import transfer
 from tests.portal.history_rows import relayed
 from tests.sponsors.sponsorships import make_policy, make_sponsor, new_version
 from tests.sponsors.test_paying_together import pay
+from webhooks.models import TO_SPONSORS, Endpoint, Message
+from webhooks.services import delivery, endpoints
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SPONSOR = "/sponsor"
-_SECTIONS = ("Overview", "Policies", "Spend", "Funds", "Access")
+_SECTIONS = ("Overview", "Policies", "Spend", "Funds", "Webhooks", "Access")
+_URL = "https://hooks.example.org/relay/sponsors/my-dapp"
 
 
 @pytest.fixture
@@ -79,6 +82,18 @@ def busy(sponsor: Sponsor) -> None:
     refusals.count([(sponsor.slug, rule) for rule in refused], now=now())
 
 
+def posted_to(sponsor: Sponsor, *statuses: int | None) -> Endpoint:
+    """Give the sponsor an endpoint, and a message with one attempt for each status; None is without an answer."""
+    endpoint, _ = endpoints.create_for_sponsor(sponsor, url=_URL, event_types=TO_SPONSORS)
+    for status in statuses:
+        message = endpoints.send_test(endpoint, now=now())
+        Message.objects.filter(pk=message.pk).update(attempts=1)
+        message.refresh_from_db()
+        error = "" if status else "The connection was refused."
+        delivery.record(message, delivery.Result(now(), 40, status, "", error), now=now())
+    return endpoint
+
+
 def section(page: Page, name: str) -> None:
     """Open a section of the page, and wait until it is whole."""
     link = page.get_by_role("navigation", name="Sponsors").get_by_role("link", name=name, exact=True)
@@ -96,6 +111,7 @@ def test_every_section_is_whole_and_accessible_at_each_size_and_in_both_schemes(
     with window_of(browser, holder, size=size, scheme=scheme) as page:
         sponsor = owned(holder, page)
         busy(sponsor)
+        posted_to(sponsor, 204, 503, None)
         members.put(sponsor=sponsor, profile_address=str(UserFactory.create().profile_address), role="viewer")
         page.goto(holder.base_url + SPONSOR)
         whole(page)
@@ -103,6 +119,10 @@ def test_every_section_is_whole_and_accessible_at_each_size_and_in_both_schemes(
             section(page, name)
             if name == "Access":
                 page.get_by_text("Make a key").first.click()
+            if name == "Webhooks":
+                page.get_by_text("Add an endpoint").first.click()
+                page.get_by_role("button", name="Deliveries").click()
+                expect(page.get_by_role("table", name="Newest messages")).to_be_visible()
             assert violations(page) == [], name
             assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], name
             if pictures:
@@ -173,6 +193,53 @@ def test_an_owner_adds_a_member_and_makes_a_key_that_is_shown_once(browser: Brow
         assert ApiKey.objects.get().revoked_at is not None
 
 
+def test_a_manager_adds_an_endpoint_follows_its_messages_and_deletes_it(
+    browser: Browser, holder: Holder
+) -> None:
+    with window_of(browser, holder, size=PHONE) as page:
+        sponsor = owned(holder, page, "manager")
+        page.goto(f"{holder.base_url}{SPONSOR}#webhooks")
+        page.get_by_text("Add an endpoint").first.click()
+        page.get_by_role("button", name="Add the endpoint").click()
+        expect(page.get_by_text("Enter an address that begins with https://.")).to_be_visible()
+        page.locator("[name=url]").fill("http://127.0.0.1/")
+        page.get_by_role("button", name="Add the endpoint").click()
+        expect(page.locator("#message .bad")).to_be_visible()
+        assert not Endpoint.objects.exists()
+
+        page.locator("[name=url]").fill(_URL)
+        page.get_by_label("Credits are above the alarm again").uncheck()
+        page.get_by_role("button", name="Add the endpoint").click()
+        shown = page.locator(".notice code")
+        expect(shown).to_contain_text("whsec_")
+        assert violations(page) == []
+        row, secret = Endpoint.objects.get(sponsor=sponsor), shown.text_content() or ""
+        assert endpoints.live_secrets(row) == [secret]
+        assert set(row.event_types) == set(TO_SPONSORS) - {"sponsor.recovered"}
+        page.get_by_role("button", name="I have kept it").click()
+        expect(page.get_by_role("table", name="Endpoints")).to_contain_text(_URL)
+        expect(page.get_by_text(secret)).to_have_count(0)
+
+        page.get_by_role("button", name="Send a test").click()
+        messages = page.get_by_role("table", name="Newest messages")
+        expect(messages).to_contain_text("waiting")
+        Message.objects.update(status=Message.Status.GIVEN_UP, finished_at=now())
+        page.get_by_role("button", name="Refresh").click()
+        expect(messages).to_contain_text("given up")
+        page.get_by_role("button", name="Send again").click()
+        expect(messages).to_contain_text("waiting")
+        assert Message.objects.get().status == Message.Status.WAITING
+        assert violations(page) == []
+
+        page.get_by_role("button", name="New secret").click()
+        expect(shown).to_contain_text("whsec_")
+        assert endpoints.live_secrets(Endpoint.objects.get()) == [shown.text_content(), secret]
+        page.get_by_role("button", name="Delete").click()
+        page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        expect(page.get_by_text("No endpoint yet.")).to_be_visible()
+        assert not Endpoint.objects.get().is_enabled
+
+
 def test_a_manager_sets_the_alarm_and_is_told_where_to_save_a_card(browser: Browser, holder: Holder) -> None:
     with window_of(browser, holder, size=PHONE) as page:
         sponsor = owned(holder, page, "manager")
@@ -203,6 +270,12 @@ def test_a_viewer_is_offered_nothing_that_changes_and_can_leave(browser: Browser
         expect(page.get_by_text("Owners add and remove members.")).to_be_visible()
         expect(page.get_by_role("button", name="Make the key")).to_have_count(0)
         expect(page.get_by_role("button", name="Remove")).to_have_count(0)
+        posted_to(sponsor, 204)
+        section(page, "Webhooks")
+        page.get_by_role("button", name="Deliveries").click()
+        expect(page.get_by_role("table", name="Newest messages")).to_contain_text("delivered")
+        assert page.locator("main").get_by_role("button").all_text_contents() == ["Deliveries", "Refresh"]
+        section(page, "Access")
         page.get_by_role("button", name="Leave").click()
         page.get_by_role("dialog").get_by_role("button", name="Leave").click()
         expect(page.get_by_role("heading", name="You act for no sponsor")).to_be_visible()

@@ -1,8 +1,10 @@
 """The webhook endpoints of a sponsor over HTTP, for its members."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from sponsors.models import Member, Sponsor
 from tests.database import rows_of
@@ -12,7 +14,7 @@ from tests.relay.api.test_execute import assert_problem
 from tests.sponsors.sponsorships import make_sponsor
 from tests.webhooks.receiver import Receiver
 from webhooks.models import Endpoint, Message
-from webhooks.services import endpoints
+from webhooks.services import delivery, endpoints
 
 pytestmark = pytest.mark.django_db
 
@@ -82,3 +84,66 @@ def test_endpoints_are_for_those_who_manage_the_sponsor_and_at_public_addresses(
     assert_problem(manager.post(_path(sponsor), bad), 400, "invalid-request")
     assert rows_of(Endpoint, Message) == before
     assert len(viewer.send("get", _path(sponsor)).body["webhooks"]) == 1
+
+
+def _made(sponsor: Sponsor, wallet: Wallet, receiver: Receiver) -> Endpoint:
+    return Endpoint.objects.get(pk=_create(sponsor, wallet, receiver.url).body["id"])
+
+
+def test_a_sponsor_sees_what_became_of_its_messages_and_has_one_sent_again(
+    sponsor: Sponsor, receiver: Receiver
+) -> None:
+    manager, viewer = _member(sponsor), _member(sponsor, "viewer")
+    endpoint = _made(sponsor, manager, receiver)
+    path = _path(sponsor, f"/{endpoint.pk}/messages")
+    assert viewer.send("get", path).body == {"messages": []}
+    row = endpoints.send_test(endpoint, now=timezone.now())
+    [waiting] = viewer.send("get", path).body["messages"]
+    assert (waiting["status"], waiting["attempts"], waiting["responseStatus"]) == ("waiting", 0, None)
+    assert waiting["nextAttemptAt"] == waiting["createdAt"]
+
+    receiver.answers = [503]
+    delivery.deliver_due(now=timezone.now())
+    [failed] = viewer.send("get", path).body["messages"]
+    assert (failed["status"], failed["attempts"], failed["responseStatus"]) == ("waiting", 1, 503)
+    delivery.deliver_due(now=timezone.now() + timedelta(minutes=1))
+    newer = endpoints.send_test(endpoint, now=timezone.now() + timedelta(hours=1))
+    first, delivered = viewer.send("get", path).body["messages"]
+    assert first["id"] == newer.public_id
+    assert delivered == {
+        "id": row.public_id,
+        "type": "webhook.test",
+        "status": "delivered",
+        "attempts": 2,
+        "createdAt": waiting["createdAt"],
+        "nextAttemptAt": None,
+        "responseStatus": 204,
+        "error": "",
+    }
+
+    again = manager.post(f"{path}/{row.public_id}/resend", {}).body["messages"][1]
+    assert (again["status"], again["attempts"]) == ("waiting", 0)
+    delivery.deliver_due(now=timezone.now())
+    assert [request.event_id for request in receiver.requests] == [row.public_id] * 3
+
+
+def test_messages_are_sent_again_for_those_who_manage_their_sponsor_alone(
+    sponsor: Sponsor, receiver: Receiver
+) -> None:
+    manager, viewer = _member(sponsor), _member(sponsor, "viewer")
+    endpoint, other = _made(sponsor, manager, receiver), make_sponsor()
+    row = endpoints.send_test(endpoint, now=timezone.now())
+    delivery.deliver_due(now=timezone.now())
+    theirs = _member(other)
+    mine = _made(other, theirs, receiver)
+    resend = f"/{endpoint.pk}/messages/{row.public_id}/resend"
+    before, sent = rows_of(Endpoint, Message), rows_of(Message)
+    assert_problem(viewer.post(_path(sponsor, resend), {}), 403, "permission-denied")
+    assert_problem(theirs.post(_path(other, resend), {}), 404, "not-found")
+    of_mine = resend.replace(f"/{endpoint.pk}/", f"/{mine.pk}/")
+    assert_problem(theirs.post(_path(other, of_mine), {}), 404, "not-found")
+    assert_problem(theirs.send("get", _path(other, f"/{endpoint.pk}/messages")), 404, "not-found")
+    assert rows_of(Endpoint, Message) == before
+    endpoints.disable(endpoint.pk, by=Endpoint.DisabledBy.GONE, now=timezone.now())
+    assert_problem(manager.post(_path(sponsor, resend), {}), 409, "endpoint-disabled")
+    assert rows_of(Message) == sent

@@ -1,6 +1,7 @@
 // Who acts for a sponsor: members with their roles, and the keys of its servers.
 
 import { actionButton, actions, confirmed, details, explorerLink, field, form, h, panel, quiet, table } from "./dom.js";
+import { shownOnce } from "./sponsor-secret.js";
 import { ROLES } from "./sponsor-words.js";
 import { date, dateTime, t } from "./text.js";
 
@@ -127,16 +128,8 @@ function faultOf({ name, networks, ...chosen }) {
   return Object.keys(chosen).length ? null : t("Choose what the key may do.");
 }
 
-function once(secret, hint, { report, again }) {
-  const copy = () => navigator.clipboard.writeText(secret).then(() => report(t("The key was copied.")));
-  return h(
-    "div",
-    { class: "notice" },
-    h("p", {}, h("strong", {}, t("This is the only time that the key is shown.")), " ", hint),
-    h("p", {}, h("code", {}, secret)),
-    actions(actionButton(t("Copy the key"), copy, report, { kind: "plain small" }), actionButton(t("I have kept it"), again, report, { kind: "plain small" })),
-  );
-}
+const once = (secret, hint, context) =>
+  shownOnce(secret, { warning: t("This is the only time that the key is shown."), hint, copy: t("Copy the key"), copied: t("The key was copied.") }, context);
 
 const keyTable = (keys, may, report) =>
   table(t("Keys of your servers"), [

@@ -1,4 +1,4 @@
-// Words for the rules with which a sponsor refuses, and for the roles of its members.
+// Words for the rules with which a sponsor refuses, for the roles of its members, and for its webhooks.
 
 import { t } from "./text.js";
 
@@ -34,4 +34,18 @@ export const ROLES = {
   viewer: t("Viewer: sees everything"),
   manager: t("Manager: also keys and funds"),
   owner: t("Owner: also members"),
+};
+
+export const EVENTS = {
+  "sponsor.low": t("Credits are below the alarm"),
+  "sponsor.recovered": t("Credits are above the alarm again"),
+  "sponsor.posted": t("Credits were added or taken, except for calls"),
+};
+
+export const MESSAGES = { ...EVENTS, "webhook.test": t("Test") };
+
+export const MESSAGE_STATES = {
+  waiting: t("waiting"),
+  delivered: t("delivered"),
+  "given-up": t("given up"),
 };

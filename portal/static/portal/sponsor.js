@@ -38,5 +38,6 @@ start({
   policies: [t("Policies"), section(() => import("./sponsor-policies.js"))],
   spend: [t("Spend"), section(() => import("./sponsor-spend.js"))],
   funds: [t("Funds"), section(() => import("./sponsor-funds.js"))],
+  webhooks: [t("Webhooks"), section(() => import("./sponsor-webhooks.js"))],
   access: [t("Access"), section(() => import("./sponsor-access.js"))],
 });

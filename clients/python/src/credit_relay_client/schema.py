@@ -1218,6 +1218,26 @@ class SponsorInvoice(TypedDict):
     createdAt: int
 
 
+class SponsorMessage(TypedDict):
+    """A message to an endpoint of a sponsor."""
+
+    id: str
+    type: str
+    status: "SponsorMessageStatusEnum"
+    attempts: int
+    createdAt: str
+    nextAttemptAt: str | None
+    responseStatus: int | None
+    error: str
+
+
+SponsorMessageStatusEnum: TypeAlias = Literal["waiting", "delivered", "given-up"]
+
+
+class SponsorMessages(TypedDict):
+    messages: "list[SponsorMessage]"
+
+
 class SponsorWebhook(TypedDict):
     """An endpoint of a sponsor."""
 

@@ -1,0 +1,1 @@
+"""The HTTP API of e-mail notices, and of sponsors' webhook endpoints."""

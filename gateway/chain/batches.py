@@ -16,6 +16,7 @@ from gateway.chain.rpc import (
     Call,
     ErrorAnswer,
     MalformedAnswer,
+    NodeFault,
     OversizedError,
     RpcError,
     TooLarge,
@@ -76,6 +77,8 @@ class BatchResponse:
     def values(self) -> list[Any]:
         """
         Return what each call makes of its answer, or the `NodeFault` in its place, in order.
+
+        In the place of an answer that a contract can have made too large is `TooLarge`, whoever is at fault.
 
         Raises:
             MalformedAnswer: the body is not the response to this batch.
@@ -138,7 +141,7 @@ class BatchResponse:
             raise MalformedAnswer("an answer has the id of no call")
         call = self._calls[place]
         if len(text) - at > call.max_bytes:
-            raise TooLarge(place) if call.is_sized_by_contract else oversized(call)
+            raise _excess(call, place)
 
     def _not_a_batch(self, text: str, *, is_complete: bool) -> None:
         if not is_complete and len(text) <= _SMALL_BYTES:
@@ -160,7 +163,7 @@ class BatchResponse:
         if type(place) is not int or not 0 <= place < len(self._calls) or place in self._values:
             raise MalformedAnswer("an answer has the id of no call")
         call = self._calls[place]
-        self._values[place] = oversized(call) if size > call.max_bytes else _value(call, answer)
+        self._values[place] = _excess(call, place) if size > call.max_bytes else _value(call, answer)
 
     def _refuse(self, reason: str) -> NoReturn:
         named = _LIMIT.search(reason)
@@ -168,11 +171,18 @@ class BatchResponse:
         raise BatchRefused(reason[:100], limit=limit, method=self._calls[0].method)
 
 
-def oversized(call: Call) -> Any:
-    """Return what stands in the place of an answer that is too large."""
-    if call.is_sized_by_contract:
-        return _read(call, OversizedError())
+def _excess(call: Call, place: int) -> NodeFault:
+    return TooLarge(place) if call.is_sized_by_contract else oversized_by_node(call)
+
+
+def oversized_by_node(call: Call) -> MalformedAnswer:
+    """Return the fault of a node that has answered this call by more than its largest answer."""
     return MalformedAnswer(f"the answer is larger than {call.max_bytes} bytes", method=call.method)
+
+
+def oversized_by_contract(call: Call) -> Any:
+    """Return what the call makes of an answer that its contract made too large, or the `NodeFault` in its place."""
+    return _read(call, OversizedError())
 
 
 def _value(call: Call, answer: dict[str, Any]) -> Any:

@@ -18,10 +18,18 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from gateway.chain import answers
-from gateway.chain.batches import oversized
+from gateway.chain.batches import oversized_by_contract, oversized_by_node
 from gateway.chain.connection import NodeConnection
 from gateway.chain.errors import no_answer
-from gateway.chain.rpc import BatchRefused, Call, HttpFault, MalformedAnswer, NodeFault, TooLarge
+from gateway.chain.rpc import (
+    BatchRefused,
+    Call,
+    HttpFault,
+    MalformedAnswer,
+    NodeFault,
+    RpcError,
+    TooLarge,
+)
 from gateway.chain.types import Head, NodeHealth
 from gateway.common import clock, metrics
 from gateway.common.guards import CircuitOpen, Guard
@@ -43,6 +51,8 @@ _GRACE_SECONDS = 1.0
 _THREADS_PER_NODE = 3
 # Threads that may probe at a time.
 _MAX_PROBES = 2
+# Nodes that are asked whether an answer is as large as another one says.
+_MOST_WITNESSES = 2
 WRONG_CHAIN = "it is of another chain"
 
 NEWEST_BLOCK = Call("eth_getBlockByNumber", ["latest", False], answers.head, max_bytes=answers.BLOCK_BYTES)
@@ -88,7 +98,9 @@ class Node:
         timeout_seconds: float,
         check_seconds: float,
         places: int,
+        is_contradicted: Callable[["Node", Call], bool],
     ) -> None:
+        """`is_contradicted` tells whether other nodes answer a call that this one answers by too much."""
         self.name = name
         self.timeout_seconds, self.check_seconds = timeout_seconds, check_seconds
         self.guard = Guard(places=places)
@@ -97,7 +109,7 @@ class Node:
         self.fault = ""
         # It failed just now: until then it is tried after the others.
         self.backs_off_until = 0.0
-        self._url, self._chain_id = url, chain_id
+        self._url, self._chain_id, self._is_contradicted = url, chain_id, is_contradicted
         self._thread = threading.local()
         self._limit = _BatchLimit(name)
         # Its last wrong answer, and until when that keeps it out of the rotation.
@@ -155,11 +167,25 @@ class Node:
         if not calls:
             return []
         extra = [CHAIN_ID] if checked and self._chain_id is not None else []
+        with self._place():
+            values = self._in_pieces(calls, extra, self.timeout_seconds)
+        # The others are asked without this node's place, for they may wait for one as well.
+        return self._attributed(calls, values)
+
+    def answers_within_limit(self, call: Call) -> bool | None:
+        """
+        Return whether this node's answer to one call, asked alone, is within the call's limit; None for an error.
+
+        Raises:
+            NodeFault: the node did not answer, or not correctly.
+        """
+        raw = call._replace(read=lambda answer: answer)
         try:
-            with self.guard.place(), self._failures_reported():
-                return self._in_pieces(calls, extra, self.timeout_seconds)
-        except CircuitOpen as error:
-            raise HttpFault("no answer lately") from error
+            with self._place():
+                (value,) = _all_values(self._timed([raw], self.timeout_seconds))
+        except TooLarge:
+            return False
+        return None if isinstance(value, RpcError) else True
 
     def probe(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Any]:
         """
@@ -202,6 +228,29 @@ class Node:
         fault = fault or (f"it answers wrongly: {self._wrong}" if self.is_wrong else "")
         age = None if self.head is None else max(0.0, clock.now().timestamp() - self.head.timestamp)
         return NodeHealth(self.name, fault, age)
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """Hold a place for a request to this node."""
+        try:
+            with self.guard.place(), self._failures_reported():
+                yield
+        except CircuitOpen as error:
+            raise HttpFault("no answer lately") from error
+
+    def _attributed(self, calls: Sequence[Call], values: Sequence[Any]) -> list[Any]:
+        """
+        Return the values, with the contract's failure in the place of each answer that is too large.
+
+        About the first of these other nodes are asked; if they contradict, it is this node's fault.
+        """
+        places = [place for place, value in enumerate(values) if isinstance(value, TooLarge)]
+        attributed = list(values)
+        for place in places:
+            attributed[place] = oversized_by_contract(calls[place])
+        if places and self._is_contradicted(self, calls[places[0]]):
+            attributed[places[0]] = oversized_by_node(calls[places[0]])
+        return attributed
 
     def _note_failure(self, fault: NodeFault) -> None:
         now = time.monotonic()
@@ -264,8 +313,7 @@ class Node:
                 got = self._timed([calls[place] for place in places], timeout_seconds)
             except TooLarge as fault:
                 if fault.place is not None:
-                    place = places.pop(fault.place)
-                    values[place] = oversized(calls[place])
+                    values[places.pop(fault.place)] = fault
                     waiting += [places] if places else []
                 elif len(places) > 1:
                     half = len(places) // 2
@@ -351,6 +399,7 @@ class Nodes:
                 timeout_seconds=timeout_seconds,
                 check_seconds=check_seconds,
                 places=max(2, places // max(1, len(urls))),
+                is_contradicted=self._is_contradicted,
             )
             for url, name in zip(urls, _names(urls), strict=True)
         ]
@@ -430,6 +479,22 @@ class Nodes:
             if len(answers) >= enough:
                 ends_at = min(ends_at, time.monotonic() + _GRACE_SECONDS)
         return answers
+
+    def _is_contradicted(self, node: Node, call: Call) -> bool:
+        """
+        Return whether other nodes answer a call by a result within its limit, and none by more than that.
+
+        One node of three cannot bring two others into discredit by this. Where no other node answers, or only by an
+        error, which may be a limit of its own, this one is believed.
+        """
+        is_contradicted = False
+        for other in [one for one in self._in_rotation(1) if one is not node][:_MOST_WITNESSES]:
+            with suppress(NodeFault):
+                is_within_limit = other.read(lambda witness: witness.answers_within_limit(call))
+                if is_within_limit is False:
+                    return False
+                is_contradicted = is_contradicted or bool(is_within_limit)
+        return is_contradicted
 
     def _in_rotation(self, needed: int) -> list[Node]:
         """Return the nodes to ask, the best first; those that answer wrongly only if `needed` are not left without."""

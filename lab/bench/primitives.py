@@ -81,7 +81,15 @@ class _CannedNode(Node):
     """Answers at once, so only building requests and parsing responses are measured."""
 
     def __init__(self) -> None:
-        super().__init__("", "canned", chain_id=None, timeout_seconds=1, check_seconds=1, places=1)
+        super().__init__(
+            "",
+            "canned",
+            chain_id=None,
+            timeout_seconds=1,
+            check_seconds=1,
+            places=1,
+            is_contradicted=lambda *_: False,
+        )
 
     def ask(self, calls: Sequence[Call], *, checked: bool = False) -> list[Any]:
         return [call.read(_canned(call.method, call.params)) for call in calls]

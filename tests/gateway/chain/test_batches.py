@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.chain import answers
-from gateway.chain.batches import BatchResponse, request_body
+from gateway.chain.batches import BatchResponse, oversized_by_contract, request_body
 from gateway.chain.rpc import (
     BatchRefused,
     Call,
@@ -53,9 +53,17 @@ def test_each_call_has_its_place_as_its_id() -> None:
     assert [one["id"] for one in json.loads(request_body(_calls()))] == [0, 1, 2]
 
 
-def test_an_answer_that_a_contract_made_too_large_is_an_error_in_its_place_only() -> None:
+def test_an_answer_that_a_contract_may_have_made_too_large_is_named_in_its_place_only() -> None:
     calls = _calls(max_bytes=1_000, is_sized_by_contract=True)
-    assert _read(calls, _body("0x1", "0x" + "ab" * 1_000, "0x2")) == ["0x1", OversizedError(), "0x2"]
+    first, large, last = _read(calls, _body("0x1", "0x" + "ab" * 1_000, "0x2"))
+    assert (first, last) == ("0x1", "0x2")
+    assert isinstance(large, TooLarge)
+    assert large.place == 1
+
+
+def test_a_call_reads_an_answer_that_its_contract_made_too_large_as_an_error() -> None:
+    (call,) = _calls(1, is_sized_by_contract=True)
+    assert oversized_by_contract(call) == OversizedError()
 
 
 def test_an_answer_that_only_the_node_can_have_made_too_large_is_its_fault() -> None:

@@ -17,13 +17,14 @@ from gateway.chain import nodes as nodes_module
 from gateway.chain.client import JsonRpcChainClient
 from gateway.chain.errors import AnswerTooLarge, CallReverted, NodeUnavailable
 from gateway.chain.nodes import NodeLimits
+from gateway.chain.rpc import RpcError
 from gateway.chain.types import RelayQuery, SendKind, SendOutcome
 from gateway.common import metrics
 from lab.chaos.http_proxy import NodeProxy
 from lab.chaos.mutations import Mutations
 from lab.chaos.proxies import Loop, tcp
 from tests.fakes.profiles import random_address
-from tests.gateway.chain.nodes import Answer, Behaviour, Node, reply, running
+from tests.gateway.chain.nodes import Answer, Behaviour, Node, error, reply, running
 from tests.gateway.chain.test_client_answers import Script, _lens_or
 
 _ACCOUNT, _HASHES = random_address(), ["0x" + secrets.token_hex(32) for _ in range(3)]
@@ -248,6 +249,80 @@ def test_what_a_contract_makes_too_large_is_no_fault_of_the_node_and_of_no_neigh
         assert [health.fault for health in client.nodes()] == [""]
 
 
+class TestTooLargeAnswers:
+    """One node says that a contract answers too much; whether it does, others tell."""
+
+    @staticmethod
+    def _large() -> Behaviour:
+        return _answering(
+            "eth_simulateV1",
+            [{"calls": [{"status": "0x1", "gasUsed": "0x1", "returnData": "0x" + "00" * 300_000}]}],
+        )
+
+    def test_a_node_that_is_contradicted_is_at_fault_and_no_caller_notices(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        metrics.CHAIN_WRONG_ANSWERS.take()
+        with running(self._large()) as liar, running(_honest()) as second, running(_honest()) as third:
+            client = _client(liar, second, third)
+            states = client.read_relay_states([_query(), _query()])
+            assert [state.trial.is_oversized for state in states] == [False, False]
+            # Each of the others was asked about one call, and one of them then about everything.
+            assert [len(batch) for batch in third.batches] == [1]
+            assert [len(batch) > 1 for batch in second.batches] == [False, True]
+            faults = [node.fault for node in client.nodes()]
+        assert faults[0].startswith("it answers wrongly: eth_simulateV1: the answer is larger than")
+        assert faults[1:] == ["", ""]
+        name = client.nodes()[0].name
+        assert metrics.CHAIN_WRONG_ANSWERS.take() == {f"chain_wrong_answers total {name} eth_simulateV1": 1}
+
+    def test_a_contract_that_answers_too_much_costs_one_request_more_and_no_node_its_place(self) -> None:
+        metrics.CHAIN_WRONG_ANSWERS.take()
+        with running(self._large()) as first, running(self._large()) as second, running(_honest()) as third:
+            client = _client(first, second, third)
+            states = client.read_relay_states([_query(), _query(), _query()])
+            assert [state.trial.is_oversized for state in states] == [True, True, True]
+            assert [len(batch) for batch in second.batches] == [1]
+            assert third.batches == []
+            assert [node.fault for node in client.nodes()] == ["", "", ""]
+        assert metrics.CHAIN_WRONG_ANSWERS.take() == {}
+
+    def test_one_node_that_contradicts_does_not_bring_two_others_into_discredit(self) -> None:
+        with running(self._large()) as first, running(_honest()) as liar, running(self._large()) as third:
+            client = _client(first, liar, third)
+            (state,) = client.read_relay_states([_query()])
+            assert state.trial.is_oversized
+            assert [node.fault for node in client.nodes()] == ["", "", ""]
+
+    @pytest.mark.parametrize(
+        "behave",
+        [
+            _body(b"<html>"),
+            lambda _: (503, b""),
+            error(-32000, "response too large"),
+            _answering("eth_simulateV1", RpcError(-32601, "no such method")),
+            error(-32005, "slow down"),
+        ],
+        ids=["wrong", "away", "its own limit", "lacks the method", "rate limit"],
+    )
+    def test_a_node_is_believed_that_no_other_contradicts_by_a_result(self, behave: Behaviour) -> None:
+        with running(self._large()) as first, running(behave) as second:
+            client = _client(first, second)
+            (state,) = client.read_relay_states([_query()])
+            assert state.trial.is_oversized
+            assert [len(batch) for batch in second.batches] == [1]
+            assert client.nodes()[0].fault == ""
+
+    def test_an_estimate_is_asked_about_as_well(self) -> None:
+        with (
+            running(_answering("eth_estimateGas", "0x" + "00" * 100_000)) as liar,
+            running(_honest()) as good,
+        ):
+            client = _client(liar, good)
+            assert _estimate(client) == int(_honest().answers["eth_estimateGas"], 16)
+            assert client.nodes()[0].fault.startswith("it answers wrongly: eth_estimateGas")
+
+
 class TestBatchLimits:
     """A provider that takes fewer calls at a time than we send."""
 
@@ -417,7 +492,8 @@ def test_no_mutation_of_any_answer_raises_anything_but_node_unavailable(loop: Lo
             except (NodeUnavailable, CallReverted):
                 assert count < 3 or name == "code", (seed, name, mutations.counts)
             except AnswerTooLarge:
-                # A contract may answer so much, so this refuses the caller, whichever node says it.
+                # A contract may answer so much, and no other node can tell.
+                assert count == 1, (seed, name)
                 assert name in _SIZED_BY_CONTRACT, (seed, name)
             else:
                 if count == 3 and name == "send":

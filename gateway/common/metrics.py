@@ -191,12 +191,12 @@ CHAIN_BATCH_LIMIT = Counter(
     "Batches that a node took only in smaller pieces, by the number of calls that it takes.",
     labels=("node", "limit"),
 )
-LOCK_TIMEOUT, SESSION_LOST, DISK_FULL = "lock-timeout", "session-lost", "disk-full"
+LOCK_TIMEOUT, SESSION_LOST, DISK_FULL, READ_ONLY = "lock-timeout", "session-lost", "disk-full", "read-only"
 DATABASE_ERRORS = Counter(
     "database_errors",
-    "Statements without their lock, or without space on the disk, and sessions that the server has ended.",
+    "Statements without lock or disk space or in a read-only session, and sessions that the server has ended.",
     labels=("error",),
-    known=(LOCK_TIMEOUT, SESSION_LOST, DISK_FULL),
+    known=(LOCK_TIMEOUT, SESSION_LOST, DISK_FULL, READ_ONLY),
 )
 STRIPE_REQUEST = Histogram(
     "stripe_request_seconds", "Time of one request to Stripe, including the retries of its library."

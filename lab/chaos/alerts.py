@@ -46,6 +46,11 @@ DISK_FULL = Sign(
     'gateway_database_errors_total{error="disk-full"}',
     lambda before, now: now > before,
 )
+OPEN_READ_ONLY = Sign(
+    "GatewaySessionsReadOnly",
+    'gateway_database_errors_total{error="read-only"}',
+    lambda before, now: now > before,
+)
 # While PostgreSQL is down, /metrics answers 503, so a scrape fails.
 AWAY = Sign("GatewayAway", "up", _is_zero)
 CLOCKS = Sign("GatewayClockSkew", "gateway_clock_ahead_seconds", lambda _, now: now > 1)

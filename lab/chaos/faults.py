@@ -12,7 +12,17 @@ import psutil
 import redis
 
 from lab.chaos import node_faults
-from lab.chaos.alerts import AWAY, CLOCKS, DISK_FULL, LOCKED, READ_ONLY, REDIS, SESSIONS, Sign
+from lab.chaos.alerts import (
+    AWAY,
+    CLOCKS,
+    DISK_FULL,
+    LOCKED,
+    OPEN_READ_ONLY,
+    READ_ONLY,
+    REDIS,
+    SESSIONS,
+    Sign,
+)
 from lab.chaos.http_proxy import Rule
 from lab.chaos.machine_faults import MACHINE_FAULTS
 from lab.chaos.node_faults import changed, refusing
@@ -208,6 +218,7 @@ _LOCKED = ("postgres: account locked for 60 s", "postgres: relayer locked for 60
 _SIGNS = {
     "clocks:": CLOCKS,
     "postgres: read-only": READ_ONLY,
+    "postgres: open sessions": OPEN_READ_ONLY,
     "postgres: 100 sessions": SESSIONS,
     "postgres: data disk": DISK_FULL,
     "postgres: WAL disk": AWAY,

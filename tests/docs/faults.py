@@ -304,6 +304,11 @@ def _(_patch: pytest.MonkeyPatch) -> None:
     _database_errors(metrics.SESSION_LOST)
 
 
+@fault("GatewaySessionsReadOnly")
+def _(_patch: pytest.MonkeyPatch) -> None:
+    _database_errors(metrics.READ_ONLY)
+
+
 def _database_errors(error: str) -> None:
     for _ in range(30):
         metrics.DATABASE_ERRORS.add(error)

@@ -38,6 +38,8 @@ class _Errors(DatabaseErrorWrapper):
             metrics.DATABASE_ERRORS.add(metrics.SESSION_LOST)
         elif isinstance(error, errors.DiskFull):
             metrics.DATABASE_ERRORS.add(metrics.DISK_FULL)
+        elif isinstance(error, errors.ReadOnlySqlTransaction):
+            metrics.DATABASE_ERRORS.add(metrics.READ_ONLY)
         if isinstance(error, _ENDS_SESSION):
             self.wrapper.end_session()
             raise OperationalError(*error.args) from error

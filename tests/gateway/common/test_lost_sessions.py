@@ -62,12 +62,15 @@ READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 def test_a_session_that_became_read_only_answers_503_once_and_is_replaced() -> None:
     first = backend()
     connection.cursor().execute(READ_ONLY)
+    metrics.DATABASE_ERRORS.take()
 
     refused = post()
     assert refused.status_code == 503
     assert refused.json()["code"] == "service-unavailable"
     assert refused.headers["Retry-After"] == "2"
     assert Lease.objects.count() == 0
+
+    assert metrics.DATABASE_ERRORS.take() == {"database_errors total read-only": 1}
 
     assert post().status_code == 200
     assert backend() != first

@@ -50,6 +50,11 @@ class Arena:
         """The responses to calls in all trials, by status."""
         return self._traffic.statuses
 
+    @property
+    def refusals(self) -> Counter[str]:
+        """The final refusals of calls of the last trial, by status and code."""
+        return Counter(call.refusal for call in self._traffic.calls if call.refusal)
+
     def recent_hash(self, profile_address: str) -> str | None:
         """Return the hash of a profile's newest call; None if it has none."""
         for call in reversed(self._traffic.calls):

@@ -61,6 +61,7 @@ class Trial:
     nodes: int
     mutations: Counter[str] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
+    refusals: Counter[str] = field(default_factory=Counter)
     liar: str = ""
     out_of_rotation: set[str] = field(default_factory=set)
     alerted: dict[str, Counter[str]] = field(default_factory=dict)
@@ -118,6 +119,11 @@ class Trial:
             *([] if set(self.alerted) == {self.liar} else [f"the alert names {sorted(self.alerted)}"]),
             *(f"{self.statuses[status]} answers with status {status}" for status in unexpected),
             *(
+                f"{number} calls refused by {code}"
+                for code, number in self.refusals.items()
+                if self.nodes > 2
+            ),
+            *(
                 [f"a process of {self.most_megabytes:.0f} MB"]
                 if self.most_megabytes > _MOST_MEGABYTES
                 else []
@@ -172,6 +178,7 @@ def _tried(nodes: int, options: Options) -> Trial:
         name = f"mutations, one of {nodes}"
         rows = arena.try_out({name: Fault(lambda of: trial.caused(count, rng, of), nodes)})
     trial.statuses, trial.calls, trial.wrong = arena.statuses, rows[name].calls, rows[name].wrong
+    trial.refusals = arena.refusals
     return trial
 
 

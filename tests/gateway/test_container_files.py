@@ -5,7 +5,9 @@ import os
 import re
 import secrets
 import subprocess
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +92,31 @@ def test_a_busy_host_has_time_to_start_a_health_check_of_ours(services: dict[str
 
     assert {check.get("timeout") for check in checks} == {"10s"}
     assert "--timeout=10s" in image
+
+
+@pytest.mark.parametrize(("status", "is_healthy"), [(200, True), (404, False), (503, False), (None, False)])
+def test_a_process_with_a_port_is_healthy_as_long_as_it_answers_200(
+    status: int | None, is_healthy: bool
+) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if status and self.path == "/healthz" else 500)
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None:
+            """Stay silent."""
+
+    image = (settings.BASE_DIR / "Dockerfile").read_text()
+    (check,) = re.findall(r"^HEALTHCHECK .*\\\n +CMD (\[.+\])$", image, re.MULTILINE)
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        command = json.loads(check.replace("/127.0.0.1/8000 ", f"/127.0.0.1/{server.server_port} "))
+        assert command != json.loads(check)
+        if status is None:
+            server.server_close()
+        thread = threading.Thread(target=server.handle_request if status else str, daemon=True)
+        thread.start()
+        assert (subprocess.run(command, capture_output=True).returncode == 0) is is_healthy
+        thread.join()
 
 
 def test_the_signers_health_check_is_the_file_that_loads_nothing_of_it(services: dict[str, Any]) -> None:

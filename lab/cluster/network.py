@@ -26,6 +26,8 @@ _WHOLE, _APART = f"{_PREFIX}whole", f"{_PREFIX}apart"
 _NAMESPACES = Path("/run/netns")
 _PROGRAMS = ("ip", "nsenter", "unshare")
 _LOCK = Path("/run/gwc.lock")
+# Whether packets that cross a bridge pass iptables; the file is there while the kernel can do that.
+_BRIDGES_FILTERED = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
 
 
 @dataclass(frozen=True)
@@ -71,12 +73,14 @@ def network_of(hosts: Sequence[Host]) -> Iterator[None]:
     Create the hosts for the block; remove them afterwards, and leftovers of a killed run before.
 
     Raises:
-        RuntimeError: without root, kernel support for namespaces and bridges, or while another cluster runs.
+        RuntimeError: without root, kernel support for namespaces and bridges, on a machine that drops what the hosts
+            send each other, or while another cluster runs.
     """
     if os.geteuid() != 0:
         raise RuntimeError("Only root can create network namespaces.")
     if missing := [name for name in _PROGRAMS if shutil.which(name) is None]:
         raise RuntimeError(f"Missing programs: {', '.join(missing)}. Install iproute2 and util-linux.")
+    check_forwarding()
     with _alone():
         remove_everything()
         try:
@@ -131,6 +135,24 @@ def remove_everything() -> None:
     for link in Path("/sys/class/net").glob(f"{_PREFIX}*"):
         # The kernel removes an interface shortly after its namespace.
         subprocess.run(["ip", "link", "delete", link.name], capture_output=True, check=False)
+
+
+def check_forwarding() -> None:
+    """
+    Refuse a machine as a Docker engine leaves it.
+
+    Raises:
+        RuntimeError: its packet filter drops what goes from host to host.
+    """
+    is_filtered = _BRIDGES_FILTERED.exists() and _BRIDGES_FILTERED.read_text().strip() == "1"
+    if not is_filtered or shutil.which("iptables") is None:
+        return
+    rules = subprocess.run(["iptables", "-S", "FORWARD"], capture_output=True, text=True, check=False).stdout
+    if "-P FORWARD DROP" in rules.splitlines():
+        raise RuntimeError(
+            "iptables drops what the hosts send each other, because a Docker engine has set the policy of FORWARD to "
+            "DROP. Run `iptables -P FORWARD ACCEPT`, and try again."
+        )
 
 
 @contextmanager

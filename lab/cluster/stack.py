@@ -105,13 +105,13 @@ def running_cluster(directory: Path, *, synchronous: bool = True) -> Iterator[Cl
     """
     directory = directory.resolve()
     shutil.rmtree(directory, ignore_errors=True)
-    with step("programs of the cluster"):
-        programs.etcd(), programs.haproxy(), programs.patroni(), pgbouncer_program()
     password = secrets.token_hex(16)
     started: dict[str, Server] = {}
     try:
         with network_of(network.ALL), orphans.noted(), serve_verifier_keys(OUTSIDE) as verifier_keys:
             try:
+                with step("programs of the cluster"):
+                    programs.etcd(), programs.haproxy(), programs.patroni(), pgbouncer_program()
                 outside = _start_outside(directory, verifier_keys, password, started, synchronous=synchronous)
                 cluster = _start_service(outside, directory, started)
                 yield replace(cluster, synchronous=synchronous)

@@ -1,8 +1,12 @@
 """What the servers of `python -m lab cluster` are configured with; the cluster itself takes root, and minutes."""
 
 import json
+import os
 from configparser import ConfigParser
+from contextlib import nullcontext
 from pathlib import Path
+
+import pytest
 
 from gateway.common.redis_urls import sentinels
 from lab.cluster import network, settings
@@ -62,3 +66,25 @@ def test_the_service_reads_the_address_of_the_sentinels() -> None:
     assert f"sentinel monitor {place.service} {DATABASES[0].address} 6379 2" in settings.sentinel(
         DATABASES[1], DATABASES[0]
     )
+
+
+@pytest.mark.parametrize(
+    ("filtered", "policy", "is_refused"),
+    [("1", "DROP", True), ("1", "ACCEPT", False), ("0", "DROP", False), (None, "DROP", False)],
+)
+def test_a_machine_that_drops_what_the_hosts_send_each_other_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, filtered: str | None, policy: str, is_refused: bool
+) -> None:
+    switch, iptables = tmp_path / "bridge-nf-call-iptables", tmp_path / "iptables"
+    if filtered is not None:
+        switch.write_text(f"{filtered}\n")
+    iptables.write_text(f"#!/bin/sh\necho '-P FORWARD {policy}'\necho '-A FORWARD -j DOCKER-USER'\n")
+    iptables.chmod(0o755)
+    monkeypatch.setattr(network, "_BRIDGES_FILTERED", switch)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    expected = (
+        pytest.raises(RuntimeError, match="iptables -P FORWARD ACCEPT") if is_refused else nullcontext()
+    )
+    with expected:
+        network.check_forwarding()

@@ -92,7 +92,7 @@ class Worker(GatewayProcess):
 
     def answers(self) -> bool:
         """Return whether it has reported that it takes tasks."""
-        return " ready" in self.log_path.read_text(errors="replace")
+        return " ready" in self.said()
 
 
 class RelayWorker(Worker):
@@ -128,7 +128,7 @@ class Beat(GatewayProcess):
 
     def answers(self) -> bool:
         """Return whether it has reported its start."""
-        return "beat: Starting" in self.log_path.read_text(errors="replace")
+        return "beat: Starting" in self.said()
 
 
 class Eraser(GatewayProcess):

@@ -35,6 +35,8 @@ class Server(ABC):
         # A prefix of the command, such as one that enters another network namespace.
         self.prefix: Sequence[str] = ()
         self._process: subprocess.Popen[bytes] | None = None
+        # Where the log of the newest start begins.
+        self._log_start = 0
 
     @abstractmethod
     def command(self) -> list[str]:
@@ -58,6 +60,7 @@ class Server(ABC):
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         # Append, because the log before a restart shows its reason.
         with self.log_path.open("wb" if self._process is None else "ab") as log:
+            self._log_start = log.seek(0, os.SEEK_END)
             self._process = subprocess.Popen(
                 [*self.prefix, *self.launch()],
                 stdin=subprocess.DEVNULL,
@@ -119,6 +122,12 @@ class Server(ABC):
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+    def said(self) -> str:
+        """Return the log since the newest start."""
+        with self.log_path.open("rb") as log:
+            log.seek(self._log_start)
+            return log.read().decode(errors="replace")
 
     def last_words(self) -> str:
         """Return the path of the log and its last lines."""

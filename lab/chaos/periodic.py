@@ -32,7 +32,7 @@ class Periodic(GatewayProcess):
 
     def answers(self) -> bool:
         """Return whether it has sent a task."""
-        return bool(self.log_path.read_text(errors="replace"))
+        return bool(self.said())
 
 
 def main() -> None:

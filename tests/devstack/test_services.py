@@ -17,6 +17,7 @@ import stripe
 from psycopg.conninfo import conninfo_to_dict
 
 from devstack.ports import free_port
+from devstack.processes import Worker
 from devstack.services.server import ServerFailed
 from devstack.services.stack import Services, start_services
 from devstack.services.stripe_double import StripeDouble
@@ -32,6 +33,33 @@ with start_services(Path(sys.argv[1]), durable=False) as services:
     print(json.dumps([server.pid for server in services.servers]), flush=True)
     time.sleep(60)
 """
+
+
+class SlowWorker(Worker):
+    """Reports that it is ready once a file is there."""
+
+    def command(self) -> list[str]:
+        return [
+            "sh",
+            "-c",
+            f"until test -e {self.log_path}.go; do sleep 0.02; done; echo worker ready; sleep 60",
+        ]
+
+
+def test_a_worker_that_was_started_again_answers_by_the_words_of_this_start(tmp_path: Path) -> None:
+    worker, go = SlowWorker(tmp_path, {"PATH": os.environ["PATH"]}), tmp_path / "worker.log.go"
+    go.touch()
+    with worker.running():
+        assert worker.answers()
+    go.unlink()
+    worker.start()
+    try:
+        assert not worker.answers()
+        go.touch()
+        worker.wait(30)
+        assert worker.log_path.read_text().count("worker ready") == 2
+    finally:
+        worker.stop()
 
 
 def new_customer(services: Services) -> str:

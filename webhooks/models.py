@@ -40,13 +40,21 @@ class EventType(models.TextChoices):
     SPONSOR_LOW = "sponsor.low", "sponsor.low"
     SPONSOR_RECOVERED = "sponsor.recovered", "sponsor.recovered"
     SPONSOR_POSTED = "sponsor.posted", "sponsor.posted"
+    SPONSOR_CALL_SETTLED = "sponsor.call-settled", "sponsor.call-settled"
+    SPONSOR_CALL_REOPENED = "sponsor.call-reopened", "sponsor.call-reopened"
     TEST = "webhook.test", "webhook.test"
 
 
-# Staff send tests; endpoints do not subscribe to them. Only the endpoints of sponsors hear of postings to sponsors.
-_NOT_OFFERED = {EventType.TEST, EventType.SPONSOR_POSTED}
+OF_SPONSORED_CALLS = (EventType.SPONSOR_CALL_SETTLED, EventType.SPONSOR_CALL_REOPENED)
+# Staff send tests; endpoints do not subscribe to them. Only the endpoints of sponsors hear of their entries and calls.
+_NOT_OFFERED = {EventType.TEST, EventType.SPONSOR_POSTED, *OF_SPONSORED_CALLS}
 OFFERED = [(value, label) for value, label in EventType.choices if value not in _NOT_OFFERED]
-TO_SPONSORS = (EventType.SPONSOR_LOW, EventType.SPONSOR_RECOVERED, EventType.SPONSOR_POSTED)
+TO_SPONSORS = (
+    EventType.SPONSOR_LOW,
+    EventType.SPONSOR_RECOVERED,
+    EventType.SPONSOR_POSTED,
+    *OF_SPONSORED_CALLS,
+)
 
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
@@ -136,16 +144,17 @@ class Endpoint(models.Model):
 
 
 class Subject(models.Model):
-    """A call or subscription that an endpoint receives events of, and the last state sent."""
+    """A call, sponsored call or subscription that an endpoint receives events of, and the last state sent."""
 
     class Kind(models.TextChoices):
         CALL = "call"
+        SPONSORED = "sponsored"
         SUBSCRIPTION = "subscription"
 
     endpoint = models.ForeignKey(Endpoint, models.CASCADE, related_name="subjects", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     kind = models.CharField(max_length=12, choices=Kind)
-    row_id = models.BigIntegerField(help_text="Id of the relay transaction or of the subscription.")
+    row_id = models.BigIntegerField(help_text="Id of the relay transaction, sponsored call or subscription.")
     # For a call: whether it is not settled yet.
     is_open = models.BooleanField(default=True)
     # For a subscription: the state in the last message.
@@ -158,6 +167,11 @@ class Subject(models.Model):
         ]
         indexes = [
             models.Index(fields=["id"], condition=Q(kind="call", is_open=True), name="webhooks_subject_open"),
+            models.Index(
+                fields=["row_id"],
+                condition=Q(kind="sponsored", is_open=True),
+                name="webhooks_subject_sponsored",
+            ),
         ]
 
     def __str__(self) -> str:

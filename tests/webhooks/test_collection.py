@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from credits.models import CreditAccount, CreditEntry, ExpiringLot
+from credits.models import CreditAccount, CreditEntry, CreditHold, ExpiringLot
 from credits.services import entries
 from earnings.models import AdNetwork, Postback
 from payments.models import AutoTopUp, CreditPack, Customer, Purchase, Subscription
 from relay.models import RelayTransaction, ReversedSettlement
-from sponsors.models import Member, Sponsor
+from sponsors.models import Member, Policy, PolicyVersion, Sponsor, SponsoredCall
 from tests.docs.pages import DOCS
 from tests.factories import UserFactory, make
 from tests.webhooks.conftest import App, sign_in
 from users.models import User
 from webhooks import payloads
 from webhooks.models import CreditLevel, EventType, Message, SponsorLevel
+from webhooks.payloads import sponsors
 from webhooks.services import collection, endpoints
 
 pytestmark = pytest.mark.django_db
@@ -134,6 +135,13 @@ def _purchase(user: User) -> Purchase:
     )
 
 
+def _sponsored(call: RelayTransaction) -> SponsoredCall:
+    version = PolicyVersion(policy=Policy(sponsor=_SPONSOR, name="first-calls"), number=1, share_percent=100)
+    hold, paid = CreditHold(amount=1), CreditHold(amount=1, captured_amount=1, entry_id=1, status="CAPTURED")
+    call.digest, hold.relay_transaction = "0x", call
+    return SponsoredCall(pk=1, hold=hold, sponsor_hold=paid, version=version, user=call.user)
+
+
 def _every_type(app: App) -> dict[str, dict[str, Any]]:
     """Return a message of each type as the service writes it, by type."""
     now, user = timezone.now(), UserFactory.create()
@@ -158,13 +166,14 @@ def _every_type(app: App) -> dict[str, dict[str, Any]]:
         ),
         payloads.of_expiry(expiring),
         *(
-            payloads.of_sponsor_level(
+            sponsors.of_level(
                 SponsorLevel(is_low=is_low), sponsor=_SPONSOR, balance=1, at=now, member=Member(user=user)
             )
             for is_low in (True, False)
         ),
-        payloads.of_sponsor_entry(entry, sponsor=_SPONSOR),
+        sponsors.of_entry(entry, sponsor=_SPONSOR),
         *payloads.history_of(call, answered_hash="0x", charged=1, reversals=[undone]),
+        *sponsors.history_of(_sponsored(call), user="0" * 16, answered_hash="0x", reversals=[undone]),
         payloads.of_entry(entry, user_id=user.pk, profile_address=str(user.profile_address)),
         payloads.of_top_up(
             _purchase(user), credits=1, profile_address=str(user.profile_address), at=timezone.now()

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from webhooks import queries
-from webhooks.models import TO_SPONSORS, Cursor, Endpoint, EventType, Message, Subject
+from webhooks.models import OF_SPONSORED_CALLS, TO_SPONSORS, Cursor, Endpoint, EventType, Message, Subject
 from webhooks.payloads import Event
-from webhooks.queries import Audience, Span
+from webhooks.queries import Audience, Span, sponsors
 from webhooks.services import levels, notices
 
 # Longer than any transaction that writes such rows, and than the clocks' skew.
@@ -22,6 +22,9 @@ _OVERLAP = timedelta(minutes=2)
 # The longest interval read at once after an outage.
 _SLICE = timedelta(minutes=10)
 _Reader = Callable[[Span, Audience], None]
+_Histories = Callable[[Iterable[int]], dict[int, list[Event]]]
+# The last event of a call that has ended.
+_ENDS = (EventType.CALL_SETTLED, EventType.SPONSOR_CALL_SETTLED)
 
 
 def collect(*, now: datetime) -> None:
@@ -80,6 +83,13 @@ def _calls(span: Span, audience: Audience) -> None:
     _write_call_messages({call_id for call_id, _, _ in calls} | queries.reversed_calls(span))
 
 
+def _sponsored_calls(span: Span, audience: Audience) -> None:
+    followed = sponsors.sponsored_calls(span, audience)
+    Subject.objects.bulk_create(followed, ignore_conflicts=True, batch_size=1000)
+    ended = sponsors.settled_sponsored_calls() | sponsors.reversed_sponsored_calls(span)
+    _write_histories(Subject.Kind.SPONSORED, ended, sponsors.sponsored_histories)
+
+
 @transaction.atomic(durable=True)
 def _settlements(now: datetime) -> None:
     if (
@@ -91,12 +101,16 @@ def _settlements(now: datetime) -> None:
 
 
 def _write_call_messages(call_ids: set[int]) -> None:
+    _write_histories(Subject.Kind.CALL, call_ids, queries.histories)
+
+
+def _write_histories(kind: Subject.Kind, row_ids: set[int], read: _Histories) -> None:
     """Store missing messages of these calls, in order, for the endpoints that receive their events."""
-    subjects = Subject.objects.filter(kind=Subject.Kind.CALL, row_id__in=call_ids)
+    subjects = Subject.objects.filter(kind=kind, row_id__in=row_ids)
     rows = list(subjects.filter(endpoint__disabled_at=None).select_related("endpoint").order_by("pk"))
-    histories = queries.histories({row.row_id for row in rows})
+    histories = read({row.row_id for row in rows})
     _write((row.endpoint, event) for row in rows for event in histories[row.row_id])
-    ended = {row.pk for row in rows if histories[row.row_id][-1].type == EventType.CALL_SETTLED}
+    ended = {row.pk for row in rows if histories[row.row_id][-1].type in _ENDS}
     Subject.objects.filter(pk__in=ended).update(is_open=False)
     reopened = {row.pk for row in rows if not row.is_open} - ended
     Subject.objects.filter(pk__in=reopened).update(is_open=True)
@@ -128,7 +142,7 @@ def _sponsors(span: Span, audience: Audience) -> None:
     notices.write(of_members)
     _write(
         (endpoint, event)
-        for sponsor_id, event in [*of_sponsors, *queries.posted_to_sponsors(span)]
+        for sponsor_id, event in [*of_sponsors, *sponsors.posted_to_sponsors(span)]
         for endpoint in audience.endpoints
         if endpoint.sponsor_id == sponsor_id and endpoint.enabled_at <= event.happened_at
     )
@@ -196,4 +210,5 @@ _SOURCES: tuple[tuple[str, _Reader, tuple[EventType, ...]], ...] = (
     ("earnings", _earnings, (EventType.EARNING_HELD, EventType.EARNING_RELEASED, EventType.EARNING_REVERSED)),
     ("top-ups", _top_ups, (EventType.TOP_UP,)),
     ("subscriptions", _subscriptions, (EventType.SUBSCRIPTION_CHANGED,)),
+    ("sponsored-calls", _sponsored_calls, OF_SPONSORED_CALLS),
 )

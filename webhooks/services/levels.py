@@ -13,7 +13,7 @@ from credits.queries import daily_uses
 from sponsors.models import Sponsor
 from webhooks import payloads
 from webhooks.models import CreditLevel, SponsorLevel
-from webhooks.payloads import Event
+from webhooks.payloads import Event, sponsors
 from webhooks.queries import ChangedBalance
 from webhooks.rules import crossing, next_state
 
@@ -59,7 +59,7 @@ def sponsors_crossings(*, now: datetime) -> tuple[list[Event], list[tuple[int, E
             continue
         level.is_low, level.crossings = not level.is_low, level.crossings + 1
         moved.append(level)
-        event = partial(payloads.of_sponsor_level, level, sponsor=sponsor, balance=balance, at=now)
+        event = partial(sponsors.of_level, level, sponsor=sponsor, balance=balance, at=now)
         of_sponsors.append((sponsor.pk, event()))
         members = sponsor.members.select_related("user").order_by("pk")
         of_members += [event(member=member) for member in members]

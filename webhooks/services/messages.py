@@ -51,5 +51,6 @@ def purge(*, now: datetime) -> int:
     limit = now - timedelta(days=settings.WEBHOOK_KEPT_DAYS)
     abandoned = Q(status=Message.Status.WAITING, created_at__lt=limit, endpoint__disabled_at__lt=limit)
     _, deleted = Message.objects.filter(Q(finished_at__lt=limit) | abandoned).delete()
-    Subject.objects.filter(kind=Subject.Kind.CALL, changed_at__lt=limit).delete()
+    calls = (Subject.Kind.CALL, Subject.Kind.SPONSORED)
+    Subject.objects.filter(kind__in=calls, changed_at__lt=limit).delete()
     return deleted.get(Message._meta.label, 0)

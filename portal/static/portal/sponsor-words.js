@@ -40,6 +40,8 @@ export const EVENTS = {
   "sponsor.low": t("Credits are below the alarm"),
   "sponsor.recovered": t("Credits are above the alarm again"),
   "sponsor.posted": t("Credits were added or taken, except for calls"),
+  "sponsor.call-settled": t("A paid call has ended"),
+  "sponsor.call-reopened": t("The chain undid the end of a paid call"),
 };
 
 export const MESSAGES = { ...EVENTS, "webhook.test": t("Test") };

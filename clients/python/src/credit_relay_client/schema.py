@@ -481,7 +481,9 @@ EntrySourceEnum: TypeAlias = Literal[
     "DEBT_TRANSFER",
 ]
 
-EventsEnum: TypeAlias = Literal["sponsor.low", "sponsor.recovered", "sponsor.posted"]
+EventsEnum: TypeAlias = Literal[
+    "sponsor.low", "sponsor.recovered", "sponsor.posted", "sponsor.call-settled", "sponsor.call-reopened"
+]
 
 
 class ExecuteRequest(TypedDict):

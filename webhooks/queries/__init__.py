@@ -100,9 +100,7 @@ def settled_calls() -> set[int]:
 def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
     """Return the events of each of these calls, in order, by the call's id."""
     ids = list(call_ids)
-    attempts = Attempt.objects.filter(relay_transaction__in=ids)
-    first = attempts.order_by("relay_transaction", "sequence", "pk").distinct("relay_transaction")
-    answered = dict(first.values_list("relay_transaction_id", "transaction_hash"))
+    answered = answered_hashes(ids)
     calls = RelayTransaction.objects.filter(pk__in=ids).defer("payload", "signature")
     return {
         call.pk: payloads.history_of(
@@ -117,6 +115,13 @@ def histories(call_ids: Iterable[int]) -> dict[int, list[Event]]:
     }
 
 
+def answered_hashes(call_ids: Iterable[int]) -> dict[int, str]:
+    """Return the hash that execute answered for each of these calls, by the call's id."""
+    attempts = Attempt.objects.filter(relay_transaction__in=list(call_ids))
+    first = attempts.order_by("relay_transaction", "sequence", "pk").distinct("relay_transaction")
+    return dict(first.values_list("relay_transaction_id", "transaction_hash"))
+
+
 def posted_entries(span: Span, audience: Audience) -> list[Event]:
     """Return the entries of the interval except relay charges, of users with a session at an endpoint."""
     entries = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
@@ -128,21 +133,6 @@ def posted_entries(span: Span, audience: Audience) -> list[Event]:
         )
         for row in rows.order_by("pk")
     ]
-
-
-def posted_to_sponsors(span: Span) -> list[tuple[int, Event]]:
-    """Return the entries of the interval except those of calls, of sponsors with endpoints, with each sponsor's id."""
-    entries = CreditEntry.objects.filter(created_at__gte=span.since, created_at__lt=span.until)
-    visible = entries.filter(Exists(Endpoint.objects.enabled().filter(sponsor=OuterRef("account__sponsor"))))
-    rows = visible.exclude(source__in=_OF_CALLS).select_related("account__sponsor")
-    return [
-        (row.account.sponsor.pk, payloads.of_sponsor_entry(row, sponsor=row.account.sponsor))
-        for row in rows.order_by("pk")
-        if row.account.sponsor is not None
-    ]
-
-
-_OF_CALLS = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
 
 
 def announced_expiries(span: Span, audience: Audience) -> list[Event]:

@@ -11,9 +11,8 @@ from credits.rules import days_left
 from earnings.models import Postback
 from payments.models import Purchase, Subscription
 from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
-from sponsors.models import Member, Sponsor
 from sponsors.rules.policies import sponsor_part
-from webhooks.models import CreditLevel, EventType, SponsorLevel, Subject
+from webhooks.models import CreditLevel, EventType, Subject
 
 Data = dict[str, Any]
 # The user of events that belong to a sponsor.
@@ -40,7 +39,7 @@ class Event:
 
 
 # Outcomes of calls with a mined attempt; the others were never mined.
-_MINED = {RelayStatus.SUCCESS, RelayStatus.FAILED, RelayStatus.EXECUTED_EXTERNALLY}
+MINED = {RelayStatus.SUCCESS, RelayStatus.FAILED, RelayStatus.EXECUTED_EXTERNALLY}
 
 
 def history_of(
@@ -80,7 +79,7 @@ def _outcome(row: RelayTransaction | ReversedSettlement, credits: int) -> Data:
         "status": row.status,
         "creditsUsed": credits,
         "failureCode": row.failure_code,
-        "minedHash": row.transaction_hash if row.status in _MINED else None,
+        "minedHash": row.transaction_hash if row.status in MINED else None,
     }
 
 
@@ -160,32 +159,6 @@ def of_level(
     }
     key = f"level:{level.user_id}:{level.crossings}"
     return Event(event_type, level.user_id, at, key, f"credits:{account_id}", data)
-
-
-def of_sponsor_level(
-    level: SponsorLevel, *, sponsor: Sponsor, balance: int, at: datetime, member: Member | None = None
-) -> Event:
-    """Return the event of a sponsor whose credits have crossed its alarm, for a member or for its own endpoints."""
-    data: Data = {"sponsor": sponsor.slug, "credits": balance, "alarm": sponsor.alarm_credits}
-    if member is not None:
-        data["address"] = str(member.user.profile_address)
-    event_type = EventType.SPONSOR_LOW if level.is_low else EventType.SPONSOR_RECOVERED
-    user_id = member.user_id if member else NOBODY
-    key = f"sponsor:{sponsor.pk}:{level.crossings}:{user_id}"
-    return Event(event_type, user_id, at, key, f"sponsor:{sponsor.pk}", data)
-
-
-def of_sponsor_entry(entry: CreditEntry, *, sponsor: Sponsor) -> Event:
-    """Return the event of an entry of a sponsor other than of a call."""
-    data = {
-        "sponsor": sponsor.slug,
-        "creditSource": entry.source,
-        "creditsEarned": entry.amount,
-        "creditsBefore": entry.balance_before,
-        "creditsAfter": entry.balance_after,
-    }
-    key, ordering_key = f"entry:{entry.pk}", f"sponsor:{sponsor.pk}"
-    return Event(EventType.SPONSOR_POSTED, NOBODY, entry.created_at, key, ordering_key, data)
 
 
 def of_expiry(row: ExpiringLot) -> Event:

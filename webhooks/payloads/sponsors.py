@@ -1,0 +1,93 @@
+"""The payloads of messages about sponsors: their credits, and the calls that they paid for."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from credits.models import CreditEntry, HoldStatus
+from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
+from sponsors.models import Member, ProfileRule, Sponsor, SponsoredCall
+from sponsors.rules.policies import sponsor_part
+from webhooks.models import EventType, SponsorLevel, Subject
+from webhooks.payloads import NOBODY, Data, Event
+
+
+def of_level(
+    level: SponsorLevel, *, sponsor: Sponsor, balance: int, at: datetime, member: Member | None = None
+) -> Event:
+    """Return the event of a sponsor whose credits have crossed its alarm, for a member or for its own endpoints."""
+    data: Data = {"sponsor": sponsor.slug, "credits": balance, "alarm": sponsor.alarm_credits}
+    if member is not None:
+        data["address"] = str(member.user.profile_address)
+    event_type = EventType.SPONSOR_LOW if level.is_low else EventType.SPONSOR_RECOVERED
+    user_id = member.user_id if member else NOBODY
+    key = f"sponsor:{sponsor.pk}:{level.crossings}:{user_id}"
+    return Event(event_type, user_id, at, key, f"sponsor:{sponsor.pk}", data)
+
+
+def of_entry(entry: CreditEntry, *, sponsor: Sponsor) -> Event:
+    """Return the event of an entry of a sponsor other than of a call."""
+    data = {
+        "sponsor": sponsor.slug,
+        "creditSource": entry.source,
+        "creditsEarned": entry.amount,
+        "creditsBefore": entry.balance_before,
+        "creditsAfter": entry.balance_after,
+    }
+    key, ordering_key = f"entry:{entry.pk}", f"sponsor:{sponsor.pk}"
+    return Event(EventType.SPONSOR_POSTED, NOBODY, entry.created_at, key, ordering_key, data)
+
+
+def history_of(
+    call: SponsoredCall, *, user: str, answered_hash: str, reversals: Sequence[ReversedSettlement]
+) -> list[Event]:
+    """
+    Return the events of a sponsored call, in order; none before its first end.
+
+    `user` is the user's id in the sponsor's figures. `reversals` are the reversed settlements, in order.
+    """
+    relayed, hold = call.hold.relay_transaction, call.sponsor_hold
+    who = _who(call, relayed, user=user, answered_hash=answered_hash)
+    events = []
+    for row in reversals:
+        part = sponsor_part(row.real_cost, share_percent=call.version.share_percent)
+        undone = {"status": row.status, "credits": min(part, hold.amount), "entryId": None}
+        reopened = {"status": RelayStatus.SUBMITTED.value, "credits": hold.amount, "entryId": None}
+        events += [
+            _of(call, EventType.SPONSOR_CALL_SETTLED, row.settled_at, who | undone, row.number),
+            _of(call, EventType.SPONSOR_CALL_REOPENED, row.reversed_at, who | reopened, row.number),
+        ]
+    # A hold that an older version's worker has left open is closed within a minute.
+    if relayed.settled_at is not None and hold.status != HoldStatus.HELD:
+        outcome = {"status": relayed.status, "credits": hold.captured_amount or 0, "entryId": hold.entry_id}
+        events.append(
+            _of(call, EventType.SPONSOR_CALL_SETTLED, relayed.settled_at, who | outcome, len(reversals))
+        )
+    return events
+
+
+def _who(call: SponsoredCall, relayed: RelayTransaction, *, user: str, answered_hash: str) -> Data:
+    """
+    Name the call and its user.
+
+    The sponsor's server has signed a voucher for this profile, or was asked about this very call: it gets both by
+    name. Of other calls it gets the id that its figures have, which leads to no profile; a hash would.
+    """
+    rule, policy = call.version.profiles, call.version.policy
+    is_known = rule in {ProfileRule.VOUCHED, ProfileRule.VERIFIED}
+    voucher = getattr(call, "voucher", None)
+    return {
+        "sponsor": policy.sponsor.slug,
+        "callId": call.pk,
+        "policy": policy.name,
+        "version": call.version.number,
+        "user": None if is_known else user,
+        "transactionSenderAddress": relayed.profile_address if is_known else None,
+        "transactionHash": answered_hash if is_known else None,
+        "hash": relayed.digest if is_known else None,
+        "voucherId": voucher.voucher_id if voucher else None,
+    }
+
+
+def _of(call: SponsoredCall, kind: EventType, at: datetime, data: Data, number: int) -> Event:
+    ordering_key = f"{Subject.Kind.SPONSORED.value}:{call.pk}"
+    return Event(kind, call.user_id, at, f"{ordering_key}:{kind.value}:{number}", ordering_key, data)

@@ -27,13 +27,49 @@ BEGIN
     RETURN FOUND;
 END $$;
 
+-- Takes the new debt of these holds from the unbacked credits of the UTC day, and withdraws those that it does not cover.
+-- The caller has locked all of their accounts. debts: what `credits_place_holds` returns for each if it is placed, with
+-- its `new_debt`.
+CREATE OR REPLACE FUNCTION credits_lend(debts jsonb[]) RETURNS TABLE (
+    place integer, outcome text, hold_id bigint, user_id bigint, balance bigint, available bigint, open_holds integer
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    on_debt record;
+BEGIN
+    FOR on_debt IN
+        SELECT * FROM unnest(debts) AS debt, jsonb_to_record(debt) AS item (
+            place integer, user_id bigint, hold_id bigint, account_id bigint, credits bigint, new_debt bigint,
+            balance bigint, available bigint, open_holds integer
+        )
+    LOOP
+        place := on_debt.place;
+        user_id := on_debt.user_id;
+        hold_id := on_debt.hold_id;
+        balance := on_debt.balance;
+        IF credits_take_unbacked(on_debt.new_debt, 0) THEN
+            outcome := 'placed';
+            available := NULL;
+            open_holds := on_debt.open_holds;
+            UPDATE credits_hold SET debt = on_debt.new_debt, debt_day = (statement_timestamp() AT TIME ZONE 'UTC')::date
+            WHERE id = hold_id AND on_debt.new_debt > 0;
+        ELSE
+            outcome := 'insufficient';
+            available := on_debt.available;
+            open_holds := NULL;
+            PERFORM credits_withdraw_holds(ARRAY[hold_id]);
+        END IF;
+        RETURN NEXT;
+    END LOOP;
+END $$;
+
 -- Places many holds at once; a single one is a batch of one.
 --
 -- Of equal keys only one is placed, here or in any other transaction: the insert waits for a competing one, in the
 -- order of keys, so that two batches never wait for each other. Then each account is charged with its holds in the
 -- order of places, computed from the row that the update has locked, in the order of accounts. A hold that its
--- account does not afford is deleted again; one of 0, for a call that a sponsor pays, any account affords. Holds on debt come last: with all accounts locked, their new debt is taken
--- from the day's, whose row no other hold touches.
+-- account does not afford is deleted again; one of 0, for a call that a sponsor pays, any account affords. Holds on debt
+-- come last: with all accounts locked, their new debt is taken from the day's, whose row no other hold touches.
 --
 -- wanted: [{place, user_id, key, credits, debt_limit}], with the debt limit of the user's badge. One row for each, in the
 -- order of accounts, those on debt last:
@@ -47,7 +83,6 @@ CREATE OR REPLACE FUNCTION credits_place_holds(wanted jsonb) RETURNS TABLE (
 #variable_conflict use_column
 DECLARE
     call record;
-    on_debt record;
     new_debt bigint;
     -- Of the holds on debt: account, credits, new debt, and what is returned if the service lends it.
     debts jsonb[] := '{}';
@@ -111,30 +146,7 @@ BEGIN
         ));
     END LOOP;
 
-    FOR on_debt IN
-        SELECT * FROM unnest(debts) AS debt, jsonb_to_record(debt) AS item (
-            place integer, user_id bigint, hold_id bigint, account_id bigint, credits bigint, new_debt bigint,
-            balance bigint, available bigint, open_holds integer
-        )
-    LOOP
-        place := on_debt.place;
-        user_id := on_debt.user_id;
-        hold_id := on_debt.hold_id;
-        balance := on_debt.balance;
-        IF credits_take_unbacked(on_debt.new_debt, 0) THEN
-            outcome := 'placed';
-            available := NULL;
-            open_holds := on_debt.open_holds;
-            UPDATE credits_hold SET debt = on_debt.new_debt, debt_day = (statement_timestamp() AT TIME ZONE 'UTC')::date
-            WHERE id = hold_id AND on_debt.new_debt > 0;
-        ELSE
-            outcome := 'insufficient';
-            available := on_debt.available;
-            open_holds := NULL;
-            PERFORM credits_withdraw_holds(ARRAY[hold_id]);
-        END IF;
-        RETURN NEXT;
-    END LOOP;
+    RETURN QUERY SELECT * FROM credits_lend(debts);
 END $$;
 
 -- Raises an open hold to the wanted credits in total, and returns whether it now covers them. Where it is closed, or its

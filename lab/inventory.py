@@ -23,7 +23,7 @@ Files = dict[str, bytes]
 _LONG_FUNCTION, _SHORT_FILE = 60, 40
 _PRODUCT = {
     *("gateway", "users", "credits", "proofs", "rewards", "earnings", "relay", "payments", "checkin"),
-    *("accounting", "portal", "backoffice", "webhooks", "signer", "templates"),
+    *("accounting", "portal", "backoffice", "webhooks", "signer", "sponsors", "templates"),
 }
 _LAB = ("bench", "chaos", "cluster", "mutation", "rehearsals", "structure.py", "ledger_machine.py")
 # Generated from other files, or vendored.

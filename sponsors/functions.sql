@@ -77,6 +77,33 @@ CREATE OR REPLACE FUNCTION sponsors_refusal_of(
     WHERE sponsor.id = of_sponsor AND policy.id = of_policy
 $$;
 
+-- Holds the credits of these calls on their sponsors' accounts, which the caller has locked and found to have them, and
+-- links each hold with its user's.
+CREATE OR REPLACE FUNCTION sponsors_hold(calls jsonb) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    WITH call AS (
+        SELECT * FROM sponsors_requests(calls)
+    ), placed AS (
+        INSERT INTO credits_hold (account_id, key, amount, status)
+        SELECT account_id, 'sponsored:' || key, sponsor_credits, 'HELD' FROM call
+        RETURNING id, account_id, key, amount
+    ), paid AS (
+        INSERT INTO sponsors_sponsoredcall (
+            hold_id, sponsor_hold_id, version_id, user_id, counted_credits, counted_calls, accepted_at
+        )
+        SELECT call.hold_id, placed.id, call.version, call.user_id, call.sponsor_credits, 1, call.now
+        FROM call JOIN placed ON placed.key = 'sponsored:' || call.key RETURNING id, hold_id
+    ), vouched AS (
+        INSERT INTO sponsors_usedvoucher (sponsor_id, voucher_id, signer, call_id)
+        SELECT call.sponsor_id, call.voucher, call.signer, paid.id
+        FROM call JOIN paid ON paid.hold_id = call.hold_id WHERE call.voucher IS NOT NULL
+    )
+    UPDATE credits_account AS account
+    SET held = account.held + placed.credits, open_holds = account.open_holds + placed.calls
+    FROM (SELECT account_id, sum(amount)::bigint AS credits, count(*)::integer AS calls FROM placed GROUP BY 1) AS placed
+    WHERE account.id = placed.account_id;
+END $$;
+
 -- Has sponsors pay for all of these calls, if all limits and balances allow them together; returns false and changes
 -- nothing otherwise. The caller has locked the sponsors' accounts in an earlier statement.
 --
@@ -132,27 +159,7 @@ BEGIN
     IF counted = 0 THEN
         RETURN false;
     END IF;
-    WITH call AS (
-        SELECT * FROM sponsors_requests(calls)
-    ), placed AS (
-        INSERT INTO credits_hold (account_id, key, amount, status)
-        SELECT account_id, 'sponsored:' || key, sponsor_credits, 'HELD' FROM call
-        RETURNING id, account_id, key, amount
-    ), paid AS (
-        INSERT INTO sponsors_sponsoredcall (
-            hold_id, sponsor_hold_id, version_id, user_id, counted_credits, counted_calls, accepted_at
-        )
-        SELECT call.hold_id, placed.id, call.version, call.user_id, call.sponsor_credits, 1, call.now
-        FROM call JOIN placed ON placed.key = 'sponsored:' || call.key RETURNING id, hold_id
-    ), vouched AS (
-        INSERT INTO sponsors_usedvoucher (sponsor_id, voucher_id, signer, call_id)
-        SELECT call.sponsor_id, call.voucher, call.signer, paid.id
-        FROM call JOIN paid ON paid.hold_id = call.hold_id WHERE call.voucher IS NOT NULL
-    )
-    UPDATE credits_account AS account
-    SET held = account.held + placed.credits, open_holds = account.open_holds + placed.calls
-    FROM (SELECT account_id, sum(amount)::bigint AS credits, count(*)::integer AS calls FROM placed GROUP BY 1) AS placed
-    WHERE account.id = placed.account_id;
+    PERFORM sponsors_hold(calls);
     RETURN true;
 END $$;
 
@@ -195,20 +202,7 @@ BEGIN
             sponsors_count_call(call.version, call.user_id, call.now, call.sponsor_credits)
         );
         IF outcome IS NULL THEN
-            WITH placed AS (
-                INSERT INTO credits_hold (account_id, key, amount, status)
-                VALUES (call.account_id, 'sponsored:' || call.key, call.sponsor_credits, 'HELD') RETURNING id
-            ), paid AS (
-                INSERT INTO sponsors_sponsoredcall (
-                    hold_id, sponsor_hold_id, version_id, user_id, counted_credits, counted_calls, accepted_at
-                )
-                SELECT call.hold_id, placed.id, call.version, call.user_id, call.sponsor_credits, 1, call.now
-                FROM placed RETURNING id
-            )
-            INSERT INTO sponsors_usedvoucher (sponsor_id, voucher_id, signer, call_id)
-            SELECT call.sponsor_id, call.voucher, call.signer, paid.id FROM paid WHERE call.voucher IS NOT NULL;
-            UPDATE credits_account SET held = held + call.sponsor_credits, open_holds = open_holds + 1
-            WHERE id = call.account_id;
+            PERFORM sponsors_hold(jsonb_build_array(to_jsonb(call)));
         END IF;
         RETURN NEXT;
     END LOOP;

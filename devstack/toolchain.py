@@ -26,7 +26,10 @@ _MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "
 _INSTALL = ("install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 # npm's codes if its registry cannot be reached.
 _NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ENETUNREACH", "ETIMEDOUT")
-_PACKAGE_OF = {"UniversalProfileInitPostDeploymentModule": "lsp23-contracts"}
+_PACKAGE_OF = {
+    "UniversalProfileInitPostDeploymentModule": "lsp23-contracts",
+    "LSP26FollowerSystem": "lsp26-contracts",
+}
 
 
 def install_toolchain() -> None:

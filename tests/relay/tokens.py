@@ -3,17 +3,14 @@
 import secrets
 
 from eth_abi.abi import encode
-from eth_utils.crypto import keccak
 
 from devstack.services.stack import Services
-from devstack.toolchain import creation_code
+from devstack.toolchain import artifact, creation_code
 from devstack.world.abi import calldata
 from devstack.world.deployer import Call
 from gateway.chain.contracts import FOLLOWER_SYSTEM
 
 _CREATED = ["string", "string", "address", "uint256", "uint256"]
-# `isFollowing` of LSP-26: answers what storage has at the hash of its two arguments.
-_FOLLOWER_SYSTEM = "0x6040600460003760406000205460005260206000f3"
 
 
 def deploy_fungible(services: Services, *, holder: str, amount: int) -> str:
@@ -33,10 +30,31 @@ def deploy_collection(services: Services, *, holder: str, number: int) -> str:
 
 
 def follow(services: Services, *, follower: str, followed: str) -> None:
-    """Have one profile follow another in a contract that answers like LSP-26's."""
-    slot = keccak(encode(["address", "address"], [follower, followed]))
-    services.rpc.call("anvil_setCode", FOLLOWER_SYSTEM, _FOLLOWER_SYSTEM)
-    services.rpc.call("anvil_setStorageAt", FOLLOWER_SYSTEM, "0x" + slot.hex(), "0x" + "1".zfill(64))
+    """Have one address follow another in the contract of LSP-26."""
+    _as_follower(services, follower, calldata("follow(address)", followed))
+
+
+def unfollow(services: Services, *, follower: str, followed: str) -> None:
+    """Have one address follow another no longer."""
+    _as_follower(services, follower, calldata("unfollow(address)", followed))
+
+
+def _as_follower(services: Services, sender: str, data: bytes) -> None:
+    """Send a transaction of any address, which gets LYX for the gas, to the contract at its address on every chain."""
+    rpc = services.rpc
+    services.world.fund(10**18, sender)
+    rpc.call("anvil_setCode", FOLLOWER_SYSTEM, artifact("LSP26FollowerSystem")["deployedBytecode"])
+    rpc.call("anvil_impersonateAccount", sender)
+    call = {
+        "from": sender,
+        "to": FOLLOWER_SYSTEM,
+        "data": "0x" + data.hex(),
+        "gas": hex(500_000),
+        "gasPrice": hex(10**10),
+    }
+    sent = rpc.call("eth_sendTransaction", call)
+    rpc.call("evm_mine")
+    assert rpc.call("eth_getTransactionReceipt", sent)["status"] == "0x1"
 
 
 def _deploy(services: Services, name: str) -> str:

@@ -49,14 +49,17 @@ class AskedCall:
 
 def ask(question: Verification, call: AskedCall) -> Answer | None:
     """Return the verifier's answer; None where it gives no usable one, or the sponsor has no verifier."""
-    key = question.version_id, call.digest
+    asked = Verifier.objects.filter(sponsor__policies__versions=question.version_id, removed_at=None)
+    verifier = asked.select_related("sponsor").first()
+    if verifier is None:
+        return None
+    # By the verifier, so that the answer of one that is removed pays for nothing more.
+    key = verifier.pk, question.version_id, call.digest
     known = _recent.get(key)
     # A yes to these credits is one to fewer.
     if known is not None and question.credits <= known[0]:
         return known[1]
-    asked = Verifier.objects.filter(sponsor__policies__versions=question.version_id, removed_at=None)
-    verifier = asked.select_related("sponsor").first()
-    if verifier is None or not _threads().acquire(blocking=False):
+    if not _threads().acquire(blocking=False):
         return None
     try:
         answer = _guarded(verifier, _body(question, call, sponsor=verifier.sponsor.slug))

@@ -211,6 +211,21 @@ def test_a_removed_verifier_is_asked_no_more(
 
 
 @pytest.mark.django_db
+def test_a_yes_of_a_removed_verifier_pays_for_no_later_call(
+    server: VerifierServer, newcomer: User, profile: Profile, refused: Refused
+) -> None:
+    sponsor, _, _ = make_verified(server)
+    draft = Draft(
+        set_data_payload(), controller=profile.controller.address, sponsor=SponsorChoice(sponsor.slug)
+    )
+    prepared = preparation.prepare(caller=caller_of(newcomer), draft=draft, now=timezone.now())
+    assert prepared.quote is not None
+    verifiers.remove(Verifier.objects.get())
+    with refused(VerifierUnknown):
+        execute_prepared(newcomer, profile, prepared, quote=prepared.quote)
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     "url",
     ["http://example.com/", "https://127.0.0.1/", "https://10.0.0.1/", "https://[::1]/", "ftp://a.example/"],

@@ -16,8 +16,13 @@ _CREATED = ["string", "string", "address", "uint256", "uint256"]
 def deploy_fungible(services: Services, *, holder: str, amount: int) -> str:
     """Deploy an LSP-7 token of which the holder has this amount; return its address."""
     token = _deploy(services, "LSP7Mintable")
-    _send(services, token, calldata("mint(address,uint256,bool,bytes)", holder, amount, True, b""))
+    mint(services, token, holder=holder, amount=amount)
     return token
+
+
+def mint(services: Services, token: str, *, holder: str, amount: int) -> None:
+    """Give the holder more of an LSP-7 token."""
+    _send(services, token, calldata("mint(address,uint256,bool,bytes)", holder, amount, True, b""))
 
 
 def deploy_collection(services: Services, *, holder: str, number: int) -> str:

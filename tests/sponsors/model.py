@@ -26,7 +26,27 @@ class Terms:
     window_seconds: int | None = None
     campaign: int | None = None
     targets: frozenset[str] = frozenset()
+    # Whose calls it pays for: "all", "listed" profiles, or the name of another rule.
+    rule: str = "all"
     profiles: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brought:
+    """
+    What a call brings, and what others tell of it.
+
+    `voucher_id` is of a voucher for one call by a policy, and `voucher_fault` the rule that refuses the voucher.
+    `relations` are the rules about tokens and follows that hold on the chain. The sponsor's server pays `verifier`
+    credits at most, 0 is a no, and None no answer.
+    """
+
+    voucher_id: bytes = b""
+    voucher_of: str = ""
+    voucher_credits: int = 0
+    voucher_fault: str = ""
+    relations: frozenset[str] = frozenset()
+    verifier: int | None = 0
 
 
 @dataclass
@@ -92,6 +112,7 @@ class Sponsor:
     policies: list[Policy]
     is_frozen: bool = False
     calls: dict[int, Paid] = field(default_factory=dict)
+    used_vouchers: set[bytes] = field(default_factory=set)
 
     @property
     def balance(self) -> int:
@@ -114,15 +135,32 @@ class Sponsor:
         return amounts, calls
 
     def refusal(
-        self, policy: Policy, terms: Terms, *, user: int, target: str, part: int, at: datetime
+        self,
+        policy: Policy,
+        terms: Terms,
+        *,
+        user: int,
+        target: str,
+        part: int,
+        at: datetime,
+        brought: Brought,
     ) -> str | None:
         """Return the rule with which this version refuses to pay `part` credits, None if it pays."""
         if terms.targets and target not in terms.targets:
             return "sponsor-target"
-        if terms.profiles and user not in terms.profiles:
+        if terms.rule == "listed" and user not in terms.profiles:
             return "sponsor-profile"
+        if terms.rule == "vouched" and brought.voucher_fault:
+            return brought.voucher_fault
+        if terms.rule == "vouched" and brought.voucher_of != policy.name:
+            return "sponsor-voucher-missing"
         if part > terms.call:
             return "sponsor-limit-call"
+        if terms.rule == "vouched" and part > brought.voucher_credits:
+            return "sponsor-limit-voucher"
+        return self._limit(policy, terms, user=user, part=part, at=at) or _outside(terms, brought, part)
+
+    def _limit(self, policy: Policy, terms: Terms, *, user: int, part: int, at: datetime) -> str | None:
         amounts, calls = self.counts()
         for place, limit, rule in parts_of(policy.name, terms, user, at):
             if place.scope == "user" and terms.user_calls is not None and calls[place] >= terms.user_calls:
@@ -130,3 +168,14 @@ class Sponsor:
             if limit is not None and amounts[place] + part > limit:
                 return rule
         return None
+
+
+def _outside(terms: Terms, brought: Brought, part: int) -> str | None:
+    if terms.rule == "verified":
+        if brought.verifier is None:
+            return "sponsor-verifier-unknown"
+        if brought.verifier == 0:
+            return "sponsor-verifier"
+        return None if part <= brought.verifier else "sponsor-limit-verifier"
+    needs_relation = terms.rule in {"holding", "followed", "follower"}
+    return "sponsor-holding" if needs_relation and terms.rule not in brought.relations else None

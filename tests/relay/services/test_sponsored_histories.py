@@ -2,8 +2,9 @@
 Random histories of sponsored calls with reorganisations on a real node, beside a model in plain Python.
 
 A history makes the moves of `tests.relay.services.test_reorganised_histories`; its calls name sponsors, whose policies
-change, whose accounts are frozen, funded, emptied, and clawed back into debt; staff also adjust users' balances. After
-every call the model must have chosen the same payer.
+change, whose accounts are frozen, funded, emptied, and clawed back into debt; staff also adjust users' balances.
+Policies also want vouchers, tokens, follows, or the answer of a server. After every call the model must have chosen the
+same payer.
 In the end ledger, holds and counters must be those of the model and of the final chain. `SPONSOR_HISTORIES` sets the
 number of histories, and `SPONSOR_SEED` the first.
 """
@@ -37,10 +38,12 @@ from rewards.models import Badge
 from sponsors import models
 from tests.relay.chain import Chain
 from tests.relay.conftest import LYX
+from tests.relay.services.outside import Outside
 from tests.relay.services.test_reorganised_histories import History, expected_cost
 from tests.relay.signing import sign_digest
-from tests.sponsors.model import Paid, Part, Policy, Sponsor, Terms
+from tests.sponsors.model import Brought, Paid, Part, Policy, Sponsor, Terms
 from tests.sponsors.sponsorships import make_sponsor
+from tests.sponsors.verifier_server import VerifierServer, running
 from users.models import User
 
 pytestmark = pytest.mark.django_db
@@ -50,6 +53,7 @@ _FUNDS = 10**6
 # Of the users: the last one has all calls paid by sponsors, or none.
 _CREDITS = (10**7, 10**7, 1)
 _FINAL_DEPTH = 30
+_RULES = ("all", "all", "listed", "vouched", "vouched", "verified", "holding", "followed", "follower")
 _NEEDED = re.compile(r"and (\d+) are needed")
 _Owners = list[tuple[Profile, User]]
 
@@ -57,24 +61,30 @@ _Owners = list[tuple[Profile, User]]
 class SponsoredHistory(History):
     """A history with two sponsors, each with a model beside its rows."""
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, *, server: VerifierServer, **values: Any) -> None:
         super().__init__(**values)
         self.books: dict[str, Sponsor] = {}
+        holder = self.owners[0][0].profile_address
+        self.outside = Outside(rng=self.rng, services=self.services, server=server, holder=holder)
+        self.brought = Brought()
         self.adjusted: Counter[int] = Counter()
         self.now_and_then = {
             self.freeze: 1,
             self.thaw: 3,
             self.switch: 1,
-            self.change_terms: 3,
+            self.change_terms: 5,
             self.move_funds: 2,
             self.claw_back: 1,
             self.adjust_user: 2,
             self.call_with_quote: 4,
+            self.change_key: 1,
+            self.change_relation: 4,
         }
         for _ in range(2):
             sponsor = make_sponsor(_FUNDS)
             slug = sponsor.slug
             self.books[slug] = Sponsor(_FUNDS, [])
+            self.outside.open(sponsor)
             for position in range(2):
                 name = f"{slug}-{position}"
                 models.Policy.objects.create(sponsor=sponsor, name=name, position=position)
@@ -134,6 +144,12 @@ class SponsoredHistory(History):
         entries.adjust(user=user, credits=moved, key=secrets.token_hex(8), actor=None, reason="a history")
         self.adjusted[user.pk] += moved
 
+    def change_key(self) -> None:
+        self.outside.change_key(self.rng.choice(list(self.books)))
+
+    def change_relation(self) -> None:
+        self.outside.change_relation(self.rng.choice(self.owners)[0].profile_address)
+
     def _fund(self, slug: str, credits: int) -> None:
         sponsor = models.Sponsor.objects.get(slug=slug)
         entries.adjust_sponsor(
@@ -144,7 +160,8 @@ class SponsoredHistory(History):
     def _add_terms(self, policy: Policy) -> None:
         """Give the policy a version with random limits near what a few calls cost."""
         maybe = self._maybe
-        window = maybe(20)
+        window, rule = maybe(20), self.rng.choice(_RULES)
+        listed = (self.rng.choice(self.owners)[1].pk,) if rule == "listed" else ()
         terms = Terms(
             number=len(policy.versions) + 1,
             share=self.rng.choice((100, 100, 1, 50, 99)),
@@ -156,7 +173,8 @@ class SponsoredHistory(History):
             window_seconds=60 if window else None,
             campaign=maybe(30),
             targets=frozenset(self.rng.choice(((), (), ("flaky",), ("profile",)))),
-            profiles=frozenset(self.rng.choice(((), (), (self.owners[0][1].pk,), (self.owners[2][1].pk,)))),
+            rule=rule,
+            profiles=frozenset(listed),
         )
         policy.versions.append(terms)
         contracts = {"flaky": self.flaky.address, "profile": "profile"}
@@ -164,7 +182,8 @@ class SponsoredHistory(History):
             policy=models.Policy.objects.get(name=policy.name),
             number=terms.number,
             targets=[{"contract": contracts[each], "functions": []} for each in terms.targets],
-            profiles="listed" if terms.profiles else "all",
+            profiles=terms.rule,
+            **self.outside.terms_of(terms.rule),
             listed=[user.profile_address for _, user in self.owners if user.pk in terms.profiles],
             share_percent=terms.share,
             call_credits=terms.call,
@@ -182,13 +201,18 @@ class SponsoredHistory(History):
 
     def _accept(self, user: User, call: RelayCall) -> None:
         slug = self.rng.choice([*self.books, *self.books, None])
-        choice = slug and SponsorChoice(slug, user_may_pay=self.rng.random() < 0.3)
-        self._compare_choice(user, call, choice or None, None)
+        choice = self._choice(user, slug, user_may_pay=self.rng.random() < 0.3) if slug else None
+        self._compare_choice(user, call, choice, None)
+
+    def _choice(self, user: User, slug: str, *, user_may_pay: bool = False) -> SponsorChoice:
+        policies = [policy.name for policy in self.books[slug].policies]
+        voucher = self.outside.voucher(slug, policies, profile=str(user.profile_address))
+        return SponsorChoice(slug, user_may_pay=user_may_pay, voucher=voucher)
 
     def call_with_quote(self) -> None:
         """Prepare a call that a sponsor is to pay; send it, sometimes after the sponsor has changed something."""
         profile, user = self.rng.choice(self.owners)
-        choice = SponsorChoice(self.rng.choice(list(self.books)))
+        choice = self._choice(user, self.rng.choice(list(self.books)))
         caller = Caller(user.pk, str(user.profile_address))
         payload = bytes.fromhex("7f23690c") + secrets.token_bytes(32) + (64).to_bytes(32, "big") + bytes(32)
         draft = Draft(payload, secrets.randbits(100), controller=profile.controller.address, sponsor=choice)
@@ -215,6 +239,9 @@ class SponsoredHistory(History):
         now = timezone.now()
         quote_id = prepared and prepared.quote.pk
         caller = Caller(user.pk, str(user.profile_address))
+        if choice is not None:
+            book, profile = self.books[choice.slug], caller.profile_address
+            self.brought = self.outside.brought(choice.slug, book, choice.voucher, profile=profile)
         try:
             submission.execute(caller=caller, call=call, now=now, quote_id=quote_id, sponsor=choice)
         except DomainError as refusal:
@@ -247,7 +274,9 @@ class SponsoredHistory(History):
         assert not book.is_frozen
         assert book.balance - book.held >= part
         book.calls[row.hold_id] = Paid(policy.name, terms, row.user_id, now, part)
-        self.made["sponsored"] += 1
+        if terms.rule == "vouched":
+            book.used_vouchers.add(self.brought.voucher_id)
+        self.made[f"sponsored: {terms.rule}"] += 1
 
     def _first_fit(
         self, slug: str, user: int, target: str, credits: int, now: Any, prepared: Any
@@ -256,7 +285,12 @@ class SponsoredHistory(History):
         for policy in book.policies:
             for terms in self._asked(policy, prepared):
                 part = (credits * terms.share + 99) // 100
-                if book.refusal(policy, terms, user=user, target=target, part=part, at=now) is None:
+                if (
+                    book.refusal(
+                        policy, terms, user=user, target=target, part=part, at=now, brought=self.brought
+                    )
+                    is None
+                ):
                     return policy, terms, part
         raise AssertionError("the model lets no policy pay")
 
@@ -280,7 +314,9 @@ class SponsoredHistory(History):
         for policy in book.policies:
             for terms in self._asked(policy, None):
                 part = (credits * terms.share + 99) // 100
-                refused = book.refusal(policy, terms, user=user, target=target, part=part, at=now)
+                refused = book.refusal(
+                    policy, terms, user=user, target=target, part=part, at=now, brought=self.brought
+                )
                 assert refused is not None or book.balance - book.held < part
 
     def _compare_refusal(
@@ -308,7 +344,9 @@ class SponsoredHistory(History):
             policy, terms = asked[rule["policy"]]
             needed = _NEEDED.search(rule["detail"])
             part = int(needed[1]) if needed else 0
-            expected = book.refusal(policy, terms, user=user.pk, target=target, part=part, at=now)
+            expected = book.refusal(
+                policy, terms, user=user.pk, target=target, part=part, at=now, brought=self.brought
+            )
             assert rule["code"] == expected, (rule, terms)
 
     def _target(self, payload: bytes) -> str:
@@ -328,6 +366,8 @@ class SponsoredHistory(History):
         """Compare each sponsor's account and counters with the model."""
         self.read_outcomes()
         for slug, book in self.books.items():
+            used = models.UsedVoucher.objects.filter(sponsor__slug=slug).values_list("voucher_id", flat=True)
+            assert set(used) == {"0x" + voucher_id.hex() for voucher_id in book.used_vouchers}
             account = models.Sponsor.objects.get(slug=slug).credit_account
             assert (account.balance, account.held) == (book.balance, book.held)
             assert account.open_holds == sum(call.cost is None for call in book.calls.values())
@@ -357,13 +397,16 @@ def owners(create_profile: Callable[..., Profile], open_account: Callable[..., U
 def test_after_any_history_the_books_of_sponsors_are_those_of_the_model_and_the_chain(
     seed: int, services: Services, chain: Chain, relayers: list[Relayer], owners: _Owners, settings: Any
 ) -> None:
+    settings.WEBHOOK_ALLOW_HTTP = settings.WEBHOOK_ALLOW_LOOPBACK = True
+    settings.WEBHOOK_SECRET_KEYS = [secrets.token_urlsafe(32)]
     settings.FINALITY_BLOCKS = _FINAL_DEPTH
     settings.RELAY_LOSS_PER_HOUR_WEI = settings.RELAY_USER_LOSS_PER_HOUR_WEI = LYX
     settings.RELAY_CANCELLED_CALLS_PER_HOUR = settings.RELAY_CANCELLED_CALLS_PER_DAY = 1000
-    history = SponsoredHistory(seed=seed, services=services, chain=chain, owners=owners)
-    history.play()
-    history.play()
-    history.settle_everything()
+    with running() as server:
+        history = SponsoredHistory(seed=seed, services=services, chain=chain, owners=owners, server=server)
+        history.play()
+        history.play()
+        history.settle_everything()
 
     history.compare()
     executed: Counter[tuple[str, str, int]] = Counter()

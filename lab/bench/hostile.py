@@ -126,6 +126,7 @@ class Round:
 
     settled_per_second: float
     p50_ms: float
+    p99_ms: float
     node_cpu: float
     service_cpu: float
     refused: Mapping[str, int]
@@ -171,7 +172,7 @@ def figures_of(alone: Sequence[Round], beside: Sequence[Round]) -> dict[str, Any
     """Return the medians of both kinds of rounds, and the share of settled calls that the others lost."""
     medians = {
         name: [median(getattr(one, name) for one in rounds) for rounds in (alone, beside)]
-        for name in ("settled_per_second", "p50_ms", "node_cpu", "service_cpu")
+        for name in ("settled_per_second", "p50_ms", "p99_ms", "node_cpu", "service_cpu")
     }
     before, after = medians["settled_per_second"]
     answers = sum((Counter(one.answers) for one in beside), Counter[str]())
@@ -187,10 +188,11 @@ def figures_of(alone: Sequence[Round], beside: Sequence[Round]) -> dict[str, Any
 def _line(name: str, figures: dict[str, Any]) -> str:
     pairs = {
         key: "{:.0f} → {:.0f}".format(*figures[key])
-        for key in ("settled_per_second", "p50_ms", "node_cpu", "service_cpu")
+        for key in ("settled_per_second", "p50_ms", "p99_ms", "node_cpu", "service_cpu")
     }
     return (
         f"{name:32} lost {figures['lost']:+.0%}  settled/s {pairs['settled_per_second']}  p50 ms {pairs['p50_ms']}  "
+        f"p99 ms {pairs['p99_ms']}  "
         f"node ms/s {pairs['node_cpu']}  service ms/s {pairs['service_cpu']}  {figures['attacker']}"
         + (f"  others refused: {figures['refused']}" if figures["refused"] else "")
     )
@@ -228,11 +230,12 @@ def _round(
         settled, seconds = _number(rows, _SETTLED, newest, profile), time.monotonic() - began
         # An attacker that is told to wait sends on after the others have ended.
         attacked = attacking.result() if attacking else None
-    each = used.per_call(used.at)
+    each, taken = used.per_call(used.at), sorted(one.milliseconds for one in sent.accepted)
     answers = Counter(attacked.refusals) + Counter(accepted=len(attacked.accepted)) if attacked else Counter()
     return Round(
         settled / seconds,
-        percentile(sorted(one.milliseconds for one in sent.accepted), 50),
+        percentile(taken, 50),
+        percentile(taken, 99),
         each["node"],
         each["service"],
         sent.refusals,

@@ -6,7 +6,7 @@ from lab.bench.hostile import CALLERS, CONTRACTS, Round, creation_code, figures_
 
 
 def _round(settled: float, **answers: int) -> Round:
-    return Round(settled, 1.0, 2.0, 3.0, {}, answers)
+    return Round(settled, 1.0, 9.0, 2.0, 3.0, {}, answers)
 
 
 def test_the_loss_is_that_of_the_medians_and_answers_are_added_up() -> None:

@@ -19,6 +19,7 @@ from sponsors.services import members, refusals
 from tests.browser.accessibility import violations
 from tests.browser.account_page import DESKTOP, PHONE, Holder, Shop, holding, whole, window_of
 from tests.browser.admin_client import Scheme
+from tests.browser.words import Words
 from tests.factories import UserFactory, random_address
 from tests.fakes.profiles import transfer
 from tests.portal.history_rows import relayed
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SPONSOR = "/sponsor"
 _SECTIONS = ("Overview", "Policies", "Spend", "Funds", "Webhooks", "Access")
 _URL = "https://hooks.example.org/relay/sponsors/my-dapp"
+_ENGLISH = Words("en")
 
 
 @pytest.fixture
@@ -94,21 +96,34 @@ def posted_to(sponsor: Sponsor, *statuses: int | None) -> Endpoint:
     return endpoint
 
 
-def section(page: Page, name: str) -> None:
+def section(page: Page, name: str, words: Words = _ENGLISH) -> None:
     """Open a section of the page, and wait until it is whole."""
-    link = page.get_by_role("navigation", name="Sponsors").get_by_role("link", name=name, exact=True)
+    menu = page.get_by_role("navigation", name=words("Sponsors"))
+    link = menu.get_by_role("link", name=words(name), exact=True)
     link.click()
     expect(link).to_have_attribute("aria-current", "page")
     whole(page)
 
 
 @pytest.mark.parametrize(
-    ("size", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light"), (PHONE, "dark")]
+    ("size", "scheme", "language"),
+    [
+        pytest.param(DESKTOP, "light", "de", id="desktop-light-de"),
+        pytest.param(DESKTOP, "dark", "en", id="desktop-dark-en"),
+        pytest.param(PHONE, "light", "en", id="phone-light-en"),
+        pytest.param(PHONE, "dark", "de", id="phone-dark-de"),
+    ],
 )
-def test_every_section_is_whole_and_accessible_at_each_size_and_in_both_schemes(
-    browser: Browser, holder: Holder, pictures: Path | None, size: ViewportSize, scheme: Scheme
+def test_every_section_is_whole_and_accessible_at_each_size_in_both_schemes_and_languages(
+    browser: Browser,
+    holder: Holder,
+    pictures: Path | None,
+    size: ViewportSize,
+    scheme: Scheme,
+    language: str,
 ) -> None:
-    with window_of(browser, holder, size=size, scheme=scheme) as page:
+    words = Words(language)
+    with window_of(browser, holder, size=size, scheme=scheme, locale=language) as page:
         sponsor = owned(holder, page)
         busy(sponsor)
         posted_to(sponsor, 204, 503, None)
@@ -116,17 +131,17 @@ def test_every_section_is_whole_and_accessible_at_each_size_and_in_both_schemes(
         page.goto(holder.base_url + SPONSOR)
         whole(page)
         for name in _SECTIONS:
-            section(page, name)
+            section(page, name, words)
             if name == "Access":
-                page.get_by_text("Make a key").first.click()
+                page.get_by_text(words("Make a key")).first.click()
             if name == "Webhooks":
-                page.get_by_text("Add an endpoint").first.click()
-                page.get_by_role("button", name="Deliveries").click()
-                expect(page.get_by_role("table", name="Newest messages")).to_be_visible()
+                page.get_by_text(words("Add an endpoint")).first.click()
+                page.get_by_role("button", name=words("Deliveries")).click()
+                expect(page.get_by_role("table", name=words("Newest messages"))).to_be_visible()
             assert violations(page) == [], name
             assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], name
             if pictures:
-                kind = f"{name.lower()}-{'phone' if size == PHONE else 'desktop'}-{scheme}"
+                kind = f"{name.lower()}-{'phone' if size == PHONE else 'desktop'}-{scheme}-{language}"
                 page.screenshot(path=pictures / f"sponsor-{kind}.png", full_page=True)
 
 

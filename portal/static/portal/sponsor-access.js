@@ -54,7 +54,7 @@ function people(members, rights, service, context) {
             action: ({ address, role }) => put(address.trim(), role),
             report,
           },
-          field(t("Profile"), h("input", { name: "address", autocomplete: "off", placeholder: "0x…" }), t("The person has signed in here once before.")),
+          field(t("Profile"), h("input", { name: "address", autocomplete: "off", placeholder: "0x…" }), t("The person must have signed in here before.")),
           field(t("Role"), roleSelect("viewer", { name: "role" })),
         )
       : quiet(t("Owners add and remove members.")),

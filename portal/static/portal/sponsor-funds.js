@@ -32,7 +32,7 @@ function alarmed({ credits: limit }, mayChange, { session, path, again, report }
   return panel(
     t("Alarm"),
     h("p", {}, limit === null ? t("No alarm is set.") : t("Members are told when fewer than {credits} are left.", { credits: credits(limit) })),
-    h("p", { class: "quiet" }, t("They hear by e-mail, if they have confirmed an address on their account page.")),
+    h("p", { class: "quiet" }, t("Members who have confirmed an address on their account page get an e-mail.")),
     mayChange
       ? form(
           { button: t("Save the alarm"), kind: "plain", checks, action: ({ limit: value }) => set(value.trim()), report },

@@ -108,7 +108,7 @@ function simulator(policies, { session, path, report }) {
       field(t("What the call reaches"), h("textarea", { name: "actions", rows: 3, placeholder: "0x… 0x760d9bba" }), t("On each line a contract, or the word profile, then a function such as 0x760d9bba, or nothing for a transfer.")),
       field(t("Highest cost in credits"), h("input", { name: "credits", inputmode: "numeric", value: "250" })),
       field(t("Gas price in gwei"), h("input", { name: "gasPrice", inputmode: "numeric", value: "1" })),
-      vouched.length > 0 && field(t("Voucher"), h("select", { name: "voucherFor" }, h("option", { value: "" }, t("none")), vouched.map(({ name }) => h("option", { value: name }, t("a good one for {policy}", { policy: name }))))),
+      vouched.length > 0 && field(t("Voucher"), h("select", { name: "voucherFor" }, h("option", { value: "" }, t("no voucher")), vouched.map(({ name }) => h("option", { value: name }, t("a good one for {policy}", { policy: name }))))),
     ),
     outcome,
   );

@@ -45,8 +45,9 @@ async function send(to, value, service, { session, report, again }) {
   const transaction = await session.send({ to, value });
   const shown = () => explorerLink(service, "tx", transaction.hash, h("code", { title: transaction.hash }, short(transaction.hash)));
   report(h("span", {}, t("Sent; waiting for the chain:"), " ", shown()), { stays: true });
-  const { status, creditsUsed } = await transaction.wait();
-  const outcome = t("Transaction {state}, for {credits}:", { state: nameOf(CALL_STATES, status), credits: credits(Number(creditsUsed)) });
+  const { status, creditsUsed, paidBy } = await transaction.wait();
+  const ended = { state: nameOf(CALL_STATES, status), credits: credits(Number(creditsUsed)) };
+  const outcome = paidBy === "user" ? t("Transaction {state}, for {credits}:", ended) : t("Transaction {state}; you paid {credits}, and {sponsor} the rest:", { ...ended, sponsor: paidBy });
   await again();
   report(h("span", {}, outcome, " ", shown(), status === "Success" ? "" : ` ${FAILURES.reverted}`));
 }

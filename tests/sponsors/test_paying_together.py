@@ -75,6 +75,17 @@ def test_no_limit_is_passed_by_64_calls_at_once(rule: str) -> None:
     assert_agree(sponsor)
 
 
+@pytest.mark.parametrize("beyond", [-1, 0, 1])
+def test_the_statement_itself_pays_up_to_the_credits_of_a_call(beyond: int) -> None:
+    limit = random.randint(2, 10_000)
+    sponsor = make_sponsor()
+    version = make_policy(sponsor, call_credits=limit)
+    outcome = pay(version, UserFactory.create(), limit + beyond)
+    assert outcome == ("sponsor-limit-call" if beyond > 0 else None)
+    assert SponsoredCall.objects.count() == (0 if beyond > 0 else 1)
+    assert CreditAccount.objects.get(sponsor=sponsor).held == (0 if beyond > 0 else limit + beyond)
+
+
 def test_a_sponsor_never_owes_a_credit_to_64_calls_at_once() -> None:
     part, fits = random.randint(2, 50), random.randint(1, CLIENTS - 1)
     sponsor = make_sponsor(part * fits + part - 1)

@@ -225,7 +225,8 @@ _SIGNS = {
     **dict.fromkeys(_LOCKED, LOCKED),
     **dict.fromkeys(("redis: read-only", "redis: out of memory", "redis: wrong types"), REDIS),
 }
-_MOST_HELD_UP = dict.fromkeys(_LOCKED, 1) | {
+_PARTIAL = ("postgres: open sessions read-only", "postgres: 100 sessions terminated")
+_MOST_HELD_UP = dict.fromkeys(_LOCKED + _PARTIAL, 1) | {
     name: 0 for name in STORE_FAULTS if name.startswith("redis") and name.endswith("60 s")
 }
 

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from credits.services import holds
 from relay.models import RelayTransaction
-from sponsors.models import ApiKey, Member, Sponsor, SponsoredCall
+from sponsors.models import ApiKey, Member, Policy, Sponsor, SponsoredCall
 from sponsors.services import members, refusals
 from tests.browser.accessibility import violations
 from tests.browser.account_page import DESKTOP, PHONE, Holder, Shop, holding, whole, window_of
@@ -159,6 +159,9 @@ def test_the_first_screen_tells_credits_spend_and_what_was_refused(browser: Brow
         with page.expect_download() as download:
             page.get_by_role("button", name="Entries as a spreadsheet").click()
         assert "1250000" in download.value.path().read_text()
+        section(page, "Policies")
+        limited = Policy.objects.get(sponsor=sponsor, position=0)
+        expect(page.get_by_role("progressbar", name=f"Used of {limited.name}")).to_be_visible()
         section(page, "Spend")
         expect(page.get_by_role("table", name="By user, in 30 days").locator("tbody tr")).to_have_count(6)
         expect(page.locator("main")).not_to_contain_text(str(holder.user.profile_address)[2:8])

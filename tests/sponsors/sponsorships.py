@@ -9,6 +9,7 @@ from credits.services import entries
 from gateway.common import db
 from sponsors.models import Policy, PolicyVersion, Sponsor
 from sponsors.services.funding import open_account
+from tests.factories import random_address
 
 
 def make_sponsor(credits: int = 100_000) -> Sponsor:
@@ -36,9 +37,20 @@ def new_version(policy: Policy, **terms: Any) -> PolicyVersion:
 
 
 def pay(
-    version: PolicyVersion, *, hold_id: int, user_id: int, key: str, part: int, now: datetime
+    version: PolicyVersion,
+    *,
+    hold_id: int,
+    user_id: int,
+    key: str,
+    part: int,
+    now: datetime,
+    voucher: str | None = None,
 ) -> str | None:
-    """Have the sponsor pay its part of a call whose user's hold is placed; return the rule that refuses it."""
+    """
+    Have the sponsor pay its part of a call whose user's hold is placed; return the rule that refuses it.
+
+    `voucher` is the id of one that the call brings.
+    """
     call = {
         "place": 0,
         "hold_id": hold_id,
@@ -48,6 +60,8 @@ def pay(
         "version": version.pk,
         "sponsor_credits": part,
         "is_quoted": False,
+        "voucher": voucher,
+        "signer": voucher and random_address(),
     }
     [(place, outcome)] = db.all_rows(
         "SELECT * FROM sponsors_pay(%(calls)s::jsonb)", {"calls": json.dumps([call])}

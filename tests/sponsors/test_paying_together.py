@@ -12,7 +12,7 @@ from django.utils import timezone
 from credits.models import CreditAccount, CreditHold
 from credits.services import reconciliation
 from gateway.common import db
-from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Usage
+from sponsors.models import PolicyVersion, Sponsor, SponsoredCall, Usage, UsedVoucher
 from sponsors.services import holding
 from tests.credits.holding import place_hold
 from tests.factories import UserFactory
@@ -25,13 +25,19 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CLIENTS = 64
 
 
-def pay(version: PolicyVersion, user: User, part: int) -> str | None:
+def pay(version: PolicyVersion, user: User, part: int, voucher: str | None = None) -> str | None:
     """Have the sponsor pay for a call of a user, as the acceptance of a call does; return the rule that refuses it."""
     with transaction.atomic():
         key = secrets.token_hex(12)
         hold = place_hold(user=user, credits=0, key=key).hold
         outcome = sponsorships.pay(
-            version, hold_id=hold.pk, user_id=user.pk, key=key, part=part, now=timezone.now()
+            version,
+            hold_id=hold.pk,
+            user_id=user.pk,
+            key=key,
+            part=part,
+            now=timezone.now(),
+            voucher=voucher,
         )
         if outcome is not None:
             db.all_rows("SELECT credits_withdraw_holds(ARRAY[%(hold)s::bigint])::text", {"hold": hold.pk})
@@ -84,6 +90,17 @@ def test_the_statement_itself_pays_up_to_the_credits_of_a_call(beyond: int) -> N
     assert outcome == ("sponsor-limit-call" if beyond > 0 else None)
     assert SponsoredCall.objects.count() == (0 if beyond > 0 else 1)
     assert CreditAccount.objects.get(sponsor=sponsor).held == (0 if beyond > 0 else limit + beyond)
+
+
+def test_the_statement_itself_pays_one_call_for_a_voucher() -> None:
+    sponsor, other = make_sponsor(), make_sponsor()
+    version, theirs = make_policy(sponsor), make_policy(other)
+    voucher = "0x" + secrets.token_hex(32)
+    outcomes = [pay(each, UserFactory.create(), 3, voucher) for each in (version, version, theirs)]
+    assert outcomes == [None, "sponsor-voucher-used", None]
+    assert UsedVoucher.objects.count() == 2
+    for each in (sponsor, other):
+        assert_agree(each)
 
 
 def test_a_sponsor_never_owes_a_credit_to_64_calls_at_once() -> None:

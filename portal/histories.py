@@ -64,6 +64,7 @@ class Happening:
     failure_code: str
     transaction_hash: str
     cashback: int
+    sponsor: str
     payload: bytes
     day: date | None
     attempt: int | None
@@ -129,19 +130,24 @@ WITH call AS (
            coalesce(back.balance_after, charge.balance_after) AS balance_after,
            '{EntrySource.RELAY_TRANSACTION.value}' AS source, '' AS cause, NULL::bigint AS amount_minor, '' AS currency,
            call.status, call.failure_code, call.transaction_hash, coalesce(back.amount, 0) AS cashback,
-           call.payload, NULL::date AS day, NULL::int AS attempt, NULL::text AS drop
+           coalesce(sponsor.slug, '') AS sponsor, call.payload, NULL::date AS day, NULL::int AS attempt,
+           NULL::text AS drop
     FROM call
     JOIN credits_hold AS hold ON hold.id = call.hold_id
     LEFT JOIN credits_entry AS charge ON charge.id = hold.entry_id
     LEFT JOIN credits_entry AS back ON back.key = 'back:' || charge.key
+    LEFT JOIN sponsors_sponsoredcall AS sponsored ON sponsored.hold_id = hold.id
+    LEFT JOIN sponsors_policyversion AS version ON version.id = sponsored.version_id
+    LEFT JOIN sponsors_policy AS policy ON policy.id = version.policy_id
+    LEFT JOIN sponsors_sponsor AS sponsor ON sponsor.id = policy.sponsor_id
     UNION ALL
     SELECT 'entry', entry.account_version, entry.created_at, entry.moment, entry.amount, entry.balance_after,
            entry.source, entry.key, payout.amount_minor + payout.tax_minor, coalesce(payout.currency, ''),
-           '', '', '', 0, ''::bytea, NULL, NULL, NULL
+           '', '', '', 0, '', ''::bytea, NULL, NULL, NULL
     FROM entry LEFT JOIN payments_payout AS payout ON payout.entry_id = entry.id
     UNION ALL
     SELECT 'check-in', check_in.id, check_in.created_at, check_in.moment, coalesce(won.amount, 0), won.balance_after,
-           '{EntrySource.CHECK_IN.value}', '', NULL, '', '', '', '', 0, ''::bytea, check_in.day, check_in.attempt,
+           '{EntrySource.CHECK_IN.value}', '', NULL, '', '', '', '', 0, '', ''::bytea, check_in.day, check_in.attempt,
            check_in.result
     FROM check_in LEFT JOIN credits_entry AS won ON won.key = 'check-in:' || check_in.id
 )

@@ -169,6 +169,9 @@ class HappeningSerializer(serializers.Serializer[Any]):
     )
     transactionHash = HashField(source="transaction_hash", allow_null=True)
     cashback = serializers.IntegerField(help_text="Credits that a call gave back; `credits` includes them.")
+    sponsor = serializers.CharField(
+        help_text="The name of the sponsor that pays a call or a part of it; otherwise empty."
+    )
     actions = ActionSerializer(many=True, help_text=f"What a call does; the first {MOST_ACTIONS} of a batch.")
     hasMoreActions = serializers.BooleanField()
     drop = DropSerializer(allow_null=True, help_text="What a check-in gave.")
@@ -188,7 +191,10 @@ def _happening(row: Happening) -> dict[str, Any]:
             name: getattr(row, name)
             for name in ("kind", "at", "credits", "balance_after", "source", "currency")
         },
-        **{name: getattr(row, name) for name in ("amount_minor", "status", "failure_code", "cashback")},
+        **{
+            name: getattr(row, name)
+            for name in ("amount_minor", "status", "failure_code", "cashback", "sponsor")
+        },
         "network": _network_of(row.cause),
         "transaction_hash": row.transaction_hash or None,
         "actions": actions[:MOST_ACTIONS],

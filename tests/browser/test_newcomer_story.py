@@ -69,6 +69,10 @@ def test_a_newcomer_without_credits_makes_a_first_call_and_reads_who_paid(
         page.get_by_text(words("Try it: send {currency}", currency="LYX")).click()
         _send(page, words)
         expect(toast(page).last).to_contain_text(words("You do not have enough credits for this."))
+        page.goto(f"{holder.base_url}/account#activity")
+        paid_by = words("paid by {sponsor}", sponsor=sponsor.slug)
+        expect(page.locator(".timeline li")).to_contain_text(paid_by)
+        assert violations(page) == []
     paid = SponsoredCall.objects.select_related("hold", "sponsor_hold").get()
     assert (paid.user, paid.hold.amount) == (holder.user, 0)
     assert paid.sponsor_hold.captured_amount

@@ -39,7 +39,7 @@ function happening(row, service) {
     icon(row.entrySource),
     h("div", {},
       h("strong", {}, titleOf(row, service)),
-      h("p", { class: "quiet" }, dateTime(row.at), row.kind === "call" && [" · ", h("span", { class: undone ? "bad" : "" }, nameOf(CALL_STATES, row.status)), " · ", explorerLink(service, "tx", row.transactionHash)], row.cashback > 0 && [" · ", t("{credits} cashback", { credits: credits(row.cashback) })]),
+      h("p", { class: "quiet" }, dateTime(row.at), row.kind === "call" && [" · ", h("span", { class: undone ? "bad" : "" }, nameOf(CALL_STATES, row.status)), " · ", explorerLink(service, "tx", row.transactionHash)], row.sponsor && [" · ", t("paid by {sponsor}", { sponsor: row.sponsor })], row.cashback > 0 && [" · ", t("{credits} cashback", { credits: credits(row.cashback) })]),
       row.failureCode && h("p", { class: "bad" }, FAILURES[row.failureCode] ?? t("It failed for a reason that this page does not know: {code}", { code: row.failureCode }))),
     h("div", { class: "sum" }, amount, after),
   );

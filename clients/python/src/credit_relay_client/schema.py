@@ -529,6 +529,7 @@ class Happening(TypedDict):
     failureCode: str
     transactionHash: str | None
     cashback: int
+    sponsor: str
     actions: "list[Action]"
     hasMoreActions: bool
     drop: "Drop | None"

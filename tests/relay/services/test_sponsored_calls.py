@@ -270,22 +270,28 @@ def test_an_undone_settlement_is_undone_for_the_sponsor(
     assert_books_agree()
 
 
+@pytest.mark.parametrize("credits", [1, 10**6])
 def test_a_replacement_raises_no_hold_and_the_service_pays_the_rest(
-    newcomer: User, new_call: Callable[..., RelayCall], chain: Chain
+    profile: Profile,
+    open_account: Callable[..., User],
+    new_call: Callable[..., RelayCall],
+    chain: Chain,
+    credits: int,
 ) -> None:
-    sponsor = make_sponsor()
+    user, sponsor = open_account(profile, credits=credits), make_sponsor()
     make_policy(sponsor)
-    row = row_of(execute_sponsored(newcomer, new_call(), sponsor))
+    row = row_of(execute_sponsored(user, new_call(), sponsor))
     held = hold_of(row).amount
     broadcast_all()
     attempt = row.attempts.get()
     assert replacement.replace(attempt_id=attempt.pk, fees=bumped_fees(attempt), now=timezone.now())
-    assert (hold_of(row).amount, account_of(sponsor).held, balance_of(newcomer).held) == (held, held, 0)
+    assert (hold_of(row).amount, account_of(sponsor).held, balance_of(user).held) == (held, held, 0)
     broadcast_all()
     chain.mine(settings.CONFIRMATIONS)
     assert track() == 1
     row.refresh_from_db()
     assert account_of(sponsor).balance == 100_000 - min(held, row.real_cost)
+    assert balance_of(user) == (credits, 0, credits)
     assert_books_agree()
 
 

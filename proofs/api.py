@@ -37,8 +37,8 @@ until it is null.
 """.strip()
 _PROOFS_DESCRIPTION = """
 The entries of the signed-in profile, newest first, each with a proof that it is under a signed root. Hash `leaf`, then
-go up along `path`, and you have `tree` of the root (RFC 6962). The page `docs/ledger.md` does it in 30 lines of
-JavaScript.
+go up along `path`, and you have `tree` of the root (RFC 6962). `docs/examples/javascript/verify_entry.mjs` in
+the repository does it in 30 lines.
 """.strip()
 _PATH = {
     "type": "array",

@@ -31,7 +31,8 @@ def test_a_page_answers_no_other_method_than_reading(client: Client) -> None:
 
 def test_the_account_page_verifies_entries_by_the_documented_program() -> None:
     script = (PROJECT / "portal/static/portal/verify-entry.js").read_text()
-    [program] = re.findall(r"```js\n(.*?)```", (DOCS / "ledger.md").read_text(), re.DOTALL)
+    example = (DOCS / "examples/javascript/verify_entry.mjs").read_text()
+    program = example[example.index("const utf8") : example.index("const [, program")].strip()
 
     assert program in script
 

@@ -105,8 +105,8 @@ def test_a_changed_entry_proves_nothing(client: APIClient, user: User, tmp_path:
     assert "not included in the root" in _verify(tmp_path, proof, keys)
 
 
-def test_the_page_shows_the_program_in_thirty_lines() -> None:
-    program = _VERIFIER.read_text()
-    shown = program[program.index("const utf8") : program.index("const [, program")].strip()
-    assert shown in (DOCS / "ledger.md").read_text()
-    assert len(shown.splitlines()) <= 30
+def test_the_program_has_thirty_lines() -> None:
+    text = _VERIFIER.read_text()
+    program = text[text.index("const utf8") : text.index("const [, program")].strip()
+
+    assert len(program.splitlines()) <= 30

@@ -52,7 +52,7 @@ no attempt is left.
 FAIRNESS_DESCRIPTION = """
 The draws of a day are computed from a seed. Its SHA-256 is published here before the day begins (`tomorrow`, `today`),
 the seed itself 48 hours after the day began (`revealed`, the last 14 days), together with the user's draws under these
-seeds and their drop tables. `docs/check-in.md` in the repository recomputes a draw in a few lines of Python.
+seeds and their drop tables. `docs/examples/python/recompute_draws.py` recomputes them.
 """.strip()
 
 _HOW = """

@@ -4,12 +4,10 @@ The arithmetic of a month, on arguments alone: money in minor units, gas in wei,
 Every sum is divided so that its parts add up to it; nothing is rounded twice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, TypeVar
-
-from credits.lots import Lot
 
 _Key = TypeVar("_Key")
 
@@ -47,13 +45,33 @@ def kept_net(money: Collected, returned_minor: int) -> int:
     return money.net_minor - parts_of(money, returned_minor).net
 
 
-def deferred(lot: Lot, kept_minor: int) -> int:
-    """
-    Return the money that is owed to the holder of a paid lot: the kept money's share of the credits that are left.
+class Part(NamedTuple):
+    """Credits of a payment at one account: after its reversals and transfers, and what is left of them."""
 
-    A fraction of a minor unit counts as owed, so revenue is never recognised early.
+    kept: int
+    remaining: int
+
+
+class Value(NamedTuple):
+    """The kept money of a part: owed to its holder, and earned by use."""
+
+    owed: int
+    earned: int
+
+
+def values(parts: Sequence[Part], kept_minor: int) -> list[Value]:
     """
-    return -(-kept_minor * lot.remaining // lot.kept) if lot.kept and lot.remaining else 0
+    Divide the kept money of a payment among the accounts that have its credits.
+
+    What is owed is the kept money's share of the credits that are left anywhere. A fraction of a minor unit counts as
+    owed, so revenue is never recognised early. What the first part has no credits for is earned by it.
+    """
+    whole, left = sum(part.kept for part in parts), sum(part.remaining for part in parts)
+    owed = -(-kept_minor * left // whole) if whole else 0
+    owed_by = divided(owed, {place: part.remaining for place, part in enumerate(parts)})
+    used = {place: part.kept - part.remaining for place, part in enumerate(parts)}
+    earned_by = divided(kept_minor - owed, used if any(used.values()) else {**dict.fromkeys(used, 0), 0: 1})
+    return [Value(owed_by[place], earned_by[place]) for place in range(len(parts))]
 
 
 def divided(total: int, weights: Mapping[_Key, int | Fraction]) -> dict[_Key, int]:

@@ -1,12 +1,13 @@
 """
 Lots: which credits a use has taken. Nothing is stored; the rule is a fold over the entries of one account.
 
-The rule, version 1:
+The rule, version 2:
 
 1. An entry that adds credits opens a *lot*. A lot of collected money is *paid*, every other lot is *given*.
 2. A use takes given lots before paid ones, and of each kind the oldest first.
 3. An entry that names an earlier one takes that entry's lot first: a clawback the lot of its own invoice, the reversal
-   of an earning the earning's, an expiry the lot that expires. The rest is taken by rule 2.
+   of an earning the earning's, an expiry the lot that expires. The rest is taken by rule 2. A transfer takes the paid
+   lot that it names, and opens a paid lot with the sponsor; a clawback of transferred credits takes that one first.
 4. The uncovered rest is *debt*, not a lot: the next credits pay it, the oldest use first.
 5. A charge that is reversed returns to the lots that it took. Reinstated money returns what its clawbacks took, the
    newest clawback first: what they took from other lots, then what they took from its own.
@@ -23,13 +24,27 @@ from typing import NamedTuple
 
 from credits.models import EntrySource
 
-RULE_VERSION = 1
+RULE_VERSION = 2
 # The sources of collected money.
-PAID_SOURCES = frozenset({EntrySource.SUBSCRIBED_PAYOUT, EntrySource.CREDIT_PURCHASE})
-EXPIRY = EntrySource.CREDIT_EXPIRY
+PAID_SOURCES = frozenset(
+    {EntrySource.SUBSCRIBED_PAYOUT, EntrySource.CREDIT_PURCHASE, EntrySource.TRANSFER_IN}
+)
+EXPIRY, TRANSFER = EntrySource.CREDIT_EXPIRY, EntrySource.TRANSFER_OUT
 _CHARGE_REVERSED = "reversal:"
 _EARNING_REVERSED = "reversed-"
 _CLAWBACK, _INVOICE, _EXPIRY = "stripe:clawback:", "stripe:invoice:", "expiry:"
+_TRANSFERRED = "transfer:"
+
+
+def clawback_key(*, invoice_id: str, number: int, lot_entry: int | None = None) -> str:
+    """Return the key of the number-th clawback of an invoice; `lot_entry` opened the lot of transferred credits."""
+    return f"{_CLAWBACK}{invoice_id}:{number}" + (f":{lot_entry}" if lot_entry is not None else "")
+
+
+def transfer_keys(*, transfer_id: int, lot_entry: int) -> tuple[str, str]:
+    """Return the keys of the pair of entries that transfer credits of a lot: of the person's, and of the sponsor's."""
+    name = f"{_TRANSFERRED}{transfer_id}:{lot_entry}"
+    return f"{name}:out", f"{name}:in"
 
 
 class Posting(NamedTuple):
@@ -66,8 +81,8 @@ class Lot:
 
     @property
     def kept(self) -> int:
-        """Its credits after its own reversals, used or not."""
-        return self.granted - self.claimed
+        """Its credits after its own reversals and transfers, used or not."""
+        return self.granted - self.claimed - self.taken[TRANSFER]
 
 
 @dataclass(slots=True, eq=False)
@@ -105,6 +120,22 @@ class Lots:
         """Yield the lots with credits left, in the order in which a use takes them."""
         for lots in self._kinds:
             yield from (lot for lot in lots if lot.remaining)
+
+    def unheld(self, held: int) -> Iterator[tuple[Lot, int]]:
+        """Yield the lots with what open holds would not take of them, in the order in which a use takes them."""
+        for lot in self.in_order():
+            reserved = min(held, lot.remaining)
+            held -= reserved
+            if lot.remaining > reserved:
+                yield lot, lot.remaining - reserved
+
+    def transferable(self, held: int) -> Iterator[tuple[Lot, int]]:
+        """
+        Yield the paid lots with what a transfer may take of each, the oldest first.
+
+        Of a payment of which something was refunded or disputed, nothing.
+        """
+        return ((lot, left) for lot, left in self.unheld(held) if lot.is_paid and not lot.claimed)
 
     def lot_of(self, entry_id: int) -> Lot | None:
         """Return the lot that an entry opened."""
@@ -155,9 +186,16 @@ class Lots:
         """Return the lot of the entry that this one names, if there is one."""
         key = posting.key
         if posting.source == EntrySource.PAYOUT_CLAWBACK and key.startswith(_CLAWBACK):
-            return self._by_key.get(_INVOICE + key.removeprefix(_CLAWBACK).rsplit(":", 1)[0])
+            invoice, _, *transferred = key.removeprefix(_CLAWBACK).split(":")
+            return (
+                self._by_entry.get(int(transferred[0]))
+                if transferred
+                else self._by_key.get(_INVOICE + invoice)
+            )
         if posting.source == EntrySource.EARNING_REVERSAL:
             return self._by_key.get(key.removeprefix(_EARNING_REVERSED))
+        if posting.source == TRANSFER:
+            return self._by_entry.get(int(key.removeprefix(_TRANSFERRED).split(":")[1]))
         if posting.source == EXPIRY:
             return self._by_entry.get(int(key.removeprefix(_EXPIRY).rsplit(":", 1)[0]))
         return None
@@ -167,7 +205,7 @@ class Lots:
         self._uses[use.key] = use
         missing = -posting.amount
         if use.own is not None:
-            if use.source != EXPIRY:
+            if use.source not in {EXPIRY, TRANSFER}:
                 use.own.claimed += missing
                 use.own.claims.append(use)
                 self._reversed[use.own] = None

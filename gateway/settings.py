@@ -605,6 +605,8 @@ APPROVAL_LIMITS = {
         "ceiling_day": 5 * _CEILING_REFUND,
     },
 }
+# Paid credits that a person may transfer to sponsors, and a sponsor get, in a UTC day without two members of staff.
+SPONSOR_TRANSFER_PER_DAY = env.integer("SPONSOR_TRANSFER_PER_DAY", default=50_000, minimum=0)
 # After this time a request can no longer be approved.
 APPROVAL_HOURS = 72
 # Receives an e-mail when a request waits for a second person.

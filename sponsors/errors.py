@@ -217,3 +217,30 @@ class TooManyKeys(DomainError):
     """The sponsor has as many API keys as it can have. Revoke one first."""
 
     code, title, status = "sponsor-too-many-keys", "Too many keys", 409
+
+
+class TransferRefused(DomainError):
+    """
+    You have fewer credits that can be transferred, `available`, than `required`.
+
+    These are paid credits that no call holds. Given ones stay with you, and so do those of a payment of which something
+    was refunded or is disputed.
+    """
+
+    code, title, status = "sponsor-transfer-credits", "Too few paid credits", 402
+
+
+class TransferDiffers(DomainError):
+    """The `Idempotency-Key` was used for a transfer of other credits, or to another sponsor. Use a new key."""
+
+    code, title, status = "sponsor-transfer-key", "The key belongs to another transfer", 409
+
+
+class TransferWaits(DomainError):
+    """
+    The transfer exceeds a day's ceiling, and an earlier one of yours to this sponsor waits for staff.
+
+    Transfer less, or wait.
+    """
+
+    code, title, status = "sponsor-transfer-waiting", "Another transfer waits", 409

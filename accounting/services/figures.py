@@ -14,18 +14,15 @@ from typing import TypeVar
 from django.conf import settings
 
 from accounting import queries
-from accounting.queries import Gas, Owner, Returned, Row, Sale
-from accounting.rules import deferred, divided, kept_net, rounded
-from credits.lots import PAID_SOURCES, Lots
+from accounting.queries import Gas, Owner, Row, Sale
+from accounting.rules import divided, rounded
+from accounting.services.shares import Key, PersonKey, Shares
+from credits.lots import PAID_SOURCES, TRANSFER, Lot, Lots
 from credits.models import EntrySource
 
 WEI = 10**18
 # Sources of gas that no lot has paid for.
 DEBT, NOT_CHARGED, FUNDING = "DEBT", "NOT_CHARGED", "FUNDING"
-# What a total is about: a name, and the kind, source or currency that it belongs to.
-Key = tuple[str, ...]
-# An owner, the source of credits, and a currency.
-PersonKey = tuple[Owner, str, str]
 # What belongs to no account.
 NOBODY = Owner(None)
 SourceKey = tuple[str, str]
@@ -65,7 +62,8 @@ def kind_of(source: str) -> str:
 
 def figures(*, since: datetime, until: datetime) -> Figures:
     """Compute the figures from `since` until before `until`."""
-    sales = queries.sales(until=until)
+    sales = _sales(until)
+    shares = (Shares(sales), Shares(sales))
     returned = (queries.returned(until=since), queries.returned(until=until))
     erased = (queries.erased_users(until=since), queries.erased_users(until=until))
     gas: dict[int, list[Gas]] = {}
@@ -75,47 +73,60 @@ def figures(*, since: datetime, until: datetime) -> Figures:
     for owner, rows in queries.entries_by_account(until=until):
         place = queries.first_from(rows, since)
         lots = Lots(row.posting for row in rows[:place])
-        before = _totals(lots, sales, returned[0], is_erased=owner.user_id in erased[0])
+        opening = _totals(lots, sales)
+        shares[0].add(owner, lots)
         for row in rows[place:]:
             lots.post(row.posting)
-        after = _totals(lots, sales, returned[1], is_erased=owner.user_id in erased[1])
-        result.opening.update(before)
-        result.closing.update(after)
+        closing = _totals(lots, sales)
+        shares[1].add(owner, lots)
+        result.opening.update(opening)
+        result.closing.update(closing)
         _count_entries(result, rows, place)
         _compare(result, lots, rows)
-        _add_person(result, owner, before, after)
+        _add_use(result, owner, opening, closing)
         _add_gas(result, lots, rows, sales, gas.pop(rows[0].account_id, []) if rows else [])
     for left in gas.values():
         _add_gas(result, Lots(), [], sales, left)
     for day, wei in queries.gas_of_funding(since=since, until=until).items():
         result.gas[(NOBODY, FUNDING, base_currency()), day] += wei
+    before, after = (shares[at].money(returned[at], erased[at]) for at in (0, 1))
+    result.opening.update(before.totals)
+    result.closing.update(after.totals)
+    for key in {*before.revenue, *after.revenue}:
+        person = result.people.setdefault(key, Counter())
+        person["revenue"] += after.revenue[key] - before.revenue[key]
+    result.people = {key: moved for key, moved in result.people.items() if any(moved.values())}
     return result
 
 
-def _totals(
-    lots: Lots, sales: Mapping[int, Sale], returned: Mapping[int, Returned], *, is_erased: bool
-) -> Counter[Key]:
+def _sales(until: datetime) -> dict[int, Sale]:
+    """Return the sale behind each paid lot, by the entry that opened the lot: with a person, or with a sponsor."""
+    sales = queries.sales(until=until)
+    return sales | {entry_id: sales[lot] for entry_id, lot in queries.transferred(until=until).items()}
+
+
+def _totals(lots: Lots, sales: Mapping[int, Sale]) -> Counter[Key]:
     totals: Counter[Key] = Counter()
     totals["balance",] = lots.given + lots.paid - lots.debt
     for source, owed in lots.debt_by_source().items():
         totals["debt", source] += owed
     for lot in lots:
-        kind, sale = kind_of(lot.source), sales.get(lot.entry_id)
-        currency = sale.money.currency if sale else base_currency()
-        totals["granted", kind] += lot.granted
+        kind, (source, currency) = kind_of(lot.source), _source_of(lot, sales)
+        if lot.source == EntrySource.TRANSFER_IN:
+            totals["taken", kind, TRANSFER] -= lot.granted
+        else:
+            totals["granted", kind] += lot.granted
         totals["left", kind] += lot.remaining
-        for source, taken in lot.taken.items():
-            totals["taken", kind, source] += taken
-        totals["used", lot.source, currency] += lot.taken[EntrySource.RELAY_TRANSACTION]
-        if sale is None:
-            continue
-        kept = kept_net(sale.money, returned.get(sale.payout_id, Returned(0, 0)).total)
-        owed = deferred(lot, kept)
-        totals["collected", currency] += sale.money.net_minor
-        totals["returned", currency] += sale.money.net_minor - kept
-        totals["breakage" if is_erased else "deferred", currency] += owed
-        totals["revenue", lot.source, currency] += kept - owed
+        for taken_by, taken in lot.taken.items():
+            totals["taken", kind, taken_by] += taken
+        totals["used", source, currency] += lot.taken[EntrySource.RELAY_TRANSACTION]
     return totals
+
+
+def _source_of(lot: Lot, sales: Mapping[int, Sale]) -> SourceKey:
+    """Return the source and currency of a lot; credits that a sponsor got have those of their payment."""
+    sale = sales.get(lot.entry_id)
+    return (sale.source, sale.money.currency) if sale else (lot.source, base_currency())
 
 
 def _count_entries(result: Figures, rows: Iterable[Row], place: int) -> None:
@@ -133,12 +144,10 @@ def _compare(result: Figures, lots: Lots, rows: list[Row]) -> None:
         )
 
 
-def _add_person(result: Figures, owner: Owner, before: Counter[Key], after: Counter[Key]) -> None:
+def _add_use(result: Figures, owner: Owner, before: Counter[Key], after: Counter[Key]) -> None:
     for key in {*before, *after}:
-        moved = after[key] - before[key]
-        if moved and key[0] in {"revenue", "used"}:
-            name, source, currency = key
-            result.people.setdefault((owner, source, currency), Counter())[name] += moved
+        if (moved := after[key] - before[key]) and key[0] == "used":
+            result.people.setdefault((owner, key[1], key[2]), Counter())["used"] += moved
 
 
 def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, Sale], gas: list[Gas]) -> None:
@@ -153,8 +162,7 @@ def _add_gas(result: Figures, lots: Lots, rows: list[Row], sales: Mapping[int, S
         use = lots.use(keys[row.entry_id]) if row.entry_id in keys else None
         weights: Counter[SourceKey] = Counter()
         for lot, taken in use.parts.items() if use else ():
-            sale = sales.get(lot.entry_id)
-            weights[lot.source, sale.money.currency if sale else base_currency()] += taken
+            weights[_source_of(lot, sales)] += taken
         if use is None or use.debt:
             weights[DEBT if use else NOT_CHARGED, base_currency()] += use.debt if use else 1
         for (source, currency), wei in divided(row.wei, weights).items():

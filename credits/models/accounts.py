@@ -100,14 +100,20 @@ class EntrySource(models.TextChoices):
     CREDIT_EXPIRY = "CREDIT_EXPIRY"
     # What a deleted account owes, taken over by the next account of the same profile: a pair of entries.
     DEBT_TRANSFER = "DEBT_TRANSFER"
+    # Paid credits that a person transfers to a sponsor: a pair of entries for each payment that they came from.
+    TRANSFER_OUT = "TRANSFER_OUT"
+    TRANSFER_IN = "TRANSFER_IN"
 
 
 # Sources that distinguish a user from a free identity: collected money, or a released earning.
 PROOFS = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "PUSH_ADS", "VIDEO_ADS", "OFFERWALL", "SURVEYS"]
-# Sources that reverse these.
-DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK"]
+# Sources that reverse these. Transferred credits prove nothing for the person any more: a later clawback takes them
+# from the sponsor.
+DISPROOFS = ["EARNING_REVERSAL", "PAYOUT_CLAWBACK", "TRANSFER_OUT"]
 # Sources that are posted far less often than charges and earnings.
-RARE_SOURCES = ["SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT"]
+RARE_SOURCES = [
+    "SUBSCRIBED_PAYOUT", "CREDIT_PURCHASE", "RELAY_REVERSAL", *DISPROOFS, "STAFF_ADJUSTMENT", "TRANSFER_IN"
+]  # fmt: skip
 # Sources that a timeline shows with the relay call or the check-in that they belong to.
 OF_OTHER_LISTS = ["RELAY_TRANSACTION", "CREDITS_BACK", "CHECK_IN"]
 
@@ -182,13 +188,13 @@ class CreditEntry(models.Model):
                 fields=["account", "source"],
                 include=["amount"],
                 condition=Q(source__in=[*PROOFS, *DISPROOFS]),
-                name="credits_entry_kept",
+                name="credits_entry_proving",
             ),
             # The entries that finance searches are rare among charges and earnings.
             models.Index(
                 fields=["source", "-id"],
                 condition=Q(source__in=RARE_SOURCES),
-                name="credits_entry_rare",
+                name="credits_entry_finance",
             ),
             models.Index(fields=["actor"], condition=Q(actor__isnull=False), name="credits_entry_actor"),
             models.Index(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from credits.lots import EXPIRY, PAID_SOURCES, Lot, Lots, Posting
+from credits.lots import EXPIRY, PAID_SOURCES, Lots, Posting
 from credits.models import CreditAccount, CreditEntry, EntrySource, ExpiringLot, ExpiryRule
 from credits.services import statements
 from gateway.common import db
@@ -112,8 +112,8 @@ def _expire(account_ids: list[int], now: datetime) -> int:
     rows = [
         (account_id, accounts[account_id].version, accounts[account_id].held, left, lot.entry_id)
         for account_id, lots in _lots(account_ids)
-        for lot, left in _unheld(lots, accounts[account_id].held)
-        if lot.entry_id in due
+        for lot, left in lots.unheld(accounts[account_id].held)
+        if lot.entry_id in due and not lot.is_paid
     ]
     if not rows:
         return 0
@@ -127,15 +127,6 @@ def _expire(account_ids: list[int], now: datetime) -> int:
     }
     with transaction.atomic(durable=True):
         return len(db.all_rows(statements.EXPIRE, params))
-
-
-def _unheld(lots: Lots, held: int) -> Iterator[tuple[Lot, int]]:
-    """Yield the given lots with what open holds would not take of them."""
-    for lot in lots.in_order():
-        reserved = min(held, lot.remaining)
-        held -= reserved
-        if lot.remaining > reserved and not lot.is_paid:
-            yield lot, lot.remaining - reserved
 
 
 def _lots(account_ids: list[int]) -> Iterator[tuple[int, Lots]]:

@@ -182,6 +182,13 @@ WITH wanted AS (
     JOIN credits_account AS account USING (user_id)
 ){POST_WANTED}"""  # noqa: S608 (a statement of our own)
 
+# Post entries of accounts that the caller has locked, in order.
+POST_TO_ACCOUNTS = f"""
+WITH wanted AS (
+    SELECT * FROM unnest(%(accounts)s::bigint[], %(credits)s::bigint[], %(sources)s::text[], %(keys)s::text[])
+        WITH ORDINALITY AS one (account_id, credits, source, key, place)
+){POST_WANTED}"""  # noqa: S608 (a statement of our own)
+
 # Expire credits of the rows (account, version, held, credits, key): only where the account has not changed since it was
 # read, so that neither a use nor a hold has taken the same credits meanwhile.
 EXPIRE = """

@@ -217,10 +217,17 @@ class FurtherPayment(models.Model):
 
 
 class Clawback(models.Model):
-    """Credits of a payout that were taken back; negative if they were restored because money was reinstated."""
+    """
+    Credits of a payout that were taken back; negative if they were restored because money was reinstated.
+
+    With a `transferred` lot, from the sponsor to whom the payer has transferred them.
+    """
 
     payout = models.ForeignKey("payments.Payout", models.PROTECT, related_name="clawbacks")
     key = models.CharField(max_length=300, unique=True)
+    transferred = models.ForeignKey(
+        "sponsors.TransferredLot", models.PROTECT, null=True, related_name="clawbacks", db_index=False
+    )
     credits = models.BigIntegerField()
     entry = models.OneToOneField("credits.CreditEntry", models.PROTECT, null=True, related_name="clawback")
     created_at = models.DateTimeField()

@@ -27,6 +27,7 @@ from payments.models import Payout, Refund
 from payments.services import clawbacks
 from payments.stripe import get_billing_client
 from rewards import queries as rewards_queries
+from sponsors.services import transfers
 from users.models import User
 
 _Status = Refund.Status
@@ -42,12 +43,14 @@ class Preview:
     returned_minor: int
     taken_before: int
     credits: int
+    # The part of `credits` that the payer has transferred to sponsors, who give it back.
+    from_sponsors: int
     available: int
     debt_limit: int
 
     @property
     def available_after(self) -> int:
-        return self.available - self.credits
+        return self.available - (self.credits - self.from_sponsors)
 
     @property
     def owed_after(self) -> int:
@@ -84,12 +87,14 @@ def preview_of(*, payout: Payout, amount_minor: int | None, now: datetime) -> Pr
         raise NotRefundable(f"At most {shown} of this payment can be refunded.", left=left)
     after = replace(returned, refunded_minor=returned.refunded_minor + amount)
     taken_before = payout.credits_taken_back()
+    to_take = clawbacks.credits_to_take(payout=payout, returned=after) - taken_before
     return Preview(
         payout=payout,
         amount_minor=amount,
         returned_minor=returned.total_minor,
         taken_before=taken_before,
-        credits=clawbacks.credits_to_take(payout=payout, returned=after) - taken_before,
+        credits=to_take,
+        from_sponsors=min(max(0, to_take), transfers.left_of(lot_entry=payout.entry_id)),
         available=CreditAccount.objects.get(entries=payout.entry_id).available,
         # A sponsor that owes pays for nothing.
         debt_limit=0 if payout.sponsor_id else rewards_queries.debt_limit_of(user=payout.user, now=now),

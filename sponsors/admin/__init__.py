@@ -19,6 +19,7 @@ from gateway.common.fields import Uint256Field, checksum
 from gateway.staff import approvals
 from gateway.staff.form_kinds import form_kind
 from sponsors.admin.simulator import SimulatorPage
+from sponsors.admin.transfers import TransferAdmin
 from sponsors.models import (
     ApiKey,
     Member,
@@ -33,6 +34,8 @@ from sponsors.models import (
 )
 from sponsors.services import funding, keys, members, policies, signers, verifiers
 
+__all__ = ["TransferAdmin"]
+
 navigation.register(
     "Sponsors",
     {
@@ -44,6 +47,7 @@ navigation.register(
         "sponsors.VoucherSigner": "signature",
         "sponsors.Verifier": "fact_check",
         "sponsors.SponsoredCall": "send",
+        "sponsors.Transfer": "move_down",
         "sponsors.Usage": "data_usage",
         "sponsors.RefusalCount": "block",
     },

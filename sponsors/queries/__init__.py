@@ -7,8 +7,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from django.db.models import QuerySet, Sum
+from django.db.models.functions import Coalesce
+
 from gateway.common import db
-from sponsors.models import Sponsor, UsedVoucher, VoucherSigner
+from sponsors.models import Sponsor, Transfer, UsedVoucher, VoucherSigner
 from sponsors.rules.policies import Holding, Limits, PolicyVersion, Profiles, Target, Usage
 
 
@@ -152,3 +155,9 @@ LEFT JOIN LATERAL (
 ) AS terms ON true
 ORDER BY call.place, policy.position, policy.id
 """
+
+
+def transfers_to(sponsor: Sponsor) -> QuerySet[Transfer]:
+    """Return the transfers to the sponsor, each with `clawed_back`: credits that clawbacks have taken since."""
+    rows = Transfer.objects.filter(sponsor=sponsor).select_related("user")
+    return rows.annotate(clawed_back=Coalesce(Sum("lots__clawed_back"), 0))

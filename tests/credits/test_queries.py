@@ -250,7 +250,7 @@ def test_the_proof_is_found_without_reading_what_lies_between(user: User) -> Non
     assert len(reads) == 3
     for place in reads:
         # No row of the table, and no entry of anybody else.
-        assert plan[place].startswith("Index Only Scan using credits_entry_kept on")
+        assert plan[place].startswith("Index Only Scan using credits_entry_proving on")
         assert plan[place + 1].startswith(("Index Cond: (account_id =", "Index Cond: ((account_id ="))
         assert not "".join(plan[place + 2 : place + 3]).startswith("Filter")
 

@@ -1,18 +1,20 @@
-// How a sponsor gets credits: packs that a member buys for it, what was paid, and the alarm before they run out.
+// How a sponsor gets credits: packs that a member buys for it, credits of an owner, what was paid, and the alarm before
+// they run out.
 
 import { actionButton, actions, field, form, h, panel, quiet, table } from "./dom.js";
-import { credits, likelyCurrency, money, number, t, unixDate } from "./text.js";
+import { credits, date, likelyCurrency, money, number, t, unixDate } from "./text.js";
 
 export async function show(context) {
   const { session, path, draw } = context;
-  const [{ rights }, alarm, offer, invoices] = await Promise.all([
+  const [{ rights }, alarm, offer, invoices, transfers] = await Promise.all([
     session.get(`${path}/overview`),
     session.get(`${path}/alarm`),
     ifOffered(session.get("/api/payments/packs")),
     session.get(`${path}/invoices`),
+    session.get(`${path}/transfers`),
   ]);
   const mayChange = rights.includes("manage");
-  draw(alarmed(alarm, mayChange, context), mayChange && offer?.packs.length > 0 && packs(offer.packs, context), paid(invoices.results, context));
+  draw(alarmed(alarm, mayChange, context), mayChange && offer?.packs.length > 0 && packs(offer.packs, context), paid(invoices.results, context), transferred(transfers.results, rights.includes("own"), context));
 }
 
 /** Null where this service sells no packs. */
@@ -85,5 +87,37 @@ function paid(rows, { session, path, report }) {
           { label: t("Receipt"), cell: (row) => actions(actionButton(t("Open"), () => open(row), report, { kind: "plain small" })) },
         ], rows)
       : quiet(t("Nothing yet. The operator can also add credits.")),
+  );
+}
+
+const TRANSFER_STATES = { waiting: t("Waits for the operator"), moved: t("Done"), refused: t("Refused") };
+
+/** Each order is one transfer; what is repeated after a lost answer has the same key. */
+function transferred(rows, isOwner, { session, path, again, report }) {
+  let [key, last] = [crypto.randomUUID(), null];
+  const transfer = async (wanted) => {
+    if (wanted !== last) [key, last] = [crypto.randomUUID(), wanted];
+    const done = await session.post(`${path}/transfers`, { credits: Number(wanted) }, { "Idempotency-Key": key });
+    last = null;
+    await again();
+    report(done.status === "moved" ? t("{credits} are on the sponsor's account.", { credits: credits(done.credits) }) : t("This is more than a day's ceiling. The operator decides about it."));
+  };
+  const checks = ({ transfer: value }) => (/^[1-9]\d{0,14}$/.test(value.trim()) ? null : t("Enter a whole number of credits above 0."));
+  const given = (row) => (row.clawedBack > 0 ? [" ", h("span", { class: "bad" }, t("({credits} taken back)", { credits: number(row.clawedBack) }))] : "");
+  return panel(
+    t("Credits from owners"),
+    isOwner
+      ? form(
+          { button: t("Transfer"), kind: "plain", checks, action: ({ transfer: value }) => transfer(value.trim()), report },
+          h("p", { class: "quiet" }, t("Credits of your own account that you have paid for. If a payment is refunded or disputed, they are taken back from the sponsor.")),
+          field(t("Credits to transfer"), h("input", { name: "transfer", inputmode: "numeric", autocomplete: "off" })),
+        )
+      : quiet(t("Owners transfer credits of their own account.")),
+    rows.length > 0 &&
+      table(t("Credits from owners"), [
+        { label: t("Date"), cell: (row) => date(row.createdAt) },
+        { label: t("Credits"), number: true, cell: (row) => h("span", {}, number(row.credits), given(row)) },
+        { label: t("State"), cell: (row) => TRANSFER_STATES[row.status] },
+      ], rows),
   );
 }

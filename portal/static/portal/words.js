@@ -17,6 +17,8 @@ export const SOURCES = {
   PAYOUT_CLAWBACK: t("Refund or dispute"),
   STAFF_ADJUSTMENT: t("Corrected by support"),
   DEBT_TRANSFER: t("Owed by an earlier account"),
+  TRANSFER_OUT: t("Transferred to a sponsor"),
+  TRANSFER_IN: t("Transferred by a member"),
 };
 
 export const BONUSES = {

@@ -42,7 +42,7 @@ def test_entries_of_rare_sources_are_found_by_an_index(source: str) -> None:
         FROM credits_account, generate_series(1, 1000) n
         """
     )
-    assert "credits_entry_rare" in plan_of(CreditEntry, source=source)
+    assert "credits_entry_finance" in plan_of(CreditEntry, source=source)
 
 
 def test_what_happens_all_the_time_pays_for_neither_index() -> None:

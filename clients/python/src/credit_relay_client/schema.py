@@ -140,6 +140,9 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-profile",
     "sponsor-target",
     "sponsor-too-many-keys",
+    "sponsor-transfer-credits",
+    "sponsor-transfer-key",
+    "sponsor-transfer-waiting",
     "sponsor-unknown",
     "sponsor-unreadable",
     "sponsor-verifier",
@@ -359,6 +362,8 @@ CreditSourceEnum: TypeAlias = Literal[
     "STAFF_ADJUSTMENT",
     "CREDIT_EXPIRY",
     "DEBT_TRANSFER",
+    "TRANSFER_OUT",
+    "TRANSFER_IN",
 ]
 
 
@@ -479,6 +484,8 @@ EntrySourceEnum: TypeAlias = Literal[
     "STAFF_ADJUSTMENT",
     "CREDIT_EXPIRY",
     "DEBT_TRANSFER",
+    "TRANSFER_OUT",
+    "TRANSFER_IN",
 ]
 
 EventsEnum: TypeAlias = Literal[
@@ -767,6 +774,12 @@ class NewPurchaseRequest(TypedDict):
     currency: NotRequired[str | None]
 
 
+class NewTransferRequest(TypedDict):
+    """The credits to transfer."""
+
+    credits: int
+
+
 NextStepEnum: TypeAlias = Literal[
     "nothing", "subscribe", "capture-card", "confirm", "pay", "refunded", "disputed", "not-paid"
 ]
@@ -880,6 +893,12 @@ class PaginatedSponsorInvoiceList(TypedDict):
     next: str | None
     previous: str | None
     results: "list[SponsorInvoice]"
+
+
+class PaginatedTransferList(TypedDict):
+    next: str | None
+    previous: str | None
+    results: "list[Transfer]"
 
 
 PausedReasonEnumOrEmpty: TypeAlias = Literal[
@@ -1451,6 +1470,20 @@ class TransactionStatus(TypedDict):
     failureDetail: str
     paidBy: str
 
+
+class Transfer(TypedDict):
+    """A transfer of paid credits to the sponsor."""
+
+    id: int
+    profile: str | None
+    credits: int
+    clawedBack: int
+    status: "TransferStatusEnum"
+    createdAt: str
+    endedAt: str | None
+
+
+TransferStatusEnum: TypeAlias = Literal["waiting", "moved", "refused"]
 
 TypeEnum: TypeAlias = Literal[
     "EXPERIENCE",

@@ -27,7 +27,7 @@ from gateway.common.public_http import AddressRefused, Exceptions, require_usabl
 PROFILE = "profile"
 
 # Counts and holds what a call costs its sponsor, and corrects it when the call ends.
-FUNCTIONS = sql_functions.register(Path(__file__).parent)
+FUNCTIONS = sql_functions.register(Path(__file__).parents[1])
 
 
 class Sponsor(models.Model):

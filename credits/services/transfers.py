@@ -1,0 +1,91 @@
+"""
+Transfer paid credits from a person's account to a sponsor's.
+
+A payment stays known: each lot that a transfer takes is moved by a pair of entries of its own, whose keys name it, and
+opens a paid lot with the sponsor.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from credits.lots import Lots, Posting, transfer_keys
+from credits.models import CreditAccount, CreditEntry, EntrySource
+from credits.services import statements
+from gateway.common import db
+
+
+class Moved(NamedTuple):
+    """Credits of a lot that were transferred: the ids of the entries that opened it, took them, and added them."""
+
+    lot_entry: int
+    out_entry: int
+    in_entry: int
+    credits: int
+
+
+def lock(
+    *, user_id: int, sponsor_ids: Sequence[int]
+) -> tuple[CreditAccount | None, dict[int, CreditAccount]]:
+    """
+    Lock the account of a person, then those of sponsors, until the transaction ends.
+
+    Returns the person's, None if there is none, and the others by sponsor.
+    """
+    accounts = CreditAccount.objects.select_for_update(no_key=True)
+    own = accounts.filter(user_id=user_id).first()
+    rows = accounts.filter(sponsor_id__in=sponsor_ids).order_by("pk")
+    return own, {row.sponsor_id: row for row in rows if row.sponsor_id is not None}
+
+
+class ReadLots:
+    """The lots of an account, read before its lock is taken, so that only newer entries are read under it."""
+
+    def __init__(self, *, user_id: int) -> None:
+        self.lots, self._version, self._user_id = Lots(), 0, user_id
+        self.read_on()
+
+    def read_on(self) -> Lots:
+        """Post the entries since the last call."""
+        newer = CreditEntry.objects.filter(account__user=self._user_id, account_version__gt=self._version)
+        values = newer.order_by("account_version").values_list(
+            "account_version", "id", "key", "source", "amount"
+        )
+        for row in values.iterator(chunk_size=5_000):
+            self.lots.post(Posting(*row[1:]))
+            self._version = row[0]
+        return self.lots
+
+
+def move(
+    *, account: CreditAccount, to: CreditAccount, lots: Lots, credits: int, transfer_id: int
+) -> list[Moved]:
+    """
+    Move credits out of paid lots that are neither held nor touched by returned money, the oldest first.
+
+    The caller has locked both accounts, and `lots` has all entries of the first. Moves nothing if there is less.
+    """
+    parts, missing = [], credits
+    for lot, most in lots.transferable(account.held):
+        if part := min(most, missing):
+            parts.append((lot.entry_id, part))
+            missing -= part
+    return [] if missing else _post(account, to, parts, transfer_id)
+
+
+def _post(
+    account: CreditAccount, to: CreditAccount, parts: Sequence[tuple[int, int]], transfer_id: int
+) -> list[Moved]:
+    keys = [transfer_keys(transfer_id=transfer_id, lot_entry=lot) for lot, _ in parts]
+    params = {
+        "accounts": [pk for _ in parts for pk in (account.pk, to.pk)],
+        "credits": [moved for _, part in parts for moved in (-part, part)],
+        "sources": [
+            str(source) for _ in parts for source in (EntrySource.TRANSFER_OUT, EntrySource.TRANSFER_IN)
+        ],
+        "keys": [key for pair in keys for key in pair],
+    }
+    ids = {key: entry_id for entry_id, key in db.all_rows(statements.POST_TO_ACCOUNTS, params)}
+    return [
+        Moved(lot, ids[out_key], ids[in_key], part)
+        for (lot, part), (out_key, in_key) in zip(parts, keys, strict=True)
+    ]

@@ -1,0 +1,134 @@
+"""
+GET and POST /api/sponsors/{name}/transfers: credits that owners have transferred to the sponsor from their own account.
+"""
+
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from gateway.common import clock
+from gateway.common.errors import InvalidRequest
+from gateway.common.fields import SAFE_INTEGER_MAX
+from gateway.common.http import PRIVATE
+from gateway.common.problems import BODY_ERRORS, problem_responses
+from gateway.web.idempotency import key_header, key_of
+from gateway.web.pagination import NewestFirst
+from gateway.web.serializers import AddressField, BodySerializer, StrictIntegerField
+from gateway.web.throttling import user_rate
+from sponsors.api.access import FAULTS, SponsorViewSet
+from sponsors.errors import TransferDiffers, TransferRefused, TransferWaits
+from sponsors.models import Transfer
+from sponsors.queries import transfers_to
+from sponsors.rules.rights import Right
+from sponsors.services import transfers
+
+_DESCRIPTION = """
+Transfers credits of an owner's own account that the owner has paid for: of subscriptions and packs, the oldest payment
+first. Given credits, credits that a call holds, and those of a payment of which something was refunded or is disputed
+stay.
+
+* Send a new `Idempotency-Key` for each transfer, and the same one with every repeat of it: the credits move once.
+* What exceeds the day's ceiling (UTC) of the person or of the sponsor moves nothing, has the status `waiting`, and is
+  decided by the operator's staff. Until then the credits stay usable; a repeat has the status of that time.
+* When one of the payments is refunded or disputed, the transferred credits are taken back from the sponsor first, which
+  may leave it below zero.
+""".strip()
+_KEY = key_header(
+    "new for every transfer; a repeat with the same key returns the same transfer.", required=True
+)
+
+
+class TransferSerializer(serializers.Serializer[Any]):
+    """A transfer of paid credits to the sponsor."""
+
+    id = serializers.IntegerField()
+    profile = AddressField(
+        source="user.profile_address", allow_null=True, help_text="Null once the account is deleted."
+    )
+    credits = serializers.IntegerField()
+    clawedBack = serializers.IntegerField(
+        source="clawed_back", help_text="What refunds and disputes of the payments took back since."
+    )
+    status = serializers.ChoiceField(
+        choices=Transfer.Status.choices, help_text="`waiting` for staff, `moved`, or `refused` by staff."
+    )
+    createdAt = serializers.DateTimeField(source="created_at")
+    endedAt = serializers.DateTimeField(
+        source="ended_at", allow_null=True, help_text="When it was moved or refused."
+    )
+
+
+class NewTransferSerializer(BodySerializer):
+    """The credits to transfer."""
+
+    credits = StrictIntegerField(min_value=1, max_value=SAFE_INTEGER_MAX)
+
+
+class TransferPages(NewestFirst):
+    ordering = "-pk"
+
+
+_EXAMPLE = OpenApiExample(
+    "Moved",
+    response_only=True,
+    status_codes=["200"],
+    value={
+        "id": 7,
+        "profile": "0xBB645D97B0c7D101ca0d73131e521fe89B463BFD",
+        "credits": 5000,
+        "clawedBack": 0,
+        "status": "moved",
+        "createdAt": "2026-11-21T10:08:57.759Z",
+        "endedAt": "2026-11-21T10:08:57.759Z",
+    },
+)
+
+
+class TransferViewSet(SponsorViewSet, GenericViewSet[Transfer]):
+    throttle_classes = (user_rate("BILLING_RATE"),)
+    pagination_class = TransferPages
+    serializer_class = TransferSerializer
+    writes = Right.OWN
+
+    @extend_schema(
+        operation_id="sponsorTransfers",
+        tags=["sponsors"],
+        summary="List what owners transferred to a sponsor, page by page",
+        responses={200: TransferSerializer(many=True), **problem_responses(InvalidRequest, *FAULTS)},
+    )
+    @action(detail=False, url_path="transfers")
+    def transfers(self, request: Request, name: str) -> Response:
+        page = self.paginate_queryset(transfers_to(self.access.sponsor)) or ()
+        answer = self.get_paginated_response(TransferSerializer(page, many=True).data)
+        return Response(answer.data, headers=PRIVATE)
+
+    @extend_schema(
+        operation_id="transferToSponsor",
+        tags=["sponsors"],
+        summary="Transfer own credits to a sponsor",
+        description=_DESCRIPTION,
+        parameters=[_KEY],
+        request=NewTransferSerializer,
+        responses={
+            200: TransferSerializer,
+            **problem_responses(*BODY_ERRORS, TransferRefused, TransferDiffers, TransferWaits, *FAULTS),
+        },
+        examples=[_EXAMPLE, OpenApiExample("5,000 credits", value={"credits": 5000}, request_only=True)],
+    )
+    @transfers.mapping.post
+    def transfer(self, request: Request, name: str) -> Response:
+        key = key_of(request, required=True)
+        row = transfers.start(
+            sponsor=self.access.sponsor,
+            user=self.access.person(),
+            credits=NewTransferSerializer.read(request.data)["credits"],
+            key=key,
+            now=clock.now(),
+        )
+        shown = transfers_to(self.access.sponsor).get(pk=row.pk)
+        return Response(TransferSerializer(shown).data, headers=PRIVATE)

@@ -1,0 +1,42 @@
+"""Sponsors: members and keys, policies and what they have used, and transfers of credits to sponsors."""
+
+from sponsors.models.policies import (
+    FOLLOWS,
+    FUNCTIONS,
+    PROFILE,
+    ApiKey,
+    Member,
+    Policy,
+    PolicyVersion,
+    ProfileRule,
+    RefusalCount,
+    Sponsor,
+    SponsoredCall,
+    Usage,
+    UsageScope,
+    UsedVoucher,
+    Verifier,
+    VoucherSigner,
+)
+from sponsors.models.transfers import Transfer, TransferredLot
+
+__all__ = [
+    "FOLLOWS",
+    "FUNCTIONS",
+    "PROFILE",
+    "ApiKey",
+    "Member",
+    "Policy",
+    "PolicyVersion",
+    "ProfileRule",
+    "RefusalCount",
+    "Sponsor",
+    "SponsoredCall",
+    "Transfer",
+    "TransferredLot",
+    "Usage",
+    "UsageScope",
+    "UsedVoucher",
+    "Verifier",
+    "VoucherSigner",
+]

@@ -1,0 +1,253 @@
+"""
+Transfers of paid credits from a member's account to a sponsor.
+
+What exceeds `SPONSOR_TRANSFER_PER_DAY`, of the person or of the sponsor in a UTC day, moves nothing and waits for two
+members of staff: one who asks and one who approves. The locks of both accounts, the person's first, serialise
+everything that is counted here.
+"""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from credits.models import CreditAccount
+from credits.services import transfers as ledger
+from credits.services.transfers import ReadLots
+from gateway.common import clock
+from gateway.staff import approval_kinds, approvals
+from gateway.staff.approval_kinds import Done, Kind, RequestOutdated
+from gateway.staff.models import ApprovalRequest
+from sponsors.errors import TransferDiffers, TransferRefused, TransferWaits
+from sponsors.models import Sponsor, Transfer, TransferredLot
+from users.models import User
+
+_Status = Transfer.Status
+
+
+def start(*, sponsor: Sponsor, user: User, credits: int, key: str, now: datetime) -> Transfer:
+    """
+    Move paid credits of a person to a sponsor, or store a transfer that waits for staff if a day's ceiling is exceeded.
+
+    A repeated key returns the first transfer, as it is now.
+
+    Raises:
+        TransferRefused: the person has fewer paid credits that are free.
+        TransferDiffers: the key names another transfer.
+        TransferWaits: another transfer of the person to this sponsor waits for staff.
+    """
+    read = ReadLots(user_id=user.pk)
+    with transaction.atomic(durable=True):
+        account, to = _lock(user.pk, sponsor.pk)
+        known = Transfer.objects.filter(user=user, idempotency_key=key).first()
+        if known is not None:
+            return _repeated(known, sponsor=sponsor, credits=credits)
+        _require(account, read, credits)
+        row = Transfer(user=user, sponsor=sponsor, idempotency_key=key, credits=credits, created_at=now)
+        if _left_today(user=user, sponsor=sponsor, now=now) < credits:
+            return _wait(row)
+        row.status, row.ended_at = _Status.MOVED, now
+        row.save(force_insert=True)
+        _move(row, account, to, read)
+        return row
+
+
+def _lock(user_id: int, sponsor_id: int) -> tuple[CreditAccount | None, CreditAccount]:
+    own, of_sponsors = ledger.lock(user_id=user_id, sponsor_ids=[sponsor_id])
+    return own, of_sponsors[sponsor_id]
+
+
+def _repeated(known: Transfer, *, sponsor: Sponsor, credits: int) -> Transfer:
+    if (known.sponsor_id, known.credits) != (sponsor.pk, credits):
+        raise TransferDiffers("The key was used for another transfer. Use a new key.")
+    return known
+
+
+def _require(account: CreditAccount | None, read: ReadLots, credits: int) -> None:
+    available = sum(left for _, left in read.read_on().transferable(account.held)) if account else 0
+    if available < credits:
+        raise TransferRefused(
+            f"You can transfer {available:,} credits: those that you have paid for and that no call holds.",
+            required=credits,
+            available=available,
+        )
+
+
+def _left_today(*, user: User, sponsor: Sponsor, now: datetime) -> int:
+    """Return what the person can transfer, and the sponsor get, in the rest of the UTC day without staff."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = Transfer.objects.filter(status=_Status.MOVED, ended_at__gte=midnight)
+    used = [
+        sum(today.filter(owner).values_list("credits", flat=True))
+        for owner in (Q(user=user), Q(sponsor=sponsor))
+    ]
+    return settings.SPONSOR_TRANSFER_PER_DAY - max(used)
+
+
+def _wait(row: Transfer) -> Transfer:
+    if Transfer.objects.filter(user=row.user, sponsor=row.sponsor, status=_Status.WAITING).exists():
+        raise TransferWaits("A transfer of yours to this sponsor waits for staff already.")
+    row.status = _Status.WAITING
+    row.save(force_insert=True)
+    return row
+
+
+def _move(row: Transfer, account: CreditAccount | None, to: CreditAccount, read: ReadLots) -> None:
+    """Post the entries of a transfer for which `_require` has found the credits."""
+    assert account is not None  # noqa: S101 - by `_require`
+    moved = ledger.move(account=account, to=to, lots=read.lots, credits=row.credits, transfer_id=row.pk)
+    TransferredLot.objects.bulk_create(
+        TransferredLot(
+            transfer=row,
+            lot_id=lot.lot_entry,
+            out_entry_id=lot.out_entry,
+            in_entry_id=lot.in_entry,
+            credits=lot.credits,
+        )
+        for lot in moved
+    )
+
+
+# --- Staff
+
+
+def request(*, transfer: Transfer, actor: User, reason: str, key: str) -> ApprovalRequest:
+    """
+    Ask for a waiting transfer to be moved; a second member of staff decides.
+
+    Raises:
+        PermissionDenied, ReasonRequired, RequestConflict: see `approvals.ask`.
+    """
+    return approvals.ask(
+        kind=MOVE,
+        actor=actor,
+        reason=reason,
+        key=key,
+        row=transfer,
+        person=transfer.user,
+        amount=transfer.credits,
+        payload={"credits": transfer.credits},
+        changes={"credits": ("", str(transfer.credits)), "sponsor": ("", transfer.sponsor.slug)},
+    )
+
+
+def _carry_out(approval: ApprovalRequest) -> Done:
+    row = (
+        Transfer.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("user")
+        .get(pk=approval.object_id)
+    )
+    if row.status != _Status.WAITING or not row.user.is_active:
+        raise RequestOutdated("The transfer has ended, or the person has left.")
+    read = ReadLots(user_id=row.user_id)
+    account, to = _lock(row.user_id, row.sponsor_id)
+    _require(account, read, row.credits)
+    row.status, row.ended_at = _Status.MOVED, clock.now()
+    row.save(update_fields=["status", "ended_at"])
+    _move(row, account, to, read)
+    return Done(f"{row.credits:,} credits were moved.", row)
+
+
+def refuse(transfer: Transfer, *, now: datetime) -> None:
+    """
+    End a waiting transfer; nothing moves.
+
+    Raises:
+        RequestOutdated: it has ended.
+    """
+    if not _waiting().filter(pk=transfer.pk).update(status=_Status.REFUSED, ended_at=now):
+        raise RequestOutdated("The transfer has ended.")
+
+
+def _waiting() -> QuerySet[Transfer]:
+    return Transfer.objects.filter(status=_Status.WAITING)
+
+
+def forget(user: User) -> None:
+    """Refuse what waits, and delete the keys of a person who leaves; amounts stay with the entries."""
+    _waiting().filter(user=user).update(status=_Status.REFUSED, ended_at=clock.now())
+    Transfer.objects.filter(user=user).update(idempotency_key="")
+
+
+MOVE = approval_kinds.register(
+    Kind(
+        name="move_transfer",
+        title="Move a transfer to a sponsor",
+        asks="sponsors.fund_sponsor",
+        decides="credits.decide_adjustment",
+        carry_out=_carry_out,
+    )
+)
+
+
+# --- Clawbacks
+
+
+class TransferredPart(NamedTuple):
+    """A transferred lot: its sponsor, the entry that opened the sponsor's lot, and what is left to claw back."""
+
+    pk: int
+    sponsor_id: int
+    in_entry: int
+    credits: int
+
+
+def lock_parts(*, user_id: int, lot_entry: int) -> dict[int, TransferredPart]:
+    """
+    Return what transfers have moved of a payment, oldest first, by the id of the transferred lot.
+
+    Locks the person's account and those of the sponsors, so that no transfer moves more until the transaction ends.
+    """
+    ledger.lock(user_id=user_id, sponsor_ids=[])
+    rows = TransferredLot.objects.filter(lot=lot_entry).order_by("pk")
+    values = rows.values_list("pk", "transfer__sponsor", "in_entry", F("credits") - F("clawed_back"))
+    parts = {pk: TransferredPart(pk, *rest) for pk, *rest in values}
+    if parts:
+        ledger.lock(user_id=user_id, sponsor_ids=[part.sponsor_id for part in parts.values()])
+    return parts
+
+
+def count_clawback(*, lot: int, credits: int) -> None:
+    """
+    Count credits that are taken from a transferred lot, or returned to it if negative.
+
+    Raises:
+        IntegrityError: more than was moved, or than was taken.
+    """
+    TransferredLot.objects.filter(pk=lot).update(clawed_back=F("clawed_back") + credits)
+
+
+def left_of(*, lot_entry: int) -> int:
+    """Return what transfers have moved of a payment, less what was clawed back; without locks."""
+    rows = TransferredLot.objects.filter(lot=lot_entry).values_list("credits", "clawed_back")
+    return sum(moved - clawed_back for moved, clawed_back in rows)
+
+
+# --- Reconciliation
+
+# For the snapshot of the ledger: rule, account, row, expected and actual value.
+RULES = """
+SELECT 'an entry of a transfer moves a lot from its person to its sponsor', entry.account_id, entry.id,
+       coalesce(side.credits, 0), entry.amount
+FROM credits_entry AS entry
+JOIN credits_account AS account ON account.id = entry.account_id
+LEFT JOIN (
+    SELECT side.* FROM sponsors_transferredlot AS lot JOIN sponsors_transfer AS transfer ON transfer.id = transfer_id
+    CROSS JOIN LATERAL (VALUES
+        (out_entry_id, -lot.credits, transfer.user_id, NULL), (in_entry_id, lot.credits, NULL, transfer.sponsor_id)
+    ) AS side (entry_id, credits, user_id, sponsor_id)
+) AS side ON side.entry_id = entry.id
+WHERE source IN ('TRANSFER_OUT', 'TRANSFER_IN')
+    AND (side.credits, side.user_id, side.sponsor_id) IS DISTINCT FROM
+        (entry.amount, account.user_id, account.sponsor_id)
+UNION ALL
+SELECT 'a transfer moves the credits of its lots', account.id, transfer.id,
+       CASE transfer.status WHEN 'moved' THEN transfer.credits ELSE 0 END, coalesce(sum(lot.credits), 0)
+FROM sponsors_transfer AS transfer
+JOIN credits_account AS account ON account.sponsor_id = transfer.sponsor_id
+LEFT JOIN sponsors_transferredlot AS lot ON lot.transfer_id = transfer.id
+GROUP BY account.id, transfer.id
+HAVING CASE transfer.status WHEN 'moved' THEN transfer.credits ELSE 0 END <> coalesce(sum(lot.credits), 0)
+"""

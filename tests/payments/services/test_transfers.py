@@ -26,6 +26,7 @@ from sponsors.models import Sponsor, Transfer, TransferredLot
 from sponsors.services import transfers
 from tests.credits.holding import place_hold
 from tests.database import tamper
+from tests.factories import UserFactory
 from tests.fakes.billing import FakeBilling
 from tests.payments.buying import buy
 from tests.payments.payers import Payer
@@ -277,6 +278,9 @@ def test_a_ceiling_counts_each_utc_day_of_the_person_and_of_the_sponsor(
     settings.SPONSOR_TRANSFER_PER_DAY = day = paid // 4
     transfer(payer, sponsor, day)
     assert transfer(payer, make_sponsor(0), 1).status == "waiting"
+    other = Payer(fake, UserFactory.create())
+    give(other, 1, "CREDIT_PURCHASE")
+    assert transfer(other, sponsor, 1).status == "waiting"
     Transfer.objects.filter(status="moved").update(ended_at=clock.now() - timedelta(days=1))
     assert transfer(payer, sponsor, day).status == "moved"
 

@@ -15,7 +15,7 @@ from gateway.admin.actions import Decision, ReasonedAction, ReasonedActions, Rea
 from gateway.admin.approval_forms import ApprovedForm
 from gateway.admin.base import ReadOnlyAdmin, ReadOnlyInline
 from gateway.common import clock
-from gateway.common.fields import Uint256Field, checksum
+from gateway.common.fields import SAFE_INTEGER_MAX, Uint256Field, checksum
 from gateway.staff import approvals
 from gateway.staff.form_kinds import form_kind
 from sponsors.admin.simulator import SimulatorPage
@@ -108,6 +108,38 @@ PUT_MEMBER = ReasonedAction(
     run=_put_member,
     form=MemberForm,
 )
+
+
+class AlarmForm(ReasonForm):
+    """The alarm."""
+
+    credits = forms.IntegerField(
+        min_value=1,
+        max_value=SAFE_INTEGER_MAX,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Its members are told when fewer credits are left. Empty for never.",
+    )
+    field_order = ("credits", "reason")
+
+
+def _set_alarm(row: Sponsor, decision: Decision) -> str:
+    limit = decision.answers["credits"]
+    funding.set_alarm(row, credits=limit)
+    return f"Its alarm is at {limit} credits." if limit else "It has no alarm."
+
+
+SET_ALARM = ReasonedAction(
+    name="set_alarm",
+    label="Set the alarm",
+    permission="sponsors.add_sponsor",
+    effect=lambda row: (
+        f"Its members hear when {row.name} has fewer credits than this, and when it has them again."
+    ),
+    run=_set_alarm,
+    form=AlarmForm,
+    initial=lambda rows: {"credits": rows[0].alarm_credits if len(rows) == 1 else None},
+)
 FREEZE = ReasonedAction(
     name="freeze",
     label="Freeze",
@@ -194,7 +226,7 @@ class SponsorAdmin(SimulatorPage):
         "created_at",
     )
     ordering = ("slug",)
-    staff_actions = (FUND, PUT_MEMBER, FREEZE, THAW, MAKE_DEFAULT, END_DEFAULT)
+    staff_actions = (FUND, PUT_MEMBER, SET_ALARM, FREEZE, THAW, MAKE_DEFAULT, END_DEFAULT)
     inlines = (PolicyInline,)
 
     def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
@@ -309,10 +341,15 @@ class PolicyVersionAdmin(ApprovedForm, ReadOnlyAdmin):
         "campaign_credits",
         "created_at",
     )
-    list_select_related = ("policy",)
+    list_select_related = ("policy__sponsor",)
     exclude = ("number", "created_at")
     formfield_overrides: ClassVar = {Uint256Field: {"widget": UnfoldAdminTextInputWidget}}
     ordering = ("-id",)
+
+    def get_field_queryset(self, db: Any, db_field: Any, request: HttpRequest) -> QuerySet[Any] | None:
+        if db_field.name == "policy":
+            return Policy.objects.select_related("sponsor").order_by("sponsor__slug", "position", "pk")
+        return super().get_field_queryset(db, db_field, request)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("sponsors.add_policyversion")
@@ -404,7 +441,7 @@ class SponsoredCallAdmin(ReadOnlyAdmin):
         "counted_calls",
         "accepted_at",
     )
-    list_select_related = ("version", "hold", "sponsor_hold")
+    list_select_related = ("version__policy__sponsor", "hold", "sponsor_hold")
     ordering = ("-id",)
 
 
@@ -413,7 +450,7 @@ class UsageAdmin(ReadOnlyAdmin):
     """What counts towards each limit of a policy."""
 
     list_display = ("id", "policy", "scope", "user_number", "begins", "credits", "calls")
-    list_select_related = ("policy",)
+    list_select_related = ("policy__sponsor",)
     ordering = ("-id",)
 
 

@@ -104,13 +104,14 @@ class KeyViewSet(SponsorViewSet):
     )
     @keys.mapping.post
     def create_key(self, request: Request, name: str) -> Response:
-        self.access.person()
+        actor = self.access.person()
         body = KeyRequestSerializer.read(request.data)
         new = keys.create(
             sponsor=self.access.sponsor,
             name=body["name"],
             scopes=sorted(body["scopes"]),
             networks=body["networks"],
+            actor=actor,
             now=clock.now(),
         )
         return Response(rendered(NewKeySerializer, new), headers=PRIVATE)
@@ -125,7 +126,7 @@ class KeyViewSet(SponsorViewSet):
     )
     @action(detail=False, methods=["post"], url_path=f"{_ONE}/rotate")
     def rotate(self, request: Request, name: str, key: str) -> Response:
-        new = keys.rotate(key=self._key(key), now=clock.now())
+        new = keys.rotate(key=self._key(key), actor=self.access.person(), now=clock.now())
         return Response(rendered(NewKeySerializer, new), headers=PRIVATE)
 
     @extend_schema(
@@ -138,7 +139,7 @@ class KeyViewSet(SponsorViewSet):
     )
     @action(detail=False, methods=["delete"], url_path=_ONE)
     def revoke(self, request: Request, name: str, key: str) -> Response:
-        keys.revoke(key=self._key(key), now=clock.now())
+        keys.revoke(key=self._key(key), actor=self.access.person(), now=clock.now())
         return self._keys()
 
     def _key(self, number: str) -> ApiKey:

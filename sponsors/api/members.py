@@ -121,7 +121,12 @@ class MemberViewSet(SponsorViewSet):
     @members.mapping.put
     def put(self, request: Request, name: str) -> Response:
         body = MemberRequestSerializer.read(request.data)
-        members.put(sponsor=self.access.sponsor, profile_address=body["address"], role=body["role"])
+        members.put(
+            sponsor=self.access.sponsor,
+            profile_address=body["address"],
+            role=body["role"],
+            actor=self.access.person(),
+        )
         return self._members()
 
     @extend_schema(
@@ -146,7 +151,9 @@ class MemberViewSet(SponsorViewSet):
         user = self.access.user
         if user is None or profile_address != user.profile_address:
             self.access.require(Right.OWN)
-        members.remove(sponsor=self.access.sponsor, profile_address=profile_address)
+        members.remove(
+            sponsor=self.access.sponsor, profile_address=profile_address, actor=self.access.person()
+        )
         return self._members()
 
     def _members(self) -> Response:

@@ -125,7 +125,7 @@ class Policy(models.Model):
         constraints = [models.UniqueConstraint(fields=["sponsor", "name"], name="sponsors_policy_name")]
 
     def __str__(self) -> str:
-        return f"{self.sponsor_id}/{self.name}"
+        return f"{self.sponsor}/{self.name}"
 
 
 class ProfileRule(models.TextChoices):
@@ -249,7 +249,7 @@ class PolicyVersion(models.Model):
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
-        return f"version {self.number} of policy {self.policy_id}"
+        return f"{self.policy}, version {self.number}"
 
     def clean(self) -> None:
         """Refuse terms that contradict themselves, and write the targets as the rules compare them."""

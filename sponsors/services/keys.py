@@ -10,8 +10,10 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from gateway.common.http import is_within
+from gateway.staff import audit
 from sponsors.errors import KeyNetworkRefused, KeyRefused, TooManyKeys
 from sponsors.models import ApiKey, Sponsor
+from users.models import User
 
 # Tells a key from an access token.
 PREFIX = "sponsor_"
@@ -32,10 +34,18 @@ class NewKey(NamedTuple):
 
 @transaction.atomic
 def create(
-    *, sponsor: Sponsor, name: str, scopes: Sequence[str], networks: Sequence[str], now: datetime
+    *,
+    sponsor: Sponsor,
+    name: str,
+    scopes: Sequence[str],
+    networks: Sequence[str],
+    actor: User,
+    now: datetime,
 ) -> NewKey:
     """
     Make a key with these rights, accepted from these networks, or from anywhere without any.
+
+    The log of staff names the `actor`, a member.
 
     Raises:
         TooManyKeys: the sponsor has `MOST_KEYS` that work.
@@ -52,26 +62,35 @@ def create(
         scopes=list(scopes),
         networks=list(networks),
     )
+    _record(actor, row, "make a key")
     return NewKey(row, text)
 
 
 @transaction.atomic
-def rotate(*, key: ApiKey, now: datetime) -> NewKey:
+def rotate(*, key: ApiKey, actor: User, now: datetime) -> NewKey:
     """
     Make a key that replaces another one, which works for `OVERLAP` from now on, or as long as it would anyway.
 
     Raises:
         TooManyKeys: the sponsor has `MOST_KEYS` that work.
     """
-    new = create(sponsor=key.sponsor, name=key.name, scopes=key.scopes, networks=key.networks, now=now)
+    new = create(
+        sponsor=key.sponsor, name=key.name, scopes=key.scopes, networks=key.networks, actor=actor, now=now
+    )
     ends_at = min(filter(None, (key.expires_at, now + OVERLAP)))
     ApiKey.objects.filter(pk=key.pk).update(expires_at=ends_at)
     return new
 
 
-def revoke(*, key: ApiKey, now: datetime) -> None:
-    """Refuse the key from the next request on."""
-    ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now)
+@transaction.atomic
+def revoke(*, key: ApiKey, now: datetime, actor: User | None = None) -> None:
+    """Refuse the key from the next request on. The log names the `actor`, a member; it names staff by itself."""
+    if ApiKey.objects.filter(pk=key.pk, revoked_at=None).update(revoked_at=now) and actor is not None:
+        _record(actor, key, "revoke a key")
+
+
+def _record(actor: User, key: ApiKey, action: str) -> None:
+    audit.record(actor=actor, row=key, action=action, changes={"scopes": ("", ", ".join(key.scopes))})
 
 
 def working(sponsor: Sponsor, *, now: datetime) -> QuerySet[ApiKey]:

@@ -6,15 +6,18 @@ The sponsor's row is the lock of its members, so that two owners who remove each
 
 from django.db import transaction
 
+from gateway.staff import audit
 from sponsors.errors import LastOwner, MemberUnknown
 from sponsors.models import Member, Sponsor
 from users.models import User
 
 
 @transaction.atomic
-def put(*, sponsor: Sponsor, profile_address: str, role: str) -> Member:
+def put(*, sponsor: Sponsor, profile_address: str, role: str, actor: User | None = None) -> Member:
     """
     Make the owner of a profile a member with this role, or change the role of a member.
+
+    The log of staff names the `actor`, a member; the log names staff by itself.
 
     Raises:
         MemberUnknown: no open account has the address.
@@ -26,14 +29,16 @@ def put(*, sponsor: Sponsor, profile_address: str, role: str) -> Member:
         raise MemberUnknown("No account has this address. The person signs in here once before.")
     if role != Member.Role.OWNER:
         _require_other_owner(sponsor, user.pk)
+    before = Member.objects.filter(sponsor=sponsor, user=user).values_list("role", flat=True).first()
     member, _ = Member.objects.update_or_create(sponsor=sponsor, user=user, defaults={"role": role})
+    _record(actor, sponsor, user.pk, before or "", role)
     return member
 
 
 @transaction.atomic
-def remove(*, sponsor: Sponsor, profile_address: str) -> None:
+def remove(*, sponsor: Sponsor, profile_address: str, actor: User | None = None) -> None:
     """
-    End a membership at once.
+    End a membership at once; `actor` as in `put`.
 
     Raises:
         MemberUnknown: no member has this address.
@@ -45,11 +50,19 @@ def remove(*, sponsor: Sponsor, profile_address: str) -> None:
         raise MemberUnknown("No member has this address.")
     _require_other_owner(sponsor, member.user_id)
     member.delete()
+    _record(actor, sponsor, member.user_id, member.role, "")
 
 
 def forget(user: User) -> None:
     """Delete the memberships of a person who leaves, also that of a last owner."""
     Member.objects.filter(user=user).delete()
+
+
+def _record(actor: User | None, sponsor: Sponsor, user_id: int, before: str, after: str) -> None:
+    # By number, because nothing erases an address from the log.
+    if actor is not None:
+        changes = {f"role of person {user_id}": (before, after)}
+        audit.record(actor=actor, row=sponsor, action="change a member", changes=changes)
 
 
 def _lock(sponsor: Sponsor) -> None:

@@ -65,8 +65,8 @@ MATRIX = {
     "sponsors.Sponsor": Row(
         ALL, add="fS", pages={"simulate": ALL},
         actions={
-            "fund_sponsor": "sS", "put_member": "fS", "freeze": "foS", "thaw": "foS", "make_default": "fS",
-            "end_default": "fS",
+            "fund_sponsor": "sS", "put_member": "fS", "set_alarm": "fS", "freeze": "foS", "thaw": "foS",
+            "make_default": "fS", "end_default": "fS",
         },
     ),
     "sponsors.Member": Row(ALL, actions={"remove_member": "fS"}),

@@ -23,6 +23,7 @@ WAYS: list[tuple[str, str, *tuple[str, ...]]] = [
     ("Sponsor", "pays by approved terms only", "make_default", "end_default"),
     ("Sponsor", "stops, or resumes what was approved", "freeze", "thaw"),
     ("Sponsor", "acts for a sponsor, and moves no given credits", "put_member"),
+    ("Sponsor", "moves nothing", "set_alarm"),
     ("Member", "only takes away", "remove_member"),
     ("ApiKey", "only takes away", "revoke_key"),
     ("Policy", "pays nothing without terms", "add: name, position, sponsor"),

@@ -4,12 +4,15 @@ import re
 import secrets
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.core.exceptions import ValidationError
 from django.test import Client
 
+from gateway.staff import audit
 from sponsors.models import Member, Policy, PolicyVersion, VoucherSigner
 from sponsors.services import signers
 from tests.factories import UserFactory, make, random_address
+from tests.sponsors.api.callers import call, member_of
 from tests.sponsors.sponsorships import make_policy, make_sponsor, new_version
 from tests.staff import browser_of, confirm, member, saved
 
@@ -110,3 +113,54 @@ def test_terms_for_holders_of_a_token_are_written_in_the_form(finance: Client) -
     version = PolicyVersion.objects.get(policy=policy)
     assert (version.counterpart, version.least_balance) == (token, least)
     assert version.gas_price_ceiling_wei is None
+
+
+def test_finance_set_the_alarm_and_take_it_away(finance: Client) -> None:
+    sponsor, limit = make_sponsor(), 1 + secrets.randbelow(10**6)
+    confirm(finance, "sponsors_sponsor", "set_alarm", sponsor, credits=limit)
+    sponsor.refresh_from_db()
+    assert sponsor.alarm_credits == limit
+    confirm(finance, "sponsors_sponsor", "set_alarm", sponsor, credits=0)
+    sponsor.refresh_from_db()
+    assert sponsor.alarm_credits == limit
+    confirm(finance, "sponsors_sponsor", "set_alarm", sponsor, credits="")
+    sponsor.refresh_from_db()
+    assert sponsor.alarm_credits is None
+
+
+def test_policies_are_named_with_their_sponsor(finance: Client) -> None:
+    version = make_policy(make_sponsor())
+    name = f"{version.policy.sponsor.slug}/{version.policy.name}"
+    assert (str(version.policy), str(version)) == (name, f"{name}, version 1")
+    assert f">{name}</option>" in re.sub(
+        r"\s*(\S+)\s*</option>", r"\1</option>", finance.get(ADD_VERSION).content.decode()
+    )
+
+
+def test_what_members_do_with_members_and_keys_is_in_the_log_of_staff(finance: Client) -> None:
+    sponsor = make_sponsor()
+    owner, newcomer = member_of(sponsor), UserFactory.create()
+    path = f"/api/sponsors/{sponsor.slug}"
+    call(owner, "put", f"{path}/members", address=newcomer.profile_address, role="viewer")
+    call(owner, "put", f"{path}/members", address=newcomer.profile_address, role="manager")
+    call(newcomer, "delete", f"{path}/members/{newcomer.profile_address}")
+    made = call(owner, "post", f"{path}/keys", name="server", scopes=["read"]).body["key"]["key"]
+    call(owner, "post", f"{path}/keys/{made}/rotate")
+    call(owner, "delete", f"{path}/keys/{made}")
+    logged = [
+        (entry.user_id, audit.sentence_of(entry), audit.details_of(entry)["changes"])
+        for entry in LogEntry.objects.order_by("pk")
+    ]
+    role = f"role of person {newcomer.pk}"
+    assert logged == [
+        (owner.pk, "change a member", {role: ["", "viewer"]}),
+        (owner.pk, "change a member", {role: ["viewer", "manager"]}),
+        (newcomer.pk, "change a member", {role: ["manager", ""]}),
+        *(
+            (owner.pk, what, {"scopes": ["", "read"]})
+            for what in ("make a key", "make a key", "revoke a key")
+        ),
+    ]
+    assert str(newcomer.profile_address)[2:] not in "".join(map(str, logged))
+    page = finance.get("/admin/gateway_admin/staffaction/").content.decode()
+    assert page.count("Change a member") == 3

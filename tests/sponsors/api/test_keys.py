@@ -144,7 +144,9 @@ def test_a_sponsor_has_a_bounded_number_of_keys_and_viewers_make_none(
     viewer = member_of(sponsor, "viewer")
     assert call(viewer, "post", path(sponsor), **body).status == 403
     for _ in range(keys.MOST_KEYS):
-        keys.create(sponsor=sponsor, name="x", scopes=["read"], networks=[], now=timezone.now())
+        keys.create(
+            sponsor=sponsor, name="x", scopes=["read"], networks=[], actor=manager, now=timezone.now()
+        )
     refused = call(manager, "post", path(sponsor), **body)
     assert (refused.status, refused.body["code"]) == (409, "sponsor-too-many-keys")
     assert ApiKey.objects.count() == keys.MOST_KEYS

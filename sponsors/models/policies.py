@@ -125,7 +125,8 @@ class Policy(models.Model):
         constraints = [models.UniqueConstraint(fields=["sponsor", "name"], name="sponsors_policy_name")]
 
     def __str__(self) -> str:
-        return f"{self.sponsor}/{self.name}"
+        # A form asks a row that has no sponsor yet.
+        return f"{self.sponsor}/{self.name}" if self.sponsor_id else self.name
 
 
 class ProfileRule(models.TextChoices):
@@ -249,7 +250,7 @@ class PolicyVersion(models.Model):
         triggers: ClassVar[list[pgtrigger.Trigger]] = [APPEND_ONLY]
 
     def __str__(self) -> str:
-        return f"{self.policy}, version {self.number}"
+        return f"{self.policy}, version {self.number}" if self.policy_id else "terms"
 
     def clean(self) -> None:
         """Refuse terms that contradict themselves, and write the targets as the rules compare them."""

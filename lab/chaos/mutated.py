@@ -91,9 +91,12 @@ class Trial:
         yield
 
     def _read_metrics(self, base_url: str) -> None:
-        answer = urllib3.request(
-            "GET", f"{base_url}/metrics", headers={"authorization": f"Bearer {METRICS_TOKEN}"}, timeout=30
-        )
+        headers = {"authorization": f"Bearer {METRICS_TOKEN}"}
+        try:
+            answer = urllib3.request("GET", f"{base_url}/metrics", headers=headers, timeout=30, retries=False)
+        except urllib3.exceptions.HTTPError:
+            # A busy machine; it is read again at once.
+            return
         if answer.status != 200:
             return
         text = answer.data.decode()
@@ -133,7 +136,13 @@ class Trial:
 
 def run(options: Options) -> int:
     """Try each number of nodes; return 1 if something happened that must not."""
-    trials = [_tried(nodes, options) for nodes in options.nodes]
+    trials: list[Trial] = []
+    for nodes in options.nodes:
+        trials.append(_tried(nodes, options))
+        write_json(
+            options.results,
+            [{**vars(trial), "out_of_rotation": sorted(trial.out_of_rotation)} for trial in trials],
+        )
     rows: list[list[Any]] = [
         [
             f"one of {trial.nodes}",
@@ -159,10 +168,6 @@ def run(options: Options) -> int:
             ],
             rows,
         )
-    )
-    write_json(
-        options.results,
-        [{**vars(trial), "out_of_rotation": sorted(trial.out_of_rotation)} for trial in trials],
     )
     return int(any(trial.findings() for trial in trials))
 

@@ -51,6 +51,11 @@ class Arena:
         return self._traffic.statuses
 
     @property
+    def outages(self) -> Counter[str]:
+        """The responses in all trials that were no final answer, by code."""
+        return self._traffic.outages
+
+    @property
     def refusals(self) -> Counter[str]:
         """The final refusals of calls of the last trial, by status and code."""
         return Counter(call.refusal for call in self._traffic.calls if call.refusal)

@@ -62,6 +62,7 @@ class Trial:
     mutations: Counter[str] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
     refusals: Counter[str] = field(default_factory=Counter)
+    outages: Counter[str] = field(default_factory=Counter)
     liar: str = ""
     out_of_rotation: set[str] = field(default_factory=set)
     alerted: dict[str, Counter[str]] = field(default_factory=dict)
@@ -183,7 +184,7 @@ def _tried(nodes: int, options: Options) -> Trial:
         name = f"mutations, one of {nodes}"
         rows = arena.try_out({name: Fault(lambda of: trial.caused(count, rng, of), nodes)})
     trial.statuses, trial.calls, trial.wrong = arena.statuses, rows[name].calls, rows[name].wrong
-    trial.refusals = arena.refusals
+    trial.refusals, trial.outages = arena.refusals, arena.outages
     return trial
 
 

@@ -79,6 +79,8 @@ class Traffic:
         self.calls: list[Call] = []
         # Responses by status.
         self.statuses: Counter[int] = Counter()
+        # Those that are no final answer, by code.
+        self.outages: Counter[str] = Counter()
 
     def sign_in(self) -> None:
         """Sign every wallet in; the stack's tokens are valid for a day."""
@@ -169,6 +171,8 @@ class Traffic:
             call.answers.add(answer["transactionHash"])
         elif response.status < 500:
             call.refusal = f"{response.status} {answer.get('code')}"
+        else:
+            self.outages[str(answer.get("code"))] += 1
         return call.is_answered
 
 

@@ -70,7 +70,8 @@ class Outside:
         if kind < 0.3:
             return None
         if kind < 0.5 and self._issued:
-            return self._rng.choice(self._issued).signed
+            own = [each for each in self._issued if each.signed.voucher.profile == profile]
+            return self._rng.choice(own if own and kind < 0.45 else self._issued).signed
         voucher = Voucher(
             sponsor=slug,
             policy=self._rng.choice(policies),

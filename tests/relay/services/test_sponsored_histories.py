@@ -77,7 +77,7 @@ class SponsoredHistory(History):
             self.claw_back: 1,
             self.adjust_user: 2,
             self.call_with_quote: 4,
-            self.change_key: 1,
+            self.change_key: 4,
             self.change_relation: 4,
         }
         for _ in range(2):

@@ -151,6 +151,8 @@ def run(options: Options) -> int:
         for name in names:
             alone, beside = [], []
             for _ in range(options.rounds):
+                alone.append(_round(stack, rows, wallets, None, options))
+                # After it, so that the token of the attacker lasts.
                 attacker = Attacker(
                     wallets.new_wallet(0),
                     stack.base_url,
@@ -158,7 +160,6 @@ def run(options: Options) -> int:
                     contracts,
                     itertools.count(secrets.randbits(64)),
                 )
-                alone.append(_round(stack, rows, wallets, None, options))
                 requests = [CALLERS[name](attacker) for _ in range(int(options.rate * options.seconds) + 1)]
                 beside.append(_round(stack, rows, wallets, requests, options))
             results[name] = figures_of(alone, beside)

@@ -18,7 +18,7 @@ from payments.models import FurtherPayment, MoneyReturn, Payout, StripeEvent
 from sponsors.models import TransferredLot
 from users.models import AccountDeletion, User
 
-# The versions of an account are in the order of its entries; their times may differ from that by a lock wait.
+# Entries of an account are ordered by their versions; their times may be out of order by the length of a lock wait.
 _DISORDER = timedelta(hours=1)
 _CHUNK = 5_000
 
@@ -56,7 +56,7 @@ class Sale:
 @dataclass(frozen=True, slots=True)
 class Gas:
     """
-    Gas that was paid for a call on a day; `entry_id` is the charge, None where there is none.
+    Gas that was paid for a call on a day; `entry_id` is the charge, None if there is none.
 
     The gas of a call that a sponsor pays belongs to the sponsor's account, as far as it is charged.
     """

@@ -1,7 +1,7 @@
 """
-The arithmetic of a month, on arguments alone: money in minor units, gas in wei, credits whole.
+The arithmetic of a month, as pure functions: money in minor units, gas in wei, whole credits.
 
-Every sum is divided so that its parts add up to it; nothing is rounded twice.
+The parts of a divided sum always add up to it; nothing is rounded twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ class Collected:
 
 
 class Parts(NamedTuple):
-    """A returned sum by what it was charged for."""
+    """A returned sum, divided by the purpose of the charge."""
 
     net: int
     tax: int

@@ -55,7 +55,7 @@ _UNSUCCESSFUL = (_Status.FAILED, _Status.EXPIRED, _Status.CANCELLED)
 
 @dataclass(frozen=True, kw_only=True)
 class Outcomes:
-    """Outcomes of the calls accepted since a time; durations in seconds, None where nothing was mined."""
+    """Outcomes of the calls accepted since a time; durations in seconds, None if nothing was mined."""
 
     by_status: dict[str, int]
     median_seconds: float | None
@@ -63,7 +63,7 @@ class Outcomes:
 
     @property
     def success_rate(self) -> Decimal | None:
-        """Return the share of executed calls among ended ones; None where none has ended."""
+        """Return the share of executed calls among ended ones; None if none has ended."""
         succeeded = sum(self.by_status.get(status, 0) for status in RelayTransaction.EXECUTED)
         ended = succeeded + sum(self.by_status.get(status, 0) for status in _UNSUCCESSFUL)
         return Decimal(succeeded) / ended if ended else None

@@ -58,7 +58,7 @@ class Payment:
 
     @property
     def bought(self) -> str:
-        """What was paid for: a period, a pack or an amount."""
+        """The paid item: a period, a pack or an amount."""
         purchase = self.row.purchase
         if purchase is None:
             return f"{self.row.period_start:%Y-%m-%d} to {self.row.period_end:%Y-%m-%d}"

@@ -25,7 +25,7 @@ CHECK_INS = "check_ins"
 
 @dataclass(frozen=True, kw_only=True)
 class Tables:
-    """The drop tables in force for a user's two badges; None where none is published for the track."""
+    """The drop tables in force for a user's two badges; None if none is published for the track."""
 
     permanent: DropTable | None
     subscriber: DropTable | None

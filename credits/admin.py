@@ -121,7 +121,7 @@ def _has_profile(owner: User | None) -> bool:
 
 class OwnedAdmin(OwnedRows):
     """
-    Rows that belong to one user, or to none where a sponsor owns the account.
+    Rows that belong to one user, or to none if a sponsor owns the account.
 
     They are searchable by a profile address, whole, its beginning or its end, in any casing.
     """

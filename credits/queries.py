@@ -57,7 +57,7 @@ _USE = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
 
 
 def daily_uses(user_ids: Iterable[int], *, now: datetime) -> dict[int, int]:
-    """Return the credits that each of these users was charged per day, lately."""
+    """Return the credits that each of these users was recently charged per day."""
     charges = CreditEntry.objects.filter(
         account__user_id__in=list(user_ids), source__in=_USE, created_at__gte=now - USE_PERIOD
     )
@@ -207,7 +207,7 @@ LEFT JOIN credits_unbackedday AS day ON day.day = (statement_timestamp() AT TIME
 
 
 class LedgerCounts(NamedTuple):
-    """A snapshot of the ledger: whole credits, and ages in seconds, 0 where nothing waits."""
+    """A snapshot of the ledger: whole credits, and ages in seconds, 0 if nothing waits."""
 
     accounts: int
     # Sums of positive balances, of negative balances, and of held credits.

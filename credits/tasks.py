@@ -43,7 +43,7 @@ def expire(**_: Any) -> None:
 
 @shared_task(name="credits.keep_debts")
 def keep_debts(**_: Any) -> None:
-    """Count today's new debt again, move what deleted accounts owe, and delete digests that are no longer kept."""
+    """Recount today's new debt, move debts of deleted accounts to their successors, and delete expired digests."""
     unbacked.recount_today()
     moved, forgotten = debts.return_due(), debts.forget_settled(now=clock.now())
     logger.info("%s debts of deleted accounts were taken over, %s digests deleted", moved, forgotten)

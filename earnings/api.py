@@ -110,8 +110,10 @@ class HeldEarningSerializer(serializers.Serializer[Any]):
     """An earning that is held: its credits cannot be spent yet."""
 
     network = serializers.CharField(help_text="Name of the network, as in `adNetworks`.")
-    networkName = serializers.SerializerMethodField(help_text="The same for display.")
-    credits = serializers.IntegerField(help_text="What arrives, less what the network took back meanwhile.")
+    networkName = serializers.SerializerMethodField(help_text="Name of the network to show to users.")
+    credits = serializers.IntegerField(
+        help_text="The held credits, less those that the network has taken back."
+    )
     receivedAt = serializers.DateTimeField(source="received_at")
     arrivesAt = serializers.DateTimeField(
         source="arrives_at",
@@ -122,9 +124,9 @@ class HeldEarningSerializer(serializers.Serializer[Any]):
     heldBecause = serializers.ChoiceField(
         source="because",
         choices=[reason.value for reason in HeldBecause],
-        help_text="`network-hold`: every earning of the network waits. `earlier-reversals`: half of the user's "
-        "earnings were taken back. `review`: it is beyond a cap, and the operator decides. `network-paused`: the "
-        "operator has paused the network.",
+        help_text="`network-hold`: all earnings of the network are held at first. `earlier-reversals`: networks have "
+        "taken back half of the user's earnings. `review`: it exceeds a cap, and the operator decides. "
+        "`network-paused`: the operator has paused the network.",
     )
 
     def get_networkName(self, earning: HeldEarning) -> str:  # noqa: N802 (the name on the wire)
@@ -136,7 +138,9 @@ class ArrivingSerializer(serializers.Serializer[Any]):
     """The earnings that are held."""
 
     count = serializers.IntegerField(source="number", help_text="How many are held; the list ends after 100.")
-    credits = serializers.IntegerField(help_text="The credits of all of them.")
+    credits = serializers.IntegerField(
+        help_text="The credits of all held earnings, also of those not listed."
+    )
     earnings = HeldEarningSerializer(source="first", many=True, help_text="The first to arrive come first.")
 
 
@@ -195,9 +199,9 @@ _ANSWERS = {
     (400, "text/plain"): OpenApiResponse(
         OpenApiTypes.STR, description="Refused permanently; some networks expect 403."
     ),
-    (403, "text/plain"): OpenApiResponse(OpenApiTypes.STR, description="Refused for good."),
+    (403, "text/plain"): OpenApiResponse(OpenApiTypes.STR, description="Refused permanently."),
     (503, "text/plain"): OpenApiResponse(
-        OpenApiTypes.STR, description="Cannot be verified now; send it again."
+        OpenApiTypes.STR, description="The postback cannot be verified now. Send it again."
     ),
     **problem_responses(errors.NotFound, errors.MethodNotAllowed, errors.RequestTooLarge),
 }
@@ -219,7 +223,7 @@ class PostbackViewSet(ViewSet):
 
     authentication_classes = ()
     permission_classes = (AllowAny,)
-    # Per sender. Postbacks pass while Redis is away, because a refused reward may be lost.
+    # Per sender. Postbacks pass while Redis is unavailable, because a refused reward may be lost.
     throttle_classes = (user_rate("POSTBACK_RATE"),)
 
     @extend_schema(operation_id="postback", **_DOCUMENTATION)

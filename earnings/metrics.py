@@ -16,7 +16,7 @@ def postbacks() -> Iterator[Metric]:
     yield gauge("postbacks_held_credits", "Credits of the held earnings.", counts.held_credits)
     yield gauge(
         "postbacks_held_overdue_seconds",
-        "Delay of the oldest overdue held earning of an enabled network; 0 where none is overdue.",
+        "Delay of the oldest overdue held earning of an enabled network; 0 if none is overdue.",
         counts.overdue_age,
     )
     yield gauge(
@@ -48,5 +48,5 @@ def postbacks() -> Iterator[Metric]:
 @register
 def networks() -> Iterator[Metric]:
     yield gauges(
-        "ad_network_enabled", "1 where postbacks of the network are accepted.", "network", queries.networks()
+        "ad_network_enabled", "1 if postbacks of the network are accepted.", "network", queries.networks()
     )

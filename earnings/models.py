@@ -16,7 +16,7 @@ from gateway.common.http import is_bounded, normal_network
 
 # Digits of an amount in a network's unit: in total, and after the point.
 AMOUNT_DIGITS, AMOUNT_PLACES = 36, 12
-# For a network whose staff choose none, in credits.
+# Caps in credits of a network for which staff set none.
 DEFAULT_EVENT_CAP, DEFAULT_DAILY_CAP = 25_000, 50_000
 _WEAK_NEEDS = (
     "The network's signature does not cover user, amount and id. Enabling it needs a path token, "

@@ -48,7 +48,7 @@ def networks() -> dict[str, bool]:
 
 
 class PostbackCounts(NamedTuple):
-    """A snapshot of postbacks: whole credits, and a delay in seconds, 0 where none is overdue."""
+    """A snapshot of postbacks: whole credits, and a delay in seconds, 0 if none is overdue."""
 
     held: int
     held_credits: int

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-# The earnings that are counted, and how many make a share of them mean something.
+# Earnings of this period are counted; with fewer than `_ENOUGH`, their share of reversals means nothing.
 COUNTED = timedelta(days=90)
 _ENOUGH = 5
 # Reversals of offers come within days.

@@ -80,7 +80,7 @@ def ready_for_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     schemas = result["components"]["schemas"]
     for part in list(_objects(result)):
         if part.get("oneOf", [])[1:] == [_EMPTY]:
-            # Of a union of enumerations, the generator of Kotlin makes code that does not compile.
+            # For a union of enumerations, the Kotlin generator produces code that does not compile.
             name = part.pop("oneOf")[0]["$ref"].rpartition("/")[2]
             schemas[f"{name}OrEmpty"] = {**schemas[name], "enum": [*schemas[name]["enum"], ""]}
             part["allOf"] = [{"$ref": f"#/components/schemas/{name}OrEmpty"}]

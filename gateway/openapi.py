@@ -18,7 +18,7 @@ OPENAPI = {
             "description": "For the members of sponsors, which pay for others' relay calls.",
         },
         {"name": "LSP-15 wallets", "description": "Paths for wallets that speak LSP-15 and send no token."},
-        {"name": "ad networks", "description": "Where ad networks report earnings."},
+        {"name": "ad networks", "description": "The URLs at which ad networks report earnings."},
     ],
     "SERVE_INCLUDE_SCHEMA": False,
     # Collapsed: the page of all operations takes seconds to draw.

@@ -404,7 +404,7 @@ RELAY_UNSIGNED_SECONDS = 120
 if RELAY_SIGNER != "local":
     for _name in ("RELAY_RELAYER_KEYS", "RELAY_RELAYER_MNEMONIC", "RELAY_TREASURY_KEY"):
         env.absent(_name)
-# Derives the keys of the relayers that staff add later, at most this many.
+# Derives the keys of relayers that staff add later, at most RELAY_DERIVED_RELAYERS.
 RELAY_RELAYER_MNEMONIC = env.secret("RELAY_RELAYER_MNEMONIC", default="")
 RELAY_DERIVED_RELAYERS = 16
 RELAY_RELAYER_KEYS = []

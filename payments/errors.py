@@ -33,7 +33,7 @@ class PaymentMethodRequired(DomainError):
 
 
 class CardDeclined(DomainError):
-    """The card was declined; `declineCode` is Stripe's reason. Capture another card, then retry."""
+    """The card was declined; `declineCode` is Stripe's reason. Save another card, then retry."""
 
     code, title, status = "card-declined", "The card was declined", 402
 
@@ -77,7 +77,7 @@ class NoSubscription(DomainError):
 class UnknownPack(DomainError):
     """No pack with this id is offered. List the packs again."""
 
-    code, title, status = "unknown-pack", "There is no such pack", 404
+    code, title, status = "unknown-pack", "The pack does not exist", 404
 
 
 class PurchaseDiffers(DomainError):

@@ -48,7 +48,7 @@ def subscription_status_of(user: User) -> str | None:
 
 
 class PaymentCounts(NamedTuple):
-    """A snapshot of waiting events and operations. Ages are in seconds, 0 where nothing waits."""
+    """A snapshot of waiting events and operations. Ages are in seconds, 0 if nothing waits."""
 
     received_events: int
     failed_events: int

@@ -99,7 +99,7 @@ def account_summary_of(*, user: User, now: datetime) -> AccountSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Home:
-    """What a first screen shows beside the account: how long credits last, what a call costs, and the check-in."""
+    """Figures of the first screen: how long the credits last, the cost of a call, and the check-in."""
 
     level: Level
     daily_use: int

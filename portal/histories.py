@@ -104,7 +104,7 @@ _MEMBERS = tuple(Happening.__dataclass_fields__)
 _PAYLOAD_BYTES = 4_096
 _OTHERS = ", ".join(f"'{source}'" for source in OF_OTHER_LISTS)
 
-# `moment` falls from row to row of each list, so that merging by it keeps each list's own order.
+# Each list is sorted by descending `moment`, so merging by it keeps the order of each list.
 _TIMELINE = f"""
 WITH call AS (
     SELECT id, created_at, min(created_at) OVER (ORDER BY id DESC) AS moment, status, failure_code, transaction_hash,

@@ -23,7 +23,7 @@ class Action:
     One thing that a call does.
 
     `send` moves the chain's currency, `call` calls `method` of the contract `to`, `write` sets data keys of the
-    profile, `deploy` creates a contract, `manage` calls `method` of the profile itself. `method` is empty where the
+    profile, `deploy` creates a contract, `manage` calls `method` of the profile itself. `method` is empty if the
     name is unknown. `recipient` is the address that the method names as receiver.
     """
 

@@ -20,7 +20,7 @@ class SpentOnContract(NamedTuple):
 
 
 def contracts_of(sponsor: Sponsor, *, since: datetime) -> list[SpentOnContract]:
-    """Return the spend for calls accepted since a time by the contract that each calls first, dearest first."""
+    """Return the spend for calls accepted since a time, by the contract that each calls first, highest first."""
     params = {"sponsor": sponsor.pk, "since": since, "limit": MOST_CONTRACTS}
     rows = [SpentOnContract(*row) for row in db.all_rows(_CONTRACTS, params)]
     return [

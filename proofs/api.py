@@ -31,9 +31,9 @@ from users.api.authentication import ProfileRequest
 _ROOTS = problem_responses(InvalidRequest, TooManyRequests)
 _PROOFS = problem_responses(InvalidRequest, NotAuthenticated)
 _ROOTS_DESCRIPTION = """
-What the service has signed over its ledger, newest first: at least one root an hour, each over all entries since the
-one before it. Keep roots and `keys` somewhere else, and nobody can change an entry under them unseen. Follow `next`
-until it is null.
+The signed roots of the ledger, newest first: at least one an hour, each over all entries since the previous root. If
+you keep copies of the roots and `keys` elsewhere, you can detect every later change of an entry under them. Follow
+`next` until it is null.
 """.strip()
 _PROOFS_DESCRIPTION = """
 The entries of the signed-in profile, newest first, each with a proof that it is under a signed root. Hash `leaf`, then
@@ -64,7 +64,7 @@ class RootSerializer(serializers.Serializer[Any]):
     """A root; each one names the hash of the one before it."""
 
     text = serializers.CharField(
-        help_text="What is signed: JSON with `closedAt`, `entries`, `lastEntry`, `previous`, `root` and `tree`."
+        help_text="The signed text: JSON with `closedAt`, `entries`, `lastEntry`, `previous`, `root` and `tree`."
     )
     signature = serializers.CharField(help_text="ES256 over the UTF-8 bytes of `text`: r and s in hex.")
     keyId = serializers.CharField(help_text="The `kid` of the key.")

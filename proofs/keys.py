@@ -1,7 +1,7 @@
 """
 The keys of the ledger's roots: one worker process holds the key that signs; all public keys verify.
 
-No key is in the database, so an attacker who rewrites the database cannot sign the result.
+The database contains no private key, so an attacker who rewrites it cannot sign the result.
 """
 
 import re

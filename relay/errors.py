@@ -218,7 +218,7 @@ class QuoteOutdated(DomainError):
 
 
 class HoldNotOrphaned(DomainError):
-    """Only an orphaned hold can be released by hand. Wait until the hold's call has ended."""
+    """Staff can release only orphaned holds. Wait until the hold's call has ended."""
 
     code, title, status = "hold-not-orphaned", "The hold is not orphaned", 409
 
@@ -233,7 +233,7 @@ class LossLimitReached(DomainError):
 
 
 class AlreadyBroadcast(DomainError):
-    """Only a call that was never broadcast can be cancelled by hand. This call was broadcast, or has ended."""
+    """Staff can cancel only calls that were never broadcast. This call was broadcast, or has ended."""
 
     code, title, status = "already-broadcast", "The call can no longer be cancelled", 409
 

@@ -58,7 +58,7 @@ def nodes() -> Iterator[Metric]:
     health = get_chain_client().nodes()
     yield gauges(
         "chain_node_in_rotation",
-        "1 where the node is in use, 0 where it does not answer, serves another chain, has stopped or lags.",
+        "1 if the node is in use, 0 if it does not answer, serves another chain, has stopped or lags.",
         "node",
         {node.name: not node.fault for node in health},
     )
@@ -99,19 +99,19 @@ def relayers() -> Iterator[Metric]:
     )
     yield gauges(
         "relayer_active",
-        "1 where the relayer takes new calls, 0 where it is paused or quarantined.",
+        "1 if the relayer takes new calls, 0 if it is paused or quarantined.",
         "relayer",
         {row.address: row.is_active for row in rows},
     )
     yield gauges(
         "relayer_quarantined",
-        "1 where the chain shows that the relayer's key was used elsewhere, until staff resume it.",
+        "1 if the chain shows that the relayer's key was used elsewhere, until staff resume it.",
         "relayer",
         {row.address: row.quarantined_at is not None for row in rows},
     )
     yield gauges(
         "relayer_has_code",
-        "1 where the relayer's account has code (EIP-7702), so that its key was used elsewhere.",
+        "1 if the relayer's account has code (EIP-7702), so that its key was used elsewhere.",
         "relayer",
         {row.address: row.has_code for row in rows},
     )

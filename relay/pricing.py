@@ -20,7 +20,7 @@ def gas_limit_for(*, estimate: int, maximum: int) -> int:
     Return the gas limit to sign for an estimate: 15 % above it, at most `maximum`.
 
     The margin covers state that changes between estimate and execution. Unused
-    gas is not paid for, so the margin only enlarges the hold. Where the maximum
+    gas is not paid for, so the margin only enlarges the hold. If the maximum
     leaves a margin of less than 2 %, the limit returned is above the maximum.
     """
     least = estimate + -(-estimate * _LEAST_MARGIN_PERCENT // 100)

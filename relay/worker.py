@@ -3,7 +3,7 @@ The loops of the relay worker, as threads of a Celery worker: one broadcasts, on
 one funds relayers.
 
 Their work is in PostgreSQL. Celery only starts and stops them with the worker; they need no message,
-so they continue while Redis is away. The step starts before the worker connects to the broker. A
+so they continue while Redis is unavailable. The step starts before the worker connects to the broker. A
 worker that runs the loops must use a pool that does not fork (`solo` or `threads`), because a process
 forked beside running threads may inherit a lock that is never released.
 
@@ -61,7 +61,7 @@ class Loop(threading.Thread, ABC):
     """
     Work that is repeated while this worker holds the loop's lease; no error ends it.
 
-    While the node or the database is away, it retries with exponential backoff and logs the begin
+    While the node or the database is unavailable, it retries with exponential backoff and logs the begin
     and the end of the outage at WARNING. Any other error is logged with its traceback.
     """
 
@@ -96,7 +96,7 @@ class Loop(threading.Thread, ABC):
         try:
             self._lease.release()
         except (OperationalError, InterfaceError):
-            logger.warning("the lease of %s is left to expire: the database is away", self.title)
+            logger.warning("the lease of %s is left to expire: the database is unavailable", self.title)
         finally:
             connection.close()
 
@@ -259,7 +259,7 @@ class Watchdog(threading.Thread):
             self._end(1)
 
     def _stalls(self) -> list[Stall]:
-        """Return this worker's stalled loops; none while the database is away."""
+        """Return this worker's stalled loops; none while the database is unavailable."""
         held = {loop.title for loop in self._loops if loop.has_lease}
         try:
             return [stall for stall in stalls() if stall.loop in held]

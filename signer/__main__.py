@@ -18,7 +18,7 @@ from signer.journal import JournalInUse
 from signer.keys import RELAYERS, SPARE, TREASURY, KeyUnusable, write_keystore
 from signer.server import Server
 from signer.service import SigningService
-from signer.targets import NodeAway
+from signer.targets import NodeUnavailable
 
 logger = logging.getLogger("signer")
 _PRUNED_EVERY_SECONDS = 6 * 3600.0
@@ -89,7 +89,7 @@ class Pruning(threading.Thread):
         """Prune once; if the node does not answer, the next run retries."""
         try:
             count = self._service.prune(days=self._days)
-        except NodeAway as error:
+        except NodeUnavailable as error:
             logger.warning("the journal is not pruned now: %s", error)
             return
         if count:

@@ -83,7 +83,9 @@ def configure(environment: Mapping[str, str] = os.environ) -> Configuration:
     if keystore:
         keys = read_keystore(Path(keystore), password) | keys
     if not keys.for_calls:
-        raise Misconfigured("Neither a keystore nor a token nor AWS has a relayer's key.")
+        raise Misconfigured(
+            "No relayer's key is configured: give a keystore, a PKCS#11 token or AWS KMS keys."
+        )
     service = SigningService(keys, policy, Journal(journal), targets)
     folder = read.text("SIGNER_TLS_FOLDER", "")
     return Configuration(listen, Certificates.in_folder(folder) if folder else None, service)

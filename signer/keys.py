@@ -112,7 +112,7 @@ def _decrypted(file: Path, password: str) -> Key:
     except (ValueError, KeyError, TypeError, OSError) as error:
         # Without the cause, which may quote the file.
         raise KeyUnusable(
-            f"{file.name} is not a keystore file of this password ({type(error).__name__})"
+            f"{file.name} is not a keystore file, or has another password ({type(error).__name__})"
         ) from None
 
 

@@ -82,7 +82,7 @@ def _request(item: dict[str, Any]) -> SigningRequest:
 
 def _number(value: Any) -> int:
     if type(value) is not int or not 0 <= value < 2**256:
-        raise ValueError("not a number of 256 bits")
+        raise ValueError("not an unsigned 256-bit integer")
     return value
 
 

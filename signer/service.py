@@ -23,7 +23,7 @@ from signer.journal import Account, Journal, Slot
 from signer.keys import Key, Keyring, KeyUnusable, MemoryKey
 from signer.messages import KeyList, Outcome, SigningRequest
 from signer.policy import Entry, Kind, TransactionLimits, check_nonce, check_relayed, check_transfer
-from signer.targets import NodeAway, Targets, Trust
+from signer.targets import NodeUnavailable, Targets, Trust
 from signer.transactions import (
     PolicyViolation,
     SignedTransaction,
@@ -124,7 +124,7 @@ class SigningService:
         These account nonces are never signed again. Return the number of deleted entries.
 
         Raises:
-            NodeAway: the node did not answer.
+            NodeUnavailable: the node did not answer.
         """
         used, before = self._targets.used_nonces(self._own), self._clock() - days * _DAY
         count = 0
@@ -196,7 +196,7 @@ class SigningService:
     def _trusts(self, checked: Iterable[_Checked]) -> dict[str, Trust]:
         """Return the trust in the called contracts; empty if the node does not answer."""
         addresses = {item.request.transaction.to for item in checked if item.kind == Kind.CALL}
-        with suppress(NodeAway):
+        with suppress(NodeUnavailable):
             return self._targets.trust_of(addresses)
         self.counts["node-away"] += 1
         return {}

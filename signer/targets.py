@@ -22,19 +22,19 @@ class Trust(Enum):
     NONE = "none"
 
 
-class NodeAway(Exception):
+class NodeUnavailable(Exception):
     """The signer's node did not answer, or is of another chain."""
 
 
 class Targets(Protocol):
-    """Reads the trust in contracts."""
+    """Reads from the chain which contracts are trusted, and which account nonces are final."""
 
     def trust_of(self, addresses: Collection[str]) -> dict[str, Trust]:
         """
-        Return the trust in each address, without those that the node fails to read.
+        Return the trust in each address; addresses that the node fails to read are missing.
 
         Raises:
-            NodeAway: the node did not answer, or is of another chain.
+            NodeUnavailable: the node did not answer, or is of another chain.
         """
         ...
 
@@ -43,7 +43,7 @@ class Targets(Protocol):
         Return for each account the number of account nonces that are final on the chain.
 
         Raises:
-            NodeAway: the node did not answer, is of another chain, or has no final block.
+            NodeUnavailable: the node did not answer, is of another chain, or has no final block.
         """
         ...
 
@@ -72,7 +72,7 @@ class NodeTargets:
         self._trusted: dict[str, None] = {}
 
     def trust_of(self, addresses: Collection[str]) -> dict[str, Trust]:
-        """See `Targets`; two trips to the node read those that are not cached. What it fails to read is missing."""
+        """See `Targets`. Two round trips to the node read the uncached addresses; those that fail are missing."""
         trusted = {address: Trust.TRUSTED for address in addresses if address in self._trusted}
         return trusted | self._read(sorted(set(addresses) - trusted.keys()))
 
@@ -88,7 +88,7 @@ class NodeTargets:
 
     def _check_chain(self, answer: Any) -> None:
         if _number(answer) != self._chain_id:
-            raise NodeAway("the node is of another chain")
+            raise NodeUnavailable("the node is of another chain")
 
     def _read(self, addresses: Sequence[str]) -> dict[str, Trust]:
         if not addresses:
@@ -134,10 +134,10 @@ class NodeTargets:
 
     def batch(self, calls: Sequence[tuple[str, list[Any]]]) -> list[Any]:
         """
-        Return each call's result, None where the contract fails, and `_NODE_ERROR` for any other error.
+        Return each call's result, None if the contract fails, and `_NODE_ERROR` for any other error.
 
         Raises:
-            NodeAway: the node did not answer.
+            NodeUnavailable: the node did not answer.
         """
         body = [
             {"jsonrpc": "2.0", "id": place, "method": method, "params": params}
@@ -152,7 +152,7 @@ class NodeTargets:
             return [_result(by_id[place]) for place in range(len(calls))]
         except Exception as error:
             # Whatever a response makes its reader raise is the node's fault.
-            raise NodeAway(type(error).__name__) from error
+            raise NodeUnavailable(type(error).__name__) from error
 
 
 # Code of a key manager has at most 24,576 bytes, and few are read at a time.
@@ -175,18 +175,18 @@ def _number(answer: Any) -> int:
     try:
         return int(answer, 16)
     except (TypeError, ValueError) as error:
-        raise NodeAway("response without a number") from error
+        raise NodeUnavailable("response without a number") from error
 
 
 def _bytes(answer: Any) -> bytes:
     try:
         return bytes.fromhex(answer.removeprefix("0x"))
     except (AttributeError, ValueError) as error:
-        raise NodeAway("response without code") from error
+        raise NodeUnavailable("response without code") from error
 
 
 def _address(answer: Any) -> str | None:
-    """Return the address that a contract answered; None for any other answer or an error."""
+    """Return the address that a contract call returned; None for any other value or an error."""
     if not isinstance(answer, str) or len(answer) != 66 or not answer.startswith("0x" + "00" * 12):
         return None
     return "0x" + answer[26:]

@@ -117,7 +117,7 @@ def _signed(fields: bytes, signature: bytes) -> SignedTransaction:
 
 
 def _encoded(fields: list[Any]) -> bytes:
-    """Return the RLP of each field, one after the other; the signed transaction repeats those of the unsigned one."""
+    """Return the concatenated RLP of the fields; the signed transaction reuses the bytes of the unsigned one."""
     return b"".join(map(encode_raw, fields))
 
 

@@ -9,8 +9,8 @@ class PolicyRefused(DomainError):
     """
     No policy of the sponsor pays for the call.
 
-    `policies` has, for each policy in order, the rule that refused (`code`, `detail`) with its `limit`, what is `used`
-    of it, when it `resets`, and what `fits`. The problem is that of the policy that came closest.
+    `policies` has, for each policy in order, the rule that refused the call (`code`, `detail`), the rule's `limit`, how
+    much of it is `used`, when it `resets`, and what `fits`. The problem is that of the policy that passed most rules.
     """
 
     # After how many seconds a retry may succeed, where this is known.
@@ -42,19 +42,19 @@ class ProfileNotSponsored(PolicyRefused):
 
 
 class VoucherMissing(PolicyRefused):
-    """The policy pays only with a voucher of the sponsor for this policy. Ask the sponsor's server for one."""
+    """The policy pays only for calls with a voucher for it. Ask the sponsor's server for a voucher."""
 
-    code, title, status = "sponsor-voucher-missing", "The sponsor wants a voucher", 403
+    code, title, status = "sponsor-voucher-missing", "The sponsor requires a voucher", 403
 
 
 class NotHolding(PolicyRefused):
     """
-    On the chain, the profile does not have what the policy wants: tokens, or a follow (LSP-26).
+    The profile does not have what the policy requires on the chain: a token balance, or a follow (LSP-26).
 
-    `fits` has the contract or the profile concerned, and `limit` the lowest balance.
+    `fits` is the token's or the other profile's address, `limit` the lowest balance.
     """
 
-    code, title, status = "sponsor-holding", "The sponsor wants a token or a follow", 403
+    code, title, status = "sponsor-holding", "The sponsor requires a token or a follow", 403
 
 
 class HoldingUnknown(PolicyRefused):
@@ -66,13 +66,13 @@ class HoldingUnknown(PolicyRefused):
 
 
 class VerifierRefused(PolicyRefused):
-    """The sponsor's own server was asked, and does not pay for this call."""
+    """The sponsor's own server answered that it does not pay for this call."""
 
     code, title, status = "sponsor-verifier", "The sponsor does not pay for this call", 403
 
 
 class VerifierUnknown(PolicyRefused):
-    """The sponsor's own server decides about this call, and gives no usable answer in time. Retry."""
+    """The sponsor's own server decides about this call, but gave no valid answer in time. Retry."""
 
     code, title, status = "sponsor-verifier-unknown", "The sponsor's server does not answer", 503
     retryable = True
@@ -80,7 +80,7 @@ class VerifierUnknown(PolicyRefused):
 
 
 class VerifierLimit(PolicyRefused):
-    """The sponsor's part of this call is above the maximum that the sponsor's own server gives."""
+    """The sponsor's part of this call exceeds the maximum that the sponsor's own server set for it."""
 
     code, title, status = (
         "sponsor-limit-verifier",
@@ -90,9 +90,9 @@ class VerifierLimit(PolicyRefused):
 
 
 class SponsoringNotStarted(PolicyRefused):
-    """The policy pays from a later time on, `resets`."""
+    """The policy does not pay before `resets`."""
 
-    code, title, status = "sponsor-not-started", "The sponsor pays from later on", 403
+    code, title, status = "sponsor-not-started", "The sponsor does not pay yet", 403
 
 
 class SponsoringEnded(PolicyRefused):
@@ -108,21 +108,25 @@ class GasPriceTooHigh(PolicyRefused):
 
 
 class CallLimit(PolicyRefused):
-    """The sponsor's part of this one call is above what the policy pays for a call."""
+    """The sponsor's part of this call exceeds the policy's limit per call."""
 
     code, title, status = "sponsor-limit-call", "The call costs more than the sponsor pays", 402
 
 
 class VoucherLimit(PolicyRefused):
-    """The sponsor's part of this call is above the maximum in the voucher."""
+    """The sponsor's part of this call exceeds the maximum in the voucher."""
 
     code, title, status = "sponsor-limit-voucher", "The call costs more than the voucher allows", 402
 
 
 class UserDayLimit(PolicyRefused):
-    """The policy's credits for this profile are used up for the day; the day begins at midnight UTC."""
+    """The policy's credits for this profile are used up until midnight UTC."""
 
-    code, title, status = "sponsor-limit-user-day", "The sponsor's credits of the day are used up", 402
+    code, title, status = (
+        "sponsor-limit-user-day",
+        "The sponsor's daily credits for the profile are used up",
+        402,
+    )
 
 
 class UserTotalLimit(PolicyRefused):
@@ -132,35 +136,39 @@ class UserTotalLimit(PolicyRefused):
 
 
 class UserCallsLimit(PolicyRefused):
-    """The policy's calls for this profile are used up."""
+    """The policy has paid for as many calls of this profile as it allows."""
 
     code, title, status = "sponsor-limit-user-calls", "The sponsor's calls for the profile are used up", 402
 
 
 class WindowLimit(PolicyRefused):
-    """The policy's credits for all profiles in this window of time are used up."""
+    """The policy's credits for this time window, shared by all profiles, are used up."""
 
-    code, title, status = "sponsor-limit-window", "The sponsor's credits of this window are used up", 402
+    code, title, status = (
+        "sponsor-limit-window",
+        "The sponsor's credits for this time window are used up",
+        402,
+    )
 
 
 class CampaignLimit(PolicyRefused):
-    """All credits of the policy are used up."""
+    """The policy's total credits are used up."""
 
-    code, title, status = "sponsor-limit-campaign", "The sponsor's campaign is used up", 402
+    code, title, status = "sponsor-limit-campaign", "The sponsor's campaign credits are used up", 402
 
 
 class VoucherRefused(PolicyRefused):
     """
-    The voucher is not one of this sponsor for this profile and chain, or its deadline has passed.
+    The voucher is not signed by this sponsor for this profile and chain, or its deadline has passed.
 
-    `reason` is the part that is wrong: `form`, `range`, `sponsor`, `profile`, `deadline`, `signature` or `signer`.
+    `reason` names the fault: `form`, `range`, `sponsor`, `profile`, `deadline`, `signature` or `signer`.
     """
 
     code, title, status = "sponsor-voucher", "The voucher is not valid", 403
 
 
 class VoucherUsed(PolicyRefused):
-    """Another call has used the voucher, `id`. Ask the sponsor's server for a new one."""
+    """Another call has used the voucher with this `id`. Ask the sponsor's server for a new one."""
 
     code, title, status = "sponsor-voucher-used", "The voucher has been used", 409
 
@@ -172,33 +180,33 @@ class SponsorUnknown(DomainError):
 
 
 class SponsorFrozen(DomainError):
-    """The `sponsor`, or the policy that would pay, is switched off. Send the call without the sponsor, or later."""
+    """The `sponsor` is frozen, or its policy is switched off. Send the call without the sponsor, or retry later."""
 
     code, title, status = "sponsor-frozen", "The sponsor does not pay at the moment", 403
 
 
 class SponsorWithoutCredits(DomainError):
-    """The account of the `sponsor` does not have the credits for this call. Send it without the sponsor, or later."""
+    """The `sponsor` has too few credits for this call. Send the call without the sponsor, or retry later."""
 
     code, title, status = "sponsor-without-credits", "The sponsor has too few credits", 402
 
 
 class SponsorBusy(DomainError):
-    """The sponsor's policies or their use changed while the call was accepted. Nothing happened; retry."""
+    """The sponsor's policies or their usage changed at the same moment. The call was not accepted; retry."""
 
     code, title, status, retryable = "sponsor-busy", "The sponsor's policies are changing", 503, True
 
 
 class MemberUnknown(DomainError):
-    """No account has this profile address, or its owner is no member. A person signs in once before becoming one."""
+    """The profile has no account here, or is not a member. People must sign in once before they can become members."""
 
     code, title, status = "sponsor-member-unknown", "No such member", 404
 
 
 class LastOwner(DomainError):
-    """A sponsor keeps at least one owner. Make another member an owner first."""
+    """This member is the only owner. Make another member an owner first."""
 
-    code, title, status = "sponsor-last-owner", "The last owner stays", 409
+    code, title, status = "sponsor-last-owner", "A sponsor needs an owner", 409
 
 
 class KeyRefused(DomainError):
@@ -208,13 +216,13 @@ class KeyRefused(DomainError):
 
 
 class KeyNetworkRefused(DomainError):
-    """The API key is accepted from other network addresses only. `address` is yours."""
+    """The API key is not accepted from the caller's network address, `address`."""
 
     code, title, status = "sponsor-key-network", "The key is not accepted from here", 403
 
 
 class TooManyKeys(DomainError):
-    """The sponsor has as many API keys as it can have. Revoke one first."""
+    """The sponsor has the maximum number of API keys. Revoke one first."""
 
     code, title, status = "sponsor-too-many-keys", "Too many keys", 409
 

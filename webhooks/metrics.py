@@ -17,12 +17,12 @@ def webhooks() -> Iterator[Metric]:
     )
     yield gauge(
         "webhooks_overdue_seconds",
-        "Delay of the message that has been due longest; 0 where none is due.",
+        "Delay of the message that has been due longest; 0 if none is due.",
         counts.overdue_age,
     )
     yield gauge(
         "webhooks_given_up_in_last_day",
-        "Messages of the last 24 hours that failed for good.",
+        "Messages of the last 24 hours that were given up.",
         counts.given_up_in_last_day,
     )
     yield gauge("webhooks_endpoints_failing", "Endpoints whose last attempt failed.", counts.failing)

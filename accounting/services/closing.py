@@ -58,7 +58,7 @@ def request_sheets(*, begins_on: date, now: datetime) -> Month:
         month, _ = Month.objects.get_or_create(begins_on=begins_on)
         waiting = Month.objects.filter(pk=month.pk).exclude(status=Month.Status.CLOSED)
         if not waiting.update(status=Month.Status.PREPARING):
-            raise MonthNotReady("It is closed. A correction belongs to a later month.")
+            raise MonthNotReady("The month is closed. Post corrections in a later month.")
         enqueue_on_commit("accounting.prepare_months")
     month.refresh_from_db()
     return month
@@ -242,7 +242,7 @@ def _close(approval: ApprovalRequest) -> Done:
     month = Month.objects.select_for_update().get(pk=approval.object_id)
     wanted = approval.payload["digest"]
     if month.digest != wanted or digest_of(month) != wanted:
-        raise RequestOutdated("The month was prepared again since. Reject the request and make a new one.")
+        raise RequestOutdated("The month has been prepared again. Reject the request and make a new one.")
     _require_ready(month)
     Month.objects.filter(pk=month.pk).update(status=Month.Status.CLOSED, closed_at=Now(), approval=approval)
     return Done(f"{month} is closed.", month)

@@ -26,7 +26,7 @@ def _fraction() -> serializers.FloatField:
 
 
 class DropRangesSerializer(serializers.Serializer[Any]):
-    """The possible values of each type for the user now; 0 where a type cannot drop."""
+    """The possible values of each type for the user now; 0 if a type cannot drop."""
 
     maxBonusCreditsPushAds = _fraction()
     minBonusCreditsPushAds = _fraction()
@@ -98,7 +98,7 @@ class DrawSerializer(CheckInResultSerializer):
     day = serializers.DateField()
     attempt = serializers.IntegerField()
     tables = serializers.ListField(
-        child=serializers.IntegerField(), help_text="Ids, in the order of their items."
+        child=serializers.IntegerField(), help_text="Ids of the drop tables, in the order of their items."
     )
     experienceOnly = serializers.BooleanField(help_text="Whether only items of type EXPERIENCE were drawn.")
 

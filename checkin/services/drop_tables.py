@@ -1,5 +1,5 @@
 """
-Drop tables: drafted by one member of staff, who alone may change the draft, and published after approval.
+Drop tables: one member of staff drafts a table, only its author can change the draft, and approval publishes it.
 
 A table is published exactly as shown by its request, within the operator's limits, and never changes afterwards.
 """

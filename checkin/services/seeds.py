@@ -1,8 +1,8 @@
 """
 Daily seeds: committed in advance, secret during their day, revealed 48 hours after it began.
 
-A seed is an HMAC of its day and salt under a secret of the processes. Neither the database nor the secret alone
-reveals it, and the commitment proves that the right secret was used.
+A seed is an HMAC of its day and salt under a secret of the processes. Both the database and the secret are needed to
+compute it, and the commitment proves that the right secret was used.
 """
 
 import hmac
@@ -84,7 +84,7 @@ def _derive(secret: str, day: date, salt: bytes) -> bytes:
 
 
 def _reveal(row: DailySeed) -> int:
-    """Store the seed, once. A seed whose secret was lost is never revealed and must not block the others."""
+    """Publish the seed, once. A seed whose secret was lost is never published and must not block the others."""
     try:
         seed = secret_seed_of(row).hex()
     except CheckInsNotReady:

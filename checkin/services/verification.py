@@ -22,7 +22,7 @@ _Draws = dict[CheckIn, Draw | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """A difference from the recomputation; `check_in_id` is None where it concerns the seed itself."""
+    """A difference from the recomputation; `check_in_id` is None if it concerns the seed itself."""
 
     check_in_id: int | None
     what: str

@@ -59,7 +59,7 @@ def return_to(account: CreditAccount, *, profile_address: str) -> None:
 def return_due() -> int:
     """Let successors take over what has come to be owed since; return how many debts were taken over."""
     sweep, moved = Sweep("debt"), 0
-    # The account of a successor that is being deleted is left alone; its own next account takes the debt over.
+    # The account of a successor that is being deleted stays unchanged; the profile's next account takes the debt over.
     due = Debtor.objects.filter(account__balance__lt=0, successor__user__is_active=True)
     for debtor in due.order_by("account_id"):
         with sweep.item(debtor.pk), transaction.atomic(durable=True):

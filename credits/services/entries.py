@@ -21,7 +21,7 @@ _NOT_GRANTED = {EntrySource.RELAY_TRANSACTION, EntrySource.STAFF_ADJUSTMENT}
 
 
 def open_account(*, user_id: int) -> CreditAccount:
-    """Return the user's account; the first of concurrent callers opens it empty."""
+    """Return the user's account, and open an empty one if there is none; safe under concurrency."""
     CreditAccount.objects.bulk_create([CreditAccount(user_id=user_id)], ignore_conflicts=True)
     return CreditAccount.objects.get(user_id=user_id)
 

@@ -28,7 +28,7 @@ _BATCH = 200
 
 
 class ExpiringCredits(NamedTuple):
-    """What is left of a given lot whose expiry is announced."""
+    """The remaining credits of a lot whose expiry was announced."""
 
     credits: int
     source: str
@@ -79,7 +79,7 @@ def announce(*, now: datetime) -> int:
 
 
 def expiring_of(*, user: User, now: datetime) -> list[ExpiringCredits]:
-    """Return what is left of the user's lots whose announced time is to come, soonest first."""
+    """Return the remaining credits of the user's lots whose announced expiry is in the future, soonest first."""
     announced = ExpiringLot.objects.filter(entry__account__user=user, expires_at__gt=now).order_by(
         "expires_at", "entry_id"
     )

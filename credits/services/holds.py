@@ -11,7 +11,7 @@ from gateway.common import db
 
 class ClosedHold(NamedTuple):
     """
-    A hold that this call closed: `entry` is the charge, or None where it was released.
+    A hold that this call closed: `entry` is the charge, or None if it was released.
 
     `user_id` is None for a hold of a sponsor.
     """

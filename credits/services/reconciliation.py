@@ -131,7 +131,7 @@ def run(
     *, kind: ReconciliationRun.Kind, compare: Callable[[], Comparison], now: datetime
 ) -> ReconciliationRun | None:
     """
-    Run the comparison and store its findings; None where another run of the kind is in progress.
+    Run the comparison and store its findings; None if another run of the kind is in progress.
 
     If `compare` raises, the stored run stays unfinished.
     """
@@ -165,7 +165,7 @@ def require_no_findings(row: ReconciliationRun | None) -> None:
 
 
 def reconcile(*, now: datetime) -> ReconciliationRun | None:
-    """Recompute the ledger from its rows, store and log the differences; None where a run is in progress."""
+    """Recompute the ledger from its rows, store and log the differences; None if a run is in progress."""
     return run(kind=ReconciliationRun.Kind.LEDGER, compare=_compare, now=now)
 
 

@@ -1,8 +1,8 @@
 """
-Unbacked credits: what the service gives in a UTC day without money or an earning behind it.
+Unbacked credits: credits that the service gives in a UTC day without receiving money or an earning for them.
 
-That is new debt, which `credits_place_holds` and `credits_raise_hold` take, and the credits of check-ins. All are taken
-by one conditional update of the day's row, so simultaneous ones never exceed the ceiling together.
+They are new debt, counted by `credits_place_holds` and `credits_raise_hold`, and the credits of check-ins. One
+conditional update of the day's row counts each, so concurrent ones never exceed the ceiling together.
 """
 
 from django.db import transaction
@@ -11,7 +11,7 @@ from gateway.common import db
 
 
 def take_for_check_in(*, credits: int) -> bool:
-    """Take the credits of a check-in from the day, in the caller's transaction; False where they exceed the ceiling."""
+    """Count the credits of a check-in for the day, in the caller's transaction; False if they exceed the ceiling."""
     (is_taken,) = db.only_row("SELECT credits_take_unbacked(0, %(credits)s)", {"credits": credits})
     return bool(is_taken)
 

@@ -52,7 +52,7 @@ class AdGem(Adapter):
         return _conversion(request.body)
 
     def parse(self, fields: SignedFields) -> PostbackEvent:
-        """Read a reward; a negative amount or payout reverses it. An installation alone earns nothing."""
+        """Read a reward; a negative amount or payout reverses it. A mere installation earns nothing."""
         id_name = "conversion_id" if "conversion_id" in fields else "transaction_id"
         transaction = identifier(fields, id_name)
         conversion = fields.get("conversion_type", _REWARD)

@@ -50,7 +50,7 @@ class PostbackEvent:
     """
     An event in the network's own unit: `amount` times the network's rate are credits.
 
-    `original_id` is the id of the reversed credit, by default `external_id`. `user_ref` may be empty where no
+    `original_id` is the id of the reversed credit, by default `external_id`. `user_ref` may be empty if no
     user is credited. A reversal takes its amount back; without an amount, or where it `takes_all`, everything.
     """
 

@@ -35,7 +35,7 @@ _DECIDED = (
 
 
 class Posted(NamedTuple):
-    """What a credit has given: credits and experience."""
+    """The credits and experience given for a postback."""
 
     credits: int
     experience: int
@@ -113,7 +113,7 @@ class Book:
         self._keys[postback.pk] = posting.key
 
     def write(self) -> None:
-        """Store all decisions with their effects."""
+        """Store all decisions and post their credits."""
         if self.day:
             self.day.write()
         if self._postings:

@@ -69,7 +69,7 @@ def decide_all(postbacks: Sequence[Postback]) -> None:
 @transaction.atomic(durable=True)
 def release(*, postback_id: int, now: datetime) -> bool:
     """
-    Post held credits; return False where they are not due or not held, or the network is paused.
+    Post held credits; return False if they are not due or not held, or the network is paused.
 
     Raises:
         EarningDecided: the postback has no user.

@@ -73,7 +73,7 @@ def configure(*, slug: str, **values: Any) -> AdNetwork:
 
 def switch(*, slug: str, is_enabled: bool) -> bool:
     """
-    Enable or pause a network; return False where nothing changes.
+    Enable or pause a network; return False if nothing changes.
 
     Raises:
         NetworkUnguarded: its postbacks could be forged and it lacks limits.
@@ -169,7 +169,7 @@ def reseal_secrets() -> Resealed:
 
 
 def _equals(sealed: str, secret: str) -> bool:
-    """Return whether it is that secret; False where it cannot be decrypted."""
+    """Return whether it is that secret; False if it cannot be decrypted."""
     try:
         return _unseal(sealed) == secret
     except SealedUnderAnotherKey:

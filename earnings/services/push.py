@@ -1,8 +1,9 @@
 """
-Push networks, which do not report users by postback.
+Push networks, which send no postbacks about users.
 
-Staff import their reports: a file is validated as a whole before its first row is recorded, and can be imported again.
-Or notifications contain our visit links: one per delivered notification, credited once, until it expires.
+Either staff import their reports: a file is validated as a whole before its first row is recorded, and a second import
+of it changes nothing. Or notifications contain our visit links, one per delivered notification; each is credited once,
+until it expires.
 
 Importing a file or minting a link requests its credits: above the limits of one person, a second person decides. A
 request contains the file's digest, so that the imported file is the approved one.
@@ -116,7 +117,7 @@ def import_report(
 
 
 def _compare(report: _Report) -> tuple[int, list[int]]:
-    """Return how many rows were imported before, and the numbers of the lines whose content has changed since."""
+    """Return how many rows were imported before, and the numbers of lines that now differ from their import."""
     imported, changed = 0, []
     for start in range(0, len(report.lines), _COMPARED_AT_ONCE):
         rows = report.lines[start : start + _COMPARED_AT_ONCE]
@@ -139,7 +140,7 @@ def _read(slug: str, text: str) -> _Report:
     adapter = ADAPTERS.get(slug)
     network = AdNetwork.objects.filter(slug=slug, is_enabled=True).first()
     if adapter is None or not adapter.has_reports or network is None:
-        raise ValueError(f"{slug} has no reports, or is disabled")
+        raise ValueError(f"{slug} is disabled, or its reports cannot be imported")
     lines = list(read_report(adapter, text))
     users = _users_of(network, [line.event for line in lines if line.event])
     errors = [(line.number, line.error) for line in lines if line.event is None]
@@ -155,7 +156,7 @@ def _request_for(report: _Report, text: str, actor: User, reason: str) -> Approv
     live = earlier.filter(status=ApprovalRequest.Status.DONE) | earlier.waiting()
     if (approval := live.first()) is not None:
         return approval
-    # What staff give to a person later is another request.
+    # Credits that staff give to a person later need a request of their own.
     worths = [
         _credits(report.network, line.event.amount)
         for line in report.lines

@@ -39,7 +39,7 @@ from gateway.staff.models import ApprovalRequest
 
 
 def require_substance(reason: str) -> None:
-    """Refuse a reason that tells nothing, such as dots; a validator."""
+    """Refuse a meaningless reason, such as dots; a validator."""
     if complaint := complaint_about(reason):
         raise ValidationError(complaint)
 
@@ -60,7 +60,7 @@ class ReasonForm(forms.Form):
 class Decision:
     """A confirmed decision: actor, action, reason, and the form's other values."""
 
-    # A row of the project's user model, which is above this package.
+    # A row of the project's user model, which this package must not import.
     actor: Any
     action: str
     reason: str

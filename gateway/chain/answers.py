@@ -39,14 +39,14 @@ def wei(answer: Any) -> int:
 def octets(answer: Any) -> bytes:
     """Return the bytes in an answer (DATA of JSON-RPC)."""
     if not isinstance(answer, str) or not answer.startswith("0x"):
-        raise MalformedAnswer("it is no data")
+        raise MalformedAnswer("it is not hex data")
     try:
         data = bytes.fromhex(answer[2:])
     except ValueError as error:
-        raise MalformedAnswer("it is no data") from error
-    # `fromhex` skips space between bytes, which is no data.
+        raise MalformedAnswer("it is not hex data") from error
+    # `fromhex` skips spaces between bytes, which are not valid data.
     if len(answer) != 2 + 2 * len(data):
-        raise MalformedAnswer("it is no data")
+        raise MalformedAnswer("it is not hex data")
     return data
 
 
@@ -107,9 +107,9 @@ def market_tip(history: Any) -> int:
         return 0
     ratios, rows = _list(history, "gasUsedRatio"), _list(history, "reward", is_optional=True)
     if not all(type(ratio) in (int, float) and math.isfinite(ratio) and ratio >= 0 for ratio in ratios):
-        raise MalformedAnswer("member gasUsedRatio has no ratios")
+        raise MalformedAnswer("member gasUsedRatio is not a list of ratios")
     if not all(isinstance(row, list) for row in rows):
-        raise MalformedAnswer("member reward has no rows")
+        raise MalformedAnswer("member reward is not a list of lists")
     tips = sorted(
         (_number(row[0], "a reward", _MOST_WEI), ratio)
         for row, ratio in zip(rows, ratios, strict=False)
@@ -150,7 +150,7 @@ def simulated(answer: Any) -> Simulated | RpcError:
 
 def _any(answer: Any, name: str) -> Any:
     if not isinstance(answer, dict):
-        raise MalformedAnswer("it is no object")
+        raise MalformedAnswer("it is not an object")
     if name not in answer:
         raise MalformedAnswer(f"member {name} is missing")
     return answer[name]
@@ -163,27 +163,27 @@ def _member(answer: Any, name: str, most: int = _MOST) -> int:
 def _hash(answer: Any, name: str) -> str:
     value = _any(answer, name)
     if not isinstance(value, str) or not _HASH.fullmatch(value):
-        raise MalformedAnswer(f"member {name} is no hash")
+        raise MalformedAnswer(f"member {name} is not a hash")
     return value.lower()
 
 
 def _list(answer: Any, name: str, *, is_optional: bool = False) -> Sequence[Any]:
-    """Return a list; empty where it is null, as geth reports one of no blocks."""
+    """Return a list; empty if it is null, as geth reports one of no blocks."""
     value = answer.get(name) if is_optional and isinstance(answer, dict) else _any(answer, name)
     if value is not None and not isinstance(value, list):
-        raise MalformedAnswer(f"member {name} is no list")
+        raise MalformedAnswer(f"member {name} is not a list")
     return value or ()
 
 
 def _only(value: Any, name: str) -> list[Any]:
     if not isinstance(value, list) or len(value) != 1:
-        raise MalformedAnswer(f"{name} is no list of one")
+        raise MalformedAnswer(f"{name} is not a list of one item")
     return value
 
 
 def _number(value: Any, name: str, most: int) -> int:
     if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
-        raise MalformedAnswer(f"{name} is no quantity")
+        raise MalformedAnswer(f"{name} is not a quantity")
     number = int(value, 16)
     if number > most:
         raise MalformedAnswer(f"{name} is too large")

@@ -76,9 +76,9 @@ class BatchResponse:
 
     def values(self) -> list[Any]:
         """
-        Return what each call makes of its answer, or the `NodeFault` in its place, in order.
+        Return the parsed answer of each call in order, or the `NodeFault` in its place.
 
-        In the place of an answer that a contract can have made too large is `TooLarge`, whoever is at fault.
+        An answer too large that a contract may have caused is `TooLarge`, whether the contract or the node is at fault.
 
         Raises:
             MalformedAnswer: the body is not the response to this batch.
@@ -138,7 +138,7 @@ class BatchResponse:
         # Some nodes write the id last. Nearly all answer in order.
         place = int(named.group(1)) if named else len(self._values)
         if place >= len(self._calls) or place in self._values:
-            raise MalformedAnswer("an answer has the id of no call")
+            raise MalformedAnswer("the id of an answer matches no call")
         call = self._calls[place]
         if len(text) - at > call.max_bytes:
             raise _excess(call, place)
@@ -161,7 +161,7 @@ class BatchResponse:
         if place is None and answer.get("error") is not None:
             return
         if type(place) is not int or not 0 <= place < len(self._calls) or place in self._values:
-            raise MalformedAnswer("an answer has the id of no call")
+            raise MalformedAnswer("the id of an answer matches no call")
         call = self._calls[place]
         self._values[place] = _excess(call, place) if size > call.max_bytes else _value(call, answer)
 

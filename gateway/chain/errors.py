@@ -49,7 +49,7 @@ class UnusableSignature(DomainError):
 
 
 class UnrecoverableSignature(UnusableSignature):
-    """The signature is well formed, but no key can have made it for this message."""
+    """The signature is well formed, but no public key can be recovered from it for this message."""
 
     code, title = "signature-unrecoverable", "The signature belongs to no key"
 
@@ -86,9 +86,7 @@ class NoPermissions(CallRefused):
 
     code, title = "controller-without-permissions", "The controller has no permissions on the profile"
     contract_error = "NoPermissionsSet(address controller)"
-    advice = (
-        "The controller has no permissions on the profile. A signature of a wrong hash has the same effect."
-    )
+    advice = "The controller has no permissions on the profile. A signature over a wrong hash causes the same error."
 
 
 class NotAuthorised(CallRefused):

@@ -157,10 +157,10 @@ class SignedAbiEncoded(SignatureMistake):
 
 
 class SignedPayloadAlone(SignatureMistake):
-    """The signature covers the payload alone, so anyone could replay it; sign the LSP-25 hash."""
+    """The signature covers only the payload, so anyone could replay it. Sign the LSP-25 hash."""
 
     code, title = "signature-payload-only", "Only the payload was signed"
     advice = (
-        "The signature covers the payload alone. Sign the LSP-25 hash, which also covers the chain, the key "
+        "The signature covers only the payload. Sign the LSP-25 hash, which also covers the chain, the key "
         "manager, the nonce and the validity."
     )

@@ -38,7 +38,7 @@ _SEND_ERRORS: tuple[tuple[re.Pattern[str], SendKind], ...] = tuple(
         ),
         (SendKind.NONCE_TOO_LOW, r"nonce (is )?too low|old ?nonce|nonce has already been used|^mined$"),
         (SendKind.NONCE_TOO_LOW, r"below sender account nonce"),
-        # A relayer with a delegation (EIP-7702): nodes take one transaction at a time, the next after it is mined.
+        # A relayer with a delegation (EIP-7702): nodes accept one pending transaction, the next after it is mined.
         (SendKind.LATER, r"delegated account|in-flight (transaction )?limit|NotCurrentNonceForDelegation"),
         (SendKind.LATER, r"DelegatorHasPendingTx|already reserved|gapped[- ]nonce"),
         # About the pool's space or the order of arrival, not the transaction: the same bytes may be accepted later.
@@ -111,7 +111,7 @@ def send_outcome(reply: Any) -> SendOutcome:
     if isinstance(reply, str):
         return SendOutcome(SendKind.ACCEPTED, "")
     if not isinstance(reply, RpcError):
-        raise MalformedAnswer("it is no transaction hash")
+        raise MalformedAnswer("it is not a transaction hash")
     message = reply.message[:_MESSAGE_CHARACTERS]
     kind = _kind_of(message)
     if kind is None:

@@ -51,7 +51,7 @@ _GRACE_SECONDS = 1.0
 _THREADS_PER_NODE = 3
 # Threads that may probe at a time.
 _MAX_PROBES = 2
-# Nodes that are asked whether an answer is as large as another one says.
+# How many other nodes are asked whether an answer is really as large as one node returned.
 _MOST_WITNESSES = 2
 WRONG_CHAIN = "it is of another chain"
 
@@ -100,12 +100,12 @@ class Node:
         places: int,
         is_contradicted: Callable[["Node", Call], bool],
     ) -> None:
-        """`is_contradicted` tells whether other nodes answer a call that this one answers by too much."""
+        """`is_contradicted` returns whether other nodes' answers to a call are small, if this node's is too large."""
         self.name = name
         self.timeout_seconds, self.check_seconds = timeout_seconds, check_seconds
         self.guard = Guard(places=places)
         self.head: Head | None = None
-        # Why it is out of the rotation, by its last check; empty where it is in.
+        # Why it is out of the rotation, by its last check; empty if it is in.
         self.fault = ""
         # It failed just now: until then it is tried after the others.
         self.backs_off_until = 0.0
@@ -123,7 +123,7 @@ class Node:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it has answered wrongly lately, so that it is asked only where the others are too few."""
+        """Whether it has recently answered wrongly, so that it is asked only if the others are too few."""
         return time.monotonic() < self._wrong_until
 
     def read(self, read: Callable[["Node"], Answer]) -> Answer:
@@ -174,7 +174,7 @@ class Node:
 
     def answers_within_limit(self, call: Call) -> bool | None:
         """
-        Return whether this node's answer to one call, asked alone, is within the call's limit; None for an error.
+        Return whether this node's answer to one unbatched call is within the call's limit; None for an error.
 
         Raises:
             NodeFault: the node did not answer, or not correctly.
@@ -236,7 +236,7 @@ class Node:
             with self.guard.place(), self._failures_reported():
                 yield
         except CircuitOpen as error:
-            raise HttpFault("no answer lately") from error
+            raise HttpFault("no recent answer") from error
 
     def _attributed(self, calls: Sequence[Call], values: Sequence[Any]) -> list[Any]:
         """
@@ -390,7 +390,7 @@ class Nodes:
     ) -> None:
         """`places` is how many threads may wait for all nodes together; `check_seconds` is the timeout of checks."""
         self.limits, self._timeout_seconds = limits, timeout_seconds
-        self._probes = Guard(places=_MAX_PROBES, patience_seconds=0)
+        self._probes = Guard(places=_MAX_PROBES, wait_seconds=0)
         self._nodes = [
             Node(
                 url,
@@ -482,10 +482,10 @@ class Nodes:
 
     def _is_contradicted(self, node: Node, call: Call) -> bool:
         """
-        Return whether other nodes answer a call by a result within its limit, and none by more than that.
+        Return whether another node answers the call within its size limit, and none above it.
 
-        One node of three cannot bring two others into discredit by this. Where no other node answers, or only by an
-        error, which may be a limit of its own, this one is believed.
+        So one node of three cannot discredit the two others. If no other node answers, or only with an error, which may
+        be its own limit, this node is trusted.
         """
         is_contradicted = False
         for other in [one for one in self._in_rotation(1) if one is not node][:_MOST_WITNESSES]:

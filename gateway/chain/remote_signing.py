@@ -101,7 +101,7 @@ class RemoteSigner:
         return list(self._keys().spare)
 
     def treasury_address(self) -> str:
-        """Return the address of the treasury whose key the signer has; empty where it has none."""
+        """Return the address of the treasury whose key the signer has; empty if it has none."""
         return self._keys().treasury
 
     def require_answers(self) -> None:

@@ -1,8 +1,8 @@
 """
-JSON-RPC: a call, how its answer is read, and what may be wrong with a node's answer.
+JSON-RPC: calls, the functions that parse their answers, and the faults of a node's answer.
 
-A call carries the function that reads its answer. `batches` applies it to whatever the node has answered, and makes a
-`NodeFault` of every exception, so no caller sees an answer that was not read.
+A call carries the function that parses its answer. `batches` applies it to the node's answer and turns every exception
+into a `NodeFault`, so no caller sees an unparsed answer.
 """
 
 from collections.abc import Callable
@@ -49,9 +49,9 @@ class Call(NamedTuple):
     """
     One call of a batch.
 
-    `read` makes a value of the result, or of an error that `accepts` takes for an answer. Whatever it raises is a fault
-    of the node. `max_bytes` is the largest answer in bytes of JSON. Where a contract decides the size, `read` gets an
-    `OversizedError` for a larger one; elsewhere it is the node's fault.
+    `read` parses the result, or an error that `accepts` treats as an answer. Any exception that it raises is a fault of
+    the node. `max_bytes` is the largest answer in bytes of JSON. If a contract decides the size, `read` gets an
+    `OversizedError` for a larger answer; otherwise a larger answer is the node's fault.
     """
 
     method: str

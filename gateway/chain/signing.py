@@ -56,7 +56,7 @@ class Signer(Protocol):
         Check that a remote signer is not failing; keys in this process never fail.
 
         Raises:
-            SignerUnavailable: the remote signer has failed lately.
+            SignerUnavailable: the remote signer has failed recently.
         """
         ...
 

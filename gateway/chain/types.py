@@ -19,9 +19,9 @@ _WEI_PER_COIN = 10**18
 @dataclass(frozen=True, slots=True)
 class Finality:
     """
-    When a block is final: once the chain has `blocks` blocks from it on, itself included.
+    When a block counts as final: once the chain has `blocks` blocks from this one on, including it.
 
-    With `by_tag`, a node's tag `finalized` decides instead, where the node knows the tag.
+    With `by_tag`, the node's tag `finalized` decides instead, if the node supports it.
     """
 
     blocks: int = 64
@@ -124,8 +124,8 @@ class Trial:
     `gas_limit` is the simulated one, or the estimate; None if an estimate reverted. `gas_used` is
     None if the node did not report it. `revert` is the data that the call reverted with; None if it succeeded.
 
-    `agrees` tells whether the call did the same at the cap, judged by
-    logs and used gas; None if nothing was compared, as for an estimate. `gas_used_at_cap` is what it used there.
+    `agrees` is whether the call had the same logs and used gas at the cap; None if nothing was compared, as for an
+    estimate. `gas_used_at_cap` is the gas that it used there.
     """
 
     gas_limit: int | None
@@ -336,15 +336,15 @@ class ChainClient(Protocol):
         ...
 
     def read_permissions(self, *, profile: str, controllers: Sequence[str]) -> list[int]:
-        """Return the LSP-6 bits of each controller in order; 0 where the profile has none."""
+        """Return the LSP-6 bits of each controller in order; 0 if the profile has none."""
         ...
 
     def read_data(self, *, profile: str, key: bytes) -> bytes:
-        """Return the value of a data key (ERC-725Y); empty where the profile has none."""
+        """Return the value of a data key (ERC-725Y); empty if the profile has none."""
         ...
 
     def read_view(self, *, contract: str, calldata: bytes) -> bytes:
-        """Return what the contract returns at the newest block; empty if it reverts, or is no contract."""
+        """Return the contract's return data at the newest block; empty if it reverts or is not a contract."""
         ...
 
     def read_relay_states(self, queries: Sequence[RelayQuery]) -> list[RelayState]:
@@ -388,7 +388,7 @@ class ChainClient(Protocol):
         Return the newest block, and these transactions and accounts as of that block or a later one.
 
         Also the hashes of the blocks at these heights, and with `finality` the newest final block. With several
-        nodes, this is what a quorum of them agrees on.
+        nodes, it is the answer on which a quorum agrees.
         """
         ...
 

@@ -29,7 +29,7 @@ def view_of(
     out.
 
     Raises:
-        NodeFault: the node did not answer, or does not tell its newest block.
+        NodeFault: the node did not answer, or did not return its newest block.
     """
     # The head is read first, so that a block which arrives meanwhile can only add to the later reads.
     newest, *replies = _ask(
@@ -119,7 +119,7 @@ def _block(name: str) -> Call:
 
 
 def receipt_call(transaction_hash: str) -> Call:
-    """Return the call that reads a transaction's receipt, None where the node has none."""
+    """Return the call that reads a transaction's receipt, None if the node has none."""
 
     def read(answer: Any) -> Receipt | None:
         receipt = answers.receipt(answer)

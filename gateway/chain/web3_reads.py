@@ -83,7 +83,7 @@ def _response(reply: Any) -> RPCResponse:
 
 
 def web3_over(send: Callable[[Sequence[Call]], list[Any]]) -> Web3:
-    """Return a web3.py over `send`, without its default middleware, which would read the chain id before calls."""
+    """Return a web3.py client that calls `send`, without the default middleware: it reads the chain id before calls."""
     return Web3(NodesProvider(send), middleware=[ExtraDataToPOAMiddleware])
 
 
@@ -193,7 +193,7 @@ class _OneNode:
         under the event's name.
         """
         if any(len(topic) != _WORD for topic in log["topics"]):
-            raise MalformedAnswer("a topic is no word", method="eth_getLogs")
+            raise MalformedAnswer("a topic does not have 32 bytes", method="eth_getLogs")
         if log["removed"]:
             return None
         try:
@@ -213,7 +213,7 @@ class _OneNode:
 
 def _sent(transaction: TxData, receipt: Receipt | None) -> SentTransaction:
     if receipt is None:
-        raise MalformedAnswer("a transaction of a block has none", method="eth_getTransactionReceipt")
+        raise MalformedAnswer("a mined transaction has no receipt", method="eth_getTransactionReceipt")
     return SentTransaction(
         transaction_hash=transaction["hash"].to_0x_hex(),
         sender=transaction["from"],

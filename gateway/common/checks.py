@@ -45,7 +45,7 @@ def asks_the_database(check: _Check) -> _Check:
 
 @register("gateway", deploy=True)
 def database(**_: Any) -> list[CheckMessage]:
-    """Warn once if the database is away: each query would wait for it."""
+    """Warn once if the database is unavailable: each query would wait for it."""
     if reason := db.why_away(DEFAULT_DB_ALIAS):
         return [Warning(reason, id="gateway.W001")]
     return [message for check in _of_database for message in check()]
@@ -92,7 +92,7 @@ def asks_another_server(silent: Warning) -> Callable[[_Check], _Check]:
 
 
 class _Running(threading.Thread):
-    """A check in a thread of its own, which does not keep the process from ending."""
+    """Runs a check in a daemon thread, so that it does not keep the process from exiting."""
 
     def __init__(self, check: _Check, silent: Warning) -> None:
         super().__init__(name="check", daemon=True)

@@ -46,7 +46,7 @@ class Clock:
         Compare with the database's clock; return by how many seconds this host is ahead, or None if that took too long.
 
         Raises:
-            django.db.Error: the database is unavailable; the last correction stays.
+            django.db.Error: the database is unavailable; the previous correction stays in use.
         """
         began = time.time()
         (seconds,) = only_row("SELECT extract(epoch FROM clock_timestamp())::float", {})

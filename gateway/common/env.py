@@ -285,7 +285,7 @@ def database(name: str, *, default: str | None = None) -> dict[str, str]:
 
 @_collecting("")
 def parsed(name: str, default: str, *, parse: Callable[[str], str]) -> str:
-    """Return the text as `parse` reads it; its ValueError is what an error message tells of the variable."""
+    """Return the text as parsed by `parse`; the text of its ValueError follows the variable's name in the error."""
     try:
         return parse(optional(name, default))
     except ValueError as error:

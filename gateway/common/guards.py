@@ -22,13 +22,13 @@ class CircuitOpen(Exception):
 
 class Guard:
     """
-    Allows at most `places` concurrent calls, and none but trial calls while the circuit is open.
+    Allows at most `places` concurrent calls; while the circuit is open, only trial calls.
 
-    If all places are taken, a caller waits until one is free or the oldest call has taken `patience_seconds`.
+    If all places are taken, a caller waits until one is free or the oldest call has lasted `wait_seconds`.
     """
 
-    def __init__(self, *, places: int, patience_seconds: float = 0.7) -> None:
-        self._places, self._patience_seconds = max(1, places), patience_seconds
+    def __init__(self, *, places: int, wait_seconds: float = 0.7) -> None:
+        self._places, self._wait_seconds = max(1, places), wait_seconds
         self._changed = threading.Condition()
         # When each call in progress started, the oldest first.
         self._inside: dict[object, float] = {}
@@ -86,7 +86,7 @@ class Guard:
                 return
             if len(self._inside) < self._places:
                 return
-            patience = next(iter(self._inside.values())) + self._patience_seconds - now
-            if patience <= 0:
+            remaining = next(iter(self._inside.values())) + self._wait_seconds - now
+            if remaining <= 0:
                 raise CircuitOpen
-            self._changed.wait(patience)
+            self._changed.wait(remaining)

@@ -183,7 +183,7 @@ CHAIN_REQUEST = Histogram(
 )
 CHAIN_WRONG_ANSWERS = Counter(
     "chain_wrong_answers",
-    "Answers of a node that are not what the method promises, by the method of the call.",
+    "Answers of a node that do not fit the method's specification, by the method of the call.",
     labels=("node", "method"),
 )
 CHAIN_BATCH_LIMIT = Counter(

@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Exceptions:
-    """What development may request besides https URLs of public addresses."""
+    """Addresses that are allowed in development besides https URLs of public addresses."""
 
     http: bool = False
     loopback: bool = False

@@ -188,7 +188,7 @@ class NothingSucceeded(Exception):
 
 
 class Sweep:
-    """A run over many items, each of them `isolated`. A `DomainError` counts neither as success nor as failure."""
+    """Runs many items in isolation. A `DomainError` counts neither as success nor as failure."""
 
     def __init__(self, noun: str) -> None:
         self.noun = noun

@@ -72,7 +72,7 @@ class ApprovalLimits(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """What the limits of one or more kinds are counted in, such as credits."""
+    """The unit in which the limits of one or more kinds are counted, such as credits."""
 
     name: str
     unit: str

@@ -126,13 +126,13 @@ def outcome_of(approval: ApprovalRequest, done: str) -> str:
 
 
 def notice(*, kind: Kind, actor: Any, person: Any = None) -> str:
-    """Return the notice above the form: how much the actor may do alone, and which roles decide larger amounts."""
+    """Return the notice above the form: the actor's own limit, and which roles decide larger amounts."""
     others = f"a second person approves ({others_who_decide(kind, roles_of(actor))}). You cannot approve it yourself."
     if kind.pool is None or kind.always_waits:
         return f"It waits until {others}"
     pool, left = kind.pool, left_alone(pool=kind.pool, actor=actor, person=person)
     return (
-        f"You can {pool.verb} {pool.shown(left)} alone now. Larger amounts wait until {others} "
+        f"You can {pool.verb} {pool.shown(left)} now without approval. Larger amounts wait until {others} "
         f"The ceiling is {pool.shown(pool.limits.ceiling)} at a time."
     )
 

@@ -73,7 +73,7 @@ def _luminance(colour: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Brand:
-    """What a page shows of its operator."""
+    """The operator's name, logo, style and links, as pages show them."""
 
     name: str
     logo: str

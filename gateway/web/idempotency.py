@@ -27,7 +27,7 @@ def key_of(request: Request, *, required: bool = False) -> str:
     Return the request's key; empty if it has none.
 
     Raises:
-        InvalidRequest: it has another form, or is missing although it is required.
+        InvalidRequest: it is malformed, or missing although required.
     """
     key = request.headers.get("Idempotency-Key")
     if key is None and not required:

@@ -159,7 +159,7 @@ class UsersOfPages(_ForPages, AuthenticationMiddleware):
 
 
 class MessagesOfPages(_ForPages, MessageMiddleware):
-    """Messages to the user of the session, for pages."""
+    """Django's messages to the session's user, for pages only."""
 
 
 class PolicyOfPages(_ForPages, CSPMiddleware):

@@ -59,7 +59,7 @@ class CreditPackAdmin(ApprovedForm, StaffAdmin[CreditPack]):
 
 @admin.register(Purchase)
 class PurchaseAdmin(Exportable, PaymentsAdmin):
-    """Credits bought beside a subscription. The payout of a paid one has its credits, and is refunded there."""
+    """Credits bought without a subscription. A paid purchase is refunded on the page of its payout."""
 
     export_columns = (
         Column("purchase", "pk"),

@@ -1,4 +1,4 @@
-"""The endpoints that sell credits beside a subscription: packs, purchases and automatic top-up."""
+"""The endpoints that sell credits without a subscription: packs, purchases and automatic top-up."""
 
 from typing import Any
 

@@ -120,8 +120,8 @@ subscription with one item.
 
 REPORT_DESCRIPTION = """
 Returns the state of the subscription and the next step: the price of the current and of the next period, and the amount
-that is open because a renewal could not be collected. While Stripe is away, `nextCost` is the last known one, previewed
-at `nextCostAt`. Do not store or log the secret.
+that is open because a renewal could not be collected. While Stripe is unavailable, `nextCost` is the last known one,
+previewed at `nextCostAt`. Do not store or log the secret.
 """.strip()
 
 CARD_PAGE_DESCRIPTION = """
@@ -158,7 +158,7 @@ Returns the packs that `purchaseCredits` sells, and the currencies in which it s
 """.strip()
 
 PURCHASE_DESCRIPTION = """
-Buys credits once, beside any subscription: a pack, or an amount at the same rate as the subscription. The card that was
+Buys credits once, with or without a subscription: a pack, or an amount at the subscription's rate. The card that was
 captured last pays. `totalQuota`, `resetDate` and `isSubscriber` stay as they are.
 
 * Send a new `Idempotency-Key` for each purchase, and the same one with every repeat of it: the card is charged once.

@@ -130,8 +130,8 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     nextCost = serializers.IntegerField(
         source="next_minor",
         allow_null=True,
-        help_text="Amount of the next invoice by Stripe's preview; null if there is none. While Stripe is away, the "
-        "last known one, or null.",
+        help_text="Amount of the next invoice by Stripe's preview; null if there is none. While Stripe is "
+        "unavailable, the last known amount, or null.",
     )
     nextCostAt = UnixTimeField(
         source="previewed_at",
@@ -168,7 +168,7 @@ class SubscriptionReportSerializer(serializers.Serializer[Any]):
     latestInvoice = serializers.ChoiceField(
         ["", *Settlement.values],
         source="subscription.latest_invoice",
-        help_text="How the latest invoice was settled, or that it is `waiting`; empty where there is none.",
+        help_text="How the latest invoice was settled, or that it is `waiting`; empty if there is none.",
     )
     isResting = serializers.BooleanField(
         source="subscription.is_resting",

@@ -278,7 +278,7 @@ def _cancellation(request: Request) -> Any:
         *(_BOOLEANS.get(text, text) for text in texts),
     ]
     if any(value != values[0] for value in values):
-        raise ValidationError({_IMMEDIATELY: "The body and the query have different values."})
+        raise ValidationError({_IMMEDIATELY: "The body and the query string have different values."})
     return {**body, _IMMEDIATELY: values[0]}
 
 

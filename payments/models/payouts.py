@@ -160,7 +160,7 @@ class Payout(models.Model):
 
     @property
     def sponsor_id(self) -> int | None:
-        """The sponsor that has the credits; None where the payer has them."""
+        """The sponsor that has the credits; None if the payer has them."""
         return self.purchase.sponsor_id if self.purchase is not None else None
 
     @property

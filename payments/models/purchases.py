@@ -1,4 +1,4 @@
-"""Packs, purchases and automatic top-up, beside a subscription."""
+"""Packs, purchases and automatic top-up, which need no subscription."""
 
 import uuid
 
@@ -9,7 +9,7 @@ from django.db.models import F, Q
 
 
 class CreditPack(models.Model):
-    """Credits that are sold for a fixed price, beside a subscription."""
+    """Credits that are sold for a fixed price, without a subscription."""
 
     code = models.SlugField(max_length=40, unique=True, help_text="Its id in the API, such as usd-10.")
     currency = models.CharField(max_length=3)
@@ -40,10 +40,10 @@ class Purchase(models.Model):
     """
     A one-off invoice for our product; its id is the idempotency key at Stripe.
 
-    `user` pays it, for own credits or for those of a sponsor.
+    `user` pays it and gets the credits, or a sponsor does.
 
-    The owner orders it, or automatic top-up does. A paid one that staff made at Stripe is stored, too. A user has at
-    most one that is open.
+    The user or automatic top-up orders it. A paid invoice that staff created at Stripe is stored as a purchase, too. A
+    user has at most one open purchase.
     """
 
     class Status(models.TextChoices):

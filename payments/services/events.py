@@ -56,7 +56,7 @@ def fetch_undelivered(*, now: datetime) -> int:
 
 @transaction.atomic(durable=True)
 def store(*, event: ReceivedEvent, body: bytes, now: datetime) -> bool:
-    """Insert the event by its id and enqueue its processing; False where it is stored already."""
+    """Insert the event by its id and enqueue its processing; False if it is stored already."""
     fields = {
         "type": event.type,
         "api_version": event.api_version,
@@ -74,7 +74,7 @@ def store(*, event: ReceivedEvent, body: bytes, now: datetime) -> bool:
 
 def process(*, event_id: int, now: datetime) -> bool:
     """
-    Apply one event; False where it was processed before, is being processed, or does not exist.
+    Apply one event; False if it was processed before, is being processed, or does not exist.
 
     A failure is written to the event outside the rolled-back transaction, with the
     time of the next retry, so that neither the event nor the reason is lost.
@@ -162,7 +162,7 @@ def process_again(*, events: QuerySet[StripeEvent], now: datetime) -> int:
 
 def dismiss(*, event_id: int, now: datetime) -> bool:
     """
-    Close a failed event without applying it, for finance; False where it is no longer failed.
+    Close a failed event without applying it, for finance; False if it is no longer failed.
 
     For events that can never be applied: the object was deleted at Stripe, or is not ours. The reason of
     the failure stays on the row. Reconciliation still finds money that such an event concerned.

@@ -30,8 +30,8 @@ from users.models import User
 KEY_LIFETIME = timedelta(hours=23)
 # Few requests take longer. If one does, both send the command with the same key, and Stripe executes it once.
 ABANDONED_AFTER = timedelta(seconds=15)
-# With 50 equal concurrent requests, some find an operation that has just ended five times in a row. A try is two
-# statements.
+# With 50 identical concurrent requests, some find five times in a row an operation that has just ended. One try costs
+# two statements.
 _MAX_TRIES = 40
 _MAX_RESUMED = 100
 _Kind = BillingOperation.Kind

@@ -232,7 +232,7 @@ def update_allowance(*, user: User) -> None:
     """
     Update the user's allowance from the newest payout of a subscription; in the caller's transaction.
 
-    It depends on the rows alone, so the order in which they were written does not matter.
+    It depends only on the rows, so the order in which they were written does not matter.
     """
     payout = newest_payout(user=user)
     if payout is None:
@@ -248,7 +248,7 @@ def paid_period_of(*, payout: Payout, credits: int) -> PaidPeriod | None:
 
     None for a purchase, which has no period.
 
-    It ends early where the subscription was cancelled at once, and is empty where all of its credits were taken back.
+    It ends early where the subscription was cancelled at once, and is empty if all of its credits were taken back.
     """
     subscription, starts_at, ends_at = payout.subscription, payout.period_start, payout.period_end
     if subscription is None or starts_at is None or ends_at is None:

@@ -84,7 +84,7 @@ def offered_pack(code: str) -> CreditPack:
     """
     pack = CreditPack.objects.filter(code=code, is_offered=True).first()
     if pack is None:
-        raise UnknownPack("There is no such pack. The list of packs has all that are offered.")
+        raise UnknownPack("No pack with this name is offered. Choose one from the list of packs.")
     return pack
 
 
@@ -140,7 +140,7 @@ def _buy(
 def require_card(customer: Customer) -> None:
     """Make the newest card the default; without a card, raise PaymentMethodRequired."""
     if not get_billing_client().has_payment_method(customer_id=customer.stripe_customer_id):
-        raise PaymentMethodRequired("Capture a card with getSetupIntent first.")
+        raise PaymentMethodRequired("Save a card with getSetupIntent first.")
 
 
 def place(*, customer: Customer, order: Order, key: str, now: datetime) -> Purchase:
@@ -224,7 +224,7 @@ def collect(purchase: Purchase, *, now: datetime, may_pay: Callable[[], bool] = 
         )
     if payment.decline_code:
         raise CardDeclined(
-            "The card was declined. Capture another card and retry.", declineCode=payment.decline_code
+            "The card was declined. Save another card and retry.", declineCode=payment.decline_code
         )
     raise BillingInProgress("The payment is in progress.", retry_after=2)
 

@@ -199,9 +199,9 @@ def _parts_of(refund: Refund) -> list[tuple[str, int]]:
 
 def _choose_parts(payment_intent_ids: list[str], amount_minor: int) -> list[tuple[str, int]]:
     """
-    Divide the amount among the payments, in this order, by the rest of each.
+    Divide the amount among the payments, in this order, up to what is left of each.
 
-    Where less is left in total, the last part is too large, and Stripe refuses it.
+    If too little is left in total, the last part is too large, and Stripe refuses it.
     """
     if len(payment_intent_ids) == 1:
         return [(payment_intent_ids[0], amount_minor)]
@@ -228,7 +228,7 @@ def _keep_error(waiting: QuerySet[Refund], error: DomainError, *, made: list[str
 
 
 def send_pending(*, now: datetime) -> int:
-    """Send pending refunds, as after a lost message; while Stripe is away, all wait for the next sweep."""
+    """Send pending refunds, as after a lost message; while Stripe is unavailable, all wait for the next sweep."""
     sweep = Sweep("refund")
     pending = Refund.objects.filter(status=_Status.PENDING).order_by("created_at")
     try:

@@ -36,7 +36,7 @@ class Snapshot:
     """
     Stripe's answers about one object, requested after `requested_at` and complete by `received_at`, by `db_now`.
 
-    It is empty where `is_foreign`: the customer belongs to another system on the same Stripe account.
+    It is empty if `is_foreign`: the customer belongs to another system on the same Stripe account.
     """
 
     requested_at: datetime
@@ -120,7 +120,7 @@ def fetch_snapshot(*, event_type: str, object_id: str) -> Snapshot:
     Fetch everything that an event of this type concerns; the snapshot of other types is empty.
 
     For a captured card, the customer's newest card first becomes the default, and open invoices of its subscriptions
-    are retried with it. It is also empty where an endpoint for all types got an event about an object that Stripe
+    are retried with it. It is also empty if an endpoint for all types got an event about an object that Stripe
     has deleted since, such as a draft of an invoice.
     """
     for prefix, fetch in _FETCHERS:

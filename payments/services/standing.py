@@ -1,4 +1,4 @@
-"""How a subscription stands: what its running period has cost, what the next invoice will, and what to do next."""
+"""The state of a subscription: the price of its current period and of the next invoice, and the next step."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -52,8 +52,8 @@ def report(*, user: User, now: datetime) -> SubscriptionReport:
     """
     Return the state of the user's live subscription, or else of the one that ended last.
 
-    Stripe is read for an open payment and for the next invoice. While Stripe is away, the answer is that of our rows:
-    the next charge is the one previewed last.
+    Stripe is read for an open payment and for the next invoice. While Stripe is unavailable, our rows answer: the next
+    charge is the one previewed last.
 
     Raises:
         NoSubscription: the user never had one.

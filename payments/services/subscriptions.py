@@ -87,7 +87,7 @@ def check_sellable(*, request: SubscriptionRequest) -> None:
 def _step(
     *, user: User, customer: Customer, request: SubscriptionRequest, now: datetime
 ) -> SubscriptionState | None:
-    """Take the next step towards the request; return None where another step is needed."""
+    """Take the next step towards the request; return None if another step is needed."""
     live = _live_at_stripe(customer=customer, now=now)
     if not live:
         return _create(user=user, customer=customer, request=request, now=now)
@@ -148,7 +148,7 @@ def _is_live(state: SubscriptionState) -> bool:
 
 def _require_card(customer: Customer) -> None:
     if not get_billing_client().has_payment_method(customer_id=customer.stripe_customer_id):
-        raise PaymentMethodRequired("Capture a card with getSetupIntent first.")
+        raise PaymentMethodRequired("Save a card with getSetupIntent first.")
 
 
 def _create(
@@ -179,7 +179,7 @@ def _change(
     if state.is_scheduled:
         raise BillingRefused(
             "A schedule at Stripe decides the subscription's amount and end. Cancel it immediately and subscribe "
-            "anew, or ask support to release the schedule.",
+            "again, or ask support to release the schedule.",
             reason="scheduled-subscription",
         )
     if state.is_shared and not same_end:

@@ -1,10 +1,9 @@
 """
-Stores subscriptions and purchases as Stripe has them, and never with an older answer over a newer one.
+Stores subscriptions and purchases as Stripe has them; an older answer never overwrites a newer one.
 
-Two processes may read from Stripe in one order and write in the other. So each takes `db_now` before
-and after its request, and `record_sync` decides under the customer's lock whether the answer is stale:
-a newer answer arrived after ours was requested. A stale answer that agrees with the rows is accepted;
-one that differs is fetched again.
+Two processes may read from Stripe in one order and write in the other. So each reads `db_now` before and after its
+request, and `record_sync` decides under the customer's lock whether an answer is stale: another answer arrived after
+this one was requested. A stale answer that agrees with the rows is accepted; one that differs is fetched again.
 """
 
 from collections.abc import Callable
@@ -53,8 +52,8 @@ def store_subscription(
     """
     Write the state; runs in the caller's transaction, after `record_sync`.
 
-    A subscription without an item of our product is written only where we know it, or where one `is_paid` that was
-    ours: for us it has ended.
+    A subscription without an item of our product is stored as ended, and only if we have its row, or if `is_paid`: it
+    was ours when it was paid.
 
     Raises:
         StaleSnapshot: the state is stale and differs from the stored one.
@@ -152,7 +151,7 @@ def refresh(*, customer: Customer, subscription_id: str, now: datetime) -> Subsc
 
 
 def sync_subscription(*, subscription_id: str, now: datetime) -> SubscriptionState | None:
-    """Fetch a subscription, store it and return its state; None where its customer is not ours."""
+    """Fetch a subscription, store it and return its state; None if its customer is not ours."""
     requested_at = db_now()
     state = get_billing_client().retrieve_subscription(subscription_id=subscription_id)
     customer = Customer.objects.filter(stripe_customer_id=state.customer_id).first()
@@ -192,7 +191,7 @@ def store_latest(
 
 def note_if_deleted(*, customer: Customer, now: datetime) -> bool:
     """
-    Store that Stripe has deleted the customer, and the end of its subscriptions; False where it has not.
+    Store that Stripe has deleted the customer, and the end of its subscriptions; False if it has not.
 
     A customer unknown to Stripe does not count as deleted: the key probably belongs to another account.
     """

@@ -29,7 +29,7 @@ from payments.services.customers import with_customer
 from payments.services.purchases import Order
 from users.models import User
 
-# Longer than a purchase takes. Credits that a call needs at once are bought by hand.
+# Longer than a purchase takes. Users who need more credits sooner buy them by hand.
 COOLDOWN = timedelta(minutes=10)
 _ABANDONED_AFTER = timedelta(minutes=1)
 _MAX_BEGUN = 200
@@ -39,7 +39,7 @@ _Status = Purchase.Status
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a user consents to."""
+    """The automatic purchases to which a user consents."""
 
     threshold: int
     pack: str

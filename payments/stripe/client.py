@@ -33,7 +33,7 @@ class CustomerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedCard:
-    """What a card holder recognises a card by; `brand` is Stripe's word, such as visa."""
+    """The details by which users recognise their card; `brand` is Stripe's word, such as visa."""
 
     brand: str
     last4: str
@@ -73,7 +73,7 @@ class SubscriptionState:
     is_ours: bool = True
     is_shared: bool = False
     is_plain: bool = True
-    # How its latest invoice for a period was settled, or that it waits; empty where there is none.
+    # How its latest invoice for a period was settled, or that it waits; empty if there is none.
     latest_invoice: str = ""
     # When it ends by a date that was set at Stripe, which may be the period's end.
     cancels_at: datetime | None = None
@@ -187,7 +187,7 @@ class ReturnedMoney:
     """
     All money of a payment that was returned so far: refunds that did not fail, and withdrawn disputed sums.
 
-    Where an invoice was paid by several payments, their money together, under the first one's intent.
+    If several payments paid an invoice, it is the sum of their money, with the first payment's intent.
     """
 
     payment_intent_id: str
@@ -205,7 +205,7 @@ class BalanceTransaction:
     A movement of the account's balance: gross, Stripe's fee, and net, in the balance's currency.
 
     `charged_minor` and `charged_currency` are the same movement in the currency of the payment; `payment_intent_id` is
-    empty where it belongs to no payment, as for bank payouts and Stripe's own fees.
+    empty if it belongs to no payment, as for bank payouts and Stripe's own fees.
     """
 
     transaction_id: str
@@ -243,14 +243,14 @@ class BillingClient(Protocol):
         """Create a customer and return its id."""
 
     def customer_made_for(self, *, customer_id: str) -> str:
-        """Return the profile that a customer was made for; empty where staff or another system made or deleted it."""
+        """Return the profile that a customer was made for; empty if staff or another system made or deleted it."""
 
     def is_customer_deleted(self, *, customer_id: str) -> bool:
         """Return whether this customer existed and was deleted, which is permanent."""
 
     def delete_customer(self, *, customer_id: str) -> None:
         """
-        Delete the customer with cards and subscriptions, for good; a deleted one stays as it is.
+        Delete the customer with its cards and subscriptions permanently; repeating this changes nothing.
 
         One with a live subscription to another product stays, without what we have written on it.
         """
@@ -344,7 +344,7 @@ class BillingClient(Protocol):
         """Read a subscription."""
 
     def next_charge(self, *, subscription_id: str) -> int | None:
-        """Return what Stripe previews that the next invoice of a subscription will charge; None where there is none."""
+        """Return what Stripe previews that the next invoice of a subscription will charge; None if there is none."""
 
     def list_subscriptions(self, *, customer_id: str) -> list[SubscriptionState]:
         """Read all subscriptions of a customer to our product, including ended ones, newest first."""
@@ -362,7 +362,7 @@ class BillingClient(Protocol):
         """Read an invoice."""
 
     def paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
-        """Read the paid invoices created since then, and those paid since then in the last 30 days, page by page."""
+        """Read paid invoices created since then, and older ones paid since then (events of 30 days), page by page."""
 
     def part_paid_invoices_since(self, *, since: datetime) -> Iterator[InvoiceState]:
         """Read the invoices created since then of which a part was paid, but not all; page by page."""
@@ -397,7 +397,7 @@ class BillingClient(Protocol):
         """Read events that no webhook endpoint has accepted, oldest first, each with a body to store."""
 
     def account_state(self) -> AccountState:
-        """Read the account's settings that the API returns."""
+        """Read those settings of the Stripe account that Stripe's API returns."""
 
     def read_webhook(self, *, body: bytes, signature: str) -> ReceivedEvent | None:
         """

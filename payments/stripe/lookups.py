@@ -342,7 +342,7 @@ def _withdrawn(dispute: Any) -> int:
     """
     Return how much of the disputed sum is out of our account right now: withdrawn, and not reinstated since.
 
-    The movements may be in another currency than the payment, so they only tell the part that is out.
+    The movements may be in another currency than the payment, so only their proportion is used.
     """
     amounts = [int(entry.amount) for entry in dispute.balance_transactions or []]
     whole, out = -min([*amounts, 0]), -sum(amounts)

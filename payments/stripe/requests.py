@@ -34,7 +34,7 @@ class GuardedClient(stripe.RequestsClient):
 
     def __init__(self, *, timeout_seconds: int, places: int) -> None:
         super().__init__(timeout=timeout_seconds)
-        self._guard = Guard(places=places, patience_seconds=PATIENCE_SECONDS)
+        self._guard = Guard(places=places, wait_seconds=PATIENCE_SECONDS)
 
     def request(self, *arguments: Any, **options: Any) -> Any:
         """
@@ -48,7 +48,7 @@ class GuardedClient(stripe.RequestsClient):
             with self._guard.place(), metrics.STRIPE_REQUEST.timed():
                 return super().request(*arguments, **options)
         except CircuitOpen as error:
-            message = "Stripe has not answered lately."
+            message = "Stripe did not answer the latest requests."
             raise stripe.APIConnectionError(message, should_retry=False) from error  # type: ignore[no-untyped-call]
         except stripe.APIConnectionError:
             # A connection that is refused or breaks keeps no thread waiting, and the next one may succeed.
@@ -75,7 +75,7 @@ def to_domain_error(error: stripe.StripeError) -> DomainError:
             "Stripe does not answer. Repeat the request.", retry_after=_RETRY_AFTER_SECONDS
         )
     if "no attached payment source" in (error.user_message or ""):
-        return PaymentMethodRequired("Capture a card with getSetupIntent first.")
+        return PaymentMethodRequired("Save a card with getSetupIntent first.")
     return BillingRefused("Stripe refused the request.", reason=error.code or "invalid_request")
 
 
@@ -110,7 +110,7 @@ def idempotent_request(
                 return made
             if not _is_replayed_failure(error):
                 raise to_domain_error(error) from error
-    raise BillingUnavailable("Stripe keeps failing. Repeat the request.", retry_after=60)
+    raise BillingUnavailable("Stripe keeps failing. Retry later.", retry_after=60)
 
 
 def is_made_by(row: Any, key: str) -> bool:

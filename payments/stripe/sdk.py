@@ -15,7 +15,7 @@ from payments.stripe.lookups import COLLECTABLE, PAGE, Lookups, is_deleted
 from payments.stripe.requests import idempotent_request, is_made_by, translated_errors
 
 _PRODUCT_NAME = "Relay credits"
-# What a customer of ours is marked with.
+# The metadata keys that mark customers as ours.
 _OUR_METADATA = ("address", "user", "operation")
 
 

@@ -1,4 +1,4 @@
-"""Reads of the account holder's page beside the resources of the API: first screen, timeline, staff's notes."""
+"""Endpoints for the account page only: its first screen, the timeline, and support's notes."""
 
 import json
 from typing import Any
@@ -70,13 +70,13 @@ class CalendarSerializer(serializers.Serializer[Any]):
 class ExpiringSerializer(serializers.Serializer[Any]):
     """Given credits that expire unless they are used; bought ones never do."""
 
-    credits = serializers.IntegerField(help_text="What is left of them.")
+    credits = serializers.IntegerField(help_text="The credits that remain.")
     entrySource = serializers.ChoiceField(source="source", choices=EntrySource.choices)
     expiresAt = serializers.DateTimeField(source="expires_at")
 
 
 class HomeSerializer(serializers.Serializer[Any]):
-    """What a first screen shows beside the account."""
+    """The rest of the first screen, without the account."""
 
     creditLevel = serializers.ChoiceField(
         source="level",
@@ -151,7 +151,7 @@ class HappeningSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     credits = serializers.IntegerField(help_text="The change; of a call in progress the expected one.")
     balanceAfter = serializers.IntegerField(
-        source="balance_after", allow_null=True, help_text="Null where the balance did not change."
+        source="balance_after", allow_null=True, help_text="Null if the balance did not change."
     )
     entrySource = serializers.ChoiceField(source="source", choices=EntrySource.choices)
     network = serializers.CharField(help_text="The name of the ad network of an earning; otherwise empty.")
@@ -237,7 +237,7 @@ class PageViewSet(ViewSet):
     @extend_schema(
         operation_id="home",
         tags=["user"],
-        summary="Read what a first screen shows beside the account",
+        summary="Get the figures of the account page's first screen",
         description=schema.HOME_DESCRIPTION,
         responses={200: HomeSerializer, **schema.DASHBOARD},
     )

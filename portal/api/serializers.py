@@ -245,7 +245,7 @@ _HINTS = {
 
 class ServiceResponseSerializer(serializers.Serializer[Any]):
     chainId = serializers.IntegerField(help_text="The id of the chain.")
-    currency = serializers.CharField(help_text="The currency of gas.")
+    currency = serializers.CharField(help_text="The chain's native currency, in which gas is paid.")
     creditWei = serializers.CharField(help_text="Wei of gas per credit, as text.")
     explorerUrl = serializers.CharField(help_text="URL of a block explorer; empty without one.")
     relayerUrl = serializers.URLField(help_text="Base URL of `/execute` and `/quota` for LSP-15 wallets.")

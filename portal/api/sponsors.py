@@ -1,4 +1,4 @@
-"""GET /api/sponsors/{name}/contracts: what a sponsor spent on which contracts."""
+"""GET /api/sponsors/{name}/contracts: a sponsor's spend by contract."""
 
 from typing import Any
 
@@ -21,22 +21,24 @@ from sponsors.queries.figures import since_of
 
 class SpentOnContractSerializer(serializers.Serializer[Any]):
     contract = serializers.CharField(
-        help_text="An address; `profile` for what profiles do to themselves, `batch` for calls with several "
-        "targets, `deployment` for new contracts."
+        help_text="An address; `profile` for calls of the profile itself, `batch` for calls with several targets, "
+        "`deployment` for new contracts."
     )
     credits = serializers.IntegerField()
     calls = serializers.IntegerField()
 
 
 class ContractsSerializer(serializers.Serializer[Any]):
-    contracts = SpentOnContractSerializer(many=True, help_text=f"The {MOST_CONTRACTS} dearest.")
+    contracts = SpentOnContractSerializer(
+        many=True, help_text=f"The {MOST_CONTRACTS} contracts with the highest spend, highest first."
+    )
 
 
 class SponsorContractViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="sponsorContracts",
         tags=["sponsors"],
-        summary="Read what a sponsor spent by contract",
+        summary="Get a sponsor's spend by contract",
         parameters=[DAYS],
         responses={
             200: ContractsSerializer,

@@ -1,8 +1,8 @@
 """
 Compare the ledger with its signed roots: is each entry unchanged since its root was closed, and still there?
 
-The audit computes every root from the entries again. Where the result differs, the stored hashes of the root's tree,
-which must themselves lead to the signed root, tell which entry differs.
+The audit computes every root from the entries again. If the result differs, the stored hashes of the root's tree, which
+must themselves lead to the signed root, show which entry differs.
 """
 
 import logging

@@ -275,9 +275,9 @@ class PreparedSerializer(serializers.Serializer[Any]):
     quote = QuoteSerializer(allow_null=True, help_text="Null if no quote was requested or is available.")
     warnings = CallWarningSerializer(many=True, help_text="What the user should know before signing.")
     quoteRefusal = ProblemSerializer(
-        allow_null=True, help_text="Why there is no quote for a call that execute would accept."
+        allow_null=True, help_text="Why a call that execute would accept has no quote."
     )
-    sponsor = PreparedSponsorSerializer(allow_null=True, help_text="Null where the user would pay alone.")
+    sponsor = PreparedSponsorSerializer(allow_null=True, help_text="Null if the user would pay alone.")
     sponsorRefusal = ProblemSerializer(
         allow_null=True, help_text="Why the named sponsor does not pay; the rule is its `code`."
     )
@@ -307,7 +307,7 @@ class QuotaRequestSerializer(BodySerializer):
     signature = SignatureField(help_text="A controller with SIGN signs address and timestamp.")
 
     def validate_timestamp(self, value: int) -> int:
-        """Refuse impossible times; Python cannot convert a number of more than 4,300 digits to text."""
+        """Refuse times out of range: Python cannot convert a number of more than 4,300 digits to text."""
         if not 0 <= value < 2**63:
             raise serializers.ValidationError("Send unix seconds.", code="range")
         return value
@@ -327,7 +327,9 @@ class Lsp15QuotaSerializer(serializers.Serializer[Any]):
 
     quota = serializers.IntegerField(help_text="Gas that available credits buy at 1 gwei; negative in debt.")
     unit = serializers.CharField(help_text="`gas`.")
-    totalQuota = serializers.IntegerField(required=False, help_text="As `quota`, for the period's credits.")
+    totalQuota = serializers.IntegerField(
+        required=False, help_text="Gas that the period's credits buy at 1 gwei."
+    )
     resetDate = serializers.IntegerField(required=False, help_text="End of the period in unix seconds.")
 
 

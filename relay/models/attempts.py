@@ -70,7 +70,7 @@ class Attempt(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """What the transaction does on chain."""
+        """The purpose of the transaction."""
 
         CALL = "call"
         CANCELLATION = "cancellation"

@@ -11,7 +11,7 @@ from relay.models.calls import ChainIdField
 
 
 class WorkerLoop(models.Model):
-    """A loop of the relay worker: when its work last ended, succeeded and moved a call."""
+    """A loop of the relay worker: the times when it last ended a run, succeeded, and advanced a call."""
 
     chain_id = ChainIdField()
     name = models.CharField(max_length=32)

@@ -1,4 +1,4 @@
-"""What the rows hold about a relay call before the node is asked: user, session, earlier calls, limits and quote."""
+"""Reads the rows about a relay call before a node is queried: user, session, earlier calls, limits and quote."""
 
 import itertools
 import json
@@ -55,7 +55,7 @@ class QuotedTerms(NamedTuple):
     max_fee_per_gas_wei: int
     expires_at: datetime
     is_used: bool
-    # The version of a sponsor's policy that pays; None where the user does.
+    # The version of a sponsor's policy that pays; None if the user does.
     sponsor_version_id: int | None = None
 
 
@@ -72,10 +72,10 @@ class CallRows(NamedTuple):
     failures: int
     # Whether staff have paused the whole relay.
     is_paused: bool
-    # Where the user's calls without effect reach the hourly or daily limit: when the oldest of them ended.
+    # When the oldest of the user's calls without effect ended, if they reach the hourly or daily limit.
     hourly_limit_since: datetime | None
     daily_limit_since: datetime | None
-    # Credits that the user's badges allow to owe; `credits_debt_limit` lowers it where a hold needs debt.
+    # Credits that the user's badges allow to owe; `credits_debt_limit` lowers it if a hold needs debt.
     badge_debt: int
     # The trusted codes, as `users.queries.TRUSTED_CODES` names them.
     trusted_codes: frozenset[str]

@@ -21,15 +21,15 @@ _STATUS = RelayTransaction.Status
 
 
 class RelayCounts(NamedTuple):
-    """A snapshot of the relay. Ages are in seconds, 0 where no call waits."""
+    """Counts of relay calls in progress. Ages are in seconds, 0 if no call waits."""
 
     pending: int
     submitted: int
-    # Of the oldest call in progress, since it was accepted.
+    # Age of the oldest call in progress, since it was accepted.
     oldest_age: float
-    # Of the oldest attempt that was never sent, since it was signed.
+    # Age of the oldest attempt that was never sent, since it was signed.
     unsent_age: float
-    # Of the oldest call without a mined attempt, since its first broadcast; replacements do not reset it.
+    # Age of the oldest call without a mined attempt, since its first broadcast; replacements do not reset it.
     unmined_age: float
 
 

@@ -1,4 +1,4 @@
-"""What the owner of a relay transaction sees of it: status, credits, and what calls cost."""
+"""Reads relay transactions for their owners: status, credits and cost."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class TransactionReport:
     # Why it ended without success, and a sentence for its owner; empty in progress and after a success.
     failure_code: str = ""
     failure_detail: str = ""
-    # The name of the sponsor that pays the call or a part of it; empty where the user pays alone.
+    # The name of the sponsor that pays the call or a part of it; empty if the user pays alone.
     sponsor: str = ""
 
     @property
@@ -83,7 +83,7 @@ def _report_of(
     return TransactionReport(row_id, status, sender, used, before, after, *failure, sponsor=sponsor or "")
 
 
-# Where the stored detail is for staff: it has the words of a node or of our accounts.
+# For these codes the stored detail is for staff only: it quotes a node, or names our accounts.
 _FAILURES = {
     "refused-by-node": "The network did not take the transaction. Nothing was charged; send the call again.",
     "account-nonce-lost": "A fault of the service stopped the transaction. Nothing was charged; send the call again.",
@@ -153,7 +153,7 @@ def transactions_of(user: User) -> QuerySet[RelayTransaction, ListedTransaction]
     """
     Return the user's relay transactions, each with the columns of its ledger entry that `credits_of` reads.
 
-    Rows without the long columns: model instances would be three objects for each transaction.
+    They are plain rows without the long columns, because model instances would need three objects for each transaction.
     """
     shown = (
         "id",

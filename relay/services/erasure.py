@@ -17,7 +17,7 @@ _ERASED_KEY = Concat(Value("relay:erased:"), Cast("pk", CharField()))
 
 
 def what_is_under_way(user: User) -> str:
-    """Return why the user's calls may still change; empty where all are final."""
+    """Return why the user's calls may still change; empty if all are final."""
     if RelayTransaction.objects.in_progress().filter(user=user).exists():
         return "a relay call is in progress"
     final = FinalBlock.objects.filter(chain_id=OuterRef("chain_id")).values("number")

@@ -1,4 +1,4 @@
-"""Sponsors and their policies in the admin: opened by one person, funded and given terms by two."""
+"""Sponsors and their policies in the admin: one person opens a sponsor; funds and terms need a second approval."""
 
 from typing import Any, ClassVar
 
@@ -66,7 +66,7 @@ FUND = ReasonedAction(
     name="fund_sponsor",
     label="Adjust credits",
     permission=funding.FUND.asks,
-    effect=lambda row: f"For {row.name}, by an entry that names you and your reason.",
+    effect=lambda row: f"Posts an entry to the account of {row.name}, with your name and your reason.",
     run=_fund,
     form=AdjustForm,
     kind=funding.FUND,
@@ -97,14 +97,14 @@ class MemberForm(ReasonForm):
 def _put_member(row: Sponsor, decision: Decision) -> str:
     profile, role = decision.answers["profile"], decision.answers["role"]
     members.put(sponsor=row, profile_address=profile, role=role)
-    return f"{profile} is its {role}."
+    return f"{profile} is now a member with the role {role}."
 
 
 PUT_MEMBER = ReasonedAction(
     name="put_member",
     label="Add a member",
     permission="sponsors.add_member",
-    effect=lambda row: f"The person acts for {row.name} from now on, with this role.",
+    effect=lambda row: f"The person can act for {row.name} from now on, with this role.",
     run=_put_member,
     form=MemberForm,
 )
@@ -144,7 +144,7 @@ FREEZE = ReasonedAction(
     name="freeze",
     label="Freeze",
     permission="sponsors.freeze_sponsor",
-    effect=lambda row: "It pays for no new call from now on. Calls in progress are paid as accepted.",
+    effect=lambda row: "The sponsor pays for no new calls. It still pays for calls in progress.",
     run=lambda row, decision: policies.freeze(row, is_frozen=True),
     applies_to=lambda row: not row.is_frozen,
 )
@@ -152,7 +152,7 @@ THAW = ReasonedAction(
     name="thaw",
     label="End the freeze",
     permission="sponsors.freeze_sponsor",
-    effect=lambda row: "Its policies pay for calls again.",
+    effect=lambda row: "The sponsor's policies pay for calls again.",
     run=lambda row, decision: policies.freeze(row, is_frozen=False),
     applies_to=lambda row: row.is_frozen,
 )
@@ -161,17 +161,17 @@ MAKE_DEFAULT = ReasonedAction(
     label="Make it the default",
     permission="sponsors.add_sponsor",
     effect=lambda row: (
-        "Calls of users without credits are offered to it, if no other sponsor pays. Its policies decide; another "
-        "default ends."
+        "Calls of users without credits are offered to this sponsor if no other sponsor pays; its policies decide. It "
+        "replaces the current default."
     ),
     run=lambda row, decision: policies.make_default(row, is_default=True),
     applies_to=lambda row: not row.is_default,
 )
 END_DEFAULT = ReasonedAction(
     name="end_default",
-    label="End the default",
+    label="Remove as default",
     permission="sponsors.add_sponsor",
-    effect=lambda row: "Only calls that name it are offered to it.",
+    effect=lambda row: "Only calls that name this sponsor are offered to it.",
     run=lambda row, decision: policies.make_default(row, is_default=False),
     applies_to=lambda row: row.is_default,
 )
@@ -179,7 +179,7 @@ SWITCH_OFF = ReasonedAction(
     name="switch_off",
     label="Switch off",
     permission="sponsors.freeze_sponsor",
-    effect=lambda row: "It pays for no new call from now on; the sponsor's other policies do.",
+    effect=lambda row: "The policy pays for no new calls. The sponsor's other policies still do.",
     run=lambda row, decision: policies.enable(row, is_enabled=False),
     applies_to=lambda row: row.is_enabled,
 )
@@ -187,14 +187,14 @@ SWITCH_ON = ReasonedAction(
     name="switch_on",
     label="Switch on",
     permission="sponsors.freeze_sponsor",
-    effect=lambda row: "Its newest version pays for calls again.",
+    effect=lambda row: "The policy's newest version pays for calls again.",
     run=lambda row, decision: policies.enable(row, is_enabled=True),
     applies_to=lambda row: not row.is_enabled,
 )
 
 
 class PolicyInline(ReadOnlyInline[Policy, Sponsor]):
-    """The sponsor's policies in the order in which they are asked."""
+    """The sponsor's policies in the order in which they are checked."""
 
     model = Policy
     fields = readonly_fields = ("name", "position", "is_enabled", "newest_version", "created_at")
@@ -247,7 +247,7 @@ class SponsorAdmin(SimulatorPage):
         return request.user.has_perm("sponsors.add_sponsor")
 
     def save_model(self, request: HttpRequest, obj: Sponsor, form: Any, change: bool) -> None:
-        """Open the new sponsor's account with it."""
+        """Save the new sponsor together with its credit account."""
         funding.open_account(obj)
 
 
@@ -260,14 +260,14 @@ REMOVE_MEMBER = ReasonedAction(
     name="remove_member",
     label="Remove",
     permission="sponsors.add_member",
-    effect=lambda row: f"The person no longer acts for {row.sponsor.name}, from now on.",
+    effect=lambda row: f"The person can no longer act for {row.sponsor.name}.",
     run=_remove_member,
 )
 
 
 @admin.register(Member)
 class MemberAdmin(ReasonedActions, ReadOnlyAdmin):
-    """People who act for sponsors. Staff add the first owner on the sponsor's page; owners add others."""
+    """Members of sponsors. Staff add the first owner on the sponsor's page; owners add others."""
 
     list_display = ("id", "sponsor", "user", "role", "created_at")
     list_select_related = ("sponsor", "user")
@@ -278,7 +278,7 @@ class MemberAdmin(ReasonedActions, ReadOnlyAdmin):
 
 def _revoke_key(row: ApiKey, decision: Decision) -> str:
     keys.revoke(key=row, now=clock.now())
-    return "The key is refused now."
+    return "The key was revoked."
 
 
 REVOKE_KEY = ReasonedAction(
@@ -293,7 +293,7 @@ REVOKE_KEY = ReasonedAction(
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Keys of sponsors' servers, which members make and replace."""
+    """API keys of sponsors' servers, which members create and rotate."""
 
     list_display = ("id", "sponsor", "name", "hint", "scopes", "last_used_at", "expires_at", "revoked_at")
     list_select_related = ("sponsor",)
@@ -305,7 +305,7 @@ class ApiKeyAdmin(ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(Policy)
 class PolicyAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Policies; without a version, one pays for nothing."""
+    """Policies of sponsors. A policy without a version pays for nothing."""
 
     list_display = ("id", "sponsor", "name", "position", "is_enabled", "created_at")
     list_select_related = ("sponsor",)
@@ -320,7 +320,7 @@ class PolicyAdmin(ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(PolicyVersion)
 class PolicyVersionAdmin(ApprovedForm, ReadOnlyAdmin):
-    """Terms of policies. A new version is added after approval, counts at once, and is never changed."""
+    """Terms of policies. A new version needs approval, applies at once, and is never changed."""
 
     saves = form_kind(
         name="add_policy_version",
@@ -367,7 +367,7 @@ REMOVE_SIGNER = ReasonedAction(
 
 @admin.register(VoucherSigner)
 class VoucherSignerAdmin(ApprovedForm, ReasonedActions, ReadOnlyAdmin):
-    """Addresses that sign sponsors' vouchers. A new one counts after approval; one person removes it."""
+    """Addresses that sign sponsors' vouchers. Adding one needs approval; removing one does not."""
 
     saves = form_kind(
         name="add_voucher_signer",
@@ -391,7 +391,7 @@ CREATE_SECRET = ReasonedAction(
     name="create_secret",
     label="Create a secret",
     permission="sponsors.add_verifier",
-    effect=lambda row: "The secret is shown once, and alone signs questions from now on.",
+    effect=lambda row: "The new secret is shown once. It replaces the current secret at once.",
     run=lambda row, decision: columns.shown_once("It signs questions.", verifiers.create_secret(row)),
     applies_to=lambda row: row.removed_at is None,
 )
@@ -399,7 +399,7 @@ REMOVE_VERIFIER = ReasonedAction(
     name="remove_verifier",
     label="Remove",
     permission="sponsors.freeze_sponsor",
-    effect=lambda row: "It is asked no more, and policies that want its answer pay for nothing.",
+    effect=lambda row: "The server is no longer asked, and policies that require its answer pay for nothing.",
     run=lambda row, decision: verifiers.remove(row),
     applies_to=lambda row: row.removed_at is None,
 )
@@ -407,7 +407,7 @@ REMOVE_VERIFIER = ReasonedAction(
 
 @admin.register(Verifier)
 class VerifierAdmin(ApprovedForm, ReasonedActions, ReadOnlyAdmin):
-    """Sponsors' servers that decide about calls. A new one is asked after approval; one person removes it."""
+    """Sponsors' servers that decide about calls. Adding one needs approval; removing one does not."""
 
     saves = form_kind(
         name="add_verifier",
@@ -430,7 +430,7 @@ class VerifierAdmin(ApprovedForm, ReasonedActions, ReadOnlyAdmin):
 
 @admin.register(SponsoredCall)
 class SponsoredCallAdmin(ReadOnlyAdmin):
-    """The holds of each sponsored call, and what counts for it."""
+    """The holds of each sponsored call, and the usage that it counts."""
 
     list_display = (
         "id",
@@ -447,7 +447,7 @@ class SponsoredCallAdmin(ReadOnlyAdmin):
 
 @admin.register(Usage)
 class UsageAdmin(ReadOnlyAdmin):
-    """What counts towards each limit of a policy."""
+    """Credits and calls counted towards each limit of a policy."""
 
     list_display = ("id", "policy", "scope", "user_number", "begins", "credits", "calls")
     list_select_related = ("policy__sponsor",)

@@ -1,4 +1,4 @@
-"""The simulator of a sponsor: whether a call would be sponsored, by which policy, for how much, and why not."""
+"""The simulator of a sponsor: whether it would pay for a call, which policy and how much, or why not."""
 
 import re
 from typing import Any
@@ -29,7 +29,7 @@ _GWEI = 10**9
 
 
 class SimulationForm(forms.Form):
-    """A call as people describe it."""
+    """A call, described by its profile, actions and cost."""
 
     profile = forms.CharField(
         max_length=42,
@@ -40,8 +40,8 @@ class SimulationForm(forms.Form):
         max_length=4_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
         help_text=(
-            "What the call reaches: on each line a contract, or the word profile, then a function such as 0xa9059cbb, "
-            "or nothing for a transfer of LYX."
+            "The functions that are called, one per line: a contract's address or the word profile, then a selector "
+            "such as 0xa9059cbb, or nothing for a transfer of LYX."
         ),
     )
     credits = forms.IntegerField(
@@ -61,7 +61,7 @@ class SimulationForm(forms.Form):
         required=False,
         max_length=40,
         widget=UnfoldAdminTextInputWidget(),
-        help_text="The name of a policy, if the call brings a good voucher for it.",
+        help_text="The name of a policy, if the call has a valid voucher for it.",
     )
 
     def clean_profile(self) -> str:
@@ -80,7 +80,7 @@ class SimulationForm(forms.Form):
 def _action(line: str) -> Action:
     parts = _ACTION.fullmatch(line)
     if parts is None:
-        raise ValidationError(f"“{line[:60]}” is not a contract and a function.")
+        raise ValidationError(f"“{line[:60]}” is not a contract followed by a selector.")
     contract, function = parts[1].lower(), parts[2] or "0x"
     return Action(contract if contract == PROFILE else checksum(contract), bytes.fromhex(function[2:]))
 
@@ -111,7 +111,7 @@ class SimulatorPage(ReasonedActions, ReadOnlyAdmin):
         ]
 
     def simulator_view(self, request: HttpRequest, sponsor_id: int) -> HttpResponse:
-        """Show the form; with a call, show who would pay and each policy's rule that refuses."""
+        """Show the form; after a POST, also which policy would pay, and the rule of each policy that refuses."""
         sponsor: Sponsor | None = self.get_object(request, str(sponsor_id))
         if not self.has_view_permission(request, sponsor):
             raise PermissionDenied

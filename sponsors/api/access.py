@@ -8,8 +8,8 @@ Who may use a sponsor's endpoints, `/api/sponsors/{name}/…`.
 
     router.register(SPONSOR_PATH, FundsViewSet, basename="sponsor-funds")
 
-Without `reads` and `writes`, GET needs `Right.READ`, and every other method `Right.MANAGE`. Members come with an access
-token, servers with an API key in its place.
+Without `reads` and `writes`, GET needs `Right.READ`, and every other method `Right.MANAGE`. Members send an access
+token, servers an API key.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from users.models import User
 
 # The prefix under which viewsets are registered; their handlers take the sponsor's `name`.
 SPONSOR_PATH = r"api/sponsors/(?P<name>[-a-zA-Z0-9_]{1,40})"
-# What every endpoint may answer.
+# Errors of every endpoint.
 FAULTS = (NotAuthenticated, NotFound, PermissionDenied, KeyRefused, KeyNetworkRefused)
 
 
@@ -80,7 +80,7 @@ class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SponsorAccess:
-    """A sponsor, who acts for it, and what they may do. `user` is the member, None for the holder of a key."""
+    """A sponsor, and the caller's rights. `user` is the member; None for an API key."""
 
     sponsor: Sponsor
     user: User | None
@@ -91,20 +91,22 @@ class SponsorAccess:
         Refuse a caller without the right.
 
         Raises:
-            PermissionDenied: the member's role, or the key, does not have it.
+            PermissionDenied: neither the member's role nor the key has the right.
         """
         if right not in self.rights:
             raise PermissionDenied(f"This needs the right to {right}.", needs=right)
 
     def person(self) -> User:
         """
-        Return the member who acts.
+        Return the member who sent the request.
 
         Raises:
-            PermissionDenied: the holder of a key does.
+            PermissionDenied: the request was sent with an API key.
         """
         if self.user is None:
-            raise PermissionDenied("Only a member can do this, signed in with a profile; a key cannot.")
+            raise PermissionDenied(
+                "Only a member who is signed in with a profile can do this, not an API key."
+            )
         return self.user
 
 
@@ -114,12 +116,12 @@ def access_of(request: Request, name: str) -> SponsorAccess:
 
     Raises:
         NotAuthenticated: the caller has no profile.
-        NotFound: there is no such sponsor, or the caller is no member, or the key is another sponsor's.
+        NotFound: the sponsor does not exist, the caller is not a member, or the key belongs to another sponsor.
     """
     key: Any = request.auth
     if isinstance(key, ApiKey):
         if key.sponsor.slug != name:
-            raise NotFound("No sponsor of this name has this key.")
+            raise NotFound("This key belongs to no sponsor of this name.")
         return SponsorAccess(sponsor=key.sponsor, user=None, rights=frozenset(map(Right, key.scopes)))
     user: Any = request.user
     if user.profile_address is None:
@@ -128,12 +130,12 @@ def access_of(request: Request, name: str) -> SponsorAccess:
         Member.objects.select_related("sponsor__credit_account").filter(sponsor__slug=name, user=user).first()
     )
     if member is None:
-        raise NotFound("No sponsor of this name has you as a member.")
+        raise NotFound("You are not a member of a sponsor of this name.")
     return SponsorAccess(sponsor=member.sponsor, user=user, rights=rights_of(member.role))
 
 
 class HasRight(BasePermission):
-    """Allows callers with the right that the view `reads` or `writes`, and gives it their `access`."""
+    """Allows callers with the right that the view requires, and sets the view's `access`."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         user: Any = request.user

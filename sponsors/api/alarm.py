@@ -1,4 +1,4 @@
-"""GET and PUT /api/sponsors/{name}/alarm: below how many credits the members of a sponsor are told."""
+"""GET and PUT /api/sponsors/{name}/alarm: the credits below which a sponsor's members are notified."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from gateway.web.serializers import BodySerializer, StrictIntegerField
 from sponsors.api.access import FAULTS, SponsorViewSet
 from sponsors.services import funding
 
-_MEANING = "Members are told when fewer credits are left, and when there are as many again. Null for never."
+_MEANING = "Members are notified when fewer credits are left, and when they are restored. Null: no alarm."
 
 
 class AlarmSerializer(serializers.Serializer[Any]):
@@ -34,7 +34,7 @@ class AlarmViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="sponsorAlarm",
         tags=["sponsors"],
-        summary="Get the alarm of a sponsor",
+        summary="Get a sponsor's alarm",
         responses={200: AlarmSerializer, **problem_responses(*FAULTS)},
     )
     @action(detail=False, url_path="alarm")
@@ -44,8 +44,8 @@ class AlarmViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="setSponsorAlarm",
         tags=["sponsors"],
-        summary="Set the alarm of a sponsor",
-        description="Members hear by e-mail, at the address that they have confirmed, and by their wallet's webhooks.",
+        summary="Set a sponsor's alarm",
+        description="Members are notified by e-mail, at their confirmed address, and by their wallet's webhooks.",
         request=AlarmRequestSerializer,
         responses={200: AlarmSerializer, **problem_responses(*BODY_ERRORS, *FAULTS)},
     )

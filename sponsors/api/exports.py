@@ -22,9 +22,9 @@ from sponsors.queries.exports import Row, call_rows, entry_rows
 _KINDS = {"calls": call_rows, "entries": entry_rows}
 _MONTH = re.compile(r"(20\d\d)-(0[1-9]|1[0-2])", re.ASCII)
 _DESCRIPTION = """
-`entries` are every change of the balance in the month (UTC), and add up to it. `calls` are the calls accepted in the
-month, with what each has cost the sponsor, or still holds; a call that has cost something names its `entry`. Users have
-ids that lead to no profile.
+`entries` lists every change of the balance in the month (UTC). `calls` lists the calls accepted in the month, with the
+credits that each has cost the sponsor or still holds; a charged call names its `entry`. User ids are pseudonyms, which
+reveal no profile.
 """.strip()
 
 
@@ -36,10 +36,10 @@ class ExportViewSet(SponsorViewSet):
         description=_DESCRIPTION,
         parameters=[
             OpenApiParameter("kind", str, required=True, enum=list(_KINDS), description="What to export."),
-            OpenApiParameter("month", str, required=True, description="Such as 2026-11."),
+            OpenApiParameter("month", str, required=True, description="A month such as 2026-11, in UTC."),
         ],
         responses={
-            (200, "text/csv"): OpenApiResponse(OpenApiTypes.STR, description="Rows with headings."),
+            (200, "text/csv"): OpenApiResponse(OpenApiTypes.STR, description="Headings and rows."),
             **problem_responses(InvalidRequest, *FAULTS),
         },
     )

@@ -1,8 +1,8 @@
 """
-What a sponsor's members see of it.
+Figures about a sponsor for its members.
 
-GET /api/sponsors/{name}/overview: credits, how long they last, and who you are for the sponsor.
-GET /api/sponsors/{name}/policies: the policies with their newest terms, and what they have used.
+GET /api/sponsors/{name}/overview: credits, how long they last, and your rights.
+GET /api/sponsors/{name}/policies: the policies with their newest terms and their usage.
 GET /api/sponsors/{name}/spend: spend by day, policy and user.
 GET /api/sponsors/{name}/refusals: how many requests each rule refused.
 """
@@ -39,20 +39,20 @@ _USUAL_DAYS, _MOST_DAYS = 30, 90
 
 
 class OverviewSerializer(serializers.Serializer[Any]):
-    """A sponsor in short."""
+    """A sponsor's credits, and your rights."""
 
-    name = serializers.CharField(help_text="By which calls choose it.")
+    name = serializers.CharField(help_text="The name that calls send as `Relay-Sponsor`.")
     displayName = serializers.CharField()
     isFrozen = serializers.BooleanField(help_text="A frozen sponsor pays for no new call.")
     rights = serializers.ListField(
-        child=serializers.ChoiceField(choices=[right.value for right in Right]), help_text="What you may do."
+        child=serializers.ChoiceField(choices=[right.value for right in Right]), help_text="Your rights."
     )
-    balance = serializers.IntegerField(help_text="Credits.")
+    balance = serializers.IntegerField(help_text="All credits, including those that are held.")
     held = serializers.IntegerField(help_text="Credits set aside for calls in progress.")
-    available = serializers.IntegerField(help_text="Credits that the next call may take.")
-    dailyUse = serializers.IntegerField(help_text="Credits that calls cost a day, in the last 14 days.")
+    available = serializers.IntegerField(help_text="Credits available for the next call.")
+    dailyUse = serializers.IntegerField(help_text="Credits per day, averaged over the last 14 days.")
     daysLeft = serializers.IntegerField(
-        allow_null=True, help_text="Whole days that the credits last at this use; null without use."
+        allow_null=True, help_text="For how many whole days the credits last at this rate; null without use."
     )
 
 
@@ -61,25 +61,25 @@ class TargetSerializer(serializers.Serializer[Any]):
 
     contract = serializers.CharField(help_text="An address; `profile` for what a profile does to itself.")
     functions = serializers.ListField(
-        child=serializers.CharField(), help_text="Selectors; `0x` is a transfer of LYX. None: all functions."
+        child=serializers.CharField(), help_text="Selectors; `0x` is a transfer of LYX. Empty: all functions."
     )
 
 
 class TermsSerializer(serializers.Serializer[Any]):
-    """A version of a policy, which is never edited. Limits are credits of the sponsor's part; null does not limit."""
+    """A version of a policy; versions never change. Limits are in credits of the sponsor's part; null: no limit."""
 
     version = serializers.IntegerField(source="number")
     startsAt = serializers.DateTimeField(source="starts_at", allow_null=True)
     endsAt = serializers.DateTimeField(source="ends_at", allow_null=True)
-    targets = TargetSerializer(many=True, help_text="None: every call.")
+    targets = TargetSerializer(many=True, help_text="Empty: every call.")
     profiles = serializers.ChoiceField(choices=ProfileRule.choices)
     listedProfiles = serializers.SerializerMethodField(help_text="How many profiles are listed.")
     newSince = serializers.DateTimeField(source="new_since", allow_null=True)
     counterpart = AddressField(
-        allow_null=True, help_text="The token that profiles hold, or the profile of a follow."
+        allow_null=True, help_text="The token that profiles must hold, or the other profile of a follow."
     )
     leastBalance = serializers.CharField(
-        source="least_balance", allow_null=True, help_text="Of the token, in its smallest unit."
+        source="least_balance", allow_null=True, help_text="The lowest token balance, in its smallest unit."
     )
     gasPriceCeilingWei = serializers.CharField(source="gas_price_ceiling_wei", allow_null=True)
     sharePercent = serializers.IntegerField(source="share_percent")
@@ -96,20 +96,22 @@ class TermsSerializer(serializers.Serializer[Any]):
 
 
 class PolicyUseSerializer(serializers.Serializer[Any]):
-    """What counts towards the limits: charged, or held by calls in progress."""
+    """Usage that counts towards the limits: credits charged, or held by calls in progress."""
 
-    credits = serializers.IntegerField(help_text="In all.")
-    calls = serializers.IntegerField(help_text="In all.")
-    windowCredits = serializers.IntegerField(source="window_credits", help_text="In the present window.")
+    credits = serializers.IntegerField(help_text="In total.")
+    calls = serializers.IntegerField(help_text="In total.")
+    windowCredits = serializers.IntegerField(source="window_credits", help_text="In the current window.")
     windowEndsAt = serializers.DateTimeField(source="window_ends_at", allow_null=True)
 
 
 class PolicySerializer(serializers.Serializer[Any]):
-    """A policy. Calls ask them in this order, and the first that fits pays."""
+    """A policy. The service checks policies in this order; the first whose terms fit a call pays for it."""
 
     name = serializers.CharField()
-    isEnabled = serializers.BooleanField(help_text="One that is switched off pays for no new call.")
-    terms = TermsSerializer(allow_null=True, help_text="Null before the first version; it then pays nothing.")
+    isEnabled = serializers.BooleanField(help_text="A policy that is switched off pays for no new call.")
+    terms = TermsSerializer(
+        allow_null=True, help_text="Null before the first version; the policy pays nothing."
+    )
     use = PolicyUseSerializer()
 
 
@@ -118,7 +120,7 @@ class PoliciesSerializer(serializers.Serializer[Any]):
 
 
 class SpentOnDaySerializer(serializers.Serializer[Any]):
-    day = serializers.DateField(source="what", help_text="UTC, of the calls' acceptance.")
+    day = serializers.DateField(source="what", help_text="The UTC day on which the calls were accepted.")
     credits = serializers.IntegerField()
     calls = serializers.IntegerField()
 
@@ -132,19 +134,19 @@ class SpentByPolicySerializer(serializers.Serializer[Any]):
 class SpentOnUserSerializer(serializers.Serializer[Any]):
     user = serializers.CharField(
         source="what",
-        help_text="The same id in each answer; it leads to no profile, also not at other sponsors.",
+        help_text="A permanent pseudonym. It reveals no profile, and other sponsors see a different one.",
     )
     credits = serializers.IntegerField()
     calls = serializers.IntegerField()
 
 
 class SpendSerializer(serializers.Serializer[Any]):
-    """What the sponsor has paid, or holds for calls in progress."""
+    """Credits that the sponsor has paid, or that are held for calls in progress."""
 
-    days = SpentOnDaySerializer(many=True, help_text="Those with calls, oldest first.")
-    policies = SpentByPolicySerializer(many=True, help_text="Those with calls, dearest first.")
-    users = SpentOnUserSerializer(many=True, help_text=f"The {MOST_USERS} dearest.")
-    userCount = serializers.IntegerField(source="user_count", help_text="How many users there were.")
+    days = SpentOnDaySerializer(many=True, help_text="Days with calls, oldest first.")
+    policies = SpentByPolicySerializer(many=True, help_text="Policies with calls, highest spend first.")
+    users = SpentOnUserSerializer(many=True, help_text=f"The {MOST_USERS} users with the highest spend.")
+    userCount = serializers.IntegerField(source="user_count", help_text="The number of all users with calls.")
 
 
 class RefusedSerializer(serializers.Serializer[Any]):
@@ -168,7 +170,7 @@ def days_in(request: Request) -> int:
     Return the number of days that the query asks for.
 
     Raises:
-        ValidationError: it is no number, or out of range.
+        ValidationError: it is not a number, or out of range.
     """
     text = request.query_params.get("days", str(_USUAL_DAYS))
     if not (text.isdecimal() and len(text) < 4 and 1 <= int(text) <= _MOST_DAYS):
@@ -180,7 +182,7 @@ class FiguresViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="sponsorOverview",
         tags=["sponsors"],
-        summary="Read a sponsor's credits and how long they last",
+        summary="Get a sponsor's credits and how long they last",
         responses={200: OverviewSerializer, **_FAULTS},
     )
     @action(detail=False)
@@ -205,8 +207,8 @@ class FiguresViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="sponsorPolicies",
         tags=["sponsors"],
-        summary="List a sponsor's policies with their use",
-        description="Staff change policies, by two persons: terms are never edited, a change is a new version.",
+        summary="List a sponsor's policies with their usage",
+        description="Terms are never edited: the operator's staff add a new version, which a second person approves.",
         responses={200: PoliciesSerializer, **_FAULTS},
     )
     @action(detail=False)
@@ -217,7 +219,7 @@ class FiguresViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="sponsorSpend",
         tags=["sponsors"],
-        summary="Read what a sponsor spent by day, policy and user",
+        summary="Get a sponsor's spend by day, policy and user",
         parameters=[DAYS],
         responses={200: SpendSerializer, **_FAULTS},
     )
@@ -231,8 +233,8 @@ class FiguresViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="sponsorRefusals",
         tags=["sponsors"],
-        summary="Read how many requests each rule refused",
-        description="Requests that named the sponsor and that it did not pay for, those of `prepare` included.",
+        summary="Get how many requests each rule refused",
+        description="Counts requests that named the sponsor and that no policy paid for, including those to `prepare`.",
         parameters=[DAYS],
         responses={200: RefusalsSerializer, **_FAULTS},
     )

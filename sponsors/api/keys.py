@@ -24,12 +24,12 @@ from sponsors.rules.rights import SCOPES
 from sponsors.services import keys
 
 _MOST_NETWORKS = 20
-_SCOPES = "`read` sees everything, `simulate` asks whether a call would be paid, `manage` uses funds."
+_SCOPES = "`read` allows reading everything, `simulate` simulating calls, `manage` using funds."
 _ONE = r"keys/(?P<key>[0-9]{1,18})"
 
 
 class KeyRequestSerializer(BodySerializer):
-    name = serializers.CharField(max_length=40, help_text="What it is used for.")
+    name = serializers.CharField(max_length=40, help_text="The key's purpose.")
     scopes = serializers.MultipleChoiceField(
         choices=[scope.value for scope in SCOPES], allow_empty=False, help_text=_SCOPES
     )
@@ -38,33 +38,35 @@ class KeyRequestSerializer(BodySerializer):
         max_length=_MOST_NETWORKS,
         required=False,
         default=list,
-        help_text="IP addresses or networks that may use it; none: anywhere.",
+        help_text="IP addresses or networks from which the key is accepted; empty: anywhere.",
     )
 
     def validate_networks(self, texts: list[str]) -> list[str]:
-        """Return the networks in their usual form."""
+        """Return the networks in canonical form."""
         try:
             networks = [normal_network(text.strip()) for text in texts]
         except ValueError as error:
             raise serializers.ValidationError("Send addresses or networks such as 192.0.2.0/24.") from error
         if not all(map(is_bounded, networks)):
-            raise serializers.ValidationError("A network is too wide to name a sender.")
+            raise serializers.ValidationError("A network is too large. Send smaller ones.")
         return networks
 
 
 class KeySerializer(serializers.Serializer[Any]):
-    """A key that works; its text was shown when it was made."""
+    """A valid key. Its text was shown only when it was created."""
 
     key = serializers.IntegerField(source="pk", help_text="Its number.")
     name = serializers.CharField()
-    hint = serializers.CharField(help_text="The last characters of its text.")
+    hint = serializers.CharField(help_text="The last characters of the key's text.")
     scopes = serializers.ListField(child=serializers.ChoiceField(choices=[scope.value for scope in SCOPES]))
     networks = serializers.ListField(child=serializers.CharField())
     createdAt = serializers.DateTimeField(source="created_at")
     expiresAt = serializers.DateTimeField(
-        source="expires_at", allow_null=True, help_text="Set once another key replaces it."
+        source="expires_at", allow_null=True, help_text="Set when the key is rotated."
     )
-    lastUsedAt = serializers.DateTimeField(source="last_used_at", allow_null=True, help_text="To the hour.")
+    lastUsedAt = serializers.DateTimeField(
+        source="last_used_at", allow_null=True, help_text="Accurate to the hour."
+    )
 
 
 class KeysSerializer(serializers.Serializer[Any]):
@@ -74,7 +76,7 @@ class KeysSerializer(serializers.Serializer[Any]):
 class NewKeySerializer(serializers.Serializer[Any]):
     """A new key."""
 
-    secret = serializers.CharField(source="text", help_text="Shown this once; the service stores its hash.")
+    secret = serializers.CharField(source="text", help_text="Shown only once; the service stores its hash.")
     key = KeySerializer(source="row")
 
 
@@ -92,8 +94,8 @@ class KeyViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="createSponsorKey",
         tags=["sponsors"],
-        summary="Make an API key",
-        description="For members with the right `manage`; a key makes no keys.",
+        summary="Create an API key",
+        description="For members with the right `manage`. API keys cannot create keys.",
         request=KeyRequestSerializer,
         responses={200: NewKeySerializer, **problem_responses(*BODY_ERRORS, *FAULTS, TooManyKeys)},
         examples=[
@@ -120,7 +122,7 @@ class KeyViewSet(SponsorViewSet):
         operation_id="rotateSponsorKey",
         tags=["sponsors"],
         summary="Replace an API key",
-        description="The new one has the same name, rights and networks. The old one works for 24 hours more.",
+        description="The new key has the same name, rights and networks. The old one keeps working for 24 hours.",
         request=None,
         responses={200: NewKeySerializer, **problem_responses(*FAULTS, TooManyKeys)},
     )
@@ -133,7 +135,7 @@ class KeyViewSet(SponsorViewSet):
         operation_id="revokeSponsorKey",
         tags=["sponsors"],
         summary="Revoke an API key",
-        description="It is refused from the next request on.",
+        description="The key is refused from the next request on.",
         request=None,
         responses={200: KeysSerializer, **problem_responses(*FAULTS)},
     )

@@ -1,5 +1,5 @@
 """
-The people who act for sponsors.
+Endpoints for the members of sponsors.
 
 GET /api/sponsors: the sponsors of the signed-in profile.
 GET and PUT /api/sponsors/{name}/members, DELETE /api/sponsors/{name}/members/{address}: the members of one.
@@ -26,14 +26,16 @@ from sponsors.rules.rights import Right
 from sponsors.services import members
 from users.api.authentication import ProfileRequest
 
-_ROLES = "`viewer` sees everything, `manager` also has keys and funds, `owner` also members."
+_ROLES = "`viewer` reads everything, `manager` also manages keys and funds, `owner` also manages members."
 _PROFILE = "0x12860139DBD9E9678A08B4c8aAE062302298b05c"
 
 
 class MembershipSerializer(serializers.Serializer[Any]):
     """A sponsor of the signed-in profile."""
 
-    name = serializers.CharField(source="sponsor.slug", help_text="By which calls choose it.")
+    name = serializers.CharField(
+        source="sponsor.slug", help_text="The name that calls send as `Relay-Sponsor`."
+    )
     displayName = serializers.CharField(source="sponsor.name")
     role = serializers.ChoiceField(choices=Member.Role.choices, help_text=_ROLES)
     since = serializers.DateTimeField(source="created_at")
@@ -56,7 +58,7 @@ class MembersSerializer(serializers.Serializer[Any]):
 
 
 class MemberRequestSerializer(BodySerializer):
-    address = AddressField(help_text="Of the profile, which has signed in here before.")
+    address = AddressField(help_text="The address of a profile that has signed in here before.")
     role = serializers.ChoiceField(choices=Member.Role.choices, help_text=_ROLES)
 
 
@@ -66,7 +68,7 @@ class MembershipViewSet(ViewSet):
     @extend_schema(
         operation_id="sponsors",
         tags=["sponsors"],
-        summary="List the sponsors that you act for",
+        summary="List the sponsors of which you are a member",
         responses={200: MembershipsSerializer, **problem_responses(NotAuthenticated)},
         examples=[
             OpenApiExample(
@@ -107,8 +109,8 @@ class MemberViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="putSponsorMember",
         tags=["sponsors"],
-        summary="Add a member of a sponsor, or change a role",
-        description="For owners. The person has signed in here before.",
+        summary="Add a member of a sponsor, or change a member's role",
+        description="For owners. The person must have signed in here before.",
         request=MemberRequestSerializer,
         responses={
             200: MembersSerializer,
@@ -133,7 +135,7 @@ class MemberViewSet(SponsorViewSet):
         operation_id="removeSponsorMember",
         tags=["sponsors"],
         summary="End a membership",
-        description="Owners remove others; every member can leave. It takes effect at once.",
+        description="Owners can remove every member; all members can remove themselves. It takes effect at once.",
         request=None,
         responses={
             200: MembersSerializer,

@@ -1,4 +1,4 @@
-"""POST /api/sponsors/{name}/simulate: whether a sponsor would pay for a call, by which policy, and why others not."""
+"""POST /api/sponsors/{name}/simulate: whether a sponsor would pay for a call, which policy, and why others refuse."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ class ContractField(AddressField):
 
 
 class ActionSerializer(BodySerializer):
-    """What a call reaches."""
+    """A contract and function that the call calls."""
 
     contract = ContractField(help_text="An address; `profile` for what the profile does to itself.")
     function = HexField(
@@ -55,36 +55,40 @@ class ActionSerializer(BodySerializer):
 
 
 class SimulationSerializer(BodySerializer):
-    """A call as people describe it."""
+    """A call, described by its profile, actions and cost."""
 
-    profile = AddressField(help_text="One that has never signed in counts as new.")
+    profile = AddressField(help_text="A profile that has never signed in counts as new.")
     actions = serializers.ListField(child=ActionSerializer(), min_length=1, max_length=_MOST_ACTIONS)
     credits = StrictIntegerField(
         min_value=1, max_value=SAFE_INTEGER_MAX, help_text="The call's highest cost."
     )
-    gasPriceWei = Uint256Field(required=False, default=_GWEI, help_text="1 gwei without it.")
+    gasPriceWei = Uint256Field(required=False, default=_GWEI, help_text="By default 1 gwei.")
     voucherFor = serializers.CharField(
-        required=False, default="", allow_blank=True, max_length=40, help_text="The policy of a good voucher."
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=40,
+        help_text="The name of a policy: simulate a call with a valid voucher for it.",
     )
 
 
 class PolicyRefusalSerializer(serializers.Serializer[Any]):
-    """The rule with which a policy refuses."""
+    """The rule of a policy that refuses the call."""
 
     policy = serializers.CharField(source="version.policy")
-    code = serializers.CharField(source="refusal.code", help_text="As in the problem of a real call.")
+    code = serializers.CharField(source="refusal.code", help_text="The problem's code for a real call.")
     detail = serializers.CharField(source="refusal.detail")
 
 
 class SimulatedSerializer(serializers.Serializer[Any]):
-    """Who would pay how much, at most."""
+    """The policy that would pay, and the most that each side would pay."""
 
-    policy = serializers.CharField(allow_null=True, help_text="That pays; null where none does.")
+    policy = serializers.CharField(allow_null=True, help_text="The policy that pays; null if none does.")
     sponsorCredits = serializers.IntegerField()
-    userCredits = serializers.IntegerField(help_text="All where no policy pays.")
-    refusals = PolicyRefusalSerializer(many=True, help_text="Of the policies that were asked before.")
+    userCredits = serializers.IntegerField(help_text="The whole cost if no policy pays.")
+    refusals = PolicyRefusalSerializer(many=True, help_text="The refusals of the policies checked before.")
     code = serializers.CharField(
-        allow_null=True, help_text="Why the sponsor pays nothing, as in the problem of a real call."
+        allow_null=True, help_text="Why the sponsor pays nothing: the problem's code for a real call."
     )
     detail = serializers.CharField(allow_null=True)
 
@@ -95,8 +99,8 @@ class SimulatorViewSet(SponsorViewSet):
     @extend_schema(
         operation_id="simulateSponsorship",
         tags=["sponsors"],
-        summary="Ask whether a sponsor would pay for a call",
-        description="Decides as for a real call at this moment. Nothing is stored or counted.",
+        summary="Simulate whether a sponsor would pay for a call",
+        description="The service decides as for a real call at this moment, but stores and counts nothing.",
         request=SimulationSerializer,
         responses={
             200: SimulatedSerializer,

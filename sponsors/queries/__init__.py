@@ -1,4 +1,4 @@
-"""What a sponsor offers a call: the policies in force, what they have used, and the sponsor's credits."""
+"""Reads, for a call, the sponsor's policies in force, their usage, and the sponsor's credits."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from sponsors.rules.policies import Holding, Limits, PolicyVersion, Profiles, Ta
 
 
 class Wanted(NamedTuple):
-    """A user's call whose sponsor is named by its slug, or by the version of a quote, which alone may then pay."""
+    """A user's call, and its sponsor by slug or by a quote's version; only that version may then pay."""
 
     slug: str | None
     version_id: int | None
@@ -27,7 +27,7 @@ class Wanted(NamedTuple):
 
 @dataclass(slots=True)
 class Offer:
-    """A sponsor's enabled policies in their order, what they have used for this user, and the available credits."""
+    """A sponsor's enabled policies in order, their usage for this user, and the sponsor's available credits."""
 
     slug: str
     is_frozen: bool
@@ -51,7 +51,7 @@ def default_sponsor() -> str | None:
 
 
 def voucher_state(*, sponsor: str, voucher_id: bytes) -> VoucherState:
-    """Return what is known of a voucher of this sponsor."""
+    """Return the sponsor's active signers, and whether the voucher is used."""
     active = VoucherSigner.objects.filter(sponsor__slug=sponsor, removed_at=None)
     signers = active.values_list("address", flat=True)
     used = UsedVoucher.objects.filter(sponsor__slug=sponsor, voucher_id="0x" + voucher_id.hex())
@@ -59,7 +59,7 @@ def voucher_state(*, sponsor: str, voucher_id: bytes) -> VoucherState:
 
 
 def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
-    """Return the offer to each call, None where no sponsor has the name; in one statement."""
+    """Return the offer for each call, None if no sponsor has the name; in one statement."""
     wanted = [
         {**call._asdict(), "place": place, "now": call.now.isoformat()} for place, call in enumerate(calls)
     ]
@@ -80,7 +80,7 @@ def offers_for(calls: Sequence[Wanted]) -> list[Offer | None]:
 
 @lru_cache(maxsize=1024)
 def _version(text: str) -> PolicyVersion:
-    """Return a version from its JSON; read once, because versions never change."""
+    """Return a version from its JSON; cached, because versions never change."""
     row = json.loads(text)
     rule, counterpart = Profiles(row["profiles"]), row["counterpart"]
     return PolicyVersion(

@@ -1,4 +1,4 @@
-"""A sponsor's month as rows of text: every entry of its account, and every call that it paid for."""
+"""Exports of a sponsor's month as CSV rows: every entry of its account, and every call that it paid for."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,13 +10,13 @@ from credits.models import CreditEntry
 from sponsors.models import Sponsor
 from sponsors.queries.figures import calls_of, user_reference
 
-# Each page is a statement of its own, so that no cursor stays open while a slow reader reads.
+# Each page is a separate statement, so that no cursor stays open while a slow client reads.
 _PAGE_ROWS = 2_000
 Row = list[str | int]
 
 
 def entry_rows(sponsor: Sponsor, *, since: datetime, until: datetime) -> Iterator[Row]:
-    """Yield the headings, then each entry of the time; their credits add up to the change of the balance."""
+    """Yield the headings, then each entry of the period; their credits add up to the change of the balance."""
     yield ["createdAt", "entry", "number", "source", "credits", "balanceBefore", "balanceAfter"]
     entries = CreditEntry.objects.filter(
         account__sponsor=sponsor, created_at__gte=since, created_at__lt=until
@@ -35,9 +35,9 @@ def entry_rows(sponsor: Sponsor, *, since: datetime, until: datetime) -> Iterato
 
 def call_rows(sponsor: Sponsor, *, since: datetime, until: datetime) -> Iterator[Row]:
     """
-    Yield the headings, then each call that was accepted in the time, with what it cost the sponsor or still holds.
+    Yield the headings, then each call accepted in the period, with the credits charged to the sponsor or still held.
 
-    A call that has cost something names its entry. Users have the ids of `user_reference`.
+    A charged call names its entry. Users have the ids of `user_reference`.
     """
     yield ["acceptedAt", "policy", "version", "user", "status", "heldCredits", "credits", "entry"]
     calls = calls_of(sponsor, since=since, until=until).select_related("version__policy", "sponsor_hold")

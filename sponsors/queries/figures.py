@@ -1,4 +1,4 @@
-"""What a sponsor's members see: how long the credits last, what policies have used, and who spent how much on what."""
+"""Figures for a sponsor's members: how long the credits last, the usage of policies, and spend by day and user."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from sponsors.models import Policy, PolicyVersion, RefusalCount, Sponsor, Sponso
 from sponsors.rules.policies import period_of
 
 _CHARGES = (EntrySource.RELAY_TRANSACTION, EntrySource.RELAY_REVERSAL)
-# Of the users, those who spent the most are listed.
+# How many users are listed, those with the highest spend first.
 MOST_USERS = 100
 _ID_DIGITS = 16
 
 
 class BurnRate(NamedTuple):
-    """Credits that calls cost a day, lately, and for how many whole days the rest lasts; None without use."""
+    """Recent credits per day, and for how many whole days the available credits last; None without use."""
 
     daily_use: int
     days_left: int | None
 
 
 def burn_rate_of(sponsor: Sponsor, *, now: datetime) -> BurnRate:
-    """Return what the sponsor's calls cost a day, as for people."""
+    """Return the sponsor's burn rate, computed as for users."""
     charges = CreditEntry.objects.filter(
         account__sponsor=sponsor, source__in=_CHARGES, created_at__gte=now - USE_PERIOD
     )
@@ -41,7 +41,7 @@ def burn_rate_of(sponsor: Sponsor, *, now: datetime) -> BurnRate:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyFigures:
-    """A policy with its newest terms, None before there are any, and what it has used: credits and calls in all."""
+    """A policy with its newest terms, None without a version, and its total usage in credits and calls."""
 
     policy: Policy
     terms: PolicyVersion | None
@@ -52,7 +52,7 @@ class PolicyFigures:
 
 
 def policies_of(sponsor: Sponsor, *, now: datetime) -> list[PolicyFigures]:
-    """Return the sponsor's policies in the order in which they are asked."""
+    """Return the sponsor's policies in the order in which they are checked."""
     policies = list(Policy.objects.filter(sponsor=sponsor).order_by("position", "pk"))
     newest = PolicyVersion.objects.filter(policy__in=policies).order_by("policy_id", "-number")
     terms = {version.policy_id: version for version in newest.distinct("policy_id")}
@@ -65,7 +65,7 @@ def policies_of(sponsor: Sponsor, *, now: datetime) -> list[PolicyFigures]:
 def _usage_of(
     policies: Iterable[Policy], terms: dict[int, PolicyVersion], *, now: datetime
 ) -> Iterable[dict[str, Usage]]:
-    """Return for each policy its usage of all users, in all and in the window of now, by scope."""
+    """Return each policy's usage by all users, in total and in the current window, by scope."""
     policies = list(policies)
     wanted = Q(scope=UsageScope.CAMPAIGN)
     for version in terms.values():
@@ -104,11 +104,11 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Spend:
-    """What the sponsor has paid, or holds, for calls that were accepted since a time."""
+    """Credits that the sponsor has paid or holds for calls accepted since a time."""
 
     days: list[Spent]
     policies: list[Spent]
-    # Those who spent the most, by ids that only this sponsor's figures have.
+    # Those with the highest spend, by ids that are unique to this sponsor's figures.
     users: list[Spent]
     user_count: int
 
@@ -135,26 +135,26 @@ def refusals_of(sponsor: Sponsor, *, since: datetime) -> list[tuple[str, int]]:
 
 
 def calls_of(sponsor: Sponsor, *, since: datetime, until: datetime | None = None) -> QuerySet[SponsoredCall]:
-    """Return the calls that the sponsor pays for, accepted in this time, in no order."""
+    """Return the calls that the sponsor pays for, accepted in this period, unordered."""
     versions = PolicyVersion.objects.filter(policy__sponsor=sponsor).values_list("pk", flat=True)
     calls = SponsoredCall.objects.filter(version__in=list(versions), accepted_at__gte=since).order_by()
     return calls if until is None else calls.filter(accepted_at__lt=until)
 
 
 def _summed(calls: QuerySet[Any], name: str) -> QuerySet[Any, Any]:
-    """Return the name's value, the credits `spent` and the number of calls for each of its values."""
+    """Return rows of the field's value, the credits `spent` and the number of calls, one for each value."""
     sums = calls.values(name).annotate(spent=Sum("counted_credits"), number=Sum("counted_calls"))
     rows: QuerySet[Any, Any] = sums.values_list(name, "spent", "number")
     return rows
 
 
 def user_reference(sponsor: Sponsor, user_id: int) -> str:
-    """Return the id of a user in this sponsor's figures; it leads to no profile, nor to the user of another sponsor."""
+    """Return a pseudonym of a user for this sponsor: it reveals no profile and differs from sponsor to sponsor."""
     digest = salted_hmac("sponsors.user", f"{sponsor.pk}:{user_id}", algorithm="sha256")
     return digest.hexdigest()[:_ID_DIGITS]
 
 
 def since_of(days: int, *, now: datetime) -> datetime:
-    """Return the beginning of the first of the last `days` UTC days, of which today is one."""
+    """Return the beginning of the first of the last `days` UTC days, counting today."""
     midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight - timedelta(days=days - 1)

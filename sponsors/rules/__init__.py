@@ -1,1 +1,1 @@
-"""The rules of sponsors, as pure functions: what a payload does, which policy pays for it, and signed vouchers."""
+"""The rules of sponsors, as pure functions: decoding a payload, choosing the policy that pays, verifying vouchers."""

@@ -1,4 +1,4 @@
-"""The rules about how much a policy pays: a call, a voucher, a user, a window of time, a campaign."""
+"""Limits on how much a policy pays: per call, voucher, user and time window, and in total."""
 
 from datetime import datetime
 
@@ -24,7 +24,7 @@ def _user_calls(case: Case) -> Refusal | None:
         return None
     return Refusal(
         error=errors.UserCallsLimit,
-        detail=f"The policy pays for {limit} calls of a profile, and has paid for {used}.",
+        detail=f"The policy pays for {limit} calls per profile and has paid for {used}.",
         limit=limit,
         used=used,
         fits=0,
@@ -65,7 +65,7 @@ def _bounded(
     used: int,
     resets: datetime | None = None,
 ) -> Refusal | None:
-    """Return the refusal where the credits used and the sponsor's part together are above the limit."""
+    """Return the refusal if the credits used and the sponsor's part together exceed the limit."""
     if limit is None or used + case.part <= limit:
         return None
     left = max(0, limit - used)
@@ -79,5 +79,5 @@ def _bounded(
     )
 
 
-# In the order of checking: what lasts first, what the next minute may change last.
+# In the order of checking: permanent limits first, those that reset soonest last.
 BOUNDS = (_call, _voucher, _user_calls, _user_total, _user_day, _window, _campaign)

@@ -1,9 +1,9 @@
 """
-What a relay call does: every contract and function that its payload reaches through batches and nesting.
+Decodes a relay call: every contract and function that its payload calls, also in batches and nested calls.
 
 Policies pay for listed contracts and functions, so a call must not be able to hide one. Batches of the profile (LSP-0)
-and of its key manager (LSP-6) are opened at every level. Where another contract offers the same functions, such as
-another profile, both its function and what is inside are actions. Whatever does not decode is refused as a whole.
+and of its key manager (LSP-6) are decoded at every level. If another contract has the same functions, such as another
+profile, both its function and the calls inside are actions. A payload of which any part does not decode is refused.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,9 +14,9 @@ from gateway.common.fields import checksum
 
 # The contract of an action that the profile takes on itself, such as `setData`.
 PROFILE = "profile"
-# Actions with no contract that a policy can list: new contracts, and foreign code that runs as the profile.
+# Actions without a contract that a policy can list: new contracts, and other contracts' code run as the profile.
 DEPLOYMENT, DELEGATECALL = "deployment", "delegatecall"
-# Of a transfer of LYX without data.
+# The selector of a transfer of LYX without data.
 NO_FUNCTION = b""
 
 _CALL, _CREATE, _CREATE2, _STATICCALL, _DELEGATECALL = range(5)
@@ -25,7 +25,7 @@ _MOST_LEVELS = 8
 
 class Action(NamedTuple):
     """
-    One contract and function that the call reaches.
+    One contract and function that the call calls.
 
     `contract` is an EIP-55 address, or one of PROFILE, DEPLOYMENT and DELEGATECALL. `function` is the 4-byte selector,
     or NO_FUNCTION.
@@ -40,7 +40,7 @@ class Unreadable(Exception):
 
 
 class _Inner(NamedTuple):
-    """One call inside another: an operation of ERC-725X, and a target; None is the profile that is acting."""
+    """One call inside another: its ERC-725X operation, and its target; None is the acting profile."""
 
     operation: int
     target: int | None
@@ -71,7 +71,7 @@ def _of_one_length(arrays: Sequence[Sequence[Any]]) -> Sequence[Sequence[Any]]:
 
 
 class _Opener(NamedTuple):
-    """A function that makes other calls; `of_profile` tells whether it is the profile's or the key manager's own."""
+    """A function that makes other calls; `of_profile` is whether the profile or the key manager implements it."""
 
     function: Function
     of_profile: bool
@@ -96,7 +96,7 @@ _OPENERS = {
 
 def actions_of(payload: bytes, *, profile: str, key_manager: str) -> tuple[Action, ...]:
     """
-    Return every contract and function that the payload reaches, each once, in order.
+    Return every contract and function that the payload calls, each once, in order.
 
     Raises:
         Unreadable: some part of the payload does not decode.
@@ -119,7 +119,7 @@ class _Reader:
             raise Unreadable
         selector = data[:SELECTOR_BYTES]
         opener = _OPENERS.get(selector)
-        # Only the contract whose own function this is does nothing else: the profile may have an extension (LSP-17).
+        # Only the contract that implements this function does nothing else: the profile may have an extension (LSP-17).
         if opener is None or contract != (self.profile if opener.of_profile else self._key_manager):
             yield Action(PROFILE if contract == self.profile else contract, selector)
         if opener is not None:

@@ -1,8 +1,8 @@
 """
-The first policy that fits pays; every policy before it names the rule with which it refused.
+Chooses the first policy that pays; every policy before it names the rule that refused the call.
 
-What the rules read of usage may be old by the time the call is stored, so the counters decide once more in the
-statement that stores it.
+The usage that the rules read may be outdated when the call is stored, so the statement that stores the call checks the
+counters again.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from sponsors.rules.refusals import Case, Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyRefusal:
-    """A policy's version, the rule with which it refused, and the number of rules that it passed before."""
+    """A policy's version, the rule that refused the call, and the number of rules that the call passed before."""
 
     version: PolicyVersion
     refusal: Refusal
@@ -43,8 +43,8 @@ class Decision:
     """
     Which version pays, and how much of the call each side pays at most, in credits.
 
-    `refusals` are of the policies before the paying one in order; of all where none pays. With a `question`, nothing
-    is decided before its answer is among the facts.
+    `refusals` are those of the policies before the paying one in order; of all policies if none pays. With a
+    `question`, nothing is decided until the facts contain its answer.
     """
 
     paid_by: PolicyVersion | None
@@ -54,7 +54,7 @@ class Decision:
     question: Question | None = None
 
     def error(self) -> errors.PolicyRefused:
-        """Return the error to answer with: of the policy that passed the most rules, the first of equals."""
+        """Return the error of the policy whose rules the call passed furthest, the first of equals."""
         if not self.refusals:
             return errors.NoPolicy("The sponsor has no policy in force.", policies=[])
         nearest = max(self.refusals, key=lambda each: each.rules_passed)
@@ -69,7 +69,7 @@ class Decision:
 
 
 def decide(versions: Sequence[PolicyVersion], facts: Facts, usage: UsageByVersion) -> Decision:
-    """Return which of the versions, in order, pays for the call; `usage` is by version, none where it is missing."""
+    """Return which of the versions, in order, pays for the call; a version missing in `usage` has used nothing."""
     refusals: list[PolicyRefusal] = []
     for version in versions:
         part = sponsor_part(facts.credits, share_percent=version.share_percent)
@@ -90,7 +90,7 @@ def decide(versions: Sequence[PolicyVersion], facts: Facts, usage: UsageByVersio
 
 
 def check(case: Case) -> PolicyRefusal | Question | None:
-    """Return the first rule with which the version refuses the call, or its question; None if it pays."""
+    """Return the first rule of the version that refuses the call, or its question; None if the version pays."""
     for place, rule in enumerate((*CONDITIONS, *BOUNDS, *OUTSIDE)):
         outcome = rule(case)
         if isinstance(outcome, Refusal):

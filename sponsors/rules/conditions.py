@@ -1,4 +1,4 @@
-"""The rules about what a policy pays for: times, targets, profiles, vouchers and gas prices."""
+"""Conditions for a policy to pay for a call: times, targets, profiles, vouchers and gas prices."""
 
 from sponsors import errors
 from sponsors.rules.calls import PROFILE
@@ -11,7 +11,7 @@ def _begun(case: Case) -> Refusal | None:
         return None
     return Refusal(
         error=errors.SponsoringNotStarted,
-        detail=f"The policy pays from {case.version.starts_at:%Y-%m-%d %H:%M} UTC on.",
+        detail=f"The policy does not pay before {case.version.starts_at:%Y-%m-%d %H:%M} UTC.",
         resets=case.version.starts_at,
     )
 
@@ -67,7 +67,7 @@ def _new(case: Case) -> Refusal | None:
         return None
     return Refusal(
         error=errors.ProfileNotSponsored,
-        detail=f"The policy pays for profiles that are new since {since:%Y-%m-%d %H:%M} UTC.",
+        detail=f"The policy pays for profiles that signed in here first at {since:%Y-%m-%d %H:%M} UTC or later.",
         limit=since.isoformat(),
     )
 
@@ -81,7 +81,7 @@ def _voucher(case: Case) -> Refusal | None:
     if case.facts.voucher is None or case.facts.voucher.policy != case.version.policy:
         return Refusal(
             error=errors.VoucherMissing,
-            detail="The policy pays only with a voucher for it.",
+            detail="The policy pays only for calls with a voucher for it.",
             fits=case.version.policy,
         )
     return None
@@ -100,5 +100,5 @@ def _gas_price(case: Case) -> Refusal | None:
     )
 
 
-# In the order of checking: the times first, then what the caller can change only by another call.
+# In the order of checking: the times first, then conditions that only another call can fulfil.
 CONDITIONS = (_begun, _running, _readable, _targets, _listed, _new, _voucher, _gas_price)

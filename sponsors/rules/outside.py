@@ -1,8 +1,8 @@
 """
-The rules that ask beyond the rows: the chain, or the sponsor's verifier.
+The rules that need an answer from outside the database: from the chain, or from the sponsor's verifier.
 
-They come last, so that only a call which fits otherwise costs a question. Without the answer a rule returns its
-question, and the call is decided again with the answer.
+They come last, so that a question is asked only about a call that passes all other rules. Without the answer a rule
+returns its question, and the call is decided again with the answer.
 """
 
 from sponsors import errors
@@ -42,15 +42,13 @@ def _verified(case: Case) -> Refusal | Question | None:
         return question
     answer = case.facts.answers[question]
     if answer is None:
-        return Refusal(error=errors.VerifierUnknown, detail="The sponsor's verifier gives no usable answer.")
+        return Refusal(error=errors.VerifierUnknown, detail="The sponsor's verifier gave no valid answer.")
     if not answer.is_yes:
-        return Refusal(
-            error=errors.VerifierRefused, detail="The sponsor's verifier does not pay for this call."
-        )
+        return Refusal(error=errors.VerifierRefused, detail="The sponsor's verifier refused this call.")
     most = answer.maximum_credits
     if most is None or case.part <= most:
         return None
-    detail = f"The sponsor's verifier pays {most} credits for this call, and {case.part} are needed."
+    detail = f"The sponsor's verifier allows {most} credits for this call; {case.part} are needed."
     return Refusal(error=errors.VerifierLimit, detail=detail, limit=most, used=0, fits=most)
 
 

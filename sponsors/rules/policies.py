@@ -1,5 +1,5 @@
 """
-What a policy pays for, and what a call offers to be judged by.
+The terms of policies, and the facts about a call by which the rules decide.
 
 A version of a policy never changes: every sponsored call names the version that paid. Limits bound the sponsor's part
 of the calls, in credits; the user pays the rest. A limit of None does not limit.
@@ -41,9 +41,9 @@ ON_CHAIN = frozenset({Profiles.HOLDING, Profiles.FOLLOWED, Profiles.FOLLOWER})
 @dataclass(frozen=True, slots=True)
 class Holding:
     """
-    What the newest block must tell of a profile, for one of the rules ON_CHAIN.
+    A condition that a profile must fulfil at the newest block, for one of the rules ON_CHAIN.
 
-    `counterpart` is the token, of which the balance must be at least `minimum`; or the other profile of a follow.
+    `counterpart` is a token of which the profile has at least `minimum`, or the other profile of a follow.
     """
 
     rule: Profiles
@@ -53,7 +53,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a version asks the sponsor's verifier: whether it pays these credits of the call."""
+    """A version's question to the sponsor's verifier: whether it pays these credits for the call."""
 
     version_id: int
     policy: str
@@ -111,12 +111,12 @@ class PolicyVersion:
     """
     One version of a policy.
 
-    Without targets it pays for every call. It pays from `starts_at` on and before `ends_at`, at a gas price of at most
-    `gas_price_ceiling_wei`, and `share_percent` (1 to 100) of each call. `new_since` is set for Profiles.NEW alone, and
-    `holding` for the rules ON_CHAIN.
+    Without targets it pays for every call. It pays from `starts_at` until before `ends_at`, at a gas price of at most
+    `gas_price_ceiling_wei`, and `share_percent` (1 to 100) of each call. `new_since` is set only for Profiles.NEW, and
+    `holding` only for the rules ON_CHAIN.
 
     Raises:
-        ValueError: the share, `new_since`, `holding` or the window's length contradicts this.
+        ValueError: the share is out of range, or `new_since`, `holding` or the window's length does not fit the rule.
     """
 
     version_id: int
@@ -142,7 +142,7 @@ class PolicyVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What live calls already take of a policy's limits, held or charged: by this user, and by all."""
+    """How much of a policy's limits is used, by holds and charges: by this user, and by all users."""
 
     user_day: int = 0
     user_total: int = 0
@@ -158,13 +158,13 @@ UsageByVersion = Mapping[int, Usage]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """
-    One call as policies judge it.
+    The facts about one call by which policies decide.
 
     `actions` is None if the payload does not decode. `profile_since` is the time when the profile's account with the
     service began, `listed` the versions that list the profile, `credits` the most that the call may cost, and
     `gas_price_wei` the gas price that this cost assumes. `voucher` is one that `vouchers.verify` accepted, and
-    `voucher_fault` why one was not accepted. `answers` has None where no usable answer came, and nothing for what was
-    not asked yet.
+    `voucher_fault` why one was not accepted. `answers` has None for a question without a valid answer, and no item for
+    a question that was not asked yet.
     """
 
     actions: tuple[Action, ...] | None

@@ -1,4 +1,4 @@
-"""A rule's refusal, and the case that rules judge."""
+"""A rule's refusal, and the case that rules decide."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from sponsors.rules.policies import Facts, PolicyVersion, Usage
 
 
 class Case(NamedTuple):
-    """One call before one version of a policy; `part` is what the sponsor would pay at most, in credits."""
+    """One call checked against one version of a policy; `part` is the most that the sponsor would pay, in credits."""
 
     version: PolicyVersion
     facts: Facts
@@ -21,10 +21,10 @@ class Case(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
     """
-    The rule with which one policy refused the call.
+    The rule of one policy that refused the call.
 
-    `limit` is the rule's bound, `used` what counts against it without this call, `resets` when that begins anew, and
-    `fits` what the rule would accept; each is None where the rule has none. `extra` has members of this rule alone.
+    `limit` is the rule's limit, `used` how much of it was used before this call, `resets` when it starts again, and
+    `fits` what the rule would accept; each is None if the rule has none. `extra` has members that only this rule has.
     """
 
     error: type[PolicyRefused]

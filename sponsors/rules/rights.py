@@ -1,17 +1,17 @@
-"""What members of a sponsor may do, by their role, and what the holder of a key may."""
+"""The rights of a sponsor's members, by their role, and of API keys."""
 
 from enum import StrEnum
 
 
 class Right(StrEnum):
-    """What an endpoint of a sponsor needs."""
+    """A right that an endpoint of a sponsor requires."""
 
     READ = "read"
     SIMULATE = "simulate"
     MANAGE = "manage"
-    """Keys, funds and whatever else costs or moves credits."""
+    """Manage keys and funds, and everything else that costs or moves credits."""
     OWN = "own"
-    """Members. No key has it."""
+    """Manage members. No key has this right."""
 
 
 # The rights that a key can have.
@@ -22,5 +22,5 @@ _OF_ROLES = {"viewer": _VIEWER, "manager": _MANAGER, "owner": _MANAGER | {Right.
 
 
 def rights_of(role: str) -> frozenset[Right]:
-    """Return what a member with this role may do."""
+    """Return the rights of members with this role."""
     return _OF_ROLES[role]

@@ -2,11 +2,11 @@
 Vouchers: a sponsor's server signs that its policy may pay for one call of one profile.
 
 The form is EIP-712, not EIP-191's `personal_sign`: ethers, viem and web3 sign typed data with one function, hardware
-wallets and cloud key stores show or log its fields by name, and fields cannot run into each other as in a text. The
-domain binds the chain, the message the sponsor, the policy, the profile, an id that is used once, a deadline and a
-maximum. The signer is a plain key: no contract is asked.
+wallets and cloud key stores show or log its fields by name, and two fields cannot be confused as in a text. The domain
+binds the chain; the message binds the sponsor, the policy, the profile, an id that is used once, a deadline and a
+maximum. The signer is an externally owned account: no contract verifies the signature.
 
-That an id is used once is a unique key in PostgreSQL, not a rule here.
+A unique key in PostgreSQL, not a rule here, makes sure that an id is used once.
 """
 
 import json
@@ -24,7 +24,7 @@ from gateway.chain.signatures import recover_signers
 from gateway.common.fields import checksum
 from sponsors.errors import VoucherRefused
 
-# Of the text, which is a header: all fields and a signature, with room for long names.
+# The longest text, which is sent as a header: all fields and a signature, with room for long names.
 MOST_CHARACTERS = 1500
 UINT64_MAX, ID_BYTES = 2**64 - 1, 32
 DOMAIN_NAME, DOMAIN_VERSION = "Relay sponsor", "1"
@@ -43,7 +43,7 @@ TYPES = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voucher:
     """
-    What the sponsor signs.
+    The message that the sponsor signs.
 
     `sponsor` and `policy` are their public ids, `voucher_id` 32 random bytes, `deadline` a unix time in seconds, and
     `maximum_credits` bounds the sponsor's part of the call.
@@ -59,7 +59,7 @@ class Voucher:
 
 @dataclass(frozen=True, slots=True)
 class SignedVoucher:
-    """A voucher as a call brings it, not verified yet."""
+    """A voucher as sent with a call, not verified yet."""
 
     voucher: Voucher
     signature: bytes
@@ -67,10 +67,10 @@ class SignedVoucher:
 
 def parse(text: str) -> SignedVoucher:
     """
-    Return the voucher in its text: base64url of a JSON object with the signed fields and the `signature`.
+    Parse a voucher: base64url of a JSON object with the signed fields and the `signature`.
 
     Raises:
-        VoucherRefused: the text has another form.
+        VoucherRefused: the text is malformed.
     """
     try:
         fields = json.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
@@ -119,13 +119,13 @@ def verify(
     now: datetime,
 ) -> str:
     """
-    Return the registered address, of `signers`, that signed the voucher for this sponsor, profile and chain.
+    Return which of the registered `signers` signed the voucher for this sponsor, profile and chain.
 
     Raises:
-        VoucherRefused: it is of another sponsor, profile, chain or signer, or its deadline has passed.
+        VoucherRefused: it is for another sponsor, profile or chain, by another signer, or its deadline has passed.
     """
     if voucher.sponsor != sponsor:
-        raise VoucherRefused("The voucher is of another sponsor.", reason="sponsor")
+        raise VoucherRefused("The voucher is for another sponsor.", reason="sponsor")
     if voucher.profile.lower() != profile.lower():
         raise VoucherRefused("The voucher is for another profile.", reason="profile")
     numbers = voucher.deadline, voucher.maximum_credits
@@ -136,8 +136,8 @@ def verify(
     signer = _signer(voucher, signature, chain_id=chain_id)
     if signer not in signers:
         raise VoucherRefused(
-            f"The voucher is signed by {signer}, which is no signer of the sponsor. Perhaps the signed fields, the "
-            f"domain or the chain id, {chain_id}, differ.",
+            f"The voucher is signed by {signer}, which is not a registered signer of the sponsor. Check the signed "
+            f"fields, the domain and the chain id, {chain_id}.",
             reason="signer",
         )
     return signer
@@ -149,4 +149,4 @@ def _signer(voucher: Voucher, signature: bytes, *, chain_id: int) -> str:
     try:
         return recover_signers(signature, digest, chain_id=chain_id)[1][0]
     except UnusableSignature as error:
-        raise VoucherRefused("The voucher's signature has a wrong form.", reason="signature") from error
+        raise VoucherRefused("The voucher's signature is malformed.", reason="signature") from error

@@ -1,8 +1,8 @@
 """
-What the newest block tells of a profile: the balance of a token, or a follow.
+Reads from the newest block whether a profile holds a token or has a follow (LSP-26).
 
-An answer is kept for some seconds, so a profile that has just got its token may wait that long. Few threads wait for
-the chain here, and for some seconds after several failures none does, so a node that stalls keeps no web threads.
+Answers are cached for some seconds, so a profile that has just received its token may have to wait that long. A
+bulkhead and a circuit breaker limit how many web threads wait for a stalled node.
 """
 
 from gateway.chain.client import get_chain_client
@@ -23,7 +23,7 @@ _chain = Guard(places=_PLACES)
 
 
 def read(holding: Holding, *, profile: str) -> Answer | None:
-    """Return whether the newest block tells this of the profile; None where no node answers."""
+    """Return whether the profile fulfils the condition at the newest block; None if no node answers."""
     question = holding, profile
     known = _recent.get(question)
     if known is not None:

@@ -1,4 +1,4 @@
-"""API keys of sponsors: stored as a hash, shown once, replaced with a day to change over, and revoked at once."""
+"""API keys of sponsors: stored as a hash, shown once, rotated with a day of overlap, and revoked at once."""
 
 import hashlib
 import secrets
@@ -15,18 +15,18 @@ from sponsors.errors import KeyNetworkRefused, KeyRefused, TooManyKeys
 from sponsors.models import ApiKey, Sponsor
 from users.models import User
 
-# Tells a key from an access token.
+# Distinguishes a key from an access token.
 PREFIX = "sponsor_"
 MOST_KEYS = 20
-# How long the old key works beside the one that replaces it.
+# How long a rotated key keeps working.
 OVERLAP = timedelta(hours=24)
-# The last use is written at most this often, so that a busy key's row stays cool.
+# The last use is written at most this often, so that a busy key does not write its row with every request.
 _COARSE = timedelta(hours=1)
 _BYTES, _HINT = 32, 4
 
 
 class NewKey(NamedTuple):
-    """A key with its text, which is stored nowhere."""
+    """A key and its text; only the text's hash is stored."""
 
     row: ApiKey
     text: str
@@ -43,12 +43,12 @@ def create(
     now: datetime,
 ) -> NewKey:
     """
-    Make a key with these rights, accepted from these networks, or from anywhere without any.
+    Create a key with these rights. It is accepted from these networks; from anywhere if the list is empty.
 
     The log of staff names the `actor`, a member.
 
     Raises:
-        TooManyKeys: the sponsor has `MOST_KEYS` that work.
+        TooManyKeys: the sponsor has `MOST_KEYS` valid keys.
     """
     Sponsor.objects.select_for_update(no_key=True).get(pk=sponsor.pk)
     if working(sponsor, now=now).count() >= MOST_KEYS:
@@ -69,10 +69,10 @@ def create(
 @transaction.atomic
 def rotate(*, key: ApiKey, actor: User, now: datetime) -> NewKey:
     """
-    Make a key that replaces another one, which works for `OVERLAP` from now on, or as long as it would anyway.
+    Create a key that replaces this one. The old key keeps working for `OVERLAP`, but no longer than before.
 
     Raises:
-        TooManyKeys: the sponsor has `MOST_KEYS` that work.
+        TooManyKeys: the sponsor has `MOST_KEYS` valid keys.
     """
     new = create(
         sponsor=key.sponsor, name=key.name, scopes=key.scopes, networks=key.networks, actor=actor, now=now
@@ -101,10 +101,10 @@ def working(sponsor: Sponsor, *, now: datetime) -> QuerySet[ApiKey]:
 
 def used(*, text: str, address: str, now: datetime) -> ApiKey:
     """
-    Return the key with this text, used from a network address.
+    Return the key with this text; `address` is the caller's network address.
 
     Raises:
-        KeyRefused: there is no such key, or it has ended.
+        KeyRefused: the key is unknown, expired or revoked.
         KeyNetworkRefused: it is not accepted from this address.
     """
     key = (

@@ -1,7 +1,7 @@
 """
 The people who act for a sponsor.
 
-The sponsor's row is the lock of its members, so that two owners who remove each other at once leave one.
+Changes of members lock the sponsor's row, so that two owners who remove each other at the same time leave one.
 """
 
 from django.db import transaction
@@ -15,18 +15,18 @@ from users.models import User
 @transaction.atomic
 def put(*, sponsor: Sponsor, profile_address: str, role: str, actor: User | None = None) -> Member:
     """
-    Make the owner of a profile a member with this role, or change the role of a member.
+    Add the account of a profile as a member with this role, or change the member's role.
 
     The log of staff names the `actor`, a member; the log names staff by itself.
 
     Raises:
         MemberUnknown: no open account has the address.
-        LastOwner: the member is the only owner, and would be none.
+        LastOwner: the member is the only owner and would get another role.
     """
     _lock(sponsor)
     user = User.objects.filter(profile_address=profile_address, is_active=True).first()
     if user is None:
-        raise MemberUnknown("No account has this address. The person signs in here once before.")
+        raise MemberUnknown("No account has this address. The person must sign in here once before.")
     if role != Member.Role.OWNER:
         _require_other_owner(sponsor, user.pk)
     before = Member.objects.filter(sponsor=sponsor, user=user).values_list("role", flat=True).first()
@@ -54,7 +54,7 @@ def remove(*, sponsor: Sponsor, profile_address: str, actor: User | None = None)
 
 
 def forget(user: User) -> None:
-    """Delete the memberships of a person who leaves, also that of a last owner."""
+    """Delete the memberships of a person whose account is deleted, even as the last owner."""
     Member.objects.filter(user=user).delete()
 
 

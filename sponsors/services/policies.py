@@ -1,4 +1,4 @@
-"""Terms of policies, and the switches that end what a sponsor or a policy pays at once."""
+"""Store terms of policies; freeze sponsors and switch policies off at once."""
 
 from django.db import transaction
 from django.db.models import Max, Model
@@ -24,20 +24,20 @@ def save_version(version: PolicyVersion, values: Values) -> Model:
 
 
 def freeze(sponsor: Sponsor, *, is_frozen: bool) -> str:
-    """Stop or allow what the sponsor pays from the next call on; return what happened as a sentence."""
+    """Freeze or unfreeze the sponsor from the next call on; return the outcome as a sentence."""
     Sponsor.objects.filter(pk=sponsor.pk).update(is_frozen=is_frozen)
-    return "It is frozen now." if is_frozen else "It pays again."
+    return "The sponsor is frozen." if is_frozen else "The sponsor is no longer frozen."
 
 
 @transaction.atomic
 def make_default(sponsor: Sponsor, *, is_default: bool) -> str:
-    """Offer the sponsor calls of users without credits, or no more; return what happened as a sentence."""
+    """Make the sponsor the default, which is offered calls of users without credits, or end that; return a sentence."""
     Sponsor.objects.filter(is_default=True).update(is_default=False)
     Sponsor.objects.filter(pk=sponsor.pk).update(is_default=is_default)
-    return "It is the default now." if is_default else "There is no default now."
+    return "The sponsor is now the default." if is_default else "No sponsor is the default now."
 
 
 def enable(policy: Policy, *, is_enabled: bool) -> str:
-    """Switch a policy on or off from the next call on; return what happened as a sentence."""
+    """Switch a policy on or off from the next call on; return the outcome as a sentence."""
     Policy.objects.filter(pk=policy.pk).update(is_enabled=is_enabled)
-    return "It is on now." if is_enabled else "It is off now."
+    return "The policy is switched on." if is_enabled else "The policy is switched off."

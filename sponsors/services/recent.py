@@ -1,4 +1,4 @@
-"""Answers from outside that stay good for a few seconds, in this process."""
+"""A cache of this process for answers of other servers, which expire after seconds."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ _MOST = 10_000
 
 
 class Recent(Generic[_Answer]):
-    """The newest answers by their question; each is forgotten after `seconds`, and the oldest of too many."""
+    """Answers by their question. Each expires after `seconds`; beyond the maximum number, the oldest are dropped."""
 
     def __init__(self, *, seconds: float) -> None:
         self._seconds = seconds
@@ -18,12 +18,12 @@ class Recent(Generic[_Answer]):
         self._answers: dict[Hashable, tuple[float, _Answer]] = {}
 
     def get(self, question: Hashable) -> _Answer | None:
-        """Return the answer, None if there is none."""
+        """Return the answer; None if it is missing or expired."""
         until, answer = self._answers.get(question, (0.0, None))
         return answer if until > time.monotonic() else None
 
     def keep(self, question: Hashable, answer: _Answer) -> None:
-        """Keep an answer from now on."""
+        """Store an answer."""
         with self._lock:
             # A dictionary keeps insertion order, so the oldest answers come first.
             self._answers.pop(question, None)

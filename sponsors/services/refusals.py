@@ -15,9 +15,9 @@ logger = logging.getLogger(__name__)
 
 def count(refusals: Iterable[tuple[str, str]], *, now: datetime) -> None:
     """
-    Count refusals, each of a sponsor's slug by a rule, in one statement outside of any transaction.
+    Count refusals, given as pairs of a sponsor's slug and a rule, in one statement outside any transaction.
 
-    They are figures only: an error is logged, and the caller's answer stays as it is. Unknown sponsors count nowhere.
+    They are statistics only: an error is logged and not raised. Refusals of unknown sponsors are not counted.
     """
     counted = Counter(refusals)
     if not counted:
@@ -29,7 +29,7 @@ def count(refusals: Iterable[tuple[str, str]], *, now: datetime) -> None:
         logger.warning("refusals of sponsors could not be counted", exc_info=True)
 
 
-# In the order of the key, so that two batches wait for each other in one order.
+# Sorted by the key, so that two batches lock rows in the same order and cannot deadlock.
 _COUNT = """
 INSERT INTO sponsors_refusalcount AS counted (sponsor_id, day, rule, requests)
 SELECT sponsor.id, %(day)s, refused.rule, refused.requests

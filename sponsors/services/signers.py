@@ -9,7 +9,7 @@ from sponsors.models import VoucherSigner
 
 def save(signer: VoucherSigner, values: Values) -> Model:
     """
-    Store a new signer, whose vouchers count from now on.
+    Store a new signer, whose vouchers are accepted from now on.
 
     Raises:
         ValidationError: the sponsor has this signer already.
@@ -20,6 +20,6 @@ def save(signer: VoucherSigner, values: Values) -> Model:
 
 
 def remove(signer: VoucherSigner) -> str:
-    """Refuse the signer's vouchers from the next call on; return what happened as a sentence."""
+    """Refuse the signer's vouchers from the next call on; return the outcome as a sentence."""
     VoucherSigner.objects.filter(pk=signer.pk, removed_at=None).update(removed_at=clock.now())
     return f"Vouchers of {signer.address} are refused now."

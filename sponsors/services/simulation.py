@@ -1,4 +1,4 @@
-"""A call that staff describe: which policy of a sponsor would pay for it, and how much."""
+"""Simulation of a described call: which policy of a sponsor would pay for it, and how much."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class ImaginedCall:
     """
     A call by its profile, its actions and its cost in credits at a gas price in wei.
 
-    With `voucher_for`, a policy's name, it brings a good voucher for that policy.
+    With `voucher_for`, the name of a policy, it carries a valid voucher for that policy.
     """
 
     profile: str
@@ -32,7 +32,7 @@ class ImaginedCall:
 
 def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision:
     """
-    Decide as the relay would now; nothing is stored or counted. An unknown profile is new at this moment.
+    Decide as the relay would now, without storing or counting anything. An unknown profile counts as new.
 
     Raises:
         SponsorFrozen, SponsorWithoutCredits: as for a real call.
@@ -65,7 +65,7 @@ def simulate(*, sponsor: Sponsor, call: ImaginedCall, now: datetime) -> Decision
 
 
 def _answer(question: Question, call: ImaginedCall) -> Answer | None:
-    """Return what the chain tells. A simulation does not ask the verifier, and counts its answer as yes."""
+    """Return the chain's answer. A simulation does not call the verifier: it assumes a yes."""
     if isinstance(question, Holding):
         return holdings.read(question, profile=call.profile)
     return Answer(is_yes=True)

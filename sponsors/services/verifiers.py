@@ -1,10 +1,10 @@
 """
-The sponsor's own server, which is asked whether it pays for a call.
+Asks the sponsor's own server, the verifier, whether the sponsor pays for a call.
 
-A question is one POST, signed by the Standard Webhooks specification. The server may stall, lie, redirect or answer
-anything: an answer that is not usable within a second counts as none, and a yes pays within the policy's limits only.
-One process waits for each server with two threads, and for all with an eighth of its threads. After three failures in a
-row it asks that server once in ten seconds. An answer is kept for some seconds by the call's hash.
+A question is one POST request, signed as in the Standard Webhooks specification. The server is not trusted: only a
+valid answer within one second counts, and after a yes the policy's limits still apply. In each process at most two
+threads wait for one server, and an eighth of the threads for all servers together. After three failures in a row a
+circuit breaker allows one request in ten seconds. Answers are cached for some seconds by the call's hash.
 """
 
 import base64
@@ -32,13 +32,13 @@ from sponsors.services.recent import Recent
 _PURPOSE = "sponsors.verifier-secret"
 _PREFIX, _SECRET_BYTES = "whsec_", 32
 _SECONDS, _ANSWER_BYTES, _OK = 1.0, 1024, 200
-_PLACES, _PATIENCE_SECONDS = 2, 0.2
+_PLACES, _WAIT_SECONDS = 2, 0.2
 _recent: Recent[tuple[int, Answer]] = Recent(seconds=10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class AskedCall:
-    """The call that a verifier is asked about."""
+    """The call that a question is about."""
 
     profile: str
     controller: str
@@ -48,15 +48,15 @@ class AskedCall:
 
 
 def ask(question: Verification, call: AskedCall) -> Answer | None:
-    """Return the verifier's answer; None where it gives no usable one, or the sponsor has no verifier."""
+    """Return the verifier's answer; None if it gives no valid answer, or the sponsor has no verifier."""
     asked = Verifier.objects.filter(sponsor__policies__versions=question.version_id, removed_at=None)
     verifier = asked.select_related("sponsor").first()
     if verifier is None:
         return None
-    # By the verifier, so that the answer of one that is removed pays for nothing more.
+    # The key has the verifier, so that answers of a removed one are no longer used.
     key = verifier.pk, question.version_id, call.digest
     known = _recent.get(key)
-    # A yes to these credits is one to fewer.
+    # A yes for more credits holds for fewer, too.
     if known is not None and question.credits <= known[0]:
         return known[1]
     if not _threads().acquire(blocking=False):
@@ -85,13 +85,13 @@ def _guarded(verifier: Verifier, body: bytes) -> Answer | None:
 
 @cache
 def _threads() -> threading.BoundedSemaphore:
-    """Return the places of this process for waiting for any verifier."""
+    """Return the semaphore that limits how many threads of this process wait for verifiers."""
     return threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 8))
 
 
 @cache
 def _guard_of(verifier_id: int) -> Guard:
-    return Guard(places=_PLACES, patience_seconds=_PATIENCE_SECONDS)
+    return Guard(places=_PLACES, wait_seconds=_WAIT_SECONDS)
 
 
 def _body(question: Verification, call: AskedCall, *, sponsor: str) -> bytes:
@@ -149,7 +149,7 @@ def _answer_in(body: bytes) -> Answer | None:
 
 def save(verifier: Verifier, values: Values) -> Model:
     """
-    Store a new verifier, which is asked from now on. `create_secret` shows a secret for it.
+    Store a new verifier, which is asked from now on. `create_secret` returns a secret for it.
 
     Raises:
         ValidationError: the sponsor has one already, or the URL must not be requested.
@@ -161,16 +161,16 @@ def save(verifier: Verifier, values: Values) -> Model:
 
 
 def create_secret(verifier: Verifier) -> str:
-    """Return a new secret, which alone signs questions from now on."""
+    """Return a new secret, which signs all questions from now on."""
     secret, sealed = _new_secret()
     Verifier.objects.filter(pk=verifier.pk).update(secret=sealed)
     return secret
 
 
 def remove(verifier: Verifier) -> str:
-    """Ask it no more; return what happened as a sentence."""
+    """Stop asking the verifier; return the outcome as a sentence."""
     Verifier.objects.filter(pk=verifier.pk, removed_at=None).update(removed_at=clock.now())
-    return f"{verifier.url} is asked no more, and policies that want its answer pay for nothing."
+    return f"{verifier.url} is no longer asked. Policies that require its answer pay for nothing."
 
 
 def reseal_secrets() -> Resealed:

@@ -101,8 +101,8 @@ def test_a_computer_without_a_wallet_is_shown_a_code_for_the_phone_that_has_one(
 @pytest.mark.parametrize(
     ("left", "line", "is_urgent"),
     [
-        (25, "At your use of 10 a day they last about 2 days.", False),
-        (5, "At your use of 10 a day they do not last until tomorrow.", False),
+        (25, "At 10 a day they last about 2 days.", False),
+        (5, "At 10 a day they will be used up before tomorrow.", False),
         (0, "Your credits are used up.", True),
     ],
 )
@@ -403,7 +403,7 @@ def test_without_a_connection_the_page_says_so_and_never_shows_another_section(
         page.get_by_role("link", name="Earn", exact=True).click()
         expect(page.locator(".skeleton")).to_have_count(1)
         expect(page.get_by_text("Your credits")).to_have_count(0)
-        expect(page.get_by_text("You are offline, or the service is away")).to_be_visible()
+        expect(page.get_by_text("You are offline, or the service is unavailable")).to_be_visible()
         assert violations(page) == []
         page.context.set_offline(False)
         page.get_by_role("button", name="Try again").click()
@@ -466,7 +466,9 @@ def test_a_pack_is_bought_once_over_stripes_page_and_a_top_up_needs_a_tick(
 
         page.get_by_role("button", name="Buy for $10.00").click()
         # Without a card at first: it is entered at Stripe, and the same purchase continues by itself.
-        expect(page.get_by_text("Thank you. 10,500 credits for $10.00 are on your account.")).to_be_visible()
+        expect(
+            page.get_by_text("Thank you. 10,500 credits for $10.00 were added to your account.")
+        ).to_be_visible()
         assert len(shop.keys) == 2
         assert len(set(shop.keys)) == 1
 

@@ -133,7 +133,7 @@ def test_every_section_is_whole_and_accessible_at_each_size_in_both_schemes_and_
         for name in _SECTIONS:
             section(page, name, words)
             if name == "Access":
-                page.get_by_text(words("Make a key")).first.click()
+                page.get_by_text(words("Create a key")).first.click()
             if name == "Webhooks":
                 page.get_by_text(words("Add an endpoint")).first.click()
                 page.get_by_role("button", name=words("Deliveries")).click()
@@ -152,8 +152,8 @@ def test_the_first_screen_tells_credits_spend_and_what_was_refused(browser: Brow
         page.goto(holder.base_url + SPONSOR)
         expect(page.locator(".figure")).to_contain_text("credits")
         expect(page.get_by_text(f"Relay-Sponsor: {sponsor.slug}")).to_be_visible()
-        expect(page.get_by_role("table", name="Refused in 30 days, by rule")).to_contain_text(
-            "Limit of a user a day"
+        expect(page.get_by_role("table", name="Refused in the last 30 days, by rule")).to_contain_text(
+            "Daily limit per user"
         )
         expect(page.get_by_role("img", name="Credits spent per day")).to_be_visible()
         with page.expect_download() as download:
@@ -181,7 +181,7 @@ def test_the_simulator_answers_with_the_policy_that_pays_or_the_rule_that_refuse
         expect(page.get_by_text(f"Yes: {policy.name} pays 250 credits.")).to_be_visible()
         new_version(policy, call_credits=249)
         page.get_by_role("button", name="Ask").click()
-        expect(page.get_by_text("No: Limit of a call.")).to_be_visible()
+        expect(page.get_by_text("No: Limit per call.")).to_be_visible()
         assert violations(page) == []
 
 
@@ -195,9 +195,9 @@ def test_an_owner_adds_a_member_and_makes_a_key_that_is_shown_once(browser: Brow
         expect(page.locator("#message")).to_contain_text("Saved.")
         assert Member.objects.get(sponsor=sponsor, user=newcomer).role == "viewer"
 
-        page.get_by_text("Make a key").first.click()
+        page.get_by_text("Create a key").first.click()
         page.locator("[name=name]").fill("server")
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_role("button", name="Create the key").click()
         shown = page.locator(".notice code")
         expect(shown).to_contain_text("sponsor_")
         assert violations(page) == []
@@ -269,13 +269,15 @@ def test_a_manager_sets_the_alarm_and_is_told_where_to_save_a_card(browser: Brow
         page.locator("[name=limit]").fill(str(limit))
         page.get_by_role("button", name="Save the alarm").click()
         expect(
-            page.get_by_text(f"Members are told when fewer than {limit:,} credits are left.")
+            page.get_by_text(f"Members are notified when fewer than {limit:,} credits are left.")
         ).to_be_visible()
         assert Sponsor.objects.get(pk=sponsor.pk).alarm_credits == limit
         page.get_by_role("button", name="Buy for $10.00").click()
         expect(page.get_by_role("link", name="Save a card on your account page")).to_be_visible()
         page.get_by_role("button", name="Buy for $10.00").click()
-        expect(page.get_by_text("10,500 credits for $10.00 are on the sponsor's account.")).to_be_visible()
+        expect(
+            page.get_by_text("10,500 credits for $10.00 were added to the sponsor's account.")
+        ).to_be_visible()
         assert len(set(shop.keys)) == 1
         assert violations(page) == []
 
@@ -286,7 +288,7 @@ def test_a_viewer_is_offered_nothing_that_changes_and_can_leave(browser: Browser
         members.put(sponsor=sponsor, profile_address=str(UserFactory.create().profile_address), role="owner")
         page.goto(f"{holder.base_url}{SPONSOR}#access")
         expect(page.get_by_text("Owners add and remove members.")).to_be_visible()
-        expect(page.get_by_role("button", name="Make the key")).to_have_count(0)
+        expect(page.get_by_role("button", name="Create the key")).to_have_count(0)
         expect(page.get_by_role("button", name="Remove")).to_have_count(0)
         posted_to(sponsor, 204)
         section(page, "Webhooks")
@@ -296,7 +298,7 @@ def test_a_viewer_is_offered_nothing_that_changes_and_can_leave(browser: Browser
         section(page, "Access")
         page.get_by_role("button", name="Leave").click()
         page.get_by_role("dialog").get_by_role("button", name="Leave").click()
-        expect(page.get_by_role("heading", name="You act for no sponsor")).to_be_visible()
+        expect(page.get_by_role("heading", name="You are not a member of a sponsor")).to_be_visible()
         assert not Member.objects.filter(sponsor=sponsor, user=holder.user).exists()
         assert violations(page) == []
 

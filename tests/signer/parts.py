@@ -17,7 +17,7 @@ from signer.messages import SigningRequest
 from signer.policy import TransactionLimits
 from signer.server import Server
 from signer.service import Policy, SigningService
-from signer.targets import NodeAway, Targets, Trust
+from signer.targets import NodeUnavailable, Targets, Trust
 from signer.transactions import SELF_TRANSFER_GAS, UnsignedTransaction
 from tests.fakes.profiles import random_address
 
@@ -48,13 +48,13 @@ class FakeTargets:
     def trust_of(self, addresses: Collection[str]) -> dict[str, Trust]:
         """See `Targets`."""
         if self.is_away:
-            raise NodeAway("as a test wants it")
+            raise NodeUnavailable("as a test wants it")
         return {address: self.trusts.get(address, Trust.NONE) for address in addresses}
 
     def used_nonces(self, addresses: Collection[str]) -> dict[str, int]:
         """See `Targets`."""
         if self.is_away:
-            raise NodeAway("as a test wants it")
+            raise NodeUnavailable("as a test wants it")
         return {address: self.used.get(address, 0) for address in addresses}
 
 

@@ -10,7 +10,7 @@ from signer.__main__ import Pruning
 from signer.journal import Journal
 from signer.messages import Outcome
 from signer.service import SigningService
-from signer.targets import NodeAway, NodeTargets, Trust
+from signer.targets import NodeTargets, NodeUnavailable, Trust
 from signer.transactions import PolicyViolation, SignedTransaction
 from tests.gateway.chain.nodes import reply, running
 from tests.signer.parts import (
@@ -104,7 +104,7 @@ def test_a_node_that_knows_no_final_block_or_answers_no_number_says_nothing(
     answers: list[str | None],
 ) -> None:
     targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
-    with patch.object(NodeTargets, "batch", return_value=answers), pytest.raises(NodeAway):
+    with patch.object(NodeTargets, "batch", return_value=answers), pytest.raises(NodeUnavailable):
         targets.used_nonces(["0x" + "aa" * 20])
 
 
@@ -115,7 +115,7 @@ def test_a_node_that_answers_neither_chain_nor_code_tells_nothing_of_a_contract(
     answers: list[str | None],
 ) -> None:
     targets = NodeTargets("http://127.0.0.1:1", chain_id=CHAIN_ID, key_managers=[], profiles=[])
-    with patch.object(NodeTargets, "batch", side_effect=[answers, ["0x"]]), pytest.raises(NodeAway):
+    with patch.object(NodeTargets, "batch", side_effect=[answers, ["0x"]]), pytest.raises(NodeUnavailable):
         targets.trust_of(["0x" + "aa" * 20])
 
 

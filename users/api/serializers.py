@@ -86,7 +86,7 @@ class MeResponseSerializer(serializers.Serializer[Any]):
     sessionExpiresAt = serializers.DateTimeField(
         source="session.expires_at",
         allow_null=True,
-        help_text="When it ends; a refresh does not extend it.",
+        help_text="When the session ends; a refresh does not extend it.",
     )
     accessExpiresAt = serializers.DateTimeField(
         source="expires_at", help_text="When this access token expires."

@@ -31,5 +31,5 @@ class ApprovalCommand(BaseCommand):
     def actor(self, options: dict[str, Any]) -> User:
         actor = staff_named(options["actor"])
         if actor is None:
-            raise CommandError(f"There is no member of staff named {options['actor']}.")
+            raise CommandError(f"No active member of staff is named {options['actor']}.")
         return actor

@@ -31,7 +31,7 @@ class Outcome(Enum):
 
 
 def prepare(person: User, *, approved_by: User) -> str:
-    """Invite the person anew, and return the code, which is shown only now. Joins the caller's transaction."""
+    """Invite the person again, and return the code, which is shown only now. Joins the caller's transaction."""
     code = f"{secrets.randbelow(10**_CODE_DIGITS):0{_CODE_DIGITS}}"
     Invitation.objects.update_or_create(
         user=person,

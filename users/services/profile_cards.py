@@ -111,7 +111,7 @@ def _picture_in(profile: dict[str, Any]) -> tuple[bytes, str]:
 
 
 def _uri_of(image: Any) -> tuple[int, VerifiableUri] | None:
-    """Return the width and the address of a listed picture; None where it has no hash."""
+    """Return the width and the address of a listed picture; None if it has no hash."""
     try:
         verification = image["verification"]
         if verification["method"] != "keccak256(bytes)":

@@ -45,7 +45,7 @@ def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[Phone, l
     """
     Confirm the offered phone as the person's only one if it shows this code; return it, and new recovery codes.
 
-    The recovery codes are returned only now. Returns None if the code is wrong or there is no such offer.
+    The recovery codes are returned only now. Returns None if the code is wrong or no phone is offered.
     """
     # Of two concurrent requests, the second finds no offer.
     offered = offered_phone(person, now=now)

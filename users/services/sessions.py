@@ -165,7 +165,7 @@ def refresh(*, token: str, now: datetime) -> TokenPair:
 
 def _rotate(session_id: uuid.UUID, token_id: int, child_hash: str, now: datetime) -> bool:
     """
-    Create the token's one child; False where it was exchanged too long ago.
+    Create the token's one child; False if it was exchanged too long ago.
 
     Raises:
         SessionEnded: the session ended during the node read.

@@ -31,9 +31,9 @@ logger = logging.getLogger(__name__)
 
 STATEMENT = "Sign in to the credit relay gateway. This costs nothing and sends no transaction."
 MAX_OPEN_PER_CLIENT = 20
-# Beyond this, the clients and sites that have the most open lose some.
+# Beyond this, open challenges are deleted, first those of the clients and sites that have the most.
 MAX_OPEN_PER_PROFILE = 10_000
-# How many are deleted at a time, so that not every request counts and deletes.
+# The part of the limit that is deleted at a time, so that not every request deletes.
 _PART_DELETED = 0.1
 _KEPT_AFTER_EXPIRY = timedelta(hours=1)
 _ALPHABET = string.ascii_letters + string.digits
@@ -115,7 +115,7 @@ def _delete_oldest(profile_address: str, client: str, now: datetime) -> None:
 
 
 def _delete_surplus(profile_address: str, now: datetime) -> None:
-    """Where too many of a profile's challenges are open, delete those of the clients and sites with the most."""
+    """If too many of a profile's challenges are open, delete those of the clients and sites with the most."""
     surplus = SignInChallenge.objects.open(now=now).filter(profile_address=profile_address).count()
     surplus -= MAX_OPEN_PER_PROFILE
     if surplus > 0:
@@ -213,7 +213,9 @@ def sign_in(
         raise NodeUnavailable(detail, retry_after=error.retry_after) from error
     except SignatureNotByController as error:
         if _signed_another(challenge, plain, client, now):
-            raise ChallengeForeign("Another open nonce's message was signed. Send that nonce.") from error
+            raise ChallengeForeign(
+                "The message of another open nonce was signed. Send that nonce."
+            ) from error
         _require_our_chain(challenge, plain)
         raise
     # 4. Write.

@@ -69,7 +69,7 @@ def reset_only_one(*, username: str, role: str) -> str:
     active = _lock_active()
     person = active.filter(username=username, groups__name=role).first()
     if person is None or role not in DECIDING_ROLES:
-        raise StaffStarted(f"There is no active staff account {username} with the role {role}.")
+        raise StaffStarted(f"No active staff account is named {username} and has the role {role}.")
     if active.exclude(pk=person.pk).filter(Q(groups__name=role) | Q(is_superuser=True)).exists():
         raise StaffStarted(
             "Another account has this role or is a superuser. Reset the password in the admin, with two people."

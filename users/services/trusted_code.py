@@ -25,7 +25,7 @@ def trusts_any_code() -> bool:
 
 def request(*, kind: str, address: str, name: str, actor: User, reason: str) -> ApprovalRequest | None:
     """
-    Request trust in the implementation at `address`; None where it has a row, trusted or not.
+    Request trust in the implementation at `address`; None if it has a row, trusted or not.
 
     Raises:
         PermissionDenied, ReasonRequired: see `approvals.ask`.

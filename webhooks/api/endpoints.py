@@ -28,7 +28,8 @@ class SponsorWebhookSerializer(serializers.Serializer[Any]):
     url = serializers.CharField()
     events = serializers.ListField(child=serializers.ChoiceField(choices=TO_SPONSORS), source="event_types")
     isEnabled = serializers.BooleanField(
-        source="is_enabled", help_text="False after a 410, or after five days of failures; create it anew."
+        source="is_enabled",
+        help_text="False after a 410, or after five days of failures; delete the endpoint and create a new one.",
     )
 
 
@@ -66,7 +67,7 @@ class SponsorWebhookViewSet(SponsorViewSet):
         operation_id="createSponsorWebhook",
         tags=["sponsors"],
         summary="Create a webhook endpoint of a sponsor",
-        description="The answer has the secret, which is never shown again.",
+        description="The response contains the signing secret, which is never shown again.",
         request=SponsorWebhookRequestSerializer,
         responses={
             200: SponsorWebhookSecretSerializer,

@@ -52,7 +52,9 @@ class SponsorMessageSerializer(serializers.Serializer[Any]):
 
 
 class SponsorMessagesSerializer(serializers.Serializer[Any]):
-    messages = SponsorMessageSerializer(many=True, help_text=f"The newest {MOST_MESSAGES}, newest first.")
+    messages = SponsorMessageSerializer(
+        many=True, help_text=f"The {MOST_MESSAGES} newest messages, newest first."
+    )
 
 
 class SponsorMessageViewSet(SponsorViewSet):

@@ -23,10 +23,10 @@ from webhooks.models import NoticeAddress
 from webhooks.services import addresses
 
 _DESCRIPTION = """
-An e-mail tells when the credits last for less than three days of the account holder's own use, when they are used up,
-and when they have risen again; at most once a week another names the given credits that expire in the week after.
-Sending the address is the consent; nothing else is sent before the link in a first e-mail was opened, and every e-mail
-has a link that ends it. Null deletes the address.
+The service sends an e-mail when the credits will last less than three days at the account holder's usual rate, when
+they are used up, and when they have risen again. At most once a week it sends another about given credits that expire
+in the following week. Sending the address is the consent. Until the account holder opens the link in the first e-mail,
+nothing else is sent; every e-mail has a link to unsubscribe. Null deletes the address.
 """.strip()
 
 

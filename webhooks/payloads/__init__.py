@@ -16,12 +16,12 @@ from webhooks.models import CreditLevel, EventType, Subject
 
 Data = dict[str, Any]
 # The user of events that belong to a sponsor.
-NOBODY = 0
+NO_USER = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of a user, or of `NOBODY`, with its time; `key` identifies it permanently."""
+    """An event of a user, or of `NO_USER`, with its time; `key` identifies it permanently."""
 
     type: EventType
     user_id: int

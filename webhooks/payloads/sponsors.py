@@ -8,7 +8,7 @@ from relay.models import RelayStatus, RelayTransaction, ReversedSettlement
 from sponsors.models import Member, ProfileRule, Sponsor, SponsoredCall
 from sponsors.rules.policies import sponsor_part
 from webhooks.models import EventType, SponsorLevel, Subject
-from webhooks.payloads import NOBODY, Data, Event
+from webhooks.payloads import NO_USER, Data, Event
 
 
 def of_level(
@@ -19,7 +19,7 @@ def of_level(
     if member is not None:
         data["address"] = str(member.user.profile_address)
     event_type = EventType.SPONSOR_LOW if level.is_low else EventType.SPONSOR_RECOVERED
-    user_id = member.user_id if member else NOBODY
+    user_id = member.user_id if member else NO_USER
     key = f"sponsor:{sponsor.pk}:{level.crossings}:{user_id}"
     return Event(event_type, user_id, at, key, f"sponsor:{sponsor.pk}", data)
 
@@ -34,7 +34,7 @@ def of_entry(entry: CreditEntry, *, sponsor: Sponsor) -> Event:
         "creditsAfter": entry.balance_after,
     }
     key, ordering_key = f"entry:{entry.pk}", f"sponsor:{sponsor.pk}"
-    return Event(EventType.SPONSOR_POSTED, NOBODY, entry.created_at, key, ordering_key, data)
+    return Event(EventType.SPONSOR_POSTED, NO_USER, entry.created_at, key, ordering_key, data)
 
 
 def history_of(

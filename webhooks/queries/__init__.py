@@ -266,10 +266,10 @@ MOST_MESSAGES = 50
 
 
 class DeliveryCounts(NamedTuple):
-    """A snapshot of all webhooks."""
+    """Counts over all endpoints and their messages."""
 
     waiting: int
-    # Delay in seconds of the message that has been due longest; 0 where none is due.
+    # Delay in seconds of the message that has been due longest; 0 if none is due.
     overdue_age: float
     given_up_in_last_day: int
     disabled: int
@@ -277,7 +277,7 @@ class DeliveryCounts(NamedTuple):
 
 
 def delivery_counts() -> DeliveryCounts:
-    """Return the snapshot, in one statement."""
+    """Return the counts of this moment, in one statement."""
     return DeliveryCounts(*db.only_row(_COUNTS, {}))
 
 

@@ -58,7 +58,7 @@ def _digest(address: NoticeAddress) -> str:
 
 
 def confirm(token: str, *, now: datetime) -> bool:
-    """Confirm the token's address; return False where it is not valid, or the address has changed since."""
+    """Confirm the token's address; return False if the token is not valid or was issued for an earlier address."""
     address = _address_of(token, salt=_CONFIRM, max_age=CONFIRM_WITHIN)
     if address is not None and address.confirmed_at is None:
         NoticeAddress.objects.filter(pk=address.pk, email=address.email).update(confirmed_at=now)

@@ -127,7 +127,7 @@ def claim(endpoint: Endpoint, *, limit: int, now: datetime) -> Sequence[Message]
 
 
 def secrets_of(endpoint: Endpoint) -> list[str]:
-    """Return the secrets to sign with; none, with a log line, where no key decrypts them."""
+    """Return the secrets to sign with; if no key decrypts them, log an error and return none."""
     try:
         return endpoints.live_secrets(endpoint)
     except SealedUnderAnotherKey:

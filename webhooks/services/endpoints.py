@@ -87,7 +87,7 @@ def create_for_sponsor(sponsor: Sponsor, *, url: str, event_types: Sequence[str]
 
 
 def delete_of_sponsor(endpoint: Endpoint, *, now: datetime) -> None:
-    """Disable a sponsor's endpoint for good. Its row stays for a while, because a message may be on its way."""
+    """Disable a sponsor's endpoint permanently. Its row stays for a while, because a message may be in delivery."""
     Endpoint.objects.filter(pk=endpoint.pk).update(disabled_at=now, disabled_by=Endpoint.DisabledBy.SPONSOR)
 
 

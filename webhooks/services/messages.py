@@ -13,7 +13,7 @@ from webhooks.services import addresses
 
 def resend(message: Message, *, now: datetime) -> bool:
     """
-    Schedule a message for another delivery with the same event id; False where it is waiting for delivery.
+    Schedule a message for another delivery with the same event id; False if it is waiting for delivery.
 
     Raises:
         EndpointDisabled: its endpoint is disabled.

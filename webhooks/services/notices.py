@@ -52,7 +52,7 @@ def write_expiries(events: Sequence[Event]) -> None:
     """
     Store one notice for each user and week (Monday to Sunday, UTC) in which announced credits expire.
 
-    It is sent when the week before begins, and names what is left then: credits may come from many small earnings.
+    It is sent at the beginning of the week before, with the credits that remain then, which may be of many small lots.
     """
     rows = [
         Notice(

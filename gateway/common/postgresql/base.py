@@ -74,7 +74,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 def _has_news(session: "psycopg.Connection[Any]") -> bool:
     """
-    Return whether the server has sent something to an idle session: it has ended it, or changed its settings.
+    Return whether the server has closed this idle session or changed its settings: its message is waiting to be read.
 
     Costs no round trip.
     """

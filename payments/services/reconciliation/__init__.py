@@ -30,7 +30,7 @@ def reconcile(
     *, now: datetime, days: int = DAYS, minutes: int = MINUTES, repair: bool = False
 ) -> ReconciliationRun | None:
     """
-    Compare the last `days` days with Stripe and store the findings; None where another run is in progress.
+    Compare the last `days` days with Stripe and store the findings; None if another run is in progress.
 
     Objects younger than `minutes` minutes are not reported as missing. `repair` applies paid invoices, refunds and
     disputes as if Stripe had just reported them; staff handle other differences.

@@ -30,7 +30,7 @@ function badge(title, name, terms, experience, share) {
 const offered = (name, terms) =>
   h("section", { class: "panel offered" },
     h("h2", {}, t("With a subscription")),
-    h("p", {}, t("You would have the badge {name}, and:", { name })),
+    h("p", {}, t("You would have the badge {name}, which gives:", { name })),
     benefits(terms, "offers"),
     h("a", { href: "#plan" }, t("See plans")));
 
@@ -42,9 +42,9 @@ function benefits(terms, kind) {
     [terms.bonus_creds_offerwall, (value) => t("{percent} more for offers", { percent: percent(value) })],
     [terms.bonus_creds_surveys, (value) => t("{percent} more for surveys", { percent: percent(value) })],
     [terms.bonus_daily_check_in_attempts, (value) => tn("{count} more check-in a day", "{count} more check-ins a day", value)],
-    [terms.acceptable_credit_debt, (value) => t("Transactions go through until you owe {credits}, and at most what you have paid or earned", { credits: credits(value) })],
+    [terms.acceptable_credit_debt, (value) => t("A debt limit of {credits}, but at most what you have paid or earned", { credits: credits(value) })],
   ].filter(([value]) => value > 0);
-  if (!gains.length) return quiet(t("It has no benefits yet; the next badge has."));
+  if (!gains.length) return quiet(t("This badge has no benefits yet; the next one does."));
   return h("ul", { class: `benefits ${kind}` }, gains.map(([value, text]) => h("li", {}, icon(kind === "has" ? "DONE" : "MORE"), text(value))));
 }
 

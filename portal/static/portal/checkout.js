@@ -24,7 +24,7 @@ async function pay(wanted, context) {
   context.report(done);
 }
 
-/** Continue what was wanted before the user left for Stripe; returns what to tell, if anything. */
+/** Continue the action for which the user went to Stripe; return the outcome to show, if any. */
 export async function resumed(context) {
   const kept = JSON.parse(sessionStorage.getItem(WANTED) ?? "null");
   sessionStorage.removeItem(WANTED);
@@ -62,7 +62,7 @@ async function payByMonth({ monthly, isChange, until }, session) {
 
 async function payOnce({ purchase, key }, session) {
   const done = await session.post("/api/payments/purchaseCredits", purchase, { "Idempotency-Key": key });
-  return t("Thank you. {credits} for {price} are on your account.", { credits: credits(done.credits), price: money(done.cost, done.currency) });
+  return t("Thank you. {credits} for {price} were added to your account.", { credits: credits(done.credits), price: money(done.cost, done.currency) });
 }
 
 /** Open a page of Stripe that leads back to this one. */

@@ -76,7 +76,7 @@ export function table(caption, columns, rows, kind = "stacks") {
 
 export const definitions = (...pairs) => h("dl", {}, pairs.filter(Boolean).flatMap(([term, value]) => [h("dt", {}, term), h("dd", {}, value)]));
 
-/** Grey bars in the place of what is loading; screen readers hear the text. */
+/** Grey bars as a placeholder while content loads; screen readers read the text. */
 export const skeleton = (text) => h("div", { class: "skeleton" }, h("p", { class: "visually-hidden" }, text), h("div"), h("div"), h("div"));
 
 /** A link to the explorer, or plain text without one. */

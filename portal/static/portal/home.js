@@ -1,4 +1,4 @@
-// The first screen: what you have, what it is good for, what comes, and what to do next.
+// The first screen: credits, how long they last, credits on their way, and next steps.
 
 import { actions, h } from "./dom.js";
 import { credits, date, number, t, tn, unixDate, until } from "./text.js";
@@ -26,7 +26,7 @@ export async function home(context) {
   draw(h("div", { class: "cards" }, ritual(checkIn, account, context), wallet(context)), badges(account, dashboard));
 }
 
-/** What the balance pays for, at the price that calls have had lately. */
+/** How many transactions the balance pays for, at recent prices. */
 export function goodFor(available, typicalCost) {
   if (available < 0) return t("You owe credits. What comes in pays them back first.");
   if (!typicalCost) return t("Credits pay for the gas of your transactions.");
@@ -36,12 +36,12 @@ export function goodFor(available, typicalCost) {
     : t("Not enough for a typical transaction, which costs about {credits} today.", { credits: credits(typicalCost) });
 }
 
-/** Tell that the credits do not last; nothing where they do, or a payment is open. */
+/** The notice that credits run low; nothing if they last, or a payment is open. */
 function warning({ available, debtLimit, subscriptionStatus }, { creditLevel, dailyUse, daysLeft }) {
   if (creditLevel === "enough" || UNPAID.includes(subscriptionStatus)) return [];
   const notice = (text, kind = "notice") => [h("p", { class: kind }, text)];
   if (creditLevel === "low") {
-    const lasts = daysLeft ? tn("At your use of {use} a day they last about {count} day.", "At your use of {use} a day they last about {count} days.", daysLeft, { use: number(dailyUse) }) : t("At your use of {use} a day they do not last until tomorrow.", { use: number(dailyUse) });
+    const lasts = daysLeft ? tn("At {use} a day they last about {count} day.", "At {use} a day they last about {count} days.", daysLeft, { use: number(dailyUse) }) : t("At {use} a day they will be used up before tomorrow.", { use: number(dailyUse) });
     return notice(lasts);
   }
   if (!dailyUse && available === 0) return notice(t("You have no credits yet. Buy a pack, subscribe, or earn some."));
@@ -68,13 +68,13 @@ function factsOf({ held, debtLimit, totalQuota, resetDate, subscriptionStatus })
       ? t("Your plan gave you {credits} for this period, which ends on {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) })
       : t("Your plan gave you {credits} until {date}.", { credits: credits(totalQuota), date: unixDate(resetDate) });
   return [
-    held > 0 && fact(t("{credits} more are set aside for transactions in progress.", { credits: credits(held) })),
+    held > 0 && fact(t("{credits} more are held for transactions in progress.", { credits: credits(held) })),
     debtLimit > 0 && fact(t("Transactions go through until you owe {credits}.", { credits: credits(debtLimit) })),
     plan && fact(plan, " ", h("a", { href: "#plan" }, t("See your plan"))),
   ].filter(Boolean);
 }
 
-/** What ad networks still hold; nothing where the service does not tell. */
+/** The earnings that are still held; nothing if they cannot be read. */
 async function arriving(session) {
   const held = await session.get("/api/user/arriving").catch((error) => (error.status === 404 ? { count: 0 } : Promise.reject(error)));
   if (!held.count) return [];

@@ -13,7 +13,7 @@ const PAUSED = {
   "pack-changed": t("The price of the pack was changed."),
 };
 
-/** What this service sells once, and the terms of the top-up; null where it sells no packs. */
+/** What this service sells once, and the terms of the top-up; null if it sells no packs. */
 export async function packsOffered({ session }) {
   const [offer, terms] = await Promise.all(["packs", "topUp"].map((name) => ifOffered(session.get(`/api/payments/${name}`))));
   return offer && { ...offer, terms };
@@ -77,7 +77,7 @@ function anyAmount(currencies, chosen, context) {
   return element;
 }
 
-/** Keep a text right that tells how many credits the amount of a form gives. */
+/** Update a text with the credits that the form's amount gives. */
 export function previewCredits(element, gives, currencies) {
   const tell = () => {
     const { amount, currency } = Object.fromEntries(new FormData(element));

@@ -14,7 +14,7 @@ let sections = {};
 let session = null;
 let latest = null;
 
-/** Tell the outcome of an action beside the bottom of the window; an error, and what `stays`, is there until it is closed. */
+/** Show an action's outcome at the bottom of the window. Errors, and outcomes that `stay`, remain until closed. */
 async function report(outcome, { stays = false } = {}) {
   const failed = outcome instanceof Error || outcome?.code !== undefined;
   if (failed && session && isSignedOut(outcome)) return signedOut(outcome instanceof SessionEnded ? t("Your session has ended, here or on another device. Sign in again to continue.") : t("You are signed out. Sign in again."));
@@ -108,7 +108,7 @@ function goTo(target) {
 async function failure(error, section) {
   // A browser does not fetch a module again that it could not load once.
   const retry = actionButton(t("Try again"), () => (error instanceof TypeError ? location.reload() : open(section, { focus: true })), report);
-  return panel(isUnreachable(error) ? t("You are offline, or the service is away") : t("This could not be loaded"), h("p", { role: "alert" }, await explain(error)), actions(retry));
+  return panel(isUnreachable(error) ? t("You are offline, or the service is unavailable") : t("This could not be loaded"), h("p", { role: "alert" }, await explain(error)), actions(retry));
 }
 
 /** The section of the address, and the part of it after a slash: "#plan/packs". */

@@ -74,7 +74,7 @@ function nextCharge({ cancelAtEndOfBillingPeriod: ends, isResting, nextCost, cur
   return t("{price} on {date}", { price: money(nextCost, currency), date: unixDate(currentPeriodEnd) });
 }
 
-/** Ask before the plan is cancelled, and tell what is lost and what is kept. */
+/** Ask for confirmation before cancelling the plan, and list what the user loses and keeps. */
 async function cancel({ currentPeriodEnd }, { available }, { session, again, report }) {
   const day = unixDate(currentPeriodEnd);
   const agreed = await confirmed(
@@ -116,7 +116,7 @@ const legal = () => {
   return terms && [" ", h("a", { href: terms.href, rel: "noreferrer" }, terms.textContent)];
 };
 
-/** A form for a monthly amount, which holds today's amount and tells what it gives. */
+/** A form for a monthly amount, filled with the current one; it shows the credits that the amount gives. */
 function amountForm({ button, kind, cost, terms: { offered, currency, rates }, hint, isOrder }, context, state) {
   const gives = h("span", { class: "hint", "aria-live": "polite" });
   const element = form(

@@ -76,7 +76,7 @@ export class Session {
     }
   }
 
-  /** Sign in anew, as the service demands before an account is deleted. */
+  /** Sign in again, as the service requires before it deletes an account. */
   async signInAgain() {
     for (const key of Object.keys(sessionStorage).filter((name) => name.endsWith(` ${this.address.toLowerCase()}`))) sessionStorage.removeItem(key);
     await this.signIn();
@@ -87,7 +87,7 @@ export class Session {
   put = (path, body) => this.relay.request(this.address, "put", path, { body });
   delete = (path, body) => this.relay.request(this.address, "delete", path, { body });
 
-  /** Return a file of the API; the client package reads JSON alone, and renews the tokens with a request of its own. */
+  /** Return a file of the API. The client package parses only JSON, so a JSON request renews the tokens first. */
   async text(path, query) {
     await this.get("/api/auth/me");
     const kept = Object.keys(sessionStorage).find((name) => name.endsWith(` ${this.address.toLowerCase()}`));

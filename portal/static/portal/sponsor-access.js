@@ -79,7 +79,7 @@ function roleChoice({ address, role }, put, report) {
 
 const SCOPES = {
   read: t("See everything"),
-  simulate: t("Ask whether a call would be paid"),
+  simulate: t("Simulate calls"),
   manage: t("Use funds"),
 };
 
@@ -88,14 +88,14 @@ function servers(keys, rights, context) {
   const mayChange = rights.includes("manage");
   const made = h("div", { role: "status" });
   const revoke = async (row) => {
-    const sure = await confirmed({ title: t("Revoke this key?"), yes: t("Revoke"), no: t("Keep"), kind: "danger" }, h("p", {}, t("Requests with {name} are refused from now on.", { name: row.name })));
+    const sure = await confirmed({ title: t("Revoke this key?"), yes: t("Revoke"), no: t("Keep"), kind: "danger" }, h("p", {}, t("Requests with {name} will be refused from now on.", { name: row.name })));
     if (!sure) return;
     await session.delete(`${path}/keys/${row.key}`);
     await again();
   };
   const rotate = async (row) => {
     const { secret } = await session.post(`${path}/keys/${row.key}/rotate`, {});
-    made.replaceChildren(once(secret, t("The old key works for 24 hours more."), context));
+    made.replaceChildren(once(secret, t("The old key keeps working for 24 hours."), context));
     made.scrollIntoView({ block: "nearest" });
   };
   const create = async ({ name, networks, ...chosen }) => {
@@ -111,30 +111,30 @@ function servers(keys, rights, context) {
     made,
     mayChange
       ? details(
-          t("Make a key"),
+          t("Create a key"),
           form(
-            { button: t("Make the key"), kind: "plain", checks: faultOf, action: create, report },
+            { button: t("Create the key"), kind: "plain", checks: faultOf, action: create, report },
             field(t("Name"), h("input", { name: "name", maxlength: 40, autocomplete: "off" })),
-            h("fieldset", {}, h("legend", {}, t("What it may do")), Object.entries(SCOPES).map(([scope, words]) => h("label", { class: "choice" }, h("input", { type: "checkbox", name: scope, checked: scope === "read" }), h("span", {}, words)))),
-            field(t("Networks (optional)"), h("input", { name: "networks", autocomplete: "off", placeholder: "192.0.2.0/24" }), t("Addresses or networks that may use it, with commas between them; nothing for anywhere.")),
+            h("fieldset", {}, h("legend", {}, t("Rights")), Object.entries(SCOPES).map(([scope, words]) => h("label", { class: "choice" }, h("input", { type: "checkbox", name: scope, checked: scope === "read" }), h("span", {}, words)))),
+            field(t("Networks (optional)"), h("input", { name: "networks", autocomplete: "off", placeholder: "192.0.2.0/24" }), t("IP addresses or networks from which it is accepted, separated by commas. Empty: from anywhere.")),
           ),
         )
-      : quiet(t("Managers and owners make and revoke keys.")),
+      : quiet(t("Managers and owners create and revoke keys.")),
   );
 }
 
 function faultOf({ name, networks, ...chosen }) {
   if (!name.trim()) return t("Give the key a name.");
-  return Object.keys(chosen).length ? null : t("Choose what the key may do.");
+  return Object.keys(chosen).length ? null : t("Choose at least one right.");
 }
 
 const once = (secret, hint, context) =>
-  shownOnce(secret, { warning: t("This is the only time that the key is shown."), hint, copy: t("Copy the key"), copied: t("The key was copied.") }, context);
+  shownOnce(secret, { warning: t("The key is shown only once."), hint, copy: t("Copy the key"), copied: t("The key was copied.") }, context);
 
 const keyTable = (keys, may, report) =>
   table(t("Keys of your servers"), [
     { label: t("Name"), cell: (row) => h("span", {}, row.name, " ", h("code", {}, `…${row.hint}`)) },
-    { label: t("May"), cell: (row) => row.scopes.map((scope) => SCOPES[scope]).join(", ") },
+    { label: t("Rights"), cell: (row) => row.scopes.map((scope) => SCOPES[scope]).join(", ") },
     { label: t("Accepted from"), cell: (row) => row.networks.join(", ") || t("anywhere") },
     { label: t("Last used"), cell: (row) => (row.lastUsedAt ? dateTime(row.lastUsedAt) : t("never")) },
     { label: t("Ends"), cell: (row) => (row.expiresAt ? dateTime(row.expiresAt) : t("never")) },

@@ -1,5 +1,4 @@
-// How a sponsor gets credits: packs that a member buys for it, credits of an owner, what was paid, and the alarm before
-// they run out.
+// A sponsor's funds: the alarm for low credits, packs that members buy, owners' credits, and invoices.
 
 import { actionButton, actions, field, form, h, panel, quiet, table } from "./dom.js";
 import { credits, date, likelyCurrency, money, number, t, unixDate } from "./text.js";
@@ -17,7 +16,7 @@ export async function show(context) {
   draw(alarmed(alarm, mayChange, context), mayChange && offer?.packs.length > 0 && packs(offer.packs, context), paid(invoices.results, context), transferred(transfers.results, rights.includes("own"), context));
 }
 
-/** Null where this service sells no packs. */
+/** Null if this service sells no packs. */
 const ifOffered = (asked) =>
   asked.catch((error) => {
     if (error.status === 404 || error.code === "billing-unavailable") return null;
@@ -33,12 +32,12 @@ function alarmed({ credits: limit }, mayChange, { session, path, again, report }
   const checks = ({ limit: value }) => (/^([1-9]\d{0,14})?$/.test(value.trim()) ? null : t("Enter a whole number of credits above 0."));
   return panel(
     t("Alarm"),
-    h("p", {}, limit === null ? t("No alarm is set.") : t("Members are told when fewer than {credits} are left.", { credits: credits(limit) })),
+    h("p", {}, limit === null ? t("No alarm is set.") : t("Members are notified when fewer than {credits} are left.", { credits: credits(limit) })),
     h("p", { class: "quiet" }, t("Members who have confirmed an address on their account page get an e-mail.")),
     mayChange
       ? form(
           { button: t("Save the alarm"), kind: "plain", checks, action: ({ limit: value }) => set(value.trim()), report },
-          field(t("Fewer credits than (empty for no alarm)"), h("input", { name: "limit", inputmode: "numeric", autocomplete: "off", value: limit ?? "" })),
+          field(t("Notify below this many credits (empty for no alarm)"), h("input", { name: "limit", inputmode: "numeric", autocomplete: "off", value: limit ?? "" })),
         )
       : quiet(t("Managers and owners set the alarm.")),
   );
@@ -48,12 +47,12 @@ function packs(offered, context) {
   const currency = likelyCurrency(offered.map((pack) => pack.currency));
   return panel(
     t("Buy credits for the sponsor"),
-    h("p", {}, t("Your own saved card pays, and the receipt is yours. The credits are added to the sponsor at once.")),
+    h("p", {}, t("We charge your own saved card and issue the receipt to you. The credits are added to the sponsor at once.")),
     h("ul", { class: "packs" }, offered.filter((pack) => pack.currency === currency).map((pack) => h("li", {}, h("strong", {}, credits(pack.credits)), buyButton(pack, context)))),
   );
 }
 
-/** Each press is one purchase; what is repeated after a lost answer has the same key. */
+/** Each click is one purchase: a retry after a lost answer sends the same idempotency key. */
 function buyButton({ pack, cost, currency }, { session, path, again, report }) {
   let key = crypto.randomUUID();
   const buy = async () => {
@@ -61,7 +60,7 @@ function buyButton({ pack, cost, currency }, { session, path, again, report }) {
       const done = await session.post(`${path}/purchases`, { pack }, { "Idempotency-Key": key });
       key = crypto.randomUUID();
       await again();
-      report(t("Thank you. {credits} for {price} are on the sponsor's account.", { credits: credits(done.credits), price: money(done.cost, done.currency) }));
+      report(t("Thank you. {credits} for {price} were added to the sponsor's account.", { credits: credits(done.credits), price: money(done.cost, done.currency) }));
     } catch (error) {
       if (error.code !== "payment-method-required") throw error;
       report(h("span", {}, t("No card is saved yet."), " ", h("a", { href: "/account#plan" }, t("Save a card on your account page"))), { stays: true });
@@ -86,7 +85,7 @@ function paid(rows, { session, path, report }) {
           { label: t("Credits"), number: true, cell: (row) => number(row.credits - row.creditsTakenBack) },
           { label: t("Receipt"), cell: (row) => actions(actionButton(t("Open"), () => open(row), report, { kind: "plain small" })) },
         ], rows)
-      : quiet(t("Nothing yet. The operator can also add credits.")),
+      : quiet(t("No purchases yet. The operator can also add credits.")),
   );
 }
 

@@ -1,4 +1,4 @@
-// A sponsor's credits, how long they last, what was spent, which rules refused, and the month as a file.
+// A sponsor's credits, how long they last, the spend, refusals by rule, and exports of a month.
 
 import { actionButton, actions, field, h, panel, quiet, table } from "./dom.js";
 import { bars, monthOf } from "./plot.js";
@@ -26,18 +26,18 @@ function balance({ name, displayName, isFrozen, available, held, dailyUse, daysL
     h("h2", {}, t("Credits of {name}", { name: displayName })),
     h("p", { class: available > 0 ? "figure" : "figure bad" }, credits(available)),
     h("p", { class: "lead" }, lasts(daysLeft, dailyUse)),
-    isFrozen && h("p", { class: "notice bad" }, t("The sponsor is frozen: it pays for no new call. Ask the operator why.")),
+    isFrozen && h("p", { class: "notice bad" }, t("The sponsor is frozen: it pays for no new calls. Contact the operator.")),
     h("ul", { class: "facts" },
-      held > 0 && fact(t("{credits} more are set aside for transactions in progress.", { credits: credits(held) })),
-      fact(t("Calls choose this sponsor by the header"), " ", h("code", {}, `Relay-Sponsor: ${name}`), ". ", h("a", { href: "/docs/sponsors" }, t("How a sponsor pays for its users")))),
+      held > 0 && fact(t("{credits} more are held for transactions in progress.", { credits: credits(held) })),
+      fact(t("To use this sponsor, send the header"), " ", h("code", {}, `Relay-Sponsor: ${name}`), ". ", h("a", { href: "/docs/sponsors" }, t("How a sponsor pays for its users")))),
   );
 }
 
 function lasts(daysLeft, use) {
-  if (daysLeft === null) return t("No call was paid for in the last 14 days.");
+  if (daysLeft === null) return t("This sponsor paid for no call in the last 14 days.");
   return daysLeft > 0
     ? tn("At {use} a day they last about {count} day.", "At {use} a day they last about {count} days.", daysLeft, { use: credits(use) })
-    : t("At {use} a day they do not last until tomorrow.", { use: credits(use) });
+    : t("At {use} a day they will be used up before tomorrow.", { use: credits(use) });
 }
 
 function spent({ days, policies }) {
@@ -56,11 +56,11 @@ function spent({ days, policies }) {
 }
 
 function refused({ refusals }) {
-  const title = t("Refused in {days} days, by rule", { days: DAYS });
+  const title = t("Refused in the last {days} days, by rule", { days: DAYS });
   if (!refusals.length) return panel(title, quiet(t("No request was refused.")));
   return panel(
     title,
-    h("p", {}, t("Requests that named this sponsor and that it did not pay for, estimates before a call included.")),
+    h("p", {}, t("Requests that named this sponsor but that it did not pay for, including estimates.")),
     table(title, [
       { label: t("Rule"), cell: ({ rule }) => h("a", { href: `/problems/${rule}` }, nameOf(RULES, rule)) },
       { label: t("Requests"), number: true, cell: (row) => number(row.requests) },
@@ -81,8 +81,8 @@ function files({ session, path, report, sponsor }) {
     save(`${sponsor.name}-${month.value}-${kind}.csv`, text);
   };
   return panel(
-    t("A month as a spreadsheet"),
-    h("p", {}, t("Entries are every change of the balance and add up to it. Calls are what was paid for whom: users have ids that lead to no profile.")),
+    t("Export a month"),
+    h("p", {}, t("Entries lists every change of the balance. Calls lists every call paid for; user ids are pseudonyms, which reveal no profile.")),
     h("div", { class: "short" }, field(t("Month (UTC)"), month)),
     actions(
       actionButton(t("Calls as a spreadsheet"), () => download("calls"), report, { kind: "plain" }),

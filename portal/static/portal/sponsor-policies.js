@@ -15,8 +15,8 @@ export async function show(context) {
   draw(
     panel(
       t("Policies"),
-      h("p", {}, t("The first policy that fits a call pays for it. Terms are never edited: the operator's staff add a new version, which two persons approve. Ask them for a change.")),
-      !policies.length && quiet(t("There is no policy yet, so nothing is paid.")),
+      h("p", {}, t("The first policy that fits a call pays for it. To change its terms, ask the operator's staff: they add a new version, which a second person approves.")),
+      !policies.length && quiet(t("This sponsor has no policy yet, so it pays for nothing.")),
       policies.map((policy) => shown(policy, service)),
     ),
     simulator(policies, context),
@@ -24,7 +24,7 @@ export async function show(context) {
 }
 
 function shown({ name, isEnabled, terms, use }, service) {
-  const state = !isEnabled ? t("switched off") : terms ? t("version {number}", { number: number(terms.version) }) : t("without terms, so it pays nothing");
+  const state = !isEnabled ? t("switched off") : terms ? t("version {number}", { number: number(terms.version) }) : t("no terms yet, so it pays for nothing");
   return h(
     "article",
     { class: "policy" },
@@ -34,14 +34,14 @@ function shown({ name, isEnabled, terms, use }, service) {
   );
 }
 
-/** What the policy has used; with a limit in all, as a part of it. */
+/** The policy's usage; with a total limit, as a part of it. */
 function used(name, { campaignCredits, windowCredits }, use) {
   const calls = tn("{count} call", "{count} calls", use.calls);
   const bar = campaignCredits && h("progress", { max: campaignCredits, value: use.credits, "aria-label": t("Used of {name}", { name }) });
   const all = campaignCredits
     ? t("{used} of {limit} used, for {calls}", { used: number(use.credits), limit: credits(campaignCredits), calls })
     : t("{credits} used, for {calls}", { credits: credits(use.credits), calls });
-  const window = windowCredits && h("p", {}, t("In the present window, until {time}: {used} of {limit}", { time: dateTime(use.windowEndsAt), used: number(use.windowCredits), limit: credits(windowCredits) }));
+  const window = windowCredits && h("p", {}, t("In the current window, until {time}: {used} of {limit}", { time: dateTime(use.windowEndsAt), used: number(use.windowCredits), limit: credits(windowCredits) }));
   return h("div", {}, h("p", {}, all), bar, window);
 }
 
@@ -50,17 +50,17 @@ function paid(terms, service) {
     all: t("every profile"),
     listed: tn("{count} listed profile", "{count} listed profiles", terms.listedProfiles),
     new: terms.newSince && t("new since {time}", { time: dateTime(terms.newSince) }),
-    vouched: t("with a voucher of yours"),
+    vouched: t("with a voucher from you"),
     holding: t("that hold a token"),
     followed: t("that a profile follows"),
     follower: t("that follow a profile"),
-    verified: t("for which your server says yes"),
+    verified: t("that your server approves"),
   };
   return [
     [t("Pays for"), terms.targets.length ? h("ul", { class: "facts" }, terms.targets.map((target) => h("li", {}, targetOf(target, service)))) : t("every call")],
     [t("Profiles"), profiles[terms.profiles] ?? terms.profiles],
     terms.counterpart !== null && [t("Token or profile"), explorerLink(service, "address", terms.counterpart)],
-    terms.leastBalance !== null && [t("Balance of at least"), terms.leastBalance],
+    terms.leastBalance !== null && [t("Minimum balance"), terms.leastBalance],
     terms.startsAt && [t("From"), dateTime(terms.startsAt)],
     terms.endsAt && [t("Until"), dateTime(terms.endsAt)],
     terms.gasPriceCeilingWei !== null && [t("Gas price up to"), t("{number} gwei", { number: number(Number(terms.gasPriceCeilingWei) / 1e9) })],
@@ -77,12 +77,12 @@ function targetOf({ contract, functions }, service) {
 function limits(terms) {
   const limit = (label, value, shownAs = credits) => value !== null && [label, shownAs(value)];
   return [
-    limit(t("A call, at most"), terms.callCredits),
-    limit(t("A user a day"), terms.userDayCredits),
-    limit(t("A user in all"), terms.userCredits),
-    limit(t("Calls of a user"), terms.userCalls, number),
+    limit(t("Per call"), terms.callCredits),
+    limit(t("Per user and day"), terms.userDayCredits),
+    limit(t("Per user in total"), terms.userCredits),
+    limit(t("Calls per user"), terms.userCalls, number),
     terms.windowSeconds !== null && [t("In {time}", { time: lasting(terms.windowSeconds / 60) }), credits(terms.windowCredits)],
-    limit(t("In all"), terms.campaignCredits),
+    limit(t("In total"), terms.campaignCredits),
   ];
 }
 
@@ -101,14 +101,14 @@ function simulator(policies, { session, path, report }) {
   };
   return panel(
     t("Would it pay for this call?"),
-    h("p", {}, t("Decided as for a real call at this moment; nothing is stored or counted.")),
+    h("p", {}, t("The service decides as for a real call at this moment, but stores and counts nothing.")),
     form(
       { button: t("Ask"), checks: faultOf, action: ask, report },
-      field(t("Profile"), h("input", { name: "profile", autocomplete: "off", placeholder: "0x…" }), t("One that has never signed in here counts as new.")),
-      field(t("What the call reaches"), h("textarea", { name: "actions", rows: 3, placeholder: "0x… 0x760d9bba" }), t("On each line a contract, or the word profile, then a function such as 0x760d9bba, or nothing for a transfer.")),
+      field(t("Profile"), h("input", { name: "profile", autocomplete: "off", placeholder: "0x…" }), t("A profile that has never signed in here counts as new.")),
+      field(t("Functions that it calls"), h("textarea", { name: "actions", rows: 3, placeholder: "0x… 0x760d9bba" }), t("One per line: a contract's address or the word profile, then a selector such as 0x760d9bba, or nothing for a transfer.")),
       field(t("Highest cost in credits"), h("input", { name: "credits", inputmode: "numeric", value: "250" })),
       field(t("Gas price in gwei"), h("input", { name: "gasPrice", inputmode: "numeric", value: "1" })),
-      vouched.length > 0 && field(t("Voucher"), h("select", { name: "voucherFor" }, h("option", { value: "" }, t("no voucher")), vouched.map(({ name }) => h("option", { value: name }, t("a good one for {policy}", { policy: name }))))),
+      vouched.length > 0 && field(t("Voucher"), h("select", { name: "voucherFor" }, h("option", { value: "" }, t("no voucher")), vouched.map(({ name }) => h("option", { value: name }, t("a valid one for {policy}", { policy: name }))))),
     ),
     outcome,
   );
@@ -123,7 +123,7 @@ function actionOf(line) {
 
 function faultOf({ profile, actions, credits: cost, gasPrice }) {
   if (!ADDRESS.test(profile.trim())) return t("Enter an address: 0x and 40 more characters.");
-  if (!lines(actions).length || !lines(actions).every((line) => ACTION.test(line))) return t("Write on each line a contract and a function.");
+  if (!lines(actions).length || !lines(actions).every((line) => ACTION.test(line))) return t("Write a contract and a selector on each line.");
   return /^[1-9]\d{0,14}$/.test(cost) && /^\d{1,6}$/.test(gasPrice) ? null : t("Enter whole numbers for cost and gas price.");
 }
 
@@ -136,7 +136,7 @@ function answered({ policy, sponsorCredits, userCredits, refusals, code, detail 
   const others = refusals.map((refusal) => h("li", {}, h("strong", {}, refusal.policy), ": ", h("a", { href: `/problems/${refusal.code}` }, nameOf(RULES, refusal.code)), h("br"), h("span", { class: "quiet", lang: "en" }, refusal.detail)));
   return [
     h("p", { class: code ? "notice bad" : "notice" }, h("strong", {}, sentence), code && !refusals.length && [" ", h("span", { lang: "en" }, detail)]),
-    refusals.length > 0 && h("p", {}, t("Policies that do not pay, with their rule:")),
+    refusals.length > 0 && h("p", {}, t("Policies that refuse it, with the rule:")),
     refusals.length > 0 && h("ul", { class: "facts" }, others),
   ].filter(Boolean);
 }

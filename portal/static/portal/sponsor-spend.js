@@ -1,4 +1,4 @@
-// What a sponsor spent on which contract and on which user.
+// A sponsor's spend by contract and by user.
 
 import { explorerLink, h, panel, quiet, table } from "./dom.js";
 import { credits, number, t, tn } from "./text.js";
@@ -19,7 +19,7 @@ const sums = [
 
 function byContract(contracts, service) {
   const title = t("By contract, in {days} days", { days: DAYS });
-  const names = { batch: t("several in one call"), profile: t("the profile itself"), deployment: t("a new contract") };
+  const names = { batch: t("batches of several contracts"), profile: t("the profile itself"), deployment: t("a new contract") };
   const named = ({ contract }) => names[contract] ?? explorerLink(service, "address", contract);
   return panel(title, contracts.length ? table(title, [{ label: t("Contract"), cell: named }, ...sums], contracts, "narrow") : quiet(t("Nothing yet.")));
 }
@@ -30,7 +30,7 @@ function byUser(users, count) {
   const total = users.reduce((sum, row) => sum + row.credits, 0);
   return panel(
     title,
-    h("p", {}, tn("{count} user.", "{count} users.", count), " ", t("The ids are the same each time, and lead to no profile."), " ", count > users.length && t("Listed are those with the most credits, {credits} together.", { credits: credits(total) })),
+    h("p", {}, tn("{count} user.", "{count} users.", count), " ", t("User ids are permanent pseudonyms, which reveal no profile."), " ", count > users.length && t("The list has those with the highest spend, {credits} in total.", { credits: credits(total) })),
     table(title, [{ label: t("User"), cell: (row) => h("code", {}, row.user) }, ...sums], users, "narrow"),
   );
 }

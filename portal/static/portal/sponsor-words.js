@@ -3,7 +3,7 @@
 import { t } from "./text.js";
 
 export const RULES = {
-  "sponsor-no-policy": t("No policy is in force"),
+  "sponsor-no-policy": t("No policy in force"),
   "sponsor-target": t("Contract or function not listed"),
   "sponsor-unreadable": t("The call cannot be read"),
   "sponsor-profile": t("Profile not included"),
@@ -12,28 +12,28 @@ export const RULES = {
   "sponsor-voucher-used": t("Voucher already used"),
   "sponsor-holding": t("Token or follow missing"),
   "sponsor-holding-unknown": t("Token or follow not readable"),
-  "sponsor-verifier": t("Your server says no"),
-  "sponsor-verifier-unknown": t("Your server does not answer"),
-  "sponsor-limit-verifier": t("Limit of your server"),
+  "sponsor-verifier": t("Your server refused"),
+  "sponsor-verifier-unknown": t("Your server did not answer"),
+  "sponsor-limit-verifier": t("Limit set by your server"),
   "sponsor-not-started": t("Not started yet"),
   "sponsor-ended": t("Ended"),
   "sponsor-gas-price": t("Gas price too high"),
-  "sponsor-limit-call": t("Limit of a call"),
+  "sponsor-limit-call": t("Limit per call"),
   "sponsor-limit-voucher": t("Limit of the voucher"),
-  "sponsor-limit-user-day": t("Limit of a user a day"),
-  "sponsor-limit-user-total": t("Limit of a user in all"),
-  "sponsor-limit-user-calls": t("Calls of a user"),
+  "sponsor-limit-user-day": t("Daily limit per user"),
+  "sponsor-limit-user-total": t("Total limit per user"),
+  "sponsor-limit-user-calls": t("Calls per user"),
   "sponsor-limit-window": t("Limit of the time window"),
-  "sponsor-limit-campaign": t("Limit in all"),
+  "sponsor-limit-campaign": t("Total limit"),
   "sponsor-frozen": t("Sponsor frozen, or policy switched off"),
   "sponsor-without-credits": t("Sponsor without credits"),
-  "sponsor-busy": t("Policies were changing"),
+  "sponsor-busy": t("Policies changed at that moment"),
 };
 
 export const ROLES = {
-  viewer: t("Viewer: sees everything"),
-  manager: t("Manager: also keys and funds"),
-  owner: t("Owner: also members"),
+  viewer: t("Viewer: reads everything"),
+  manager: t("Manager: also manages keys and funds"),
+  owner: t("Owner: also manages members"),
 };
 
 export const EVENTS = {

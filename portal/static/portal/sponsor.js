@@ -28,8 +28,8 @@ function choice(sponsors, { name: chosen }, { again }) {
 
 const noSponsor = () =>
   panel(
-    t("You act for no sponsor"),
-    h("p", {}, t("A sponsor pays for the transactions of others, within rules. The operator of this service opens one for you; or ask an owner of a sponsor to add your profile as a member.")),
+    t("You are not a member of a sponsor"),
+    h("p", {}, t("A sponsor pays for its users' transactions, by its own rules. Ask the operator of this service to open one for you, or ask a sponsor's owner to add your profile as a member.")),
     h("p", {}, h("a", { href: "/docs/sponsors" }, t("How a sponsor pays for its users"))),
   );
 

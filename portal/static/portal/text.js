@@ -1,6 +1,6 @@
 // Words of the page in its language, and numbers, money and dates in the same one.
 
-// Django's catalogue of the page's language; the page has none where the language is that of the source.
+// Django's catalogue of the page's language; the page has none if the language is that of the source.
 const catalog = globalThis.django;
 const LANGUAGE = document.documentElement.lang;
 // The reader's own region, if it speaks the language of the page: words and digits are never of two languages.

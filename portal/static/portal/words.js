@@ -41,12 +41,12 @@ export const CALL_STATES = {
   ExecutedExternally: t("sent by another relayer"),
 };
 
-// What the owner of a call is told where it did not succeed.
+// Why a call did not succeed, for its owner.
 export const FAILURES = {
   "reverted": t("The contract refused the call without a reason. The gas that it burned was charged."),
   "target-reverted": t("The contract that you called refused it. Check what you asked it to do."),
   "profile-refused": t("Your profile refused the call. Check its settings, or ask the maker of your wallet."),
-  "predecessor-failed": t("An earlier call failed that this one waited for. Send it again."),
+  "predecessor-failed": t("This call waited for an earlier one, which failed. Send it again."),
   "refused-by-node": t("The network did not take the call. It cost nothing; send it again."),
   "not-mined-in-time": t("Gas was too expensive for too long. It cost nothing; send it again later."),
   "cancelled-by-staff": t("Our support cancelled the call before it was sent. Ask them why."),
@@ -90,7 +90,7 @@ export const HELD_BECAUSE = {
   "network-paused": t("the network is paused"),
 };
 
-// What the owner of an account is told about an error of the API; others have the API's own English sentence.
+// Sentences for the API's errors; all other errors are shown with the API's own English sentence.
 export const PROBLEMS = {
   "access-token-expired": t("You are signed out. Sign in again."),
   "account-deleted": t("This account is being deleted. You can open a new one in about an hour."),

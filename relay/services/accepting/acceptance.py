@@ -47,7 +47,7 @@ class _AccountMissing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class LinedUpCall:
-    """An approved call that its own thread accepts alone, because another transaction holds a lock that it needs."""
+    """An approved call that its thread accepts outside batches, because another transaction holds a lock it needs."""
 
     approved: ApprovedCall
     ticket: Ticket
@@ -62,10 +62,10 @@ def accept_together(batch: Sequence[ApprovedCall], signer: Signer) -> list[_Acce
     Accept calls in one transaction; return for each its hash, its error, or the call, if it is not accepted yet.
 
     Only the first call of a channel is accepted; the others are returned for the next batch, which sees the first. If
-    a lock cannot be had within a moment, none is accepted, and each is returned as one to accept alone.
+    a lock is not free within the lock timeout, none is accepted, and each is returned as a `LinedUpCall`.
 
     Raises:
-        IntegrityError, _AccountMissing: one of several calls must be accepted alone.
+        IntegrityError, _AccountMissing: one of several calls fails; accept each in its own transaction.
     """
     first_of = {approved.channel: place for place, approved in reversed(list(enumerate(batch)))}
     outcomes: dict[int, _Accepted] = dict(enumerate(batch))

@@ -60,7 +60,7 @@ class Batcher(Generic[Item, Result]):
 
     `run` gets at most `most` items and a `Seal`, which it calls before it changes anything. It returns a result or the
     error to raise for each item, in order; the values for callers that have left are ignored. If `run` raises, each
-    item is run again alone by its own thread, so that one item cannot fail the others; an outage fails all. After a
+    item is run again by its own thread, so that one item cannot fail the others; an outage fails all. After a
     batch of four or more items, the next run waits for the same callers as long as one arrives every `pause_seconds`,
     at most `longest_wait_seconds`. With `wait_limits`, callers may leave a run before it calls its `Seal`.
     """

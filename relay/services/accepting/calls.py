@@ -90,22 +90,22 @@ class ApprovedCall:
     rows: CallRows
     query: RelayQuery
     approval: Approval
-    # Decided just before the call is accepted, and how often it was decided.
+    # The sponsor's decision, made just before the call is accepted, and how often it was made.
     sponsorship: Sponsorship | None = None
     decisions: int = 0
-    # What is to be asked before the sponsor's policies can decide, and the answers so far.
+    # The question whose answer the sponsor's policies need before they can decide, and the answers so far.
     question: Question | None = None
     answers: Mapping[Question, Answer | None] = field(default_factory=dict)
 
     @property
     def wants_sponsor(self) -> bool:
-        """Whether a sponsor is to be asked: the request or the quote names one, and nothing is decided."""
+        """Whether a sponsor's policies must be checked: the request or quote names a sponsor, and none has decided."""
         quoted = self.rows.quote is not None and self.rows.quote.sponsor_version_id is not None
         return self.sponsorship is None and (self.request.sponsor is not None or quoted)
 
     @property
     def user_credits(self) -> int:
-        """What the user's account holds of the call's highest cost."""
+        """The part of the call's highest cost that is held on the user's account."""
         return self.hold_credits - (self.sponsorship.credits if self.sponsorship else 0)
 
     @property
@@ -129,7 +129,7 @@ class ApprovedCall:
 
     @property
     def hold_credits(self) -> int:
-        """What is held in all: the call's highest cost, bounded by the quote."""
+        """The credits to hold in total: the call's highest cost, at most the quoted cost."""
         worst = cost_in_credits(gas=1, price_wei=self.worst_cost_wei, credit_wei=settings.CREDIT_WEI)
         return worst if self.quoted_cost is None else min(worst, self.quoted_cost)
 

@@ -1,7 +1,7 @@
 """
-The calls that run alone, because their account or relayer is locked by another transaction.
+Queues of calls that run outside batches, because another transaction has locked their account or relayer.
 
-A batch waits only shortly for a lock, since all its calls wait with it. Then each of them runs alone in its own thread.
+A batch waits only briefly for a lock, since all its calls wait with it. Then each call runs in its own thread.
 While one waits there, the next calls that need the same lock stay out of batches too.
 """
 

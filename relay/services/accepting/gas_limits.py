@@ -32,7 +32,7 @@ _SPARE_SHARE = 10
 _MOST_RAISES, _UNLIMITED = 2, 2**63
 # A transaction gets back at most a fifth of the gas that it used (EIP-3529), and must have had it meanwhile.
 _GAS_BEFORE_REFUND, _GAS_AFTER_REFUND = 5, 4
-# What the key manager uses before the profile executes the payload, at least.
+# The least gas that the key manager uses before the profile executes the payload.
 _RELAYING_GAS = 80_000
 _WORD = 32
 # In `execute(operation, target, value, data)`: the target, and the selector called there.
@@ -64,9 +64,9 @@ def learned_limit(*, profile: str, call: RelayCall) -> int | None:
 
 def of_trial(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: int) -> Gas | None:
     """
-    Return the gas of a call that is next in its channel, or None where the node's trial is inconclusive.
+    Return the gas of a call that is next in its channel, or None if the node's trial is inconclusive.
 
-    `maximum` is the highest gas limit that may be signed; the result is above it where the call does not fit. So it
+    `maximum` is the highest gas limit that may be signed; the result is above it if the call does not fit. So it
     is in the functions below.
 
     Raises:
@@ -117,11 +117,11 @@ def of_estimate(*, call: RelayCall, query: RelayQuery, trial: Trial, maximum: in
 
 def _compared(query: RelayQuery, *, estimate: int, maximum: int, spare: int = 0) -> Gas:
     """
-    Return the gas for an estimate, with a limit at which the call does what it does at the maximum.
+    Return the gas for an estimate, with a limit at which the call has the same effects as at the maximum.
 
     An estimate is the lowest limit that the outermost call survives. A contract may catch that an inner call ran out
-    of gas, so its effect would be missing. The node executes the call at the limit and at the maximum. Where they
-    differ, the limit is raised, at most twice, and is then the maximum; contracts that read their gas never agree. A
+    of gas, so its effect would be missing. The node executes the call at the limit and at the maximum. If the effects
+    differ, the limit is raised, at most twice, and is then the maximum; contracts that read their gas always differ. A
     node that cannot simulate compares nothing, so only the margin protects. `spare` is the gas of the limit that the
     simulated call does not have.
 
@@ -185,10 +185,10 @@ def before_signing(*, call: RelayCall, query: RelayQuery, maximum: int) -> Gas:
 
 def shortage(*, call: RelayCall, query: RelayQuery, is_next: bool) -> int | None:
     """
-    Return the gas that a call needs which reverts within `query.gas_cap`; None where gas is not the reason.
+    Return how much gas a call needs that reverts within `query.gas_cap`; None if gas is not the reason.
 
-    A contract that runs out of gas often reverts without saying so. The node therefore executes the call once more,
-    at twice the cap. Where it uses up that as well, twice the cap is returned.
+    A contract that runs out of gas often reverts without an error that shows it. The node therefore executes the call
+    once more, at twice the cap. If the call uses up that as well, twice the cap is returned.
 
     Raises:
         NodeUnavailable: no node answered.

@@ -77,10 +77,10 @@ class RefusedCalls:
 
     def check(self, sender: str) -> None:
         """
-        Refuse a sender with too many refused calls, before the node is asked.
+        Refuse a sender whose calls were refused too often, before a node is queried.
 
         Raises:
-            TooManyRequests: the sender may send a call again in a second.
+            TooManyRequests: the sender may retry after a second.
         """
         if self._left(sender) >= self._most:
             raise TooManyRequests(

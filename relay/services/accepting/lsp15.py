@@ -99,7 +99,7 @@ def owner_of_profile(*, address: str, signers: Callable[[], Sequence[str]]) -> U
     Return the user of the profile.
 
     Raises:
-        ProfileNotRegistered: the profile never signed in; the detail differs where the address is one of `signers`.
+        ProfileNotRegistered: the profile never signed in; the detail differs if the address is one of `signers`.
         UnusableSignature: see `recover_signers`; only for an address that never signed in.
     """
     try:

@@ -63,7 +63,7 @@ def approve(
     """
     Check that the call is the profile's, signed correctly, permitted, within its validity, in order and executable.
 
-    `state` is the node's answer to `query`; `call.signature` must be normalised. Returns None where another node read
+    `state` is the node's answer to `query`; `call.signature` must be normalised. Returns None if another node read
     is needed and `may_ask` forbids it.
 
     Raises:

@@ -60,7 +60,7 @@ class PreparedCall:
     """
     A relay call that lacks its signature by `identity.controller` over `identity.digest`.
 
-    Costs are in credits, None where the call cannot be executed; `refusals` has the reasons for which it would be
+    Costs are in credits, None if the call cannot be executed; `refusals` has the reasons for which it would be
     refused now. `quote_refusal` is the reason for a missing quote, unless the caller wants none or the call would be
     refused.
     """

@@ -3,8 +3,8 @@ Which policy of a sponsor pays for a call, decided from the rows just before the
 
 `relay_take_slots` counts the call towards the policy's limits in the statement that holds its credits, and may refuse
 what was decided here a moment before. The call is then decided again, so that the answer names the rule as it is now.
-Only calls that name a sponsor cost a statement. Where a policy that fits otherwise asks beyond the rows, the call
-leaves its batch with the question, its own thread gets the answer, and the call is decided again.
+Only calls that name a sponsor cost a statement. If a policy needs an answer from outside the database, the call leaves
+its batch with the question, its own thread gets the answer, and the call is decided again.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def as_json(sponsorship: Sponsorship | None) -> dict[str, Any] | None:
 
 
 def part_of(credits: int, sponsorship: Sponsorship | None) -> int:
-    """Return the sponsor's part of a cost; 0 where no sponsor pays."""
+    """Return the sponsor's part of a cost; 0 if no sponsor pays."""
     return sponsor_part(credits, share_percent=sponsorship.share_percent) if sponsorship else 0
 
 
@@ -59,8 +59,7 @@ def decided(calls: Sequence[ApprovedCall]) -> list[ApprovedCall | DomainError]:
     """
     Decide for each call that wants a sponsor which policy pays; return the call, or the error with which to refuse it.
 
-    A call with a question is not decided yet. Where the caller allows it, the user pays for a call that no policy pays
-    for.
+    A call with a question is not decided yet. If no policy pays for a call, the user does, if the caller allows it.
     """
     outcomes: list[ApprovedCall | DomainError] = list(calls)
     places = [place for place, call in enumerate(calls) if call.wants_sponsor]
@@ -256,7 +255,7 @@ def _voucher(call: ApprovedCall, offer: Offer) -> _Brought:
 
 
 def _actions(call: ApprovedCall, offer: Offer) -> tuple[Action, ...] | None:
-    """Return what the call does, None where it cannot be read; nothing where no policy asks."""
+    """Return what the call does, None if it cannot be read; nothing if no policy asks."""
     if not any(version.targets for version in offer.versions):
         return ()
     try:

@@ -6,8 +6,8 @@ one node round trip reads the chain and executes exactly the transactions that w
 accepted in one transaction (`relay.services.accepting.acceptance`). A call that needs another node read returns to its
 own thread, so that the others need not wait, and joins the next batch. So does a call through a key manager that the
 rows do not know as the profile's: its contracts are read first, and only the profile's own key manager is executed.
-The calls of a profile whose contracts answered too much are read alone for some minutes. A sender with many refused
-calls may send one a second.
+For some minutes, the calls of a profile whose contracts returned too much data are read outside batches. A sender with
+many refused calls may send one a second.
 """
 
 import threading
@@ -42,7 +42,8 @@ from relay.services.accepting.batching import Batcher, Seal, WaitLimits
 from relay.services.accepting.calls import ApprovedCall, Caller, CallRequest, SponsorChoice
 from users.queries import require_active_state
 
-# A node must answer the rest of a batch again without an oversized answer, so its author waits alone for this time.
+# After an oversized answer a node must answer the rest of the batch again, so for this time the profile's calls are
+# read outside batches.
 _ALONE_SECONDS = 300.0
 _MOST_ALONE = 10_000
 _alone_until: dict[str, float] = {}
@@ -136,7 +137,7 @@ class ReadCall:
 
 @dataclass(frozen=True, slots=True)
 class UnreadCall:
-    """A request, with its rows, whose contracts are read alone."""
+    """A request with its rows, whose contracts are read in a call of their own, not in the batch."""
 
     request: CallRequest
     rows: CallRows
@@ -144,7 +145,7 @@ class UnreadCall:
 
 
 class UnknownPair(UnreadCall):
-    """One whose key manager may be any contract, so that it must not be executed before it is read."""
+    """A request whose key manager may be any contract, so it must be read before it is executed."""
 
     __slots__ = ()
 
@@ -271,7 +272,7 @@ def _query_of(request: CallRequest, rows: CallRows, signer: Signer) -> RelayQuer
 
 
 def _read_alone(unfinished: _Unfinished) -> CallRequest | ApprovedCall:
-    """Return the item for the next batch, after this thread alone has asked what it needs."""
+    """Return the item for the next batch, after this thread has made the requests that only this item needs."""
     if isinstance(unfinished, ApprovedCall):
         return sponsoring.answered(unfinished)
     if isinstance(unfinished, UnknownPair):
@@ -336,7 +337,7 @@ def _approved(call: ReadCall, *, may_ask: bool) -> ApprovedCall | None:
 
 @contextmanager
 def _refusals_counted(request: CallRequest) -> Iterator[None]:
-    """Count the call for its sender if it is refused because of what the chain answered."""
+    """Count the call for its sender if the chain refuses it."""
     try:
         yield
     except DomainError as refusal:

@@ -48,7 +48,7 @@ def limits_for(kind: Loss.Kind) -> LossLimits:
 
 def reserve(*, key: str, user_id: int | None, amount_wei: int, kind: Loss.Kind, now: datetime) -> bool:
     """
-    Reserve `amount_wei` under the key, in the caller's transaction; return False where a limit forbids it.
+    Reserve `amount_wei` under the key, in the caller's transaction; return False if a limit forbids it.
 
     A repeat raises the reservation to the larger amount. Other reservations on the chain wait until the transaction
     ends, so take this lock last.
@@ -104,7 +104,7 @@ class Usage(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The used part of the limit, as a fraction; 1 where the limit is 0."""
+        """The used part of the limit, as a fraction; 1 if the limit is 0."""
         return (self.lost_wei + self.reserved_wei) / self.limit_wei if self.limit_wei else 1.0
 
     @property

@@ -244,7 +244,7 @@ def update_accounts(
     """
     Store mined nonces and balances.
 
-    Where the chain is ahead of the row, the key was used elsewhere: the next account nonce jumps
+    If the chain is ahead of the row, the key was used elsewhere: the next account nonce jumps
     forward, since the ones before it are used, and the relayer takes no call until staff resume it.
     A relayer with code is quarantined as well: its key has signed a delegation elsewhere (EIP-7702), and nodes
     take only one transaction of such an account at a time.
@@ -254,7 +254,7 @@ def update_accounts(
             that the node is wrong. Nothing is stored and calls in flight are left unchanged, until the node reports
             something else or the caller sets `trusts_single_node`.
     """
-    # A relayer that no node tells anything about stays as it is.
+    # A relayer whose state no node reports stays unchanged.
     relayers = [relayer for relayer in relayers if relayer.address in accounts]
     if not relayers:
         return
@@ -282,7 +282,7 @@ def _update_when_free(relayer: Relayer, accounts: Mapping[str, AccountState], no
 
 
 def _ahead(relayers: Iterable[Relayer], accounts: Mapping[str, AccountState]) -> dict[str, int]:
-    """Return, by address, how many account nonces the chain has used that we never took; 0 for code alone."""
+    """Return, by address, how many account nonces the chain has used that we never took; 0 if it only has code."""
     counts = {
         relayer.address: accounts[relayer.address].latest_nonce - relayer.next_account_nonce
         for relayer in relayers
@@ -342,7 +342,7 @@ def set_active(*, relayer_id: int, is_active: bool) -> bool:
     """
     Pause or resume a relayer. Calls in flight continue, and resuming ends its quarantine.
 
-    Returns False where nothing changes; a retired relayer must be brought back first.
+    Returns False if nothing changes; a retired relayer must be brought back first.
     """
     rows = Relayer.objects.filter(pk=relayer_id, retired_at__isnull=True).exclude(is_active=is_active)
     return bool(rows.update(is_active=is_active, **({"quarantined_at": None} if is_active else {})))
@@ -380,8 +380,8 @@ FROM before WHERE relayer.id = before.id
 RETURNING before.next_account_nonce, relayer.next_account_nonce
 """  # noqa: S608 - constants of our own
 
-# Stores the relayers' accounts as of the newest block. Where the chain is ahead of a row, the next account nonce jumps
-# forward and the relayer is quarantined, as it is where the account has code.
+# Stores the relayers' accounts as of the newest block. If the chain is ahead of a row, the next account nonce jumps
+# forward and the relayer is quarantined, as it is if the account has code.
 # With SKIP LOCKED, rows that a request has locked are left out and not returned: waiting for one would keep the others
 # locked against all requests meanwhile.
 _UPDATE_RELAYERS = """

@@ -146,7 +146,7 @@ def broadcast_again(*, relay_transaction_id: int, now: datetime) -> int:
     Send the transaction's stored bytes now, for staff; return how many attempts the node took.
 
     An attempt that was never sent is sent together with all that its relayer has signed,
-    in the order of account nonces; one that was sent before is sent alone.
+    in the order of account nonces; an attempt that was sent before is sent without others.
 
     Raises:
         NodeUnavailable: no node answered; the bytes stay for the next try.
@@ -269,7 +269,7 @@ def _send(attempts: Sequence[_Signed], chain: _CurrentChain, now: datetime) -> t
 
 
 def _is_accepted(outcome: SendOutcome) -> bool:
-    """Treat a nonce that is too low as accepted: these bytes or others used it, and the tracker finds out which."""
+    """Treat "nonce too low" as accepted: this attempt or another used the nonce, and the tracker finds out which."""
     return outcome.kind in {SendKind.ACCEPTED, SendKind.NONCE_TOO_LOW}
 
 

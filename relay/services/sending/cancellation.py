@@ -52,7 +52,7 @@ def begin(
     """
     Store a self-transfer on the attempt's account nonce, and the terminal status that its call will have.
 
-    Returns False where the call is settled, its cancellation has begun, a newer attempt
+    Returns False if the call is settled, its cancellation has begun, a newer attempt
     has taken over, a replacement would exceed the fee cap, or the service has reached
     its loss limit; with `only_unsent` also where the attempt was broadcast. `fees` are
     the current ones, in wei per gas.
@@ -136,7 +136,7 @@ def release(*, hold_id: int, actor: User, reason: str, now: datetime) -> None:
     """
     Release an orphaned hold, and record the actor and the reason in the audit log.
 
-    Where its call was settled with a cost, the service bears it; the log records how much.
+    If its call was settled with a cost, the service bears the cost, and the log records how much.
 
     Raises:
         ReasonRequired: the reason is blank.

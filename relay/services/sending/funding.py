@@ -33,7 +33,7 @@ _DAY = timedelta(days=1)
 
 
 def treasury_address() -> str:
-    """Return the address of the account that funds relayers; empty where there is none."""
+    """Return the address of the account that funds relayers; empty if there is none."""
     treasury = get_treasury()
     if treasury is not None:
         return treasury.address

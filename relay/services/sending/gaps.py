@@ -90,7 +90,7 @@ def _store(gaps: Iterable[Gap], fees: Fees, now: datetime) -> int:
 
 @signed_outside
 def _store_filler(gap: Gap, fees: Fees, now: datetime) -> bool:
-    """Store a self-transfer; False where another worker has stored it, or the service has reached its loss limit."""
+    """Store a self-transfer; False if another worker has stored it, or the service has reached its loss limit."""
     signed = _sign(gap.address, gap.account_nonce, fees)
     filler, is_new = GapFiller.objects.get_or_create(
         relayer_id=gap.relayer_id,

@@ -1,5 +1,5 @@
 """
-What the relay worker's loops share through PostgreSQL: the lease on each loop, and the notification that work exists.
+State that the relay worker's loops share through PostgreSQL: each loop's lease, and the notification of new work.
 
 The worker that holds a loop's lease (`gateway.common.leases`) runs it. A worker that stalled for longer than its
 lease can no longer write. The work is also safe to do twice, which is the second line of defence.
@@ -49,7 +49,7 @@ class LoopLease(Lease):
 
     def hold(self) -> bool:
         """
-        Return whether this worker holds the lease, after taking or renewing it where that is due.
+        Return whether this worker holds the lease, after taking or renewing it if that is due.
 
         A renewal also stores whether work has ended, succeeded or moved a call since the last one.
         """

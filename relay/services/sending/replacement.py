@@ -52,7 +52,7 @@ def replacement_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
 
 def higher_fees(*, attempt: Attempt, fees: Fees) -> Fees | None:
     """
-    Return fees above those of `attempt`: `fees`, or an eighth more than its own; None above the cap.
+    Return fees that replace `attempt`: `fees`, or its own fees plus an eighth; None if they exceed the cap.
 
     Current fees do not suffice for a node that wants a larger tip, or that already
     holds another transaction on the account nonce.
@@ -82,7 +82,7 @@ def store_cancellation(*, call: RelayTransaction, newest: Attempt, fees: Fees, n
     """
     Store a self-transfer that takes over `newest`'s account nonce. The call's row must be locked.
 
-    Returns False where the service has reached its loss limit; the caller retries later.
+    Returns False if the service has reached its loss limit; the caller retries later.
     """
     cost_wei = SELF_TRANSFER_GAS * fees.max_fee_per_gas_wei
     if not _reserve_loss(call=call, kind=Loss.Kind.CANCELLATION, amount_wei=cost_wei, now=now):
@@ -139,11 +139,11 @@ def replace(*, attempt_id: int, fees: Fees, now: datetime) -> bool:
     """
     Sign the attempt's transaction again at `fees` (wei per gas, today's) or above them, and store it.
 
-    The hold is raised first where the call may now cost more. Where the account cannot
+    If the call may now cost more, the hold is raised first. If the account cannot
     afford that, the service covers the excess within its loss limits; beyond them the
     call waits for lower gas prices.
 
-    Returns False where nothing was signed: the loss limits forbid it, the attempt is not
+    Returns False if nothing was signed: the loss limits forbid it, the attempt is not
     the newest of its account nonce, or higher fees would exceed the cap.
     """
     call_id = Attempt.objects.values_list("relay_transaction_id", flat=True).get(pk=attempt_id)

@@ -225,7 +225,7 @@ def _ask_nodes(*, transaction_hashes: Sequence[str] = (), accounts: Sequence[str
 
 
 def _differences(row: _Row, receipt: Receipt | None) -> Iterator[Finding]:
-    """Yield the differences between a stored attempt and the nodes' receipt, None where they have none."""
+    """Yield the differences between a stored attempt and the nodes' receipt, None if they have none."""
     if receipt is None or not row.is_mined:
         if row.is_mined or receipt is not None:
             rule = "an attempt is mined here if the nodes have its receipt"
@@ -276,7 +276,7 @@ def reconcile(
     *, now: datetime, days: int = DAYS, receipt_days: int = RECEIPT_DAYS
 ) -> ReconciliationRun | None:
     """
-    Run both comparisons, store and log the differences; return None where a run is in progress.
+    Run both comparisons, store and log the differences; return None if a run is in progress.
 
     Costs are compared for calls settled in the last `days` days, receipts for those of the last
     `receipt_days` days.

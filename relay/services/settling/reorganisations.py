@@ -2,9 +2,9 @@
 Reverse settlements whose blocks a reorganisation has removed.
 
 A settled call is watched until its block is final: at each new block, the hash that the chain has at that height is
-compared with the hash of the block in which the call was settled. Where they differ, new entries reverse the
+compared with the hash of the block in which the call was settled. If they differ, new entries reverse the
 settlement and the call is in progress again. The tracker then handles it like any other call in progress, so its
-outcome follows from the new chain alone. The range of the comparison is read from rows: a worker that was away
+outcome depends only on the new chain. The range of the comparison is read from rows, so a worker that was stopped
 compares everything since.
 """
 
@@ -74,7 +74,7 @@ def reopen_vanished(*, watch: Watch, view: ChainView, now: datetime) -> int:
     """
     Reopen calls that were settled in blocks which the chain no longer has; return how many.
 
-    A height that the chain has not reached (again) is left out. Where no block has vanished, the
+    A height that the chain has not reached (again) is left out. If no block has vanished, the
     final block moves up.
 
     Raises:
@@ -126,7 +126,7 @@ def _move_final_block(watch: Watch, view: ChainView) -> None:
 
 @transaction.atomic(durable=True)
 def _reopen(*, relay_transaction_id: int, vanished: Collection[BlockId], now: datetime) -> bool:
-    """Reverse the call's settlement in one of these blocks; False where another worker has done it."""
+    """Reverse the call's settlement in one of these blocks; False if another worker has done it."""
     call = RelayTransaction.objects.select_for_update(no_key=True).get(pk=relay_transaction_id)
     carrier = call.attempts.filter(status=Attempt.Status.MINED).first()
     if call.settled_at is None or carrier is None or carrier.block_number is None:

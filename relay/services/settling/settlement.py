@@ -4,7 +4,7 @@ Settle calls that the chain has confirmed: capture or release their credits, onc
 The outcome of each call follows from its receipt; the reason of a revert is read from the
 node. Then one transaction locks the rows of many calls, keeps those that are still in
 progress, moves their credits and writes their final status, in a constant number of
-statements. Where that fails, each call is settled in a transaction of its own, so that one
+statements. If that fails, each call is settled in its own transaction, so that one
 failing call delays no other.
 """
 
@@ -47,8 +47,8 @@ _BATCH_SIZE = 50
 _LOCK_MILLISECONDS = 100
 # A lock could not be had in time, or a deadlock was resolved.
 _LOCKED = (OperationalError,)
-# Calls that could not be settled in earlier runs, in the order of their next turn. They are settled last and alone, so
-# that the others need not wait for the same locks in each run.
+# Calls that could not be settled in earlier runs, in the order in which they are retried. They are settled last, one by
+# one, so that the others do not wait for the same locks in each run.
 _locked_before: dict[int, None] = {}
 # Failures among these in one run, each of which takes a lock timeout.
 _MOST_FAILURES = 5
@@ -123,7 +123,7 @@ def _outcome_of_revert(*, transaction: RelayTransaction, receipt: Receipt, cost:
         controller=transaction.controller_address,
         channel=transaction.channel,
     )
-    # Where a key manager no longer returns a nonce, no other execution can be found.
+    # If a key manager no longer returns a nonce, no other execution can be found.
     if next_nonce is not None and next_nonce > transaction.relay_nonce:
         if reorganisations.was_overtaken(transaction):
             return Outcome(
@@ -160,7 +160,7 @@ def _is_ours(execution: ExternalExecution) -> bool:
 
 
 def _reason_of(transaction: RelayTransaction) -> tuple[str, str]:
-    """Return code and detail of the reason for which the call reverts now; it may also succeed now."""
+    """Return the code and detail of the error with which the call reverts now, or that it would succeed now."""
     try:
         get_chain_client().simulate_relay_call(
             sender=transaction.relayer.address,
@@ -241,7 +241,7 @@ def _settle_batch(settlements: Sequence[_Settlement], now: datetime) -> int:
 def _settle_one_by_one(
     settlements: Sequence[_Settlement], now: datetime, *, most_failures: int | None = None
 ) -> int:
-    """Settle each alone; leave the rest to the next run after that many failures."""
+    """Settle each in its own transaction; after `most_failures` failures, leave the rest to the next run."""
     settled = failures = 0
     for settlement in settlements:
         if failures == most_failures:

@@ -1,8 +1,8 @@
 """
-Sponsors' holds follow their calls, also where a process of a version without sponsors has settled or reopened a call.
+Brings sponsors' holds in line with their calls if a process of a version without sponsors settled or reopened a call.
 
-This version closes and reopens both holds in one transaction. During an upgrade, a relay worker of the version before
-may still do so for the user's hold alone. The sponsor's hold is then found here, within a minute.
+This version closes and reopens both holds in one transaction. During an upgrade, a relay worker of the previous version
+may still close or reopen only the user's hold. This sweep then finds the sponsor's hold within a minute.
 """
 
 import logging
@@ -31,7 +31,7 @@ def follow_calls() -> int:
 
 @transaction.atomic(durable=True)
 def _follow(call_id: int) -> bool:
-    """Move one sponsor's hold; False where another worker has done it."""
+    """Move one sponsor's hold; False if another worker has done it."""
     call = RelayTransaction.objects.select_for_update(no_key=True, of=("self",)).get(pk=call_id)
     share = holding.shares_of(hold_ids=[call.hold_id])[call.hold_id]
     if call.is_in_progress:

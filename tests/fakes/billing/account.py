@@ -142,7 +142,7 @@ class Account:
     def _new_subscription(self, customer_id: str, amount: int, currency: str, cancels: bool) -> str:
         customer = self._customer(customer_id)
         if customer.default is None:
-            raise PaymentMethodRequired("Capture a card with getSetupIntent first.")
+            raise PaymentMethodRequired("Save a card with getSetupIntent first.")
         subscription = Subscription(
             new_id("sub"), new_id("si"), customer, amount, currency, self._now, cancels
         )

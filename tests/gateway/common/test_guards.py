@@ -35,7 +35,7 @@ def test_a_stalled_dependency_holds_as_many_threads_as_it_has_places_and_other_c
         calls = [threads.submit(call) for _ in range(10)]
         while sum(one.done() for one in calls) < 8:
             time.sleep(0.01)
-        # The oldest call has exceeded its patience, so a new caller does not wait.
+        # The oldest call has lasted longer than `wait_seconds`, so a new caller does not wait.
         monkeypatch.setattr(guard._changed, "wait", lambda _: pytest.fail("it waits"))
         assert not call()
         back.set()
@@ -43,7 +43,7 @@ def test_a_stalled_dependency_holds_as_many_threads_as_it_has_places_and_other_c
 
 
 def test_while_it_answers_every_caller_gets_a_place() -> None:
-    guard = Guard(places=2, patience_seconds=60)
+    guard = Guard(places=2, wait_seconds=60)
 
     def call(_: int) -> bool:
         with guard.place():

@@ -32,7 +32,7 @@ class Command(BaseCommand):
         self._require_owner()
         ending = threading.Event()
         if options["every"] is not None:
-            # As process 1 of a container it would ignore the signal without a handler.
+            # Without a handler, process 1 of a container ignores the signal.
             signal.signal(signal.SIGTERM, lambda *_: ending.set())
         while not ending.is_set():
             if count := deletion.erase_due(now=now()):

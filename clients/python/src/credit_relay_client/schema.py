@@ -196,7 +196,7 @@ ActionEnum: TypeAlias = Literal["send", "call", "write", "deploy", "manage"]
 
 
 class ActionRequest(TypedDict):
-    """What a call reaches."""
+    """A contract and function that the call calls."""
 
     contract: str
     function: NotRequired[str]
@@ -440,7 +440,7 @@ class Drop(TypedDict):
 
 
 class DropRanges(TypedDict):
-    """The possible values of each type for the user now; 0 where a type cannot drop."""
+    """The possible values of each type for the user now; 0 if a type cannot drop."""
 
     maxBonusCreditsPushAds: float
     minBonusCreditsPushAds: float
@@ -559,7 +559,7 @@ class HeldEarning(TypedDict):
 
 
 class Home(TypedDict):
-    """What a first screen shows beside the account."""
+    """The rest of the first screen, without the account."""
 
     creditLevel: "CreditLevelEnum"
     dailyUse: int
@@ -618,7 +618,7 @@ class Item(TypedDict):
 
 
 class Key(TypedDict):
-    """A key that works; its text was shown when it was made."""
+    """A valid key. Its text was shown only when it was created."""
 
     key: int
     name: str
@@ -833,7 +833,7 @@ class OtherSubscription(TypedDict):
 
 
 class Overview(TypedDict):
-    """A sponsor in short."""
+    """A sponsor's credits, and your rights."""
 
     name: str
     displayName: str
@@ -917,7 +917,10 @@ class Policies(TypedDict):
 
 
 class Policy(TypedDict):
-    """A policy. Calls ask them in this order, and the first that fits pays."""
+    """
+    A policy. The service checks policies in this order; the first whose terms fit a call pays
+    for it.
+    """
 
     name: str
     isEnabled: bool
@@ -926,7 +929,7 @@ class Policy(TypedDict):
 
 
 class PolicyRefusal(TypedDict):
-    """The rule with which a policy refuses."""
+    """The rule of a policy that refuses the call."""
 
     policy: str
     code: str
@@ -934,7 +937,7 @@ class PolicyRefusal(TypedDict):
 
 
 class PolicyUse(TypedDict):
-    """What counts towards the limits: charged, or held by calls in progress."""
+    """Usage that counts towards the limits: credits charged, or held by calls in progress."""
 
     credits: int
     calls: int
@@ -1152,7 +1155,7 @@ class SetupIntent(TypedDict):
 
 
 class Simulated(TypedDict):
-    """Who would pay how much, at most."""
+    """The policy that would pay, and the most that each side would pay."""
 
     policy: str | None
     sponsorCredits: int
@@ -1163,7 +1166,7 @@ class Simulated(TypedDict):
 
 
 class SimulationRequest(TypedDict):
-    """A call as people describe it."""
+    """A call, described by its profile, actions and cost."""
 
     profile: str
     actions: "list[ActionRequest]"
@@ -1182,7 +1185,7 @@ class SoldCurrency(TypedDict):
 
 
 class Spend(TypedDict):
-    """What the sponsor has paid, or holds for calls in progress."""
+    """Credits that the sponsor has paid, or that are held for calls in progress."""
 
     days: "list[SpentOnDay]"
     policies: "list[SpentByPolicy]"
@@ -1353,8 +1356,8 @@ class Target(TypedDict):
 
 class Terms(TypedDict):
     """
-    A version of a policy, which is never edited. Limits are credits of the sponsor's part;
-    null does not limit.
+    A version of a policy; versions never change. Limits are in credits of the sponsor's part;
+    null: no limit.
     """
 
     version: int

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from gateway.common.errors import DomainError
+from gateway.common.errors import DomainError, NotAuthenticated
 
 
 class PolicyRefused(DomainError):
@@ -201,6 +201,36 @@ class MemberUnknown(DomainError):
     """The profile has no account here, or is not a member. People must sign in once before they can become members."""
 
     code, title, status = "sponsor-member-unknown", "No such member", 404
+
+
+class MailUnavailable(DomainError):
+    """The operator of this service has set up no mail server, so members are added by their profiles alone."""
+
+    code, title, status = "sponsor-no-mail", "There are no e-mails", 409
+
+
+class MailFailed(DomainError):
+    """The mail server did not take the invitation. The person is listed as a member; invite again."""
+
+    code, title, status, retryable = "sponsor-mail-failed", "The e-mail could not be sent", 503, True
+
+
+class InvitationClosed(DomainError):
+    """Link or code are wrong, used, or too old. Ask an owner of the sponsor to invite you again."""
+
+    code, title, status = "sponsor-invitation", "The invitation is not valid", 403
+
+
+class SignInRefused(NotAuthenticated):
+    """The sponsor's name, the address, the password or the code is wrong. Which one is not told."""
+
+    code, title, status = "sponsor-sign-in", "The sign-in is refused", 401
+
+
+class MemberSessionEnded(NotAuthenticated):
+    """The session of a member without a profile has ended, or the member was removed. Sign in again."""
+
+    code, title, status = "sponsor-session-ended", "The session has ended", 401
 
 
 class LastOwner(DomainError):

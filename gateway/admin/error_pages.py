@@ -46,6 +46,9 @@ def locked_out(
 ) -> HttpResponse:
     """Answer a login after too many failed ones; AXES_LOCKOUT_CALLABLE of django-axes."""
     minutes = int(settings.AXES_COOLOFF_TIME.total_seconds()) // 60
+    if request.path.startswith("/api/"):
+        detail = f"Sign-in is locked for {minutes} minutes after the last attempt."
+        return json_problem(errors.TooManyRequests(detail, retry_after=minutes * 60))
     text = (
         f"Login with this name from your network is locked for {minutes} minutes after the last attempt. A superuser "
         "can unlock it earlier, under Access attempts."

@@ -69,10 +69,10 @@ class SponsorPurchasesViewSet(SponsorViewSet):
     )
     @action(detail=False, methods=["post"], url_path="purchases")
     def buy(self, request: Request, name: str) -> Response:
-        key = key_of(request, required=True)
+        payer, key = self.access.payer(), key_of(request, required=True)
         order = order_of(NewPurchaseSerializer.read(request.data))
         purchase = purchases.buy(
-            user=self.access.person(),
+            user=payer,
             order=replace(order, sponsor=self.access.sponsor),
             key=key,
             now=clock.now(),

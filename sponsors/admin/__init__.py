@@ -252,7 +252,7 @@ class SponsorAdmin(SimulatorPage):
 
 
 def _remove_member(row: Member, decision: Decision) -> str:
-    members.remove(sponsor=row.sponsor, profile_address=str(row.user.profile_address))
+    members.remove(member=row)
     return "The membership has ended."
 
 
@@ -267,9 +267,9 @@ REMOVE_MEMBER = ReasonedAction(
 
 @admin.register(Member)
 class MemberAdmin(ReasonedActions, ReadOnlyAdmin):
-    """Members of sponsors. Staff add the first owner on the sponsor's page; owners add others."""
+    """Members of sponsors. Staff add the first owner on the sponsor's page; owners add and invite others."""
 
-    list_display = ("id", "sponsor", "user", "role", "created_at")
+    list_display = ("id", "sponsor", "user", "email", "role", "created_at")
     list_select_related = ("sponsor", "user")
     search_fields = ("sponsor__slug__exact",)
     ordering = ("sponsor_id", "id")

@@ -4,12 +4,12 @@ Who may use a sponsor's endpoints, `/api/sponsors/{name}/…`.
     class FundsViewSet(SponsorViewSet):
         @action(detail=False, methods=["post"], url_path="transfer", writes=Right.MANAGE)
         def transfer(self, request: Request, name: str) -> Response:
-            transfers.start(sponsor=self.access.sponsor, user=self.access.person(), …)
+            transfers.start(sponsor=self.access.sponsor, user=self.access.payer(), …)
 
     router.register(SPONSOR_PATH, FundsViewSet, basename="sponsor-funds")
 
 Without `reads` and `writes`, GET needs `Right.READ`, and every other method `Right.MANAGE`. Members send an access
-token, servers an API key.
+token, members without a profile the token of their session, servers an API key.
 """
 
 from dataclasses import dataclass
@@ -25,17 +25,17 @@ from gateway.common import clock
 from gateway.common.errors import NotAuthenticated, NotFound, PermissionDenied
 from gateway.common.http import client_ip
 from gateway.web.throttling import user_rate
-from sponsors.errors import KeyNetworkRefused, KeyRefused
-from sponsors.models import ApiKey, Member, Sponsor
+from sponsors.errors import KeyNetworkRefused, KeyRefused, MemberSessionEnded
+from sponsors.models import ApiKey, Member, MemberSession, Sponsor
 from sponsors.rules.rights import Right, rights_of
-from sponsors.services import keys
-from users.api.authentication import AccessTokenAuthentication
+from sponsors.services import email_members, keys
+from users.api.authentication import AccessTokenAuthentication, IsProfileOwner
 from users.models import User
 
 # The prefix under which viewsets are registered; their handlers take the sponsor's `name`.
 SPONSOR_PATH = r"api/sponsors/(?P<name>[-a-zA-Z0-9_]{1,40})"
 # Errors of every endpoint.
-FAULTS = (NotAuthenticated, NotFound, PermissionDenied, KeyRefused, KeyNetworkRefused)
+FAULTS = (NotAuthenticated, NotFound, PermissionDenied, KeyRefused, KeyNetworkRefused, MemberSessionEnded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,45 @@ class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
         }
 
 
+class MemberAuthentication(BaseAuthentication):
+    """`Authorization: Bearer member_…`. Sets `request.auth` to the `MemberSession`."""
+
+    def authenticate(self, request: Request) -> tuple[User, MemberSession] | None:
+        """
+        Return the member and the session; None if the request has another token.
+
+        Raises:
+            MemberSessionEnded: the session has ended.
+        """
+        parts = request.headers.get("Authorization", "").split()
+        if not parts or not parts[-1].startswith(email_members.PREFIX):
+            return None
+        session = email_members.session_of(parts[-1], now=clock.now())
+        return session.member.user, session
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"
+
+
+class MemberScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = MemberAuthentication
+    name = "sponsorMember"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "The token of a member without a profile, `member_…`, as `Authorization: Bearer <token>`.",
+        }
+
+
+class IsSignedInMember(IsProfileOwner):
+    """Allows the owner of a profile, and members without one."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return isinstance(request.auth, MemberSession) or super().has_permission(request, view)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SponsorAccess:
     """A sponsor, and the caller's rights. `user` is the member; None for an API key."""
@@ -104,10 +143,22 @@ class SponsorAccess:
             PermissionDenied: the request was sent with an API key.
         """
         if self.user is None:
-            raise PermissionDenied(
-                "Only a member who is signed in with a profile can do this, not an API key."
-            )
+            raise PermissionDenied("Only a member can do this, not an API key.")
         return self.user
+
+    def payer(self) -> User:
+        """
+        Return the member who acts and has a profile, whose card or credits can pay.
+
+        Raises:
+            PermissionDenied: the holder of a key does, or a member without a profile.
+        """
+        user = self.person()
+        if user.profile_address is None:
+            raise PermissionDenied(
+                "Only a member with a profile can do this, because its card or credits pay."
+            )
+        return user
 
 
 def access_of(request: Request, name: str) -> SponsorAccess:
@@ -123,15 +174,20 @@ def access_of(request: Request, name: str) -> SponsorAccess:
         if key.sponsor.slug != name:
             raise NotFound("This key belongs to no sponsor of this name.")
         return SponsorAccess(sponsor=key.sponsor, user=None, rights=frozenset(map(Right, key.scopes)))
+    if isinstance(key, MemberSession):
+        member = key.member
+        if member.sponsor.slug != name:
+            raise NotFound("You are not a member of a sponsor of this name.")
+        return SponsorAccess(sponsor=member.sponsor, user=member.user, rights=rights_of(member.role))
     user: Any = request.user
     if user.profile_address is None:
         raise NotAuthenticated("Sign in with a Universal Profile.")
-    member = (
+    found = (
         Member.objects.select_related("sponsor__credit_account").filter(sponsor__slug=name, user=user).first()
     )
-    if member is None:
+    if found is None:
         raise NotFound("You are not a member of a sponsor of this name.")
-    return SponsorAccess(sponsor=member.sponsor, user=user, rights=rights_of(member.role))
+    return SponsorAccess(sponsor=found.sponsor, user=user, rights=rights_of(found.role))
 
 
 class HasRight(BasePermission):
@@ -149,7 +205,7 @@ class HasRight(BasePermission):
 class SponsorViewSet(ViewSet):
     """Endpoints of one sponsor."""
 
-    authentication_classes = (KeyAuthentication, AccessTokenAuthentication)
+    authentication_classes = (KeyAuthentication, MemberAuthentication, AccessTokenAuthentication)
     permission_classes = (HasRight,)
     throttle_classes = (user_rate("DASHBOARD_RATE"),)
     reads: ClassVar[Right] = Right.READ

@@ -3,6 +3,7 @@ Endpoints for the members of sponsors.
 
 GET /api/sponsors: the sponsors of the signed-in profile.
 GET and PUT /api/sponsors/{name}/members, DELETE /api/sponsors/{name}/members/{address}: the members of one.
+PUT and DELETE /api/sponsors/{name}/members/{id}: a member, also one without a profile.
 """
 
 from typing import Any
@@ -19,12 +20,12 @@ from gateway.common.http import PRIVATE
 from gateway.common.problems import BODY_ERRORS, problem_responses
 from gateway.web.serializers import AddressField, BodySerializer, rendered
 from gateway.web.throttling import user_rate
-from sponsors.api.access import FAULTS, SponsorViewSet
+from sponsors.api.access import FAULTS, IsSignedInMember, MemberAuthentication, SponsorViewSet
 from sponsors.errors import LastOwner, MemberUnknown
 from sponsors.models import Member
 from sponsors.rules.rights import Right
 from sponsors.services import members
-from users.api.authentication import ProfileRequest
+from users.api.authentication import AccessTokenAuthentication, ProfileRequest
 
 _ROLES = "`viewer` reads everything, `manager` also manages keys and funds, `owner` also manages members."
 _PROFILE = "0x12860139DBD9E9678A08B4c8aAE062302298b05c"
@@ -48,9 +49,15 @@ class MembershipsSerializer(serializers.Serializer[Any]):
 class MemberSerializer(serializers.Serializer[Any]):
     """A member of a sponsor."""
 
-    address = AddressField(source="user.profile_address")
+    id = serializers.IntegerField(source="pk")
+    address = AddressField(source="user.profile_address", allow_null=True)
+    email = serializers.EmailField(allow_null=True, help_text="Of a member without a profile.")
+    isInvited = serializers.SerializerMethodField(help_text="Invited, and without a password yet.")
     role = serializers.ChoiceField(choices=Member.Role.choices, help_text=_ROLES)
     since = serializers.DateTimeField(source="created_at")
+
+    def get_isInvited(self, row: Member) -> bool:  # noqa: N802 - REST framework's name
+        return row.email is not None and not row.user.has_usable_password()
 
 
 class MembersSerializer(serializers.Serializer[Any]):
@@ -62,7 +69,13 @@ class MemberRequestSerializer(BodySerializer):
     role = serializers.ChoiceField(choices=Member.Role.choices, help_text=_ROLES)
 
 
+class RoleSerializer(BodySerializer):
+    role = serializers.ChoiceField(choices=Member.Role.choices, help_text=_ROLES)
+
+
 class MembershipViewSet(ViewSet):
+    authentication_classes = (MemberAuthentication, AccessTokenAuthentication)
+    permission_classes = (IsSignedInMember,)
     throttle_classes = (user_rate("DASHBOARD_RATE"),)
 
     @extend_schema(
@@ -153,9 +166,40 @@ class MemberViewSet(SponsorViewSet):
         user = self.access.user
         if user is None or profile_address != user.profile_address:
             self.access.require(Right.OWN)
-        members.remove(
-            sponsor=self.access.sponsor, profile_address=profile_address, actor=self.access.person()
-        )
+        member = members.of_address(self.access.sponsor, profile_address)
+        members.remove(member=member, actor=self.access.person())
+        return self._members()
+
+    @extend_schema(
+        operation_id="changeSponsorMember",
+        tags=["sponsors"],
+        summary="Change the role of a member",
+        description="For owners. It takes effect at once.",
+        request=RoleSerializer,
+        responses={
+            200: MembersSerializer,
+            **problem_responses(*BODY_ERRORS, MemberUnknown, LastOwner, *FAULTS),
+        },
+    )
+    @action(detail=False, methods=["put"], url_path="members/(?P<number>[0-9]{1,18})")
+    def change(self, request: Request, name: str, number: str) -> Response:
+        member = members.of_number(self.access.sponsor, int(number))
+        role = RoleSerializer.read(request.data)["role"]
+        members.change_role(member=member, role=role, actor=self.access.person())
+        return self._members()
+
+    @extend_schema(
+        operation_id="removeSponsorMemberById",
+        tags=["sponsors"],
+        summary="End a membership, also of a member without a profile",
+        description="As by address. The sessions of a member without a profile end at once.",
+        request=None,
+        responses={200: MembersSerializer, **problem_responses(MemberUnknown, LastOwner, *FAULTS)},
+    )
+    @change.mapping.delete
+    def remove_by_id(self, request: Request, name: str, number: str) -> Response:
+        member = members.of_number(self.access.sponsor, int(number))
+        members.remove(member=member, actor=self.access.person())
         return self._members()
 
     def _members(self) -> Response:

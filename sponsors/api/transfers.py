@@ -122,10 +122,10 @@ class TransferViewSet(SponsorViewSet, GenericViewSet[Transfer]):
     )
     @transfers.mapping.post
     def transfer(self, request: Request, name: str) -> Response:
-        key = key_of(request, required=True)
+        payer, key = self.access.payer(), key_of(request, required=True)
         row = transfers.start(
             sponsor=self.access.sponsor,
-            user=self.access.person(),
+            user=payer,
             credits=NewTransferSerializer.read(request.data)["credits"],
             key=key,
             now=clock.now(),

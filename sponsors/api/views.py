@@ -3,6 +3,7 @@
 from gateway.web.routers import ApiRouter
 from sponsors.api.access import SPONSOR_PATH
 from sponsors.api.alarm import AlarmViewSet
+from sponsors.api.email_members import InvitationViewSet, MemberSignInViewSet
 from sponsors.api.exports import ExportViewSet
 from sponsors.api.figures import FiguresViewSet
 from sponsors.api.keys import KeyViewSet
@@ -12,6 +13,8 @@ from sponsors.api.transfers import TransferViewSet
 
 router = ApiRouter()
 router.register("api", MembershipViewSet, basename="sponsors")
+router.register("api/members", MemberSignInViewSet, basename="sponsor-sign-in")
+router.register(SPONSOR_PATH, InvitationViewSet, basename="sponsor-invitations")
 router.register(SPONSOR_PATH, MemberViewSet, basename="sponsor-members")
 router.register(SPONSOR_PATH, FiguresViewSet, basename="sponsor-figures")
 router.register(SPONSOR_PATH, SimulatorViewSet, basename="sponsor-simulator")

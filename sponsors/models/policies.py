@@ -64,7 +64,11 @@ class Sponsor(models.Model):
 
 
 class Member(models.Model):
-    """A person who acts for a sponsor, signed in with a profile. The last owner stays until staff add another."""
+    """
+    A person who acts for a sponsor, signed in with a profile, or as the owner of an e-mail address.
+
+    The last owner stays until staff add another.
+    """
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "Viewer: sees everything, changes nothing"
@@ -74,13 +78,34 @@ class Member(models.Model):
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="members", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="memberships")
     role = models.CharField(max_length=7, choices=Role)
+    # Null, so that the unique key leaves members with profiles alone.
+    email = models.EmailField(null=True, help_text="Of a member without a profile.")  # noqa: DJ001
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["sponsor", "user"], name="sponsors_member_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["sponsor", "user"], name="sponsors_member_once"),
+            models.UniqueConstraint(fields=["sponsor", "email"], name="sponsors_member_email"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.role} {self.user_id} of sponsor {self.sponsor_id}"
+
+
+class MemberSession(models.Model):
+    """
+    A session of a member without a profile, which ends with the membership.
+
+    The token has 256 random bits, so its SHA-256 needs no salt.
+    """
+
+    member = models.ForeignKey(Member, models.CASCADE, related_name="sessions")
+    token_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"session {self.pk} of member {self.member_id}"
 
 
 class ApiKey(models.Model):

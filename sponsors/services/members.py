@@ -4,12 +4,14 @@ The people who act for a sponsor.
 Changes of members lock the sponsor's row, so that two owners who remove each other at the same time leave one.
 """
 
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.db import transaction
+from django.db.models import QuerySet
 
 from gateway.staff import audit
 from sponsors.errors import LastOwner, MemberUnknown
 from sponsors.models import Member, Sponsor
-from users.models import User
+from users.models import Invitation, Phone, User
 
 
 @transaction.atomic
@@ -23,12 +25,12 @@ def put(*, sponsor: Sponsor, profile_address: str, role: str, actor: User | None
         MemberUnknown: no open account has the address.
         LastOwner: the member is the only owner and would get another role.
     """
-    _lock(sponsor)
+    lock(sponsor)
     user = User.objects.filter(profile_address=profile_address, is_active=True).first()
     if user is None:
         raise MemberUnknown("No account has this address. The person must sign in here once before.")
     if role != Member.Role.OWNER:
-        _require_other_owner(sponsor, user.pk)
+        require_other_owner(sponsor, user.pk)
     before = Member.objects.filter(sponsor=sponsor, user=user).values_list("role", flat=True).first()
     member, _ = Member.objects.update_or_create(sponsor=sponsor, user=user, defaults={"role": role})
     _record(actor, sponsor, user.pk, before or "", role)
@@ -36,21 +38,70 @@ def put(*, sponsor: Sponsor, profile_address: str, role: str, actor: User | None
 
 
 @transaction.atomic
-def remove(*, sponsor: Sponsor, profile_address: str, actor: User | None = None) -> None:
+def change_role(*, member: Member, role: str, actor: User) -> None:
     """
-    End a membership at once; `actor` as in `put`.
+    Give a member another role at once.
+
+    Raises:
+        LastOwner: the member is the only owner, and would be none.
+    """
+    lock(member.sponsor)
+    if role != Member.Role.OWNER:
+        require_other_owner(member.sponsor, member.user_id)
+    Member.objects.filter(pk=member.pk).update(role=role)
+    _record(actor, member.sponsor, member.user_id, member.role, role)
+
+
+@transaction.atomic
+def remove(*, member: Member, actor: User | None = None) -> None:
+    """
+    End a membership at once, with the sessions of a member without a profile; `actor` as in `put`.
+
+    Raises:
+        LastOwner: the member is the only owner.
+    """
+    lock(member.sponsor)
+    require_other_owner(member.sponsor, member.user_id)
+    if member.email is not None:
+        shut_out(member.user)
+        User.objects.filter(pk=member.user_id).update(is_active=False)
+    Member.objects.filter(pk=member.pk).delete()
+    _record(actor, member.sponsor, member.user_id, member.role, "")
+
+
+def of_address(sponsor: Sponsor, profile_address: str) -> Member:
+    """
+    Return the member with this profile.
 
     Raises:
         MemberUnknown: no member has this address.
-        LastOwner: the member is the only owner.
     """
-    _lock(sponsor)
-    member = Member.objects.filter(sponsor=sponsor, user__profile_address=profile_address).first()
+    return _found(Member.objects.filter(sponsor=sponsor, user__profile_address=profile_address))
+
+
+def of_number(sponsor: Sponsor, number: int) -> Member:
+    """
+    Return the member with this id.
+
+    Raises:
+        MemberUnknown: the sponsor has no such member.
+    """
+    return _found(Member.objects.filter(sponsor=sponsor, pk=number))
+
+
+def _found(rows: QuerySet[Member]) -> Member:
+    member = rows.select_related("sponsor", "user").first()
     if member is None:
-        raise MemberUnknown("No member has this address.")
-    _require_other_owner(sponsor, member.user_id)
-    member.delete()
-    _record(actor, sponsor, member.user_id, member.role, "")
+        raise MemberUnknown("The sponsor has no such member.")
+    return member
+
+
+def shut_out(person: User) -> None:
+    """Take password, phone and invitation of a member without a profile away."""
+    person.set_unusable_password()
+    person.save(update_fields=["password"])
+    Phone.objects.filter(user=person).delete()
+    Invitation.objects.filter(user=person).delete()
 
 
 def forget(user: User) -> None:
@@ -65,13 +116,20 @@ def _record(actor: User | None, sponsor: Sponsor, user_id: int, before: str, aft
         audit.record(actor=actor, row=sponsor, action="change a member", changes=changes)
 
 
-def _lock(sponsor: Sponsor) -> None:
+def lock(sponsor: Sponsor) -> None:
+    """Let one transaction at a time change the sponsor's members."""
     Sponsor.objects.select_for_update(no_key=True).get(pk=sponsor.pk)
 
 
-def _require_other_owner(sponsor: Sponsor, user_id: int) -> None:
-    owners = set(
-        Member.objects.filter(sponsor=sponsor, role=Member.Role.OWNER).values_list("user_id", flat=True)
+def require_other_owner(sponsor: Sponsor, user_id: int) -> None:
+    """
+    Refuse to lose the only owner who can sign in. The caller has the lock.
+
+    Raises:
+        LastOwner: the user is this owner.
+    """
+    owners = Member.objects.filter(sponsor=sponsor, role=Member.Role.OWNER).exclude(
+        user__is_member=True, user__password__startswith=UNUSABLE_PASSWORD_PREFIX
     )
-    if owners == {user_id}:
+    if set(owners.values_list("user_id", flat=True)) == {user_id}:
         raise LastOwner("Make another member an owner first.")

@@ -1,6 +1,7 @@
 """The page of a sponsor's members in a browser; SCREENSHOTS names a folder that keeps pictures of it."""
 
 import random
+import re
 import secrets
 from collections.abc import Iterator
 from datetime import timedelta
@@ -8,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.utils.timezone import now
+from django_otp.oath import totp
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
 from credits.services import holds
 from relay.models import RelayTransaction
-from sponsors.models import ApiKey, Member, Policy, Sponsor, SponsoredCall
+from sponsors.models import ApiKey, Member, MemberSession, Policy, Sponsor, SponsoredCall
 from sponsors.services import members, refusals
 from tests.browser.accessibility import violations
 from tests.browser.account_page import DESKTOP, PHONE, Holder, Shop, holding, whole, window_of
@@ -25,6 +28,7 @@ from tests.fakes.profiles import transfer
 from tests.portal.history_rows import relayed
 from tests.sponsors.sponsorships import make_policy, make_sponsor, new_version
 from tests.sponsors.test_paying_together import pay
+from users.models import Phone
 from webhooks.models import TO_SPONSORS, Endpoint, Message
 from webhooks.services import delivery, endpoints
 
@@ -280,6 +284,58 @@ def test_a_manager_sets_the_alarm_and_is_told_where_to_save_a_card(browser: Brow
         ).to_be_visible()
         assert len(set(shop.keys)) == 1
         assert violations(page) == []
+
+
+def test_an_invited_person_sets_up_password_and_phone_and_signs_in_without_a_wallet(
+    browser: Browser, holder: Holder, settings: Any, pictures: Path | None
+) -> None:
+    settings.EMAIL_HOST = "mail.example.org"
+    email, password = f"p{secrets.token_hex(4)}@example.org", secrets.token_urlsafe(12)
+    with window_of(browser, holder) as page:
+        sponsor = owned(holder, page)
+        page.goto(f"{holder.base_url}{SPONSOR}#access")
+        page.get_by_text("Invite by e-mail").click()
+        page.locator("[name=email]").fill(email)
+        page.get_by_role("button", name="Send the invitation").click()
+        code = page.locator(".notice code").text_content() or ""
+        assert violations(page) == []
+        keep(page, pictures, "invite")
+        page.get_by_role("button", name="I have kept it").click()
+        expect(page.get_by_role("table", name="Members")).to_contain_text(f"{email} invited")
+    [link] = re.findall(r"/sponsor#invitation/\S+", str(mail.outbox[0].body))
+    with window_of(browser, holder, size=PHONE) as page:
+        page.goto(holder.base_url + link)
+        page.locator("[name=code]").fill(code)
+        for name in ("password", "again"):
+            page.locator(f"[name={name}]").fill(password)
+        assert "invitation" not in page.url
+        assert violations(page) == []
+        keep(page, pictures, "invitation")
+        page.get_by_role("button", name="Save the password").click()
+        expect(page.get_by_role("heading", name="Set up your phone")).to_be_visible()
+        assert violations(page) == []
+        keep(page, pictures, "phone")
+        phone = Phone.objects.get(user__memberships__email=email)
+        page.locator("[name=password]").fill(password)
+        page.locator("[name=code]").fill(f"{totp(bytes.fromhex(phone.key)):06}")
+        page.get_by_role("button", name="Sign in", exact=True).click()
+        expect(page.locator(".figure")).to_contain_text("credits")
+        expect(page.locator("#who")).to_contain_text(email)
+        for name in _SECTIONS:
+            section(page, name)
+            assert violations(page) == [], name
+        page.reload()
+        expect(page.locator("#who")).to_contain_text(email)
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", name="Sign in with e-mail, password and code")).to_be_visible()
+        assert violations(page) == []
+        keep(page, pictures, "sign-in")
+        assert not MemberSession.objects.filter(member__sponsor=sponsor).exists()
+
+
+def keep(page: Page, pictures: Path | None, name: str) -> None:
+    if pictures:
+        page.screenshot(path=pictures / f"sponsor-{name}.png", full_page=True)
 
 
 def test_a_viewer_is_offered_nothing_that_changes_and_can_leave(browser: Browser, holder: Holder) -> None:

@@ -19,9 +19,14 @@ user_created = Signal()
 
 
 class User(AbstractUser):
-    """A wallet user has a profile, its address as username and no usable password; staff have no profile."""
+    """
+    A wallet user has a profile, its address as username and no usable password; staff have no profile.
+
+    A member of a sponsor without a profile signs in with a password, and is neither.
+    """
 
     profile_address = AddressField(unique=True, null=True, blank=True)
+    is_member = models.BooleanField(db_default=False, default=False, editable=False)
 
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
@@ -29,6 +34,12 @@ class User(AbstractUser):
         permissions = [
             ("manage_staff", "Can request staff accounts, roles and credential resets"),
             ("decide_staff", "Can decide other people's requests about staff accounts"),
+        ]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(is_member=False) | Q(is_staff=False, is_superuser=False, profile_address=None),
+                name="users_user_member_alone",
+            )
         ]
         # Staff search users by the beginning or end of an address, in any casing.
         indexes = [

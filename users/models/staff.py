@@ -20,7 +20,7 @@ from gateway.common.crypto import Resealed, reseal, seal, unseal
 
 class Phone(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
     """
-    A member of staff's authenticator app: six digits for each 30 seconds (RFC 6238).
+    The authenticator app of staff, and of members without a profile: six digits for each 30 seconds (RFC 6238).
 
     The seed is sealed, so that a copy of the database is not enough to log in.
     """
@@ -53,8 +53,12 @@ class Phone(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
     @property
     def config_url(self) -> str:
         """Return what the QR code contains."""
+        return self.url_for(self.user.get_username())
+
+    def url_for(self, label: str) -> str:
+        """Return what the QR code contains, under another name than the user's."""
         values = {"secret": self.shown_key, "algorithm": "SHA1", "digits": self._DIGITS, "period": self._STEP}
-        return f"otpauth://totp/{quote(self.user.get_username())}?{urlencode(values)}"
+        return f"otpauth://totp/{quote(label)}?{urlencode(values)}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Give a new phone a new seed."""
@@ -89,14 +93,15 @@ class Phone(TimestampMixin, ThrottlingMixin, Device):  # type: ignore[misc]
 
 
 class InvitationQuerySet(models.QuerySet["Invitation"]):
-    def open(self) -> "InvitationQuerySet":
-        """Return those that still let a person choose a password."""
+    def open(self, *, is_member: bool = False) -> "InvitationQuerySet":
+        """Return those that still let staff, or members without a profile, choose a password."""
         return self.filter(
             used_at=None,
             expires_at__gt=Now(),
             failures__lt=Invitation.MOST_FAILURES,
             user__is_active=True,
-            user__is_staff=True,
+            user__is_staff=not is_member,
+            user__is_member=is_member,
         )
 
 

@@ -65,15 +65,27 @@ def make_link(person: User, *, actor: User) -> str:
     return token
 
 
-def invited_by(token: str) -> Invitation | None:
-    """Return the open invitation of the link."""
-    return Invitation.objects.open().filter(link_hash=_hash(token)).select_related("user").first()
+def link_for_member(person: User) -> str:
+    """
+    Return the token of the link for a member without a profile, which is sent to the person.
+
+    Staff who can make links cannot read the e-mail, and the owner who has the code cannot either.
+    """
+    token = secrets.token_urlsafe(_LINK_BYTES)
+    Invitation.objects.filter(user=person, user__is_member=True).update(link_hash=_hash(token))
+    return token
+
+
+def invited_by(token: str, *, is_member: bool = False) -> Invitation | None:
+    """Return the open invitation of the link, of staff or of a member without a profile."""
+    rows = Invitation.objects.open(is_member=is_member)
+    return rows.filter(link_hash=_hash(token)).select_related("user").first()
 
 
 @transaction.atomic
-def accept(*, token: str, code: str, password: str) -> Outcome:
+def accept(*, token: str, code: str, password: str, is_member: bool = False) -> Outcome:
     """Give the person of the link this password, once; a wrong code counts, and several close the invitation."""
-    rows = Invitation.objects.open().select_for_update(of=("self",)).select_related("user")
+    rows = Invitation.objects.open(is_member=is_member).select_for_update(of=("self",)).select_related("user")
     invitation = rows.filter(link_hash=_hash(token)).first()
     if invitation is None:
         return Outcome.CLOSED

@@ -47,9 +47,16 @@ def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[Phone, l
 
     The recovery codes are returned only now. Returns None if the code is wrong or no phone is offered.
     """
+    phone = prove_offered(person, number=number, now=now)
+    return None if phone is None else (phone, renew_codes(person))
+
+
+@transaction.atomic
+def prove_offered(person: User, *, number: str, now: datetime) -> Phone | None:
+    """Confirm the offered phone as the person's only one if it shows this code; None otherwise."""
     # Of two concurrent requests, the second finds no offer.
     offered = offered_phone(person, now=now)
-    phone = (
+    phone: Phone | None = (
         Phone.objects.select_for_update().filter(pk=offered.pk, confirmed=False).first() if offered else None
     )
     if phone is None or not phone.verify_token(number):
@@ -58,7 +65,7 @@ def confirm_phone(person: User, *, number: str, now: datetime) -> tuple[Phone, l
     phone.confirmed = True
     phone.save(update_fields=["confirmed"])
     audit.record(actor=person, row=person, action="set up a phone")
-    return phone, renew_codes(person)
+    return phone
 
 
 @transaction.atomic

@@ -61,7 +61,7 @@ def sponsors_crossings(*, now: datetime) -> tuple[list[Event], list[tuple[int, E
         moved.append(level)
         event = partial(sponsors.of_level, level, sponsor=sponsor, balance=balance, at=now)
         of_sponsors.append((sponsor.pk, event()))
-        members = sponsor.members.select_related("user").order_by("pk")
+        members = sponsor.members.filter(email=None).select_related("user").order_by("pk")
         of_members += [event(member=member) for member in members]
     SponsorLevel.objects.bulk_create(
         moved, update_conflicts=True, unique_fields=["sponsor"], update_fields=["is_low", "crossings"]

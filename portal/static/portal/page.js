@@ -12,6 +12,7 @@ const service = fetch("/api/service").then((answer) => answer.json());
 service.catch(() => null);
 let sections = {};
 let session = null;
+let other = null;
 let latest = null;
 
 /** Show an action's outcome at the bottom of the window. Errors, and outcomes that `stay`, remain until closed. */
@@ -50,7 +51,15 @@ async function signedOut(text) {
   at("sections").hidden = true;
   at("who").replaceChildren();
   const { chooseWallet } = await import("./sign-in.js");
-  show(...(await chooseWallet({ signIn, report, reason: text })));
+  show(...(await chooseWallet({ signIn, report, reason: text })), ...(other ? [other.signInForm({ enter: entered, report })] : []));
+  at("main").focus();
+}
+
+/** Show the page with a session that another way to sign in has begun. */
+async function entered(begun) {
+  session = begun;
+  report("");
+  await enter();
   at("main").focus();
 }
 
@@ -122,7 +131,7 @@ async function enter() {
   at("sections").replaceChildren(...links);
   at("sections").hidden = false;
   const leave = actionButton(t("Sign out"), () => session.end().then(() => signedOut("")), report, { kind: "plain small" });
-  at("who").replaceChildren(h("code", { title: session.address }, short(session.address)), leave);
+  at("who").replaceChildren(session.label ?? h("code", { title: session.address }, short(session.address)), leave);
   const { section, place } = asked();
   await open(section, { focus: false, place });
   showCard();
@@ -130,7 +139,8 @@ async function enter() {
 
 /** Show the profile's name and picture once loaded; without them, or on an error, only the address is shown. */
 async function showCard() {
-  const { name, picture } = (await session?.get("/api/user/profile").catch(() => null)) ?? {};
+  if (!session?.address) return;
+  const { name, picture } = (await session.get("/api/user/profile").catch(() => null)) ?? {};
   if (!session || !(name || picture)) return;
   at("who").prepend(picture ? h("img", { src: picture, alt: "", width: 40, height: 40 }) : "", name ? h("strong", {}, name) : "");
 }
@@ -143,11 +153,18 @@ addEventListener("hashchange", () => {
   else open(section, { focus: !place, place });
 });
 
-/** Show a page of these sections, `{name: [title, render]}`; the first one is shown where the address names none. */
-export async function start(itsSections) {
+/**
+ * Show a page of these sections, `{name: [title, render]}`; the first one is shown where the address names none.
+ * `another` is a way to sign in without a wallet: `remembered()`, `signInForm({enter, report})`, and `invited({…})`,
+ * which returns what is shown in the place of the page, or null.
+ */
+export async function start(itsSections, another = null) {
   sections = itsSections;
+  other = another;
   try {
-    session = await Session.remembered();
+    const invited = other?.invited({ enter: entered, report, show });
+    if (invited) return show(invited);
+    session = other?.remembered() ?? (await Session.remembered());
     await (session ? enter() : signedOut(""));
   } catch (error) {
     report(error);

@@ -16,23 +16,34 @@ export async function show(context) {
 function people(members, rights, service, context) {
   const { session, path, again, report } = context;
   const mayChange = rights.includes("own");
-  const isYou = ({ address }) => address.toLowerCase() === session.address.toLowerCase();
+  const isYou = ({ address, email }) => (address ? address.toLowerCase() === session.address.toLowerCase() : email === session.email?.toLowerCase());
   const put = async (address, role) => {
     await session.put(`${path}/members`, { address, role });
     await again();
     report(t("Saved."));
   };
+  const change = async ({ id }, role) => {
+    await session.put(`${path}/members/${id}`, { role });
+    await again();
+    report(t("Saved."));
+  };
+  const invited = h("div", { role: "status" });
+  const invite = async ({ email, role }) => {
+    const { code } = await session.post(`${path}/invitations`, { email: email.trim(), role });
+    invited.replaceChildren(codeOnce(code, context));
+    invited.scrollIntoView({ block: "nearest" });
+  };
   const remove = async (member) => {
     const isOwn = isYou(member);
     const sure = await confirmed(
       { title: isOwn ? t("Leave this sponsor?") : t("Remove this member?"), yes: isOwn ? t("Leave") : t("Remove"), no: t("Keep"), kind: "danger" },
-      h("p", {}, h("code", {}, member.address)),
+      h("p", {}, h("code", {}, member.address ?? member.email)),
     );
     if (!sure) return;
-    await session.delete(`${path}/members/${member.address}`);
+    await session.delete(`${path}/members/${member.address ?? member.id}`);
     await again();
   };
-  const roleOf = (member) => (mayChange ? roleChoice(member, put, report) : ROLES[member.role]);
+  const roleOf = (member) => (mayChange ? roleChoice(member, change, report) : ROLES[member.role]);
   const end = (member) => {
     const isOwn = isYou(member);
     return mayChange || isOwn ? actionButton(isOwn ? t("Leave") : t("Remove"), () => remove(member), report, { kind: "plain small" }) : "";
@@ -40,7 +51,7 @@ function people(members, rights, service, context) {
   return panel(
     t("Members"),
     table(t("Members"), [
-      { label: t("Profile"), cell: (row) => h("span", {}, explorerLink(service, "address", row.address), isYou(row) && [" ", h("strong", {}, t("you"))]) },
+      { label: t("Member"), cell: (row) => h("span", {}, row.address ? explorerLink(service, "address", row.address) : row.email, isYou(row) && [" ", h("strong", {}, t("you"))], row.isInvited && [" ", h("span", { class: "quiet" }, t("invited"))]) },
       { label: t("Role"), cell: roleOf },
       { label: t("Since"), cell: (row) => date(row.since) },
       { label: t("Membership"), cell: end },
@@ -58,23 +69,37 @@ function people(members, rights, service, context) {
           field(t("Role"), roleSelect("viewer", { name: "role" })),
         )
       : quiet(t("Owners add and remove members.")),
+    invited,
+    mayChange &&
+      details(
+        t("Invite by e-mail"),
+        form(
+          { button: t("Send the invitation"), kind: "plain", checks: ({ email }) => (email.includes("@") ? null : t("Enter an e-mail address.")), action: invite, report },
+          field(t("E-mail address"), h("input", { name: "email", type: "email", autocomplete: "off" }), t("The person chooses a password and sets up a phone. Invite a member again who has lost either.")),
+          field(t("Role"), roleSelect("viewer", { name: "role" })),
+        ),
+      ),
   );
 }
 
 const roleSelect = (chosen, attributes) => h("select", attributes, Object.entries(ROLES).map(([role, words]) => h("option", { value: role, selected: role === chosen }, words)));
 
-function roleChoice({ address, role }, put, report) {
-  const change = async ({ target }) => {
+const codeOnce = (code, context) =>
+  shownOnce(code, { warning: t("This is the only time that the code is shown."), hint: t("Give it to the person by another way than e-mail, such as by telephone."), copy: t("Copy the code"), copied: t("The code was copied.") }, context);
+
+function roleChoice(member, change, report) {
+  const { address, email, role } = member;
+  const chosen = async ({ target }) => {
     target.disabled = true;
     try {
-      await put(address, target.value);
+      await change(member, target.value);
     } catch (error) {
       target.value = role;
       target.disabled = false;
       report(error);
     }
   };
-  return roleSelect(role, { onchange: change, "aria-label": t("Role of {address}", { address }) });
+  return roleSelect(role, { onchange: chosen, "aria-label": t("Role of {address}", { address: address ?? email }) });
 }
 
 const SCOPES = {

@@ -8,12 +8,13 @@ export async function show(context) {
   const [{ rights }, alarm, offer, invoices, transfers] = await Promise.all([
     session.get(`${path}/overview`),
     session.get(`${path}/alarm`),
-    ifOffered(session.get("/api/payments/packs")),
+    // A card and credits of one's own belong to a profile.
+    session.address ? ifOffered(session.get("/api/payments/packs")) : null,
     session.get(`${path}/invoices`),
     session.get(`${path}/transfers`),
   ]);
   const mayChange = rights.includes("manage");
-  draw(alarmed(alarm, mayChange, context), mayChange && offer?.packs.length > 0 && packs(offer.packs, context), paid(invoices.results, context), transferred(transfers.results, rights.includes("own"), context));
+  draw(alarmed(alarm, mayChange, context), mayChange && offer?.packs.length > 0 && packs(offer.packs, context), paid(invoices.results, context), transferred(transfers.results, Boolean(session.address) && rights.includes("own"), context));
 }
 
 /** Null if this service sells no packs. */

@@ -2,6 +2,7 @@
 
 import { field, h, panel } from "./dom.js";
 import { start } from "./page.js";
+import { MemberSession, invitation, signInForm } from "./sponsor-member.js";
 import { t } from "./text.js";
 
 const CHOSEN = "credit-relay.sponsor";
@@ -33,6 +34,16 @@ const noSponsor = () =>
     h("p", {}, h("a", { href: "/docs/sponsors" }, t("How a sponsor pays for its users"))),
   );
 
+const INVITATION = "#invitation/";
+
+/** The panel of an invitation, whose token is in the address; it is taken out, so that it does not stay in the history. */
+function invited(context) {
+  if (!location.hash.startsWith(INVITATION)) return null;
+  const token = location.hash.slice(INVITATION.length);
+  history.replaceState(null, "", location.pathname);
+  return invitation(token, context);
+}
+
 start({
   overview: [t("Overview"), section(() => import("./sponsor-overview.js"))],
   policies: [t("Policies"), section(() => import("./sponsor-policies.js"))],
@@ -40,4 +51,4 @@ start({
   funds: [t("Funds"), section(() => import("./sponsor-funds.js"))],
   webhooks: [t("Webhooks"), section(() => import("./sponsor-webhooks.js"))],
   access: [t("Access"), section(() => import("./sponsor-access.js"))],
-});
+}, { remembered: MemberSession.remembered, signInForm, invited });

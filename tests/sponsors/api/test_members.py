@@ -98,7 +98,7 @@ def test_who_has_no_open_account_cannot_be_added(sponsor: Sponsor, is_closed: bo
 def test_of_owners_who_leave_at_the_same_moment_one_stays(sponsor: Sponsor) -> None:
     owners = [member_of(sponsor) for _ in range(random.randint(3, 8))]
     leave = [
-        partial(members.remove, sponsor=sponsor, profile_address=str(owner.profile_address))
+        partial(members.remove, member=members.of_address(sponsor, str(owner.profile_address)))
         for owner in owners
     ]
     refused = [outcome for outcome in at_once(leave) if outcome is not None]

@@ -123,6 +123,7 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-gas-price",
     "sponsor-holding",
     "sponsor-holding-unknown",
+    "sponsor-invitation",
     "sponsor-key",
     "sponsor-key-network",
     "sponsor-last-owner",
@@ -134,10 +135,14 @@ ProblemCode: TypeAlias = Literal[
     "sponsor-limit-verifier",
     "sponsor-limit-voucher",
     "sponsor-limit-window",
+    "sponsor-mail-failed",
     "sponsor-member-unknown",
+    "sponsor-no-mail",
     "sponsor-no-policy",
     "sponsor-not-started",
     "sponsor-profile",
+    "sponsor-session-ended",
+    "sponsor-sign-in",
     "sponsor-target",
     "sponsor-too-many-keys",
     "sponsor-transfer-credits",
@@ -163,6 +168,23 @@ ProblemCode: TypeAlias = Literal[
     "validity-too-short",
     "webhooks-not-configured",
 ]
+
+
+class AcceptRequestRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    token: str
+    code: str
+    password: str
+
+
+class Accepted(TypedDict):
+    """The phone to set up. The first sign-in with its code proves it."""
+
+    sponsor: str
+    email: str
+    key: str
+    picture: str
 
 
 class AccountResponse(TypedDict):
@@ -582,6 +604,19 @@ class HostedPageRequest(TypedDict):
     returnUrl: str
 
 
+class Invitation(TypedDict):
+    """An invitation."""
+
+    code: str
+
+
+class InvitationRequestRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    email: str
+    role: "RoleEnum"
+
+
 class Invoice(TypedDict):
     """An invoice. Amounts are in minor units, times in unix seconds."""
 
@@ -712,7 +747,10 @@ class MeResponse(TypedDict):
 class Member(TypedDict):
     """A member of a sponsor."""
 
-    address: str
+    id: int
+    address: str | None
+    email: str | None
+    isInvited: bool
     role: "RoleEnum"
     since: str
 
@@ -722,6 +760,22 @@ class MemberRequestRequest(TypedDict):
 
     address: str
     role: "RoleEnum"
+
+
+class MemberSession(TypedDict):
+    """A session of a member without a profile."""
+
+    token: str
+    expiresAt: str
+
+
+class MemberSignInRequestRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    sponsor: str
+    email: str
+    password: str
+    code: str
 
 
 class Members(TypedDict):
@@ -1100,6 +1154,12 @@ class RevealedSeed(TypedDict):
 RightsEnum: TypeAlias = Literal["read", "simulate", "manage", "own"]
 
 RoleEnum: TypeAlias = Literal["viewer", "manager", "owner"]
+
+
+class RoleRequest(TypedDict):
+    """The schema of a request's body or of an object in it; errors use JSON's terms."""
+
+    role: "RoleEnum"
 
 
 class Root(TypedDict):

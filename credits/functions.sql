@@ -84,7 +84,7 @@ CREATE OR REPLACE FUNCTION credits_place_holds(wanted jsonb) RETURNS TABLE (
 DECLARE
     call record;
     new_debt bigint;
-    -- Of the holds on debt: account, credits, new debt, and what is returned if the service lends it.
+    -- Of the holds on debt: account, credits, new debt, and the columns to return if the service lends it.
     debts jsonb[] := '{}';
 BEGIN
     FOR call IN
@@ -179,7 +179,7 @@ BEGIN
     RETURN true;
 END $$;
 
--- Takes back holds of which nobody was told, where what they pay for was refused after all.
+-- Deletes holds of calls that were refused before any answer named them.
 CREATE OR REPLACE FUNCTION credits_withdraw_holds(holds bigint[]) RETURNS void LANGUAGE sql AS $$
     WITH withdrawn AS (
         DELETE FROM credits_hold WHERE id = ANY(holds) RETURNING account_id, amount

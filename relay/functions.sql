@@ -17,9 +17,9 @@ CREATE OR REPLACE FUNCTION relay_room_of(relayers bigint[], cap integer) RETURNS
     FROM relay_relayer AS relayer WHERE relayer.id = ANY(relayers) ORDER BY relayer.id
 $$;
 
--- Sets aside wei that the service may lose, under a key, and says whether the limits of an hour allow it: what is set
--- aside, and what was lost within 60 minutes, by one user (without a limit where that is null) and by all. A repeat
--- raises the amount. Transactions that want the same wait for each other, so this is the last lock that any takes.
+-- Reserves wei that the service may lose, under a key, and returns whether the hourly limits allow it. The limits count
+-- reserved wei and losses of the last 60 minutes, of one user (no limit if null) and of all users. A repeat raises the
+-- amount. Transactions wait for each other here, so a transaction takes this lock last.
 CREATE OR REPLACE FUNCTION relay_reserve_loss(
     on_chain bigint, cause text, of_user bigint, what text, wei numeric, now timestamptz, user_limit numeric,
     service_limit numeric

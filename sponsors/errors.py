@@ -259,26 +259,26 @@ class TooManyKeys(DomainError):
 
 class TransferRefused(DomainError):
     """
-    You have fewer credits that can be transferred, `available`, than `required`.
+    The transfer needs `required` credits, and you can transfer only `available`.
 
-    These are paid credits that no call holds. Given ones stay with you, and so do those of a payment of which something
-    was refunded or is disputed.
+    You can transfer credits that you have paid for and that no call holds. You cannot transfer given credits, or those
+    of a payment that was refunded or disputed, even in part.
     """
 
     code, title, status = "sponsor-transfer-credits", "Too few paid credits", 402
 
 
 class TransferDiffers(DomainError):
-    """The `Idempotency-Key` was used for a transfer of other credits, or to another sponsor. Use a new key."""
+    """The `Idempotency-Key` was used for a transfer of another amount or to another sponsor. Use a new key."""
 
     code, title, status = "sponsor-transfer-key", "The key belongs to another transfer", 409
 
 
 class TransferWaits(DomainError):
     """
-    The transfer exceeds a day's ceiling, and an earlier one of yours to this sponsor waits for staff.
+    The transfer exceeds the daily limit, and an earlier transfer of yours to this sponsor waits for approval.
 
-    Transfer less, or wait.
+    Transfer less, or wait until staff have decided.
     """
 
     code, title, status = "sponsor-transfer-waiting", "Another transfer waits", 409

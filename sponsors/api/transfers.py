@@ -28,15 +28,15 @@ from sponsors.rules.rights import Right
 from sponsors.services import transfers
 
 _DESCRIPTION = """
-Transfers credits of an owner's own account that the owner has paid for: of subscriptions and packs, the oldest payment
-first. Given credits, credits that a call holds, and those of a payment of which something was refunded or is disputed
-stay.
+Transfers credits from an owner's account to the sponsor. Only credits of collected subscriptions and packs can be
+transferred, the oldest payment first. Given credits, credits that a call holds, and credits of a payment that was
+refunded or disputed, even in part, stay on the account.
 
-* Send a new `Idempotency-Key` for each transfer, and the same one with every repeat of it: the credits move once.
-* What exceeds the day's ceiling (UTC) of the person or of the sponsor moves nothing, has the status `waiting`, and is
-  decided by the operator's staff. Until then the credits stay usable; a repeat has the status of that time.
-* When one of the payments is refunded or disputed, the transferred credits are taken back from the sponsor first, which
-  may leave it below zero.
+* Send a new `Idempotency-Key` for each transfer, and the same key with every retry: the credits move once.
+* A transfer above the daily limit (UTC) of the person or of the sponsor moves nothing yet. Its status is `waiting`
+  until the operator's staff decide. Meanwhile the owner can still use the credits.
+* When a payment is refunded or disputed, its transferred credits are taken back from the sponsor first. This can bring
+  the sponsor's balance below zero.
 """.strip()
 _KEY = key_header(
     "new for every transfer; a repeat with the same key returns the same transfer.", required=True
@@ -52,14 +52,14 @@ class TransferSerializer(serializers.Serializer[Any]):
     )
     credits = serializers.IntegerField()
     clawedBack = serializers.IntegerField(
-        source="clawed_back", help_text="What refunds and disputes of the payments took back since."
+        source="clawed_back", help_text="Credits taken back since, by refunds and disputes of the payments."
     )
     status = serializers.ChoiceField(
         choices=Transfer.Status.choices, help_text="`waiting` for staff, `moved`, or `refused` by staff."
     )
     createdAt = serializers.DateTimeField(source="created_at")
     endedAt = serializers.DateTimeField(
-        source="ended_at", allow_null=True, help_text="When it was moved or refused."
+        source="ended_at", allow_null=True, help_text="When the credits moved or the transfer was refused."
     )
 
 
@@ -98,7 +98,7 @@ class TransferViewSet(SponsorViewSet, GenericViewSet[Transfer]):
     @extend_schema(
         operation_id="sponsorTransfers",
         tags=["sponsors"],
-        summary="List what owners transferred to a sponsor, page by page",
+        summary="List the transfers of owners to a sponsor, page by page",
         responses={200: TransferSerializer(many=True), **problem_responses(InvalidRequest, *FAULTS)},
     )
     @action(detail=False, url_path="transfers")

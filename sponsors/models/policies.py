@@ -33,18 +33,18 @@ FUNCTIONS = sql_functions.register(Path(__file__).parents[1])
 class Sponsor(models.Model):
     """An organisation that pays for its users' relay calls out of a credit account of its own."""
 
-    slug = models.SlugField(max_length=40, unique=True, help_text="The name by which calls choose it.")
+    slug = models.SlugField(max_length=40, unique=True, help_text="Calls name the sponsor by it.")
     name = models.CharField(max_length=80)
-    is_frozen = models.BooleanField(db_default=False, help_text="A frozen sponsor pays for no new call.")
+    is_frozen = models.BooleanField(db_default=False, help_text="A frozen sponsor pays for no new calls.")
     alarm_credits = models.BigIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="Its members are told when fewer credits are left; where empty, never.",
+        help_text="Members are notified when fewer credits are left. Leave empty for no alarm.",
     )
     is_default = models.BooleanField(
         db_default=False,
-        help_text="Calls of users without credits are offered to it, if no other sponsor pays.",
+        help_text="The default sponsor pays for calls of users without credits if no other sponsor does.",
     )
     created_at = models.DateTimeField(db_default=Now())
 
@@ -79,7 +79,7 @@ class Member(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="memberships")
     role = models.CharField(max_length=7, choices=Role)
     # Null, so that the unique key leaves members with profiles alone.
-    email = models.EmailField(null=True, help_text="Of a member without a profile.")  # noqa: DJ001
+    email = models.EmailField(null=True, help_text="Address of a member without a profile.")  # noqa: DJ001
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -116,16 +116,18 @@ class ApiKey(models.Model):
     """
 
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="keys")
-    name = models.CharField(max_length=40, help_text="What it is used for.")
+    name = models.CharField(max_length=40, help_text="What the key is used for.")
     key_hash = models.CharField(max_length=64, unique=True)
     hint = models.CharField(max_length=8, help_text="The key's last characters.")
     scopes = ArrayField(models.CharField(max_length=8))
     networks = ArrayField(
-        models.CharField(max_length=43), default=list, help_text="From where it is accepted; none: anywhere."
+        models.CharField(max_length=43),
+        default=list,
+        help_text="Networks that may use the key. An empty list allows all.",
     )
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField(null=True)
-    last_used_at = models.DateTimeField(null=True, help_text="To the hour.")
+    last_used_at = models.DateTimeField(null=True, help_text="Recorded to the hour.")
     revoked_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -140,8 +142,10 @@ class Policy(models.Model):
     """A rule set of a sponsor. Its newest version counts; of several policies, the first that fits a call pays."""
 
     sponsor = models.ForeignKey(Sponsor, models.PROTECT, related_name="policies")
-    name = models.SlugField(max_length=40, help_text="Refusals and exports name the policy by it.")
-    position = models.PositiveSmallIntegerField(default=0, help_text="Lower positions are asked first.")
+    name = models.SlugField(max_length=40, help_text="Refusals and exports show this name.")
+    position = models.PositiveSmallIntegerField(
+        default=0, help_text="Policies with lower positions are tried first."
+    )
     is_enabled = models.BooleanField(db_default=True)
     created_at = models.DateTimeField(db_default=Now())
 
@@ -191,13 +195,13 @@ class PolicyVersion(models.Model):
         blank=True,
         help_text=(
             'What calls may reach, such as [{"contract": "0x…", "functions": ["0xa9059cbb"]}]. '
-            "Without functions all of the contract; an empty list allows every call."
+            "Without functions, calls may reach the whole contract. An empty list allows every call."
         ),
     )
     profiles = models.CharField(max_length=8, choices=ProfileRule, default=ProfileRule.ALL)
     listed = ArrayField(AddressField(), default=list, blank=True, help_text="The listed profiles.")
     new_since = models.DateTimeField(
-        null=True, blank=True, help_text="For new profiles: their account here began at this time or later."
+        null=True, blank=True, help_text="For new profiles: accounts opened at this time or later."
     )
     counterpart = AddressField(
         null=True, blank=True, help_text="The token that profiles hold, or the other profile of a follow."
@@ -209,7 +213,7 @@ class PolicyVersion(models.Model):
         help_text="For profiles that hold a token: the lowest balance, in the token's smallest unit.",
     )
     gas_price_ceiling_wei = Uint256Field(
-        null=True, blank=True, help_text="The highest gas price of a call that is paid, in wei."
+        null=True, blank=True, help_text="Maximum gas price of a call, in wei."
     )
     share_percent = models.PositiveSmallIntegerField(
         default=100,
@@ -217,19 +221,19 @@ class PolicyVersion(models.Model):
         help_text="The sponsor's part of each call's cost; the user pays the rest.",
     )
     call_credits = models.BigIntegerField(
-        validators=[MinValueValidator(1)], help_text="Credits of one call, at most."
+        validators=[MinValueValidator(1)], help_text="Maximum credits for one call."
     )
-    user_day_credits = _limit("Credits of a user in a UTC day, at most.")
-    user_credits = _limit("Credits of a user in all, at most.")
-    user_calls = _limit("Calls of a user in all, at most.")
+    user_day_credits = _limit("Maximum credits for one user in a UTC day.")
+    user_credits = _limit("Maximum credits for one user in total.")
+    user_calls = _limit("Maximum calls of one user in total.")
     window_seconds = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=[MinValueValidator(60)],
-        help_text="How long a window is, from 60 seconds.",
+        help_text="Length of a window in seconds, at least 60.",
     )
-    window_credits = _limit("Credits in each window, at most.")
-    campaign_credits = _limit("Credits in all, at most.")
+    window_credits = _limit("Maximum credits in each window.")
+    campaign_credits = _limit("Maximum credits in total.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -373,7 +377,7 @@ class SponsoredCall(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
     counted_credits = models.BigIntegerField()
     counted_calls = models.PositiveSmallIntegerField(default=1)
-    accepted_at = models.DateTimeField(help_text="Decides the day and the window that it counts in.")
+    accepted_at = models.DateTimeField(help_text="The call counts in the day and the window of this time.")
 
     class Meta:
         indexes = [models.Index(fields=["version", "accepted_at"], name="sponsors_sponsoredcall_by_time")]

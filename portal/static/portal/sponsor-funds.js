@@ -92,7 +92,7 @@ function paid(rows, { session, path, report }) {
 
 const TRANSFER_STATES = { waiting: t("Waits for the operator"), moved: t("Done"), refused: t("Refused") };
 
-/** Each order is one transfer; what is repeated after a lost answer has the same key. */
+/** Each click is one transfer: a retry after a lost answer sends the same idempotency key. */
 function transferred(rows, isOwner, { session, path, again, report }) {
   let [key, last] = [crypto.randomUUID(), null];
   const transfer = async (wanted) => {
@@ -100,7 +100,7 @@ function transferred(rows, isOwner, { session, path, again, report }) {
     const done = await session.post(`${path}/transfers`, { credits: Number(wanted) }, { "Idempotency-Key": key });
     last = null;
     await again();
-    report(done.status === "moved" ? t("{credits} are on the sponsor's account.", { credits: credits(done.credits) }) : t("This is more than a day's ceiling. The operator decides about it."));
+    report(done.status === "moved" ? t("{credits} were added to the sponsor's account.", { credits: credits(done.credits) }) : t("This transfer exceeds the daily limit and waits for the operator's approval."));
   };
   const checks = ({ transfer: value }) => (/^[1-9]\d{0,14}$/.test(value.trim()) ? null : t("Enter a whole number of credits above 0."));
   const given = (row) => (row.clawedBack > 0 ? [" ", h("span", { class: "bad" }, t("({credits} taken back)", { credits: number(row.clawedBack) }))] : "");
@@ -109,10 +109,10 @@ function transferred(rows, isOwner, { session, path, again, report }) {
     isOwner
       ? form(
           { button: t("Transfer"), kind: "plain", checks, action: ({ transfer: value }) => transfer(value.trim()), report },
-          h("p", { class: "quiet" }, t("Credits of your own account that you have paid for. If a payment is refunded or disputed, they are taken back from the sponsor.")),
+          h("p", { class: "quiet" }, t("You can transfer credits that you have paid for. If a payment is refunded or disputed, its credits are taken back from the sponsor.")),
           field(t("Credits to transfer"), h("input", { name: "transfer", inputmode: "numeric", autocomplete: "off" })),
         )
-      : quiet(t("Owners transfer credits of their own account.")),
+      : quiet(t("Owners can transfer credits from their own account.")),
     rows.length > 0 &&
       table(t("Credits from owners"), [
         { label: t("Date"), cell: (row) => date(row.createdAt) },

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from gateway.common.errors import DomainError, NotAuthenticated
+from gateway.common.errors import DomainError
 
 
 class PolicyRefused(DomainError):
@@ -204,30 +204,30 @@ class MemberUnknown(DomainError):
 
 
 class MailUnavailable(DomainError):
-    """The operator of this service has set up no mail server, so members are added by their profiles alone."""
+    """The operator has not set up a mail server. Add members by their profiles instead."""
 
-    code, title, status = "sponsor-no-mail", "There are no e-mails", 409
+    code, title, status = "sponsor-no-mail", "This service sends no e-mail", 409
 
 
 class MailFailed(DomainError):
-    """The mail server did not take the invitation. The person is listed as a member; invite again."""
+    """The mail server did not accept the invitation. Invite the member again."""
 
     code, title, status, retryable = "sponsor-mail-failed", "The e-mail could not be sent", 503, True
 
 
 class InvitationClosed(DomainError):
-    """Link or code are wrong, used, or too old. Ask an owner of the sponsor to invite you again."""
+    """The link or the code is wrong, used, or expired. Ask an owner of the sponsor to invite you again."""
 
     code, title, status = "sponsor-invitation", "The invitation is not valid", 403
 
 
-class SignInRefused(NotAuthenticated):
-    """The sponsor's name, the address, the password or the code is wrong. Which one is not told."""
+class SignInRefused(DomainError):
+    """The sponsor's name, the e-mail address, the password or the code is wrong."""
 
     code, title, status = "sponsor-sign-in", "The sign-in is refused", 401
 
 
-class MemberSessionEnded(NotAuthenticated):
+class MemberSessionEnded(DomainError):
     """The session of a member without a profile has ended, or the member was removed. Sign in again."""
 
     code, title, status = "sponsor-session-ended", "The session has ended", 401

@@ -36,8 +36,12 @@ CALL: tuple[type[DomainError], ...] = (
     relay_errors.RelayPaused,
 )
 
-SPONSORED = tuple(
-    refusal for refusal in common.all_errors() if refusal.__module__ == sponsors_errors.__name__
+SPONSORED = (
+    sponsors_errors.PolicyRefused,
+    sponsors_errors.SponsorUnknown,
+    sponsors_errors.SponsorFrozen,
+    sponsors_errors.SponsorWithoutCredits,
+    sponsors_errors.SponsorBusy,
 )
 EXECUTE = problem_responses(
     *_WITH_TOKEN,

@@ -43,12 +43,14 @@ def test_generated_people_have_weeks_of_history_in_all_states_that_adds_up(
     expected = {*addresses_of(seed, _PEOPLE - len(callers)), *(caller.profile_address for caller in callers)}
     assert set(people.values_list("profile_address", flat=True)) == expected
     sources = set(CreditEntry.objects.values_list("source", flat=True))
-    # No user has the badge that gives credits back yet, and cash is paid at the Stripe double alone.
+    # No user has the badge that gives credits back or owns a sponsor, and cash is paid at the Stripe double alone.
     absent = {
         EntrySource.CREDITS_BACK,
         EntrySource.CHECK_IN,
         EntrySource.CREDIT_EXPIRY,
         EntrySource.DEBT_TRANSFER,
+        EntrySource.TRANSFER_OUT,
+        EntrySource.TRANSFER_IN,
     }
     assert sources >= set(EntrySource) - _PAID_ELSEWHERE - absent
     states = set(Postback.objects.values_list("state", flat=True))

@@ -163,7 +163,11 @@ def test_columns_may_have_any_order_and_a_byte_order_mark(
 
 @pytest.mark.parametrize(
     ("network", "message"),
-    [("tapjoy", "has no reports"), ("no-such-network", "has no reports"), ("push-report", "is disabled")],
+    [
+        ("tapjoy", "cannot be imported"),
+        ("no-such-network", "cannot be imported"),
+        ("push-report", "is disabled"),
+    ],
 )
 def test_only_an_enabled_network_with_reports_has_imports(tmp_path: Path, network: str, message: str) -> None:
     networks.configure(slug="push-report", is_enabled=False)

@@ -112,7 +112,7 @@ def test_the_only_one_of_a_role_is_let_in_again_and_nobody_else_is() -> None:
     assert eve.check_password(out.getvalue().split("password: ")[1].splitlines()[0])
     assert second_factors.must_enrol(eve, now=timezone.now())
     assert LogEntry.objects.get().object_id == str(eve.pk)
-    with pytest.raises(CommandError, match="with the role operations"):
+    with pytest.raises(CommandError, match="has the role operations"):
         call(role="operations")
     for another in ("finance", SUPERUSER):
         helper = member(another)

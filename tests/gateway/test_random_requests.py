@@ -69,7 +69,7 @@ WITH_TOKEN = {
     operation["operationId"]
     for path in _DESCRIPTION["paths"].values()
     for operation in path.values()
-    if operation.pop("security", None)
+    if any("accessToken" in kind for kind in operation.pop("security", []))
 }
 OPERATIONS = [
     operation.ok()

@@ -143,7 +143,9 @@ class ModelAccount:
         if not self.payouts:
             return False
         newest = self.payouts[-1]
-        if newest.taken >= newest.credits:
+        # Several invoices can pay for one month.
+        of_month = [payout for payout in self.payouts if payout.starts_at == newest.starts_at]
+        if all(payout.taken >= payout.credits for payout in of_month):
             return False
         return newest.starts_at <= now < newest.ends_at + (_GRACE if self.renews else timedelta())
 
